@@ -1,0 +1,51 @@
+# make demo     the main job on real input, checked, with every kernel dumped to a folder
+# make test     style, types, import rules, and all tests, on the device that ocl-runtime chooses
+# make devices  the device tests on every usable device, and under Oclgrind
+# make nightly  ten times as many random programs
+# make offline  generated sources through clang for an AMD GPU and to SPIR-V (needs clang and llvm-spirv)
+# make bench    the figures in docs/PERFORMANCE.md, each beside its target
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: venv demo test lint devices nightly offline bench clean
+
+venv: $(VENV)/ready
+
+# A CPU driver from PyPI is added only where no OpenCL device works without it.
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ocl-runtime needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[tools,test]'
+	$(BIN)/python -m ocl_runtime > /dev/null || $(BIN)/python -m pip install --quiet --editable '.[cpu]'
+	touch $@
+
+demo: venv
+	$(BIN)/python examples/photograph.py
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+devices: venv
+	$(BIN)/python tools/test_devices.py
+
+nightly: venv
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --timeout 3600 tests/differential
+
+offline: venv
+	$(BIN)/python -m pytest --offline tests/golden/test_offline.py
+
+bench: venv
+	$(BIN)/python tests/bench/spine.py
+
+clean:
+	rm -rf $(VENV) build dist demo-output

@@ -1,0 +1,29 @@
+"""The languages of the library and what gives them meaning. Needs only NumPy, never OpenCL.
+
+In the order in which a kernel goes through them:
+
+    errors.py           the root of the error tree
+    types.py            scalar, vector and pointer types
+    numpy_functions.py  what operations mean where NumPy has no function for them
+    ops.py              the table of operations
+    layout.py           shapes, strides and offsets of arrays
+    graph.py            array expressions
+    kernel.py           the grammar of kernel IR
+    reference.py        operands with Python operators
+    builder.py          the way to make kernel IR
+    names.py            one name for each value, in every stage
+    printer.py          its text
+    fault.py            how a check names statement, neighbourhood and remedy
+    intervals.py        the least and the most that an integer value can be
+    uniformity.py       which values are the same for every work-item of a group
+    verify_*.py         what every kernel must fulfil: scopes, types, control flow, memory; all in verify_kernel.py
+    passes/             what makes kernels better
+    inline.py           what is written as part of a larger expression
+    liveness.py         where values live
+    locals.py           how they become declarations
+    arguments.py        the interpreter's arguments and sizes, checked
+    evaluate.py         one operation on arrays
+    races.py            who touched what, and whether an order lies between
+    memory.py           the interpreter's memory, watched for races and bounds
+    interpret.py        the meaning of kernel IR
+"""

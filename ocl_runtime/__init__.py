@@ -1,0 +1,1 @@
+"""A portable compute runtime for Python on OpenCL."""

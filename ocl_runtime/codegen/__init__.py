@@ -1,0 +1,1 @@
+"""Kernel IR to OpenCL C to built programs: driver.py builds one, cache.py remembers it."""

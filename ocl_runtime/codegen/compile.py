@@ -1,0 +1,32 @@
+"""The road from kernel IR to source, with every stage kept for whoever wants to look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ir.kernel import Kernel
+from ir.passes import PIPELINE, Pass, run
+from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.codegen.source import Source, generate
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """A kernel as it was built, after each pass, and its source; `stages` are (name, kernel) in order."""
+
+    stages: tuple[tuple[str, Kernel], ...]
+    source: Source
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that the source was generated from."""
+        return self.source.locals.kernel
+
+
+def compile_kernel(
+    kernel: Kernel, strategy: str, dialect: Dialect, pipeline: tuple[tuple[str, Pass], ...] = PIPELINE
+) -> Compilation:
+    """Verifies the kernel, runs the passes and generates source. Raises `VerifyError` or another `IRError`."""
+    stages: list[tuple[str, Kernel]] = []
+    after = run(kernel, lambda name, stage: stages.append((name, stage)), pipeline)
+    return Compilation(tuple(stages), generate(after, strategy, dialect))

@@ -1,0 +1,148 @@
+"""Source or binary to a program: with `ocl_runtime.device`, the only module that talks to PyOpenCL's compiler.
+
+PyOpenCL's own program cache is bypassed by building its low-level program objects, for three reasons: our counters
+must say how often a driver truly compiled; its cache turns a bad build option into a KeyError on some drivers; and it
+warns whenever a compiler prints anything at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import pyopencl as cl
+
+from ocl_runtime.device import Device
+from ocl_runtime.errors import BuildError
+
+# The default differs (PoCL 3.0, Intel 1.2), and with it what compiles.
+DEFAULT_STANDARD = "-cl-std=CL1.2"
+NEIGHBOURHOOD = 3  # lines of source shown above and below a fault
+MOST_FAULTS = 3  # the rest is usually a consequence of the first ones
+# "<kernel>:12:5: error: …" (NVIDIA), "input.cl:12:5: error: …" (Oclgrind), "1:12:5: error: …" (Intel),
+# "error: /…/tempfile_x.cl:12:5: …" (PoCL).
+_FAULTS = (
+    re.compile(r"^[^\n]*?:(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE),
+    re.compile(r"^(?:fatal )?error: [^\n]*?:(?P<line>\d+):\d+: (?P<text>.*)$", re.MULTILINE),
+)
+
+Context: TypeAlias = cl.Context  # for those who may not import PyOpenCL
+Explain: TypeAlias = Callable[[int], str]  # what a line of the source stands for: the IR statement and the Python line
+
+
+class RefusedBinaryError(Exception):
+    """The driver does not take this binary: another made it, or it is damaged. Build from source instead."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A built program of one device."""
+
+    device: Device
+    source: str
+    built_from: Literal["source", "binary"]
+    log: str  # what the compiler said, often nothing
+    _program: cl.Program = field(repr=False, compare=False)
+
+    def kernel(self, name: str) -> cl.Kernel:
+        """A new kernel object, for the calling thread alone: a shared one would mix up the arguments of two threads."""
+        try:
+            kernel = cl.Kernel(self._program, name)
+            _ = kernel.num_args  # NVIDIA's driver finds out about a wrong name only when asked something
+        except cl.Error as error:
+            raise BuildError(
+                f"the program has no kernel {name!r}: {error}",
+                source=self.source,
+                log=self.log,
+                remedy="the kernels of a program are the functions that its source declares __kernel",
+            ) from error
+        return kernel
+
+    @property
+    def binary(self) -> bytes | None:
+        """What `load` makes this program from again, without compiling; None if the driver gives none."""
+        try:
+            binaries: Any = self._program.get_info(cl.program_info.BINARIES)
+        except cl.Error:
+            return None
+        return bytes(binaries[0]) if binaries and binaries[0] else None
+
+
+def full_options(device: Device, options: Sequence[str] = ()) -> tuple[str, ...]:
+    """The options a program is truly built with: the caller's, the device's, a language version if none is named."""
+    standard = () if any(option.startswith("-cl-std=") for option in options) else (DEFAULT_STANDARD,)
+    return (*standard, *device.quirks.build_options, *options)
+
+
+def build(
+    context: Context, device: Device, source: str, options: Sequence[str] = (), explain: Explain | None = None
+) -> Program:
+    """Compile `source` for one device of a context. A failure raises BuildError, with the lines at fault."""
+    program = cl._cl._Program(context, source)
+    all_options = full_options(device, options)
+    try:
+        program._build(_encode(all_options), [device.cl])
+    except cl.Error as error:
+        log = _log(program, device)
+        raise _build_error(device, source, log, all_options, error, explain) from error
+    return Program(device, source, "source", _log(program, device), cl.Program(program))
+
+
+def load(context: Context, device: Device, source: str, binary: bytes, options: Sequence[str] = ()) -> Program:
+    """Make a program from `binary`, which `source` was built to. Raises RefusedBinaryError if the driver will not."""
+    try:
+        program = cl._cl._Program(context, [device.cl], [binary])
+        program._build(_encode(full_options(device, options)), [device.cl])
+    except cl.Error as error:
+        raise RefusedBinaryError(str(error)) from error
+    return Program(device, source, "binary", _log(program, device), cl.Program(program))
+
+
+def _encode(options: Sequence[str]) -> bytes:
+    return " ".join(options).encode()
+
+
+def _log(program: cl._cl._Program, device: Device) -> str:
+    try:
+        return str(program.get_build_info(device.cl, cl.program_build_info.LOG)).strip(" \0\n")
+    except cl.Error:
+        return ""
+
+
+def _build_error(
+    device: Device, source: str, log: str, options: Sequence[str], error: cl.Error, explain: Explain | None
+) -> BuildError:
+    faults = _faults(log, len(source.splitlines()))
+    places = [_neighbourhood(source, line, text, explain) for line, text in faults[:MOST_FAULTS]]
+    if len(faults) > MOST_FAULTS:
+        places.append(f"and {len(faults) - MOST_FAULTS} more")
+    if not places:
+        places = [log or "the compiler said nothing"]
+    return BuildError(
+        f"OpenCL C did not build on {device}: {error}",
+        source=source,
+        log=log,
+        place="\n\n".join([*places, f"options: {' '.join(options)}"]),
+        remedy="this error's .source and .log hold the whole text; a generated kernel that does not build is a fault "
+        "of ocl-runtime, unless the device lacks what it asks for (ocl-devices shows that)",
+    )
+
+
+def _faults(log: str, source_lines: int) -> list[tuple[int, str]]:
+    """(line, message) of each error that the log places in the source."""
+    found = [(int(match["line"]), match["text"].strip()) for form in _FAULTS for match in form.finditer(log)]
+    # A number beyond the end belongs to a header of the driver's.
+    return [fault for fault in dict.fromkeys(found) if 1 <= fault[0] <= source_lines]
+
+
+def _neighbourhood(source: str, line: int, text: str, explain: Explain | None) -> str:
+    lines = source.splitlines()
+    first = max(1, line - NEIGHBOURHOOD)
+    shown = [f"line {line}: {text}"]
+    for number in range(first, min(len(lines), line + NEIGHBOURHOOD) + 1):
+        shown.append(f"{'>' if number == line else ' '} {number:4} | {lines[number - 1]}")
+    if explain is not None and (meaning := explain(line)):
+        shown.append(meaning)
+    return "\n".join(shown)

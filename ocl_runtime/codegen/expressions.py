@@ -1,0 +1,300 @@
+"""Operations as OpenCL C expressions, with no more parentheses than C's precedence asks for.
+
+A bool vector has two forms: the mask that a comparison gives, as wide as what was compared, and chars, as a variable
+holds it. An expression keeps the form that it was made in, and is converted only where another one is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from ir.kernel import Const, Let, Load, Operand, Value, is_aligned
+from ir.locals import Locals
+from ir.ops import OPS, WORK_ITEM, Op
+from ir.types import BOOL, DTYPES, DType, Pointer, ValueType, Vector, element, lanes
+from ocl_runtime.codegen.spelling import literal, mask_type, memory_type, unsigned_type, value_type
+
+PRIMARY, UNARY, TERNARY, ANYTHING = 15, 14, 3, 0
+_BINARY = {
+    "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,
+    "==": 9, "!=": 9, "&": 8, "^": 7, "|": 6, "&&": 5, "||": 4, "?": 3, ":": 3,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """An expression: its text, how tightly it binds, and the width of its lanes where it is a bool vector."""
+
+    text: str
+    binds: int = PRIMARY
+    mask_bits: int = 0
+    unsigned_binds: int = -1
+    """Of `(int)(x)`, where x is unsigned: how tightly x binds. -1 for all else."""
+
+    def within(self, least: int) -> str:
+        """The text, in parentheses where it binds less tightly than its surroundings ask for."""
+        return self.text if self.binds >= least else f"({self.text})"
+
+    def unsigned(self, least: int) -> str:
+        """The text as an unsigned integer: without its cast, where it is one already."""
+        if self.unsigned_binds < 0:
+            return f"({{U}}){self.within(UNARY)}"
+        inner = self.text[self.text.index(")(") + 2 : -1]
+        return inner if self.unsigned_binds >= least else f"({inner})"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What the target wants spelled differently."""
+
+    own_math: bool = False
+    """Use the library's branch-free functions where the compiler's own do not become vector code."""
+
+
+OWN_MATH = frozenset({"sin", "cos", "exp", "log", "tanh"})
+"""Functions of float32 that templates/helpers.cl.mako has a branch-free version of."""
+
+
+class Expressions:
+    """Makes the texts of one kernel's expressions and remembers which helper functions they call."""
+
+    def __init__(self, locals_: Locals, dialect: Dialect) -> None:
+        self._locals = locals_
+        self._dialect = dialect
+        self.helpers: dict[tuple[str, ValueType], None] = {}
+
+    def operand(self, operand: Operand, *, bare: bool = False) -> Text:
+        """An operand: a literal, a name, or the expression inlined here."""
+        if isinstance(operand, Const):
+            text = literal(operand, bare=bare)
+            return Text(
+                text, UNARY if text[0] in "-(" and not text.endswith(" - 1)") else PRIMARY, _bool_bits(operand.type)
+            )
+        if isinstance(operand, Value) and operand.id in self._locals.inlined:
+            made = self._locals.inlined[operand.id]
+            return self.load(made) if isinstance(made, Load) else self.operation(made)
+        return Text(self.name(operand.id), PRIMARY, _bool_bits(operand.type))
+
+    def name(self, id_: int) -> str:
+        """The C name of a value or variable."""
+        slot = self._locals.slots.get(id_)
+        return slot.name if slot is not None else self._locals.names[id_]
+
+    def assigned(self, text: Text, type_: ValueType) -> str:
+        """The text as a variable of this type may take it."""
+        return self._as_mask(text, 8, type_) if _bool_bits(type_) else text.text
+
+    def _as_mask(self, text: Text, bits: int, type_: ValueType) -> str:
+        return text.text if text.mask_bits == bits else f"convert_{mask_type(bits, lanes(type_))}({text.text})"
+
+    # ------------------------------------------------------------------ memory
+
+    def load(self, load: Load) -> Text:
+        """What a load reads."""
+        pointer, type_ = load.pointer.type, load.result.type
+        assert isinstance(pointer, Pointer)
+        assert not isinstance(type_, Pointer)
+        count, name = lanes(type_), self.name(load.pointer.id)
+        if pointer.dtype.name == "f16" and element(type_).name == "f32":
+            return self._half(load, name, count)
+        if count == 1:
+            loaded = Text(f"{name}[{self.operand(load.index, bare=True).text}]")
+        elif is_aligned(load) and pointer.space in {"global", "local"}:
+            macro = "LOAD" if pointer.space == "global" else "LOAD_LOCAL"
+            loaded = Text(f"{macro}({memory_type(pointer.dtype, count)}, {self.address(load.pointer, load.index)})")
+        else:
+            loaded = Text(f"vload{count}(0, {self.address(load.pointer, load.index)})")
+        if pointer.dtype.name == "bf16":
+            wide = f"(uint){loaded.text}" if count == 1 else f"convert_uint{count}({loaded.text})"
+            return Text(f"as_float{'' if count == 1 else count}({wide} << 16)")
+        if pointer.dtype.kind == "bool" and count > 1:
+            return Text(f"{loaded.text} != (uchar{count})(0)", _BINARY["!="], 8)
+        return loaded
+
+    def _half(self, load: Load, name: str, count: int) -> Text:
+        if count == 1:
+            return Text(f"vload_half({self.operand(load.index, bare=True).text}, {name})")
+        return Text(f"vload_half{count}(0, {self.address(load.pointer, load.index)})")
+
+    def address(self, pointer: Value, index: Operand) -> str:
+        """`pointer + index`."""
+        name = self.name(pointer.id)
+        if isinstance(index, Const) and index.value == 0:
+            return name
+        return f"{name} + {self.operand(index, bare=True).within(_BINARY['+'] + 1)}"
+
+    # ------------------------------------------------------------------ operations
+
+    def operation(self, let: Let) -> Text:
+        """What an operation computes."""
+        type_ = let.result.type
+        assert not isinstance(type_, Pointer)
+        if let.op in WORK_ITEM:
+            dimension = let.args[0]
+            assert isinstance(dimension, Const)
+            return Text(f"get_{let.op}({dimension.value})")
+        row = OPS.get(let.op)
+        return self._structural(let, type_) if row is None else self._spelled(row, let, type_)
+
+    def _spelled(self, row: Op, let: Let, type_: ValueType) -> Text:
+        given = let.args[-1].type
+        assert not isinstance(given, Pointer)
+        less = _steps_down(let)
+        spelling = self._spelling(row, let, given) if less is None else "{0} - {1}"
+        form, args = _parsed(spelling), let.args if less is None else (let.args[0], less)
+        infix, shift = "(" not in spelling, spelling in row.constant_shift.values()
+        texts: list[Text] = []
+        for operand in args:
+            # Beside an operand of the type, a literal needs no suffix and a scalar no splat; nor does a shift's amount.
+            bare = shift or (infix and any(not isinstance(other, Const) for other in args if other is not operand))
+            text = self.operand(operand, bare=bare)
+            if _bool_bits(operand.type):
+                wanted = element(given).bits if element(given) != BOOL else 8
+                text = Text(self._as_mask(text, wanted, given), text.binds, wanted)
+            texts.append(text)
+        words = {
+            "T": value_type(given), "U": unsigned_type(given), "V": f"_{lanes(given)}" if lanes(given) > 1 else "",
+            "bits": element(given).bits, "top": element(given).bits - 1,
+        }  # fmt: skip
+        spelled = "".join(piece if isinstance(piece, str) else _placed(piece, texts, args) for piece in form.pieces)
+        for word, value in words.items():
+            spelled = spelled.replace(f"{{{word}}}", str(value))
+        mask = element(given).bits if row.result == "bool" and lanes(type_) > 1 else _bool_bits(type_)
+        return Text(spelled, form.binds, mask, form.inner_binds)
+
+    def _spelling(self, row: Op, let: Let, given: ValueType) -> str:
+        if self._dialect.own_math and row.name in OWN_MATH and element(given).name == "f32":
+            self.helpers[f"fast_{row.name}", given] = None
+            return f"fast_{row.name}{{V}}({{0}})"
+        if row.helper:
+            self.helpers[row.helper, given] = None
+        dtype, vector, last = element(given), lanes(given) > 1, let.args[-1]
+        shifts = isinstance(last, Const) and row.constant_shift and 0 <= last.value < dtype.bits
+        spellings = row.constant_shift if shifts else row.spelling
+        form = "vector" if vector else "narrow" if dtype.is_integer and dtype.bits < 32 else "scalar"
+        keys = (f"{dtype.kind}/{form}", form, dtype.kind, "any")
+        return spellings[next(key for key in keys if key in spellings)]
+
+    def _structural(self, let: Let, type_: ValueType) -> Text:
+        first = let.args[0]
+        source = first.type
+        assert not isinstance(source, Pointer)
+        text = self.operand(first)
+        match let.op:
+            case "copy":
+                return text
+            case "convert":
+                return self._convert(text, source, type_)
+            case "bitcast":
+                return Text(f"as_{value_type(type_)}({text.text})")
+            case "lo" | "hi":
+                return Text(f"{text.within(PRIMARY)}.{let.op}", PRIMARY, text.mask_bits)
+            case "extract":
+                lane = let.args[1]
+                assert isinstance(lane, Const)
+                component = f"{text.within(PRIMARY)}.s{int(lane.value):x}"
+                return Text(f"{component} != 0", _BINARY["!="]) if element(source) == BOOL else Text(component)
+        joined = [self.operand(arg, bare=True) for arg in let.args]  # vector and splat
+        sign = "-" if element(type_) == BOOL else ""
+        listed = ", ".join(f"{sign}{one.within(UNARY if sign else ANYTHING)}" for one in joined)
+        return Text(f"({value_type(type_)})({listed})", UNARY, _bool_bits(type_))
+
+    def _convert(self, text: Text, source: ValueType, target: ValueType) -> Text:
+        vector = isinstance(target, Vector)
+        if element(target) == BOOL and element(source) != BOOL:
+            zero = f"({value_type(source)})(0)" if vector else "0"
+            mask = element(source).bits if vector else 0
+            return Text(f"{text.within(_BINARY['!='] + 1)} != {zero}", _BINARY["!="], mask)
+        if not vector:
+            return Text(f"({value_type(target)}){text.within(UNARY)}", UNARY)
+        # The lanes of a bool vector are 0 and -1.
+        plain = f"-{text.within(UNARY + 1)}" if element(source) == BOOL else text.text
+        return Text(f"convert_{value_type(target)}({plain})", PRIMARY, _bool_bits(target))
+
+
+def _bool_bits(type_: object) -> int:
+    return 8 if isinstance(type_, Vector) and type_.dtype == BOOL else 0
+
+
+def _steps_down(let: Let) -> Const | None:
+    """By how much less, where an unsigned sum adds what wraps: x + 4294967295u is x - 1."""
+    last = let.args[-1]
+    if let.op != "add" or not isinstance(last, Const) or element(last.type).kind != "uint":
+        return None
+    bits = element(last.type).bits
+    return Const((1 << bits) - int(last.value), last.type) if bits >= 32 and last.value >= 1 << (bits - 1) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an operand stands in a spelling: which one, how tightly it must bind, and whether it is wanted unsigned."""
+
+    position: int
+    binds: int
+    unsigned: bool
+    after_minus: bool
+
+
+def _placed(place: _Place, texts: list[Text], args: tuple[Operand, ...]) -> str:
+    text, operand = texts[place.position], args[place.position]
+    if not place.unsigned:
+        placed = text.within(place.binds)
+        return f"({placed})" if place.after_minus and placed.startswith("-") else placed
+    if isinstance(operand, Const) and isinstance(operand.type, DType):
+        dtype = operand.type
+        return literal(Const(int(operand.value) % (1 << dtype.bits), DTYPES[f"u{dtype.bits}"]), bare=dtype.bits >= 32)
+    return text.unsigned(place.binds)
+
+
+@dataclass(frozen=True)
+class _Form:
+    pieces: tuple[str | _Place, ...]
+    binds: int
+    inner_binds: int
+    """What is inside of the outer cast of a wrapping operation binds so; -1 where there is none."""
+
+
+_OPERAND = re.compile(r"(\(\{U\}\)\{\d\}|\{\d\})")
+
+
+@cache
+def _parsed(spelling: str) -> _Form:
+    """Splits a spelling at its operands and finds what C's precedence asks of each and gives to the whole."""
+    parts = _OPERAND.split(spelling)
+    pieces: list[str | _Place] = list(parts)
+    for at in range(1, len(parts), 2):
+        before, after = parts[at - 1], parts[at + 1]
+        binds = max(_left(before), _right(after))
+        pieces[at] = _Place(int(parts[at][-2]), binds, "{U}" in parts[at], before.endswith("-"))
+    wraps = spelling.startswith("({T})(") and "({U})" in spelling
+    return _Form(tuple(pieces), _binding(spelling), _binding(spelling[len("({T})(") : -1]) if wraps else -1)
+
+
+def _left(before: str) -> int:
+    """How tightly an operand must bind because of what stands before it."""
+    stripped = before.rstrip()
+    if not stripped or stripped[-1] in ",(":
+        return ANYTHING
+    if stripped.endswith(")") or before == stripped:
+        return UNARY  # a cast, or a sign
+    return _BINARY[stripped.split()[-1]] + 1
+
+
+def _right(after: str) -> int:
+    stripped = after.lstrip()
+    if not stripped or stripped[0] in ",)":
+        return ANYTHING
+    operator = stripped.split()[0]
+    return _BINARY[operator] + (1 if operator == "?" else 0)
+
+
+def _binding(spelling: str) -> int:
+    """How tightly the whole spelling binds."""
+    depth, flat = 0, ""
+    for char in spelling:
+        depth += (char == "(") - (char == ")")
+        flat += char if depth == 0 and char != ")" else "_"
+    weakest = min((_BINARY[word] for word in flat.split() if word in _BINARY), default=PRIMARY)
+    return UNARY if weakest == PRIMARY and (spelling[0] in "-~!" or spelling.startswith("({T})")) else weakest

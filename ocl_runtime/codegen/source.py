@@ -1,0 +1,183 @@
+"""A kernel as OpenCL C source, with the way back from each of its lines to the statement and the Python line behind
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ir.kernel import Atomic, Kernel, Load, Param, Stmt, Store, defined, is_aligned, operands, walk
+from ir.locals import Locals, allocate
+from ir.passes.rewrite import written_pointers
+from ir.printer import statement_text
+from ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes
+from ocl_runtime.codegen.expressions import Dialect, Expressions
+from ocl_runtime.codegen.spelling import memory_type, unsigned_type, value_type
+from ocl_runtime.codegen.statements import Node, Statements
+from ocl_runtime.codegen.templates import render
+
+_MARK = "\x01"
+_MACROS = {
+    "LOAD": "LOAD(type, p) (*(__global const type *)(p))",
+    "STORE": "STORE(type, p, value) (*(__global type *)(p) = (value))",
+    "LOAD_LOCAL": "LOAD_LOCAL(type, p) (*(__local const type *)(p))",
+    "STORE_LOCAL": "STORE_LOCAL(type, p, value) (*(__local type *)(p) = (value))",
+}
+
+
+@dataclass(frozen=True)
+class HelperTypes:
+    """The C types that a helper function is made for."""
+
+    T: str
+    I: str  # noqa: E741
+    U: str
+    suffix: str
+    lanes: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """Generated source. `statements` gives the IR statement behind a line, by line number from 1."""
+
+    text: str
+    locals: Locals
+    statements: Mapping[int, Stmt]
+
+    def explain(self, line: int) -> str:
+        """The IR statement and the Python line behind a line of the source, for error messages."""
+        stmt = self.statements.get(line)
+        if stmt is None:
+            return ""
+        asked = f", asked for at {stmt.where}" if stmt.where else ""
+        return f"from the statement `{statement_text(self.locals.kernel, stmt)}`{asked}"
+
+
+def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
+    """OpenCL C for a kernel that has been through the passes."""
+    locals_ = allocate(kernel, strategy)
+    kernel = locals_.kernel
+    expressions = Expressions(locals_, dialect)
+    body = Statements(locals_, expressions).block(kernel.body)
+    nodes: list[Node] = []
+
+    def mark(node: Node) -> str:
+        nodes.append(node)
+        return f"{_MARK}{len(nodes) - 1}{_MARK}"
+
+    helpers = sorted(expressions.helpers, key=lambda one: (one[0], str(one[1])))
+    marked = render(
+        "kernel.cl.mako",
+        note=kernel.note.replace("*/", "* /"),
+        extensions=_extensions(kernel),
+        macros=[text for name, text in _MACROS.items() if name in _macros(kernel)],
+        helper_functions=[(name, _helper_types(type_)) for name, type_ in helpers],
+        name=kernel.name,
+        group_size=", ".join(map(str, kernel.group_size)) if kernel.group_size else "",
+        params=[text for param in kernel.params for text in _param(param, kernel, expressions)],
+        pointers=[_pointer(param, kernel, expressions) for param in kernel.params if _is_global(param)],
+        declarations=[f"{value_type(slot.type)} {slot.name}" for slot in locals_.shared],
+        body=body,
+        mark=mark,
+        indented=_indented,
+    )
+    text, behind = _unmarked(marked)
+    return Source(text, locals_, {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)})
+
+
+def _unmarked(marked: str) -> tuple[str, dict[int, int]]:
+    """Takes the marks out, and says which node each line belongs to: a line without mark to the node before it."""
+    out: list[str] = []
+    behind: dict[int, int] = {}
+    current: int | None = None
+    for number, line in enumerate(marked.splitlines(), start=1):
+        parts = line.split(_MARK)
+        if len(parts) > 1:
+            current = int(parts[-2])
+        if current is not None:
+            behind[number] = current
+        out.append("".join(parts[0::2]).rstrip())
+    return "\n".join(out).strip() + "\n", behind
+
+
+def _indented(text: str, pad: str) -> str:
+    lines = [f"{pad}{line}" if line.strip() else "" for line in text.strip("\n").splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------------- the head of the program
+
+
+def _is_global(param: Param) -> bool:
+    return isinstance(param.value.type, Pointer) and param.value.type.space in {"global", "constant"}
+
+
+def _pointee(param: Param, kernel: Kernel) -> str:
+    """`__global const float *`: constant where the kernel only reads, volatile where it has atomics."""
+    type_ = param.value.type
+    assert isinstance(type_, Pointer)
+    constant = " const" if type_.space == "global" and param.value.id not in written_pointers(kernel) else ""
+    atomic = any(isinstance(stmt, Atomic) and stmt.pointer.id == param.value.id for stmt in walk(kernel.body))
+    return f"__{type_.space}{constant}{' volatile' if atomic else ''} {_memory(type_)} *"
+
+
+def _memory(type_: Pointer) -> str:
+    return memory_type(type_.dtype)
+
+
+def _param(param: Param, kernel: Kernel, expressions: Expressions) -> list[str]:
+    """A scalar, or a buffer and an offset into it in elements."""
+    name, type_ = expressions.name(param.value.id), param.value.type
+    if not isinstance(type_, Pointer):
+        scalar = "uchar" if type_ == BOOL else value_type(type_)
+        return [f"const {scalar} {name}"]
+    restrict = "restrict " if param.restrict else ""
+    if type_.space == "local":
+        return [f"__local {_memory(type_)} *{restrict}{name}"]
+    return [f"{_pointee(param, kernel)}{restrict}{name}_buffer", f"const ulong {name}_offset"]
+
+
+def _pointer(param: Param, kernel: Kernel, expressions: Expressions) -> str:
+    name = expressions.name(param.value.id)
+    return f"{_pointee(param, kernel)}{name} = {name}_buffer + {name}_offset"
+
+
+def _helper_types(type_: Type) -> HelperTypes:
+    assert not isinstance(type_, Pointer)
+    unsigned = unsigned_type(type_)
+    suffix = f"_{type_.lanes}" if isinstance(type_, Vector) else ""
+    return HelperTypes(value_type(type_), unsigned[1:], unsigned, suffix, lanes(type_), element(type_).bits)
+
+
+def _extensions(kernel: Kernel) -> list[str]:
+    """Extensions that the source must switch on. Pointers to half need none, values of half do."""
+    needed: set[str] = set()
+    types = {param.value.type for param in kernel.params}
+    for stmt in walk(kernel.body):
+        types.update(operand.type for operand in operands(stmt))
+        value = defined(stmt)
+        if value is not None:
+            types.add(value.type)
+        if isinstance(stmt, Atomic) and element(stmt.pointer.type).bits == 64:
+            extended = stmt.op in {"min", "max", "and", "or", "xor"}
+            needed.add(f"cl_khr_int64_{'extended' if extended else 'base'}_atomics")
+    if any(not isinstance(type_, Pointer) and element(type_) == F16 for type_ in types):
+        needed.add("cl_khr_fp16")
+    if any(element(type_) == F64 for type_ in types):
+        needed.add("cl_khr_fp64")
+    return sorted(needed)
+
+
+def _macros(kernel: Kernel) -> set[str]:
+    """Macros for wide accesses that the kernel uses."""
+    used: set[str] = set()
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Load | Store) or not is_aligned(stmt):
+            continue
+        moved = stmt.result.type if isinstance(stmt, Load) else stmt.value.type
+        pointer = stmt.pointer.type
+        assert isinstance(pointer, Pointer)
+        if isinstance(moved, Vector) and not (pointer.dtype == F16 and moved.dtype == F32):
+            used.add(("LOAD" if isinstance(stmt, Load) else "STORE") + ("_LOCAL" if pointer.space == "local" else ""))
+    return used

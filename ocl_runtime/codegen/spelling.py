@@ -1,0 +1,96 @@
+"""OpenCL C spellings of types and literals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ir.kernel import Const
+from ir.types import DType, Type, ValueType, Vector, element, lanes
+
+_SCALARS = {
+    "bool": "bool", "i8": "char", "u8": "uchar", "i16": "short", "u16": "ushort", "i32": "int", "u32": "uint",
+    "i64": "long", "u64": "ulong", "f16": "half", "f32": "float", "f64": "double",
+}  # fmt: skip
+_MEMORY = {**_SCALARS, "bool": "uchar", "bf16": "ushort"}
+_SIGNED = {8: "char", 16: "short", 32: "int", 64: "long"}
+
+
+def value_type(type_: Type) -> str:
+    """The type of a value in a register. The lanes of a bool vector are chars, 0 or -1, as OpenCL's select wants
+    them."""
+    if isinstance(type_, Vector):
+        scalar = "char" if type_.dtype.kind == "bool" else _SCALARS[type_.dtype.name]
+        return f"{scalar}{type_.lanes}"
+    return _SCALARS[element(type_).name]
+
+
+def memory_type(dtype: DType, count: int = 1) -> str:
+    """The type of elements in memory: a bool is one byte, 0 or 1; bfloat16 is its bits."""
+    return f"{_MEMORY[dtype.name]}{count if count > 1 else ''}"
+
+
+def unsigned_type(type_: ValueType) -> str:
+    """The unsigned integer type of the same width and lanes."""
+    return f"u{_SIGNED[element(type_).bits]}{_suffix(type_)}"
+
+
+def mask_type(bits: int, count: int) -> str:
+    """The vector type that comparisons of elements of `bits` bits give."""
+    return f"{_SIGNED[bits]}{count}"
+
+
+def _suffix(type_: ValueType) -> str:
+    return str(type_.lanes) if isinstance(type_, Vector) else ""
+
+
+def literal(const: Const, *, bare: bool = False) -> str:
+    """A literal with the suffix or cast that makes it exactly this type.
+
+    `bare` leaves a small integer without suffix and a vector's scalar without splat: enough beside an operand that has
+    the type.
+    """
+    dtype = element(const.type)
+    if lanes(const.type) == 1:
+        return _scalar(const.value, dtype, bare)
+    if dtype.kind == "bool":
+        return f"({value_type(const.type)})({-int(const.value)})"
+    if bare and dtype.bits >= 32:
+        return _scalar(const.value, dtype, bare)
+    return f"({value_type(const.type)})({_scalar(const.value, dtype, True)})"
+
+
+def _scalar(value: bool | int | float, dtype: DType, bare: bool) -> str:
+    if dtype.kind == "bool":
+        return str(bool(value)).lower()
+    if dtype.is_float:
+        return _float(float(value), dtype)
+    number = int(value)
+    if number == -(1 << (dtype.bits - 1)) and dtype.bits >= 32 and dtype.kind == "int":
+        suffix = "L" if dtype.bits == 64 else ""
+        return f"(-{(1 << (dtype.bits - 1)) - 1}{suffix} - 1)"  # C has no literal for the least integer
+    if dtype.bits < 32:
+        return str(number) if bare else f"({_SCALARS[dtype.name]}){_wrapped(number)}"
+    if bare and abs(number) < 1 << 31:
+        return str(number)
+    suffix = ("u" if dtype.kind == "uint" else "") + ("L" if dtype.bits == 64 else "")
+    return f"{number}{suffix}"
+
+
+def _wrapped(number: int) -> str:
+    return f"({number})" if number < 0 else str(number)
+
+
+def _float(value: float, dtype: DType) -> str:
+    if math.isnan(value):
+        return "NAN" if dtype.bits == 32 else f"({_SCALARS[dtype.name]})NAN"
+    if math.isinf(value):
+        sign = "-" if value < 0 else ""
+        return f"{sign}INFINITY" if dtype.bits == 32 else f"({_SCALARS[dtype.name]})({sign}INFINITY)"
+    if dtype.name == "f16":
+        return f"(half){_float(value, DType('f32', 'float', 32))}"
+    shortest = np.format_float_positional(dtype.numpy.type(value), unique=True, trim="0")
+    if len(shortest) > 16 or abs(value) >= 1e16:
+        shortest = np.format_float_scientific(dtype.numpy.type(value), unique=True, trim="0")
+    return shortest + ("f" if dtype.name == "f32" else "")

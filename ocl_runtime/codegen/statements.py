@@ -1,0 +1,240 @@
+"""Kernel IR as a tree of C statements that the templates print: every text decided, nothing left to compute.
+
+Each node names the template `def` in templates/statements.cl.mako that prints it, and keeps the IR statement it came
+from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ir.kernel import (
+    Array,
+    Assign,
+    Atomic,
+    Barrier,
+    Block,
+    Break,
+    Const,
+    Continue,
+    For,
+    If,
+    Let,
+    Load,
+    Local,
+    Operand,
+    Return,
+    Stmt,
+    Store,
+    Value,
+    While,
+    is_aligned,
+)
+from ir.locals import Locals, Slot
+from ir.ops import OPS
+from ir.types import BF16, BOOL, F32, Pointer, ValueType, Vector, element, lanes
+from ocl_runtime.codegen.expressions import Expressions, Text
+from ocl_runtime.codegen.spelling import memory_type, value_type
+
+_ATOMIC = {"exchange": "xchg", "compare_exchange": "cmpxchg"}
+_FENCES = {"local": "CLK_LOCAL_MEM_FENCE", "global": "CLK_GLOBAL_MEM_FENCE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One C statement: the name of its template, its texts, and the statements nested in it."""
+
+    template: str
+    stmt: Stmt | None
+    texts: dict[str, object] = field(default_factory=dict)
+    body: tuple[Node, ...] = ()
+    orelse: tuple[Node, ...] = ()
+
+    def __getattr__(self, name: str) -> object:
+        try:
+            return self.texts[name]
+        except KeyError:
+            raise AttributeError(f"the template {self.template} asks for {name!r}, which no statement has") from None
+
+
+@dataclass(frozen=True)
+class ScalarTypes:
+    """The C types that a template of several statements works with."""
+
+    T: str
+    kind: str
+    bits: int
+
+
+class Statements:
+    """Makes the nodes of one kernel."""
+
+    def __init__(self, locals_: Locals, expressions: Expressions) -> None:
+        self._locals = locals_
+        self._x = expressions
+
+    def block(self, block: Block) -> tuple[Node, ...]:
+        """The nodes of a block; inlined statements have none of their own."""
+        return tuple(node for stmt in block for node in self._stmt(stmt))
+
+    def _stmt(self, stmt: Stmt) -> list[Node]:
+        match stmt:
+            case Let():
+                return [] if stmt.result.id in self._locals.inlined else self._let(stmt)
+            case Load():
+                return (
+                    [] if stmt.result.id in self._locals.inlined else [self._set(stmt, stmt.result, self._x.load(stmt))]
+                )
+            case Local() | Assign():
+                return self._variable(stmt)
+            case Store():
+                return [self._store(stmt)]
+            case Array():
+                return [self._array(stmt)]
+            case Atomic():
+                return [self._atomic(stmt)]
+            case If():
+                condition = self._x.operand(stmt.condition).text
+                return [Node("branch", stmt, {"condition": condition}, self.block(stmt.then), self.block(stmt.orelse))]
+            case For():
+                return [self._for(stmt)]
+            case While():
+                return [self._while(stmt)]
+            case Barrier():
+                fences = [
+                    fence for space, fence in _FENCES.items() if (stmt.local if space == "local" else stmt.global_)
+                ]
+                return [Node("call", stmt, {"call": f"barrier({' | '.join(fences)})"})]
+            case Break() | Continue() | Return():
+                return [Node("call", stmt, {"call": type(stmt).__name__.lower()})]
+
+    # ------------------------------------------------------------------ locals
+
+    def _set(self, stmt: Stmt, value: Value, text: Text) -> Node:
+        """Declares a value where it stands, or assigns to the slot that it shares."""
+        type_ = value.type
+        assert not isinstance(type_, Pointer)
+        slot = self._locals.slots[value.id]
+        return self._write(stmt, slot, type_, self._x.assigned(text, type_), constant=True)
+
+    def _write(self, stmt: Stmt, slot: Slot, type_: ValueType, text: str, *, constant: bool) -> Node:
+        if slot.shared:
+            return Node("assign", stmt, {"name": slot.name, "value": text})
+        declared = f"{'const ' if constant else ''}{value_type(type_)}"
+        return Node("declare", stmt, {"type": declared, "name": slot.name, "value": text})
+
+    def _variable(self, stmt: Local | Assign) -> list[Node]:
+        slot = self._locals.slots[stmt.variable.id]
+        given = stmt.init if isinstance(stmt, Local) else stmt.value
+        text = self._x.assigned(self._x.operand(given), stmt.variable.type)
+        if isinstance(stmt, Local) and not slot.shared:
+            return [self._write(stmt, slot, stmt.variable.type, text, constant=False)]
+        # A variable that starts in the slot of the dead value it is copied from needs no copy.
+        return [] if text == slot.name else [Node("assign", stmt, {"name": slot.name, "value": text})]
+
+    def _let(self, stmt: Let) -> list[Node]:
+        if stmt.op in OPS and OPS[stmt.op].several_statements:
+            return self._several(stmt)
+        text = self._x.operation(stmt)
+        slot = self._locals.slots[stmt.result.id]
+        return [] if slot.shared and text.text == slot.name else [self._set(stmt, stmt.result, text)]
+
+    def _several(self, stmt: Let) -> list[Node]:
+        """An operation that is no expression: the result is declared first, then each lane computed."""
+        type_ = stmt.result.type
+        assert not isinstance(type_, Pointer)
+        slot = self._locals.slots[stmt.result.id]
+        nodes = []
+        if not slot.shared:
+            nodes.append(Node("declare_only", stmt, {"type": value_type(type_), "name": slot.name}))
+        dtype = element(type_)
+        types = ScalarTypes(value_type(dtype), dtype.kind, dtype.bits)
+        for lane in range(lanes(type_)):
+            component = f".s{lane:x}" if isinstance(type_, Vector) else ""
+            a, b = (self._lane(arg, component) for arg in stmt.args)
+            texts = {"op": stmt.op, "out": slot.name + component, "a": a, "b": b, "types": types}
+            nodes.append(Node("several_statements", stmt, texts))
+        return nodes
+
+    def _lane(self, operand: Operand, component: str) -> str:
+        if isinstance(operand, Const):
+            return self._x.operand(Const(operand.value, element(operand.type))).text
+        return self._x.operand(operand).text + component
+
+    # ------------------------------------------------------------------ memory
+
+    def _store(self, stmt: Store) -> Node:
+        pointer, type_ = stmt.pointer.type, stmt.value.type
+        assert isinstance(pointer, Pointer)
+        assert not isinstance(type_, Pointer)
+        value = self._stored(self._x.operand(stmt.value), type_, pointer)
+        count, name = lanes(type_), self._x.name(stmt.pointer.id)
+        address = self._x.address(stmt.pointer, stmt.index)
+        if pointer.dtype.name == "f16" and element(type_) == F32:
+            where = f"{self._x.operand(stmt.index, bare=True).text}, {name}" if count == 1 else f"0, {address}"
+            return Node("call", stmt, {"call": f"vstore_half{count if count > 1 else ''}_rte({value}, {where})"})
+        if count == 1:
+            target = f"{name}[{self._x.operand(stmt.index, bare=True).text}]"
+            return Node("assign", stmt, {"name": target, "value": value})
+        if is_aligned(stmt) and pointer.space in {"global", "local"}:
+            macro = "STORE" if pointer.space == "global" else "STORE_LOCAL"
+            return Node("call", stmt, {"call": f"{macro}({memory_type(pointer.dtype, count)}, {address}, {value})"})
+        return Node("call", stmt, {"call": f"vstore{count}({value}, 0, {address})"})
+
+    def _stored(self, text: Text, type_: ValueType, pointer: Pointer) -> str:
+        count = lanes(type_)
+        if pointer.dtype == BF16:
+            self._x.helpers["round_to_bfloat16", type_] = None
+            if count == 1:
+                return f"(ushort)(as_uint(round_to_bfloat16({text.text})) >> 16)"
+            return f"convert_ushort{count}(as_uint{count}(round_to_bfloat16_{count}({text.text})) >> 16)"
+        if element(type_) == BOOL and count > 1:
+            return f"as_uchar{count}(-{Text(self._x.assigned(text, type_), text.binds).within(15)})"
+        return text.text
+
+    def _array(self, stmt: Array) -> Node:
+        pointer = stmt.pointer.type
+        assert isinstance(pointer, Pointer)
+        space = "__local " if pointer.space == "local" else ""
+        aligned = f" __attribute__((aligned({pointer.align})))" if pointer.align > pointer.dtype.size else ""
+        declared = f"{space}{memory_type(pointer.dtype)} {self._x.name(stmt.pointer.id)}[{stmt.length}]{aligned}"
+        return Node("call", stmt, {"call": declared})
+
+    def _atomic(self, stmt: Atomic) -> Node:
+        pointer = stmt.pointer.type
+        assert isinstance(pointer, Pointer)
+        family = (
+            "atom" if pointer.dtype.bits == 64 else "atomic"
+        )  # 64-bit atomics are an extension with names of its own
+        args = "".join(f", {self._x.operand(arg).text}" for arg in stmt.args)
+        call = f"{family}_{_ATOMIC.get(stmt.op, stmt.op)}({self._x.address(stmt.pointer, stmt.index)}{args})"
+        if stmt.result is None:
+            return Node("call", stmt, {"call": call})
+        return self._set(stmt, stmt.result, Text(call))
+
+    # ------------------------------------------------------------------ loops
+
+    def _for(self, stmt: For) -> Node:
+        type_ = stmt.index.type
+        assert not isinstance(type_, Pointer)
+        down = isinstance(stmt.step, Const) and stmt.step.value < 0
+        step = Const(-stmt.step.value, stmt.step.type) if down and isinstance(stmt.step, Const) else stmt.step
+        by = self._x.operand(step, bare=True).text
+        name = self._x.name(stmt.index.id)
+        texts = {
+            "type": value_type(type_),
+            "name": name,
+            "start": self._x.operand(stmt.start, bare=True).text,
+            "condition": f"{name} {'>' if down else '<'} {self._x.operand(stmt.stop, bare=True).within(11)}",
+            "advance": (f"--{name}" if down else f"++{name}") if by == "1" else f"{name} {'-' if down else '+'}= {by}",
+            "unroll": stmt.unroll,
+        }
+        return Node("for_loop", stmt, texts, self.block(stmt.body))
+
+    def _while(self, stmt: While) -> Node:
+        header, body = self.block(stmt.header), self.block(stmt.body)
+        condition = self._x.operand(stmt.condition)
+        if not header:
+            return Node("while_loop", stmt, {"condition": condition.text}, body)
+        leave = Node("leave_unless", stmt, {"condition": condition.within(14)})
+        return Node("while_loop", stmt, {"condition": "true"}, (*header, leave, *body))

@@ -1,0 +1,21 @@
+"""OpenCL devices: what there is, what each can do, how to treat it, and which one to use.
+
+In the order they come into play:
+
+    drivers.py        make every driver visible, then ask for the platforms
+    capabilities.py   what a device can do, queried once
+    quirks.py         what differs between implementations, one row each with its reason
+    devices.py        Device, and all of them in order of preference
+    probe.py          whether a device truly works, remembered on disk
+    choose.py         the user's words, or the best there is, to one device
+    report.py         all of that as a listing
+
+Only this package and `codegen/driver.py` know PyOpenCL.
+"""
+
+from ocl_runtime.device.capabilities import Capabilities
+from ocl_runtime.device.choose import Finding, choose, survey
+from ocl_runtime.device.devices import Device, all_devices
+from ocl_runtime.device.quirks import Quirks, quirks_for, rows_for
+
+__all__ = ["Capabilities", "Device", "Finding", "Quirks", "all_devices", "choose", "quirks_for", "rows_for", "survey"]

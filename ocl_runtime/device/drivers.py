@@ -1,0 +1,153 @@
+"""Makes every OpenCL driver of the machine visible, then asks the loader for its platforms.
+
+A loader reads its list of drivers (.icd files, each naming a shared library) once, at the first query of the process.
+The list it finds by itself misses two common drivers: Intel's CPU runtime from PyPI, whose .icd holds a placeholder
+path, and NVIDIA's in a container, where the library is mounted but no .icd is. So the first query runs with
+`OCL_ICD_VENDORS` pointing at a temporary folder with all of them, which is gone again when the query returns.
+
+Whatever the user has set is respected as it is. If the program queried platforms before us, the loader's list is
+fixed, and we work with what it has. The drivers inside PyOpenCL's own wheel need nothing: its loader always adds
+them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import importlib.metadata
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pyopencl as cl
+
+# Set by the user, any of these says which drivers to load.
+USER_VARIABLES = ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH")
+SYSTEM_FOLDERS = (Path("/etc/OpenCL/vendors"),)
+INTEL_LIBRARY = "libintelocl.so"
+NVIDIA_LIBRARY = "libnvidia-opencl.so.1"
+NVIDIA_FOLDERS = tuple(
+    Path(folder)
+    for folder in (
+        "/usr/lib/x86_64-linux-gnu",
+        "/usr/lib/aarch64-linux-gnu",
+        "/usr/lib64",
+        "/usr/local/nvidia/lib64",
+        "/usr/local/nvidia/lib",
+        "/usr/lib/wsl/lib",
+    )
+)
+_lock = threading.Lock()
+
+
+# Names of driver libraries hold one of these.
+DRIVER_WORDS = ("ocl", "opencl", "OpenCL", "igdrcl")
+
+
+def platforms() -> tuple[cl.Platform, ...]:
+    """Every platform of the process. All of the library's queries start here."""
+    return _first_query()[0]
+
+
+def identity() -> str:
+    """A digest of the driver libraries that the first query loaded: a driver that was replaced has another one.
+
+    It is empty where the system does not list loaded libraries; there the drivers' versions must tell them apart.
+    """
+    return _first_query()[1]
+
+
+def _first_query() -> tuple[tuple[cl.Platform, ...], str]:
+    with _lock:
+        return _query()
+
+
+@functools.cache
+def _query() -> tuple[tuple[cl.Platform, ...], str]:
+    with _all_drivers_visible():
+        try:
+            found = tuple(cl.get_platforms())
+        except cl.Error:  # PLATFORM_NOT_FOUND_KHR: the loader's way to say "none"
+            found = ()
+    # Taken now: a build makes drivers load more libraries, and the digest must not depend on that.
+    return found, _loaded_drivers()
+
+
+def _loaded_drivers() -> str:
+    maps = Path("/proc/self/maps")
+    if not maps.exists():
+        return ""
+    loaded = {line.split(maxsplit=5)[5] for line in maps.read_text(errors="replace").splitlines() if "/" in line}
+    digest = hashlib.sha256()
+    for library in map(Path, sorted(loaded)):
+        if any(word in library.name for word in DRIVER_WORDS) and library.exists():
+            status = library.stat()
+            digest.update(f"{library}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def library_names() -> list[str]:
+    """What the temporary folder names: every driver known to the system, and those it forgot; no path to nothing."""
+    names = list(_system_libraries())
+    for found in (_intel_library(), _nvidia_library()):
+        # A bare name in an .icd gives way: the dynamic linker may not know the folder that we found the library in.
+        if found and not any("/" in name and Path(name).name == Path(found).name for name in names):
+            names = [*(name for name in names if name != Path(found).name), found]
+    return names
+
+
+@contextmanager
+def _all_drivers_visible() -> Iterator[None]:
+    if not sys.platform.startswith("linux") or any(os.environ.get(variable) for variable in USER_VARIABLES):
+        yield
+        return
+    with ExitStack() as stack:
+        # With nowhere to write, the loader's own list must do.
+        with suppress(OSError):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ocl-runtime-drivers-")))
+            for number, name in enumerate(library_names()):
+                (folder / f"{number:02}.icd").write_text(name + "\n", "utf-8", "surrogateescape")
+            stack.callback(os.environ.pop, "OCL_ICD_VENDORS", None)
+            os.environ["OCL_ICD_VENDORS"] = str(folder)
+        yield
+
+
+def _system_libraries() -> Iterator[str]:
+    # A conda environment has a list of its own, which its loader reads besides the system's.
+    for folder in (*SYSTEM_FOLDERS, Path(sys.prefix) / "etc" / "OpenCL" / "vendors"):
+        for icd in sorted(folder.glob("*.icd")):
+            try:
+                name = icd.read_text("utf-8", "surrogateescape").strip()
+            except OSError:
+                continue
+            # A bare name is left to the dynamic linker; a path to nothing is an .icd that was never finished.
+            if name and ("/" not in name or Path(name).exists()):
+                yield name
+
+
+def _intel_library() -> str | None:
+    """Intel's CPU runtime from PyPI: it lies in the environment's lib folder, or in the user's."""
+    candidates = [Path(sys.prefix) / "lib" / INTEL_LIBRARY]
+    try:
+        files = importlib.metadata.files("intel-opencl-rt") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    candidates += [Path(str(file.locate())).resolve() for file in files if file.name == INTEL_LIBRARY]
+    return next((str(path) for path in candidates if path.exists()), None)
+
+
+def _nvidia_library() -> str | None:
+    """NVIDIA's driver, which containers often have without an .icd; by its bare name if the dynamic linker knows it."""
+    try:
+        ctypes.CDLL(NVIDIA_LIBRARY)  # what the loader will do: the only true test, LD_LIBRARY_PATH included
+    except OSError:
+        pass
+    else:
+        return NVIDIA_LIBRARY
+    paths = (folder / NVIDIA_LIBRARY for folder in NVIDIA_FOLDERS)
+    return next((str(path) for path in paths if path.exists()), None)

@@ -1,0 +1,141 @@
+"""What differs between OpenCL implementations beyond what they say of themselves: one quirk, one row.
+
+A row says whom it concerns, which fields of `Quirks` it sets, and why: in words, with what was measured. Rows are
+merged in their order, so a special one stands below the general one it corrects. Code elsewhere asks for a field of
+`Quirks` and never for a vendor's name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from ocl_runtime.device.capabilities import Capabilities
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quirks:
+    """How to treat one device."""
+
+    vector_bytes: int = 16  # of one wide memory access
+    aligned_dereference: bool = False  # spell a wide access as a dereference, where alignment is proved, and not vloadN
+    own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
+    simulator: bool = False  # exists for finding errors: never chosen unless named
+    preference: int = 0  # among devices of one kind, the higher is chosen
+    group_size: int = 256  # default work-group size
+    work_items_hint: str = "many"  # "many" light work-items, or "few" fat ones
+    local_memory_checked: bool = True  # the driver itself refuses a kernel with too much local memory
+    local_argument_reserve: int = 0  # bytes of local memory that a __local argument cannot have
+    allocates_lazily: bool = False  # a buffer too large is noticed when it is touched, and ends the process
+    build_options: tuple[str, ...] = ()  # added to every build
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quirk."""
+
+    name: str
+    matches: Callable[[Capabilities], bool]
+    changes: Mapping[str, Any]
+    reason: str
+
+
+def _row(name: str, matches: Callable[[Capabilities], bool], reason: str, **changes: Any) -> Row:
+    return Row(name, matches, MappingProxyType(changes), reason)
+
+
+def _nvidia(caps: Capabilities) -> bool:
+    return caps.platform == "NVIDIA CUDA"
+
+
+def _pocl_cpu(caps: Capabilities) -> bool:
+    return caps.platform == "Portable Computing Language" and caps.kind == "cpu"
+
+
+def _intel_cpu(caps: Capabilities) -> bool:
+    return caps.platform.startswith("Intel(R) OpenCL") and caps.kind == "cpu"
+
+
+def _simulator(caps: Capabilities) -> bool:
+    return caps.platform == "Oclgrind"
+
+
+TABLE = (
+    _row(
+        "exact division",
+        lambda caps: caps.correctly_rounded_divide_sqrt,
+        "OpenCL lets float32 division and square root be 2.5 and 3 ULP off; NumPy rounds both correctly, and so does a "
+        "device that is asked to with this option. The CPU drivers measured do anyway.",
+        build_options=("-cl-fp32-correctly-rounded-divide-sqrt",),
+    ),
+    _row(
+        "CPU: wide vectors, few fat work-items",
+        lambda caps: caps.kind == "cpu",
+        "Explicit float8 and float16 vectors were worth up to 20 times on PoCL, and reductions on PoCL and on Intel's "
+        "runtime were fastest with few work-items that each do much.",
+        vector_bytes=64,
+        group_size=64,
+        work_items_hint="few",
+    ),
+    _row(
+        "PoCL: own transcendental functions",
+        _pocl_cpu,
+        "The library's scalar sin does not vectorise: 0.27 times NumPy's speed, where Intel's reaches 5 times.",
+        own_math=True,
+    ),
+    _row(
+        "PoCL: memory limits are not checked",
+        _pocl_cpu,
+        "A kernel with more local memory than the device has is accepted and ends the process; a buffer larger than "
+        "the free memory is accepted and ends the process when touched.",
+        local_memory_checked=False,
+        allocates_lazily=True,
+    ),
+    _row(
+        "Intel: the faster CPU driver",
+        _intel_cpu,
+        "Against PoCL 3.1 on the same CPU: transposition 12 against 4.9 times NumPy, sin 5 against 0.27 times, a cold "
+        "build 28 against 100 ms.",
+        preference=1,
+    ),
+    _row(
+        "NVIDIA: wide accesses as dereferences",
+        _nvidia,
+        "vload4 promises 4-byte alignment only and becomes four scalar loads; a dereference of float4* where 16-byte "
+        "alignment is known made a matrix product 1.8 times faster (H200, driver 580).",
+        aligned_dereference=True,
+    ),
+    _row(
+        "NVIDIA: __local arguments are shorter",
+        _nvidia,
+        "A __local argument of 47 KiB works and one of the reported 48 KiB fails; a static array may have all "
+        "of it (H200).",
+        local_argument_reserve=1024,
+    ),
+    _row(
+        "simulator",
+        _simulator,
+        "Oclgrind interprets each instruction to find errors, about 1000 times slower than PoCL: only for who "
+        "asks for it.",
+        simulator=True,
+        group_size=16,
+    ),
+)
+
+
+def rows_for(caps: Capabilities) -> tuple[Row, ...]:
+    """The rows that apply to a device, in the order they are merged."""
+    return tuple(row for row in TABLE if row.matches(caps))
+
+
+def quirks_for(caps: Capabilities) -> Quirks:
+    """How to treat a device: the defaults, changed by each row that applies. Build options add up."""
+    quirks = Quirks()
+    for row in rows_for(caps):
+        changes = dict(row.changes)
+        changes["build_options"] = quirks.build_options + changes.get("build_options", ())
+        quirks = dataclasses.replace(quirks, **changes)
+    return dataclasses.replace(quirks, group_size=min(quirks.group_size, caps.max_work_group_size))

@@ -1,0 +1,120 @@
+"""A listing of all devices: what each can do, which one is chosen, why others are not, and which quirks apply."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from ocl_runtime.device.choose import Finding, choose, survey
+from ocl_runtime.device.devices import Device
+from ocl_runtime.device.quirks import Quirks, rows_for
+from ocl_runtime.errors import DeviceError
+from ocl_runtime.settings import Settings
+
+Table = Sequence[tuple[str, str]]
+
+
+def report(stream: TextIO | None = None) -> int:
+    """Print the listing; 0 if a device can be used, 1 if none can."""
+    stream = stream or sys.stdout
+    settings = Settings.from_environment()
+    findings = survey(settings)
+    chosen: Device | None = None
+    refusal = ""
+    try:
+        chosen = choose(settings=settings)
+    except DeviceError as error:
+        refusal = str(error)
+    show = _show_rich if stream.isatty() and importlib.util.find_spec("rich") else _show_plain
+    for finding in findings:
+        device = finding.device
+        show(stream, str(device), [("use", _use(finding, chosen)), *_facts(device), *_treatment(device)])
+    # choose() lists every device again in its error; above they stand in full.
+    print(f"chosen: {chosen}" if chosen else refusal, file=stream)
+    return 0 if chosen else 1
+
+
+def _use(finding: Finding, chosen: Device | None) -> str:
+    if finding.fault is not None:
+        return f"cannot be used: {finding.fault}"
+    if finding.device == chosen:
+        return "chosen"
+    if finding.device.quirks.simulator:
+        return "works; a simulator, chosen only by its name"
+    return "works; another is preferred" if chosen else "works; not asked for"
+
+
+def _facts(device: Device) -> Table:
+    caps = device.capabilities
+    can = {
+        "float16": caps.fp16,
+        "float64": caps.fp64,
+        "64-bit atomics": caps.int64_atomics,
+        "subgroups": caps.subgroups,
+        "float32 denormals": caps.denormals,
+        "correctly rounded division": caps.correctly_rounded_divide_sqrt,
+        "memory shared with the host": caps.unified_memory,
+    }
+    return (
+        ("vendor", caps.vendor),
+        ("OpenCL", f"{_dotted(caps.opencl_version)}, C {_dotted(caps.opencl_c_version)}"),
+        ("compute units", f"{caps.compute_units}, work-groups of up to {caps.max_work_group_size}"),
+        ("memory", f"{_size(caps.global_memory)}, one buffer {_size(caps.max_allocation)}"),
+        ("local memory", f"{_size(caps.local_memory)} a work-group, arguments {_size(caps.max_argument_bytes)}"),
+        ("can", ", ".join(name for name, has in can.items() if has) or "nothing beyond the least"),
+        ("cannot", ", ".join(name for name, has in can.items() if not has) or "-"),
+    )
+
+
+def _treatment(device: Device) -> Table:
+    """The quirks that apply, each with what it changes and why."""
+    rows = rows_for(device.capabilities)
+    changed = [f"{row.name} ({_changes(row.changes)}): {row.reason}" for row in rows]
+    left = {field.name: field.default for field in dataclasses.fields(Quirks)}
+    left = {name: value for name, value in left.items() if getattr(device.quirks, name) == value}
+    return (*(("quirk", text) for text in changed), ("as usual", _changes(left)))
+
+
+def _changes(values: Any) -> str:
+    return ", ".join(f"{name}={_value(value)}" for name, value in values.items())
+
+
+def _value(value: object) -> str:
+    return " ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def _size(number: int) -> str:
+    amount = float(number)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024 or unit == "GiB":
+            break
+        amount /= 1024
+    return f"{amount:.4g} {unit}"
+
+
+def _show_plain(stream: TextIO, title: str, rows: Table) -> None:
+    width = max(len(name) for name, _ in rows)
+    print(title, file=stream)
+    for name, text in rows:
+        print(f"  {name:{width}}  {text}", file=stream)
+    print(file=stream)
+
+
+def _show_rich(stream: TextIO, title: str, rows: Table) -> None:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table = RichTable(title=Text(title, style="bold"), title_justify="left", show_header=False, expand=True)
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column()
+    for name, text in rows:
+        table.add_row(Text(name), Text(text))  # Text: a device's name must not be read as markup
+    Console(file=stream).print(table)

@@ -1,0 +1,92 @@
+"""The error tree. Each error states the fact, the place and the remedy.
+
+Error
+├── IRError                 a piece of IR that is not well formed
+│   └── VerifyError         a whole kernel that broke a rule of the verifier
+├── DTypeError              (also TypeError)   a dtype that an operation, argument or device does not take
+├── ShapeError              (also ValueError)  shapes, axes, sizes or indices that do not fit
+├── MemoryAccessError       (also IndexError)  interpreter: access outside of an allocation
+├── DataRaceError           interpreter: two work-items, one element, no order
+├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
+├── InputFileError          (also OSError)     a file that is missing or cannot be read or written
+├── DeviceError             something about a device
+│   ├── NoDeviceError       no usable OpenCL device at all: says what to install
+│   ├── UnknownDeviceError  no device by that name, vendor or kind: lists those there are
+│   ├── MixedDevicesError   values of two runtimes in one operation
+│   └── LaunchError         the driver refused or failed a command
+├── OutOfMemoryError        (also MemoryError) the device has no room
+└── BuildError              OpenCL C that did not build: source around the line, IR statement, Python line
+"""
+
+from __future__ import annotations
+
+from ir.errors import (
+    DataRaceError,
+    DTypeError,
+    Error,
+    IRError,
+    MemoryAccessError,
+    ShapeError,
+    VerifyError,
+)
+
+
+class SettingError(Error, ValueError):
+    """A setting or environment variable that makes no sense."""
+
+
+class InputFileError(Error, OSError):
+    """A file that is missing, or cannot be read or written."""
+
+
+class DeviceError(Error):
+    """Something about a device."""
+
+
+class NoDeviceError(DeviceError):
+    """No usable OpenCL device at all."""
+
+
+class UnknownDeviceError(DeviceError, LookupError):
+    """No device by that name, vendor or kind."""
+
+
+class MixedDevicesError(DeviceError, ValueError):
+    """Values of two runtimes in one operation."""
+
+
+class LaunchError(DeviceError, RuntimeError):
+    """The driver refused or failed a command."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """The device has no room for an allocation."""
+
+
+class BuildError(Error):
+    """OpenCL C that did not build; `source` is the whole text and `log` the compiler's."""
+
+    def __init__(self, fact: str, *, source: str, log: str, place: str = "", remedy: str = "") -> None:
+        self.source = source
+        self.log = log
+        super().__init__(fact, place=place, remedy=remedy)
+
+
+__all__ = [
+    "BuildError",
+    "DTypeError",
+    "DataRaceError",
+    "DeviceError",
+    "Error",
+    "IRError",
+    "InputFileError",
+    "LaunchError",
+    "MemoryAccessError",
+    "MixedDevicesError",
+    "NoDeviceError",
+    "OutOfMemoryError",
+    "SettingError",
+    "ShapeError",
+    "UnknownDeviceError",
+    "VerifyError",
+]

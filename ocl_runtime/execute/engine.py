@@ -1,0 +1,138 @@
+"""One device at work: its context, its queue, and every kernel that was built for it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ir.kernel import Kernel
+from ocl_runtime.codegen.cache import ProgramCache
+from ocl_runtime.codegen.compile import Compilation, compile_kernel
+from ocl_runtime.codegen.driver import Program
+from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.device import Device
+from ocl_runtime.errors import DTypeError
+from ocl_runtime.execute import driver, storage, transfer
+from ocl_runtime.execute.launch import Argument, Executable
+from ocl_runtime.execute.storage import AllocationCounters, Storage
+from ocl_runtime.settings import Settings
+
+_MOST_EXECUTABLES = 4096
+
+
+class Recorder(Protocol):
+    """Who wants to see what is compiled; `ocl_runtime.observe` has one that writes files."""
+
+    def compiled(self, compilation: Compilation, program: Program) -> None:
+        """A kernel was compiled for the first time in this process."""
+
+
+@dataclass
+class LaunchCounters:
+    """What the engine did since it began."""
+
+    launches: int = 0
+    compiled: int = 0
+    """Kernels that went from IR to a program, whether the driver compiled it or a cache had it."""
+
+
+class Engine:
+    """Executes kernels on one device. Any thread may use it; commands run in the order in which they are given."""
+
+    def __init__(self, device: Device, settings: Settings, recorder: Recorder | None = None) -> None:
+        self.device = device
+        self.settings = settings
+        self.context = driver.create_context(device)
+        self.queue = driver.create_queue(self.context, device)
+        self.programs = ProgramCache(self.context, device, settings.cache_folder, disk_bytes=settings.cache_bytes)
+        self.counters = LaunchCounters()
+        self.memory = AllocationCounters()
+        self._dialect = Dialect(own_math=device.quirks.own_math)
+        self._recorder = recorder
+        self._executables: OrderedDict[int, tuple[Kernel, Executable]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    # ------------------------------------------------------------------ memory
+
+    def allocate(self, nbytes: int) -> Storage:
+        """New memory with undefined contents."""
+        new = storage.allocate(self, self.context, self.device, nbytes)
+        with self._lock:
+            self.memory.allocations += 1
+            self.memory.bytes += nbytes
+        return new
+
+    def upload(self, source: np.ndarray[Any, Any]) -> Storage:
+        """New memory with a host array's elements in C order."""
+        new = self.allocate(source.nbytes)
+        transfer.upload(self.queue, new, source, self.device)
+        return new
+
+    def download(self, from_: Storage, dtype: np.dtype[Any], count: int, offset: int = 0) -> np.ndarray[Any, Any]:
+        """`count` elements from element `offset` on, as a new 1-D host array."""
+        return transfer.download(self.queue, from_, dtype, count, offset, self.device)
+
+    # ------------------------------------------------------------------ kernels
+
+    def executable(self, kernel: Kernel, strategy: str | None = None) -> Executable:
+        """The kernel compiled for this device, from memory where this very kernel was compiled before.
+
+        Raises `VerifyError`, `BuildError`, or `DTypeError` where the device lacks a dtype of the kernel's.
+        """
+        with self._lock:
+            known = self._executables.get(id(kernel))
+            if known is not None and strategy is None:
+                self._executables.move_to_end(id(kernel))
+                return known[1]
+        made = self._compile(kernel, strategy or self.settings.locals_strategy)
+        if strategy is None:
+            with self._lock:
+                self._executables[id(kernel)] = (kernel, made)  # holding the kernel keeps its id from being given again
+                while len(self._executables) > _MOST_EXECUTABLES:
+                    self._executables.popitem(last=False)
+        return made
+
+    def _compile(self, kernel: Kernel, strategy: str) -> Executable:
+        compilation = compile_kernel(kernel, strategy, self._dialect)
+        self._check_dtypes(compilation)
+        source = compilation.source
+        program = self.programs.program(source.text, explain=source.explain)
+        with self._lock:
+            self.counters.compiled += 1
+        if self._recorder is not None:
+            self._recorder.compiled(compilation, program)
+        return Executable(self.device, compilation, program)
+
+    def _check_dtypes(self, compilation: Compilation) -> None:
+        for extension, dtype in (("cl_khr_fp16", "f16"), ("cl_khr_fp64", "f64")):
+            if f"{extension} : enable" in compilation.source.text and not self.device.capabilities.computes(dtype):
+                raise DTypeError(
+                    f"{self.device} cannot compute with {dtype}",
+                    place=f"kernel {compilation.kernel.name}",
+                    remedy="convert to float32, or choose another device (ocl-devices lists what each can do)",
+                )
+
+    def launch(
+        self,
+        kernel: Kernel,
+        args: Mapping[str, Argument] | Sequence[Argument],
+        global_size: tuple[int, ...],
+        group_size: tuple[int, ...] | None = None,
+    ) -> driver.Event:
+        """Runs a kernel over the index space; returns the command's event without waiting."""
+        if group_size is None:
+            group_size = kernel.group_size or (self.device.quirks.group_size, 1, 1)
+            group_size = group_size[: len(global_size)]
+        event = self.executable(kernel).launch(self.queue, args, global_size, group_size)
+        with self._lock:
+            self.counters.launches += 1
+        return event
+
+    def finish(self) -> None:
+        """Waits until the device has done everything it was given."""
+        driver.finish(self.queue)

@@ -1,0 +1,55 @@
+"""Fixtures that tests of all kinds share.
+
+The device is what `ocl_runtime` chooses; the environment variable OCL_RUNTIME_DEVICE names another one. Programs are
+built in a folder of this test session, never in the user's cache.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from ocl_runtime.device import Device, choose
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.settings import Settings
+
+# Building a program takes longer on its first run than Hypothesis allows an example; how many programs there are is for
+# `make nightly` to raise.
+settings.register_profile(
+    "test", deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing")
+    parser.addoption("--offline", action="store_true", help="compile the golden sources with clang for other targets")
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session")
+def device() -> Device:
+    return choose()
+
+
+@pytest.fixture(scope="session")
+def engine(device: Device, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    return Engine(device, Settings(cache_folder=tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def repository() -> Path:
+    return Path(__file__).resolve().parent.parent
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    # Other compilers than the device's own are no part of `make test`; see `make offline`.
+    return True if collection_path.name == "test_offline.py" and not config.getoption("--offline") else None

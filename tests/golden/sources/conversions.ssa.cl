@@ -1,0 +1,23 @@
+/* between widths and kinds, eight lanes at a time */
+#pragma OPENCL FP_CONTRACT OFF
+
+__kernel void conversions(__global const short *x_buffer,
+                          const ulong x_offset,
+                          __global float *y_buffer,
+                          const ulong y_offset,
+                          __global uchar *z_buffer,
+                          const ulong z_offset,
+                          __global long *w_buffer,
+                          const ulong w_offset)
+{
+    __global const short *x = x_buffer + x_offset;
+    __global float *y = y_buffer + y_offset;
+    __global uchar *z = z_buffer + z_offset;
+    __global long *w = w_buffer + w_offset;
+    const uint i = get_global_id(0);
+    const uint product = i * 8;
+    const short8 p = vload8(0, x + product);
+    vstore8(convert_float8(p) / 4.0f, 0, y + product);
+    vstore8(convert_uchar8(p), 0, z + product);
+    vstore8(as_long8(as_ulong8(convert_long8(p)) * as_ulong8((long8)(1000000007))), 0, w + product);
+}

@@ -1,0 +1,15 @@
+/* float16 in registers: only where the device has it */
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#pragma OPENCL FP_CONTRACT OFF
+
+__kernel void half_arithmetic(__global const half *x_buffer,
+                              const ulong x_offset,
+                              __global half *y_buffer,
+                              const ulong y_offset)
+{
+    __global const half *x = x_buffer + x_offset;
+    __global half *y = y_buffer + y_offset;
+    const uint i = get_global_id(0);
+    const half p = x[i];
+    y[i] = p * p + (half)0.5f;
+}

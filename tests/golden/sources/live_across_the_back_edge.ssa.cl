@@ -1,0 +1,22 @@
+/* scale is used again in the next iteration */
+#pragma OPENCL FP_CONTRACT OFF
+
+__kernel void live_across_the_back_edge(const uint n,
+                                        __global const float *x_buffer,
+                                        const ulong x_offset,
+                                        __global float *y_buffer,
+                                        const ulong y_offset)
+{
+    __global const float *x = x_buffer + x_offset;
+    __global float *y = y_buffer + y_offset;
+    const uint i = get_global_id(0);
+    const float scale = x[i] + 0.5f;
+    float total = 0.0f;
+    for (uint round_1 = 0; round_1 < n; ++round_1) {
+        const float scaled = total * scale;
+        const float fresh = scaled + 1.0f;
+        const float other = fresh * 0.25f;
+        total = fresh - other;
+    }
+    y[i] = total;
+}

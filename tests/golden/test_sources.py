@@ -1,0 +1,55 @@
+"""Generated OpenCL C of every shared kernel in every strategy, compared with files that a person can read and diff.
+
+python -m pytest tests/golden --update-golden      writes them anew: look at the diff before you commit it
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ir.locals import STRATEGIES
+from ir.printer import text
+from ocl_runtime.codegen.compile import compile_kernel
+from ocl_runtime.codegen.expressions import Dialect
+from tests.cases import CASES, Case
+
+FOLDER = Path(__file__).parent / "sources"
+
+
+def golden(path: Path, made: str, update: bool) -> None:
+    if update:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(made)
+    assert path.exists(), f"{path.name} is missing: run with --update-golden and look at it"
+    assert made == path.read_text(), f"{path.name} differs: if the change is wanted, run with --update-golden"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_source(case: Case, strategy: str, update_golden: bool) -> None:
+    compilation = compile_kernel(case.kernel, strategy, Dialect())
+    golden(FOLDER / f"{case.name}.{strategy}.cl", compilation.source.text, update_golden)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_kernel_ir(case: Case, update_golden: bool) -> None:
+    compilation = compile_kernel(case.kernel, "hybrid", Dialect())
+    stages = [f"# {name}\n{text(kernel)}" for name, kernel in compilation.stages if name in {"built", "dce"}]
+    golden(FOLDER / f"{case.name}.ir", "\n".join(stages), update_golden)
+
+
+def test_no_orphans() -> None:
+    wanted = {f"{case.name}.{end}" for case in CASES for end in (*(f"{s}.cl" for s in STRATEGIES), "ir")}
+    assert {path.name for path in FOLDER.iterdir()} == wanted
+
+
+def test_enough_kernels() -> None:
+    assert len(CASES) >= 20
+
+
+def test_same_kernel_same_text() -> None:
+    for case in CASES:
+        first, second = (compile_kernel(case.kernel, "reuse", Dialect()).source.text for _ in range(2))
+        assert first == second

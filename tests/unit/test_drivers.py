@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from ocl_runtime.device import drivers
+from tests.fakes import python
+
+LIST = """
+import json, os, tempfile
+from pathlib import Path
+from ocl_runtime.device import drivers
+names = [platform.name for platform in drivers.platforms()]
+print(json.dumps({
+    "names": names,
+    "identity": drivers.identity(),
+    "vendors": os.environ.get("OCL_ICD_VENDORS"),
+    "litter": [str(path) for path in Path(tempfile.gettempdir()).iterdir()],
+    "intel": drivers._intel_library(),
+}))
+"""
+
+
+@pytest.fixture
+def icd_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only list of drivers the system has."""
+    folder = tmp_path / "vendors"
+    folder.mkdir()
+    monkeypatch.setattr(drivers, "SYSTEM_FOLDERS", (folder,))
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "environment"))
+    monkeypatch.setattr(drivers, "_intel_library", lambda: None)
+    monkeypatch.setattr(drivers, "_nvidia_library", lambda: None)
+    return folder
+
+
+def test_intels_runtime_is_found_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    first, second = (json.loads(python(LIST, TMPDIR=str(tmp_path))) for _ in range(2))
+    assert ("Intel(R) OpenCL" in first["names"]) == bool(first["intel"])
+    assert first["vendors"] is None
+    assert first["litter"] == []
+    assert first["identity"] == second["identity"] != ""
+
+
+def test_what_the_user_set_is_respected(tmp_path: Path) -> None:
+    found = json.loads(python(LIST, OCL_ICD_VENDORS=str(tmp_path)))
+    assert found["vendors"] == str(tmp_path)
+    # PyOpenCL's loader always adds the drivers of its own wheel, and only these.
+    assert "Intel(R) OpenCL" not in found["names"]
+    assert found["names"] == json.loads(python(LIST, OPENCL_VENDOR_PATH=str(tmp_path)))["names"]
+
+
+def test_a_program_that_queried_first_keeps_its_platforms(tmp_path: Path) -> None:
+    before = """
+import os, pyopencl
+os.environ["OCL_ICD_VENDORS"] = os.environ["EMPTY"]
+pyopencl.get_platforms()
+del os.environ["OCL_ICD_VENDORS"]
+"""
+    found = json.loads(python(before + LIST, EMPTY=str(tmp_path)))
+    assert found["names"] == json.loads(python(LIST, OCL_ICD_VENDORS=str(tmp_path)))["names"]
+
+
+def test_a_broken_driver_hides_no_other(tmp_path: Path) -> None:
+    (tmp_path / "0-garbage.icd").write_bytes(b"\xff\xfe\0 /// \n")
+    (tmp_path / "1-empty.icd").write_text("")
+    library = tmp_path / "libnot-a-library.so"
+    library.write_text("not ELF")
+    (tmp_path / "2-text.icd").write_text(str(library))
+    (tmp_path / "3-folder.icd").mkdir()
+    (tmp_path / "4-libc.icd").write_text("libc.so.6")
+    patch = """
+import os
+from pathlib import Path
+from ocl_runtime.device import drivers
+drivers.SYSTEM_FOLDERS = (Path(os.environ["BROKEN"]), *drivers.SYSTEM_FOLDERS)
+"""
+    with_broken = json.loads(python(patch + LIST, BROKEN=str(tmp_path)))["names"]
+    assert sorted(with_broken) == sorted(json.loads(python(LIST))["names"])
+
+
+def test_an_icd_that_names_nothing_is_left_out(icd_folder: Path, tmp_path: Path) -> None:
+    library = tmp_path / "libreal.so"
+    library.touch()
+    (icd_folder / "a.icd").write_text(f"{library}\n")
+    (icd_folder / "b.icd").write_text("/placeholder/lib/libintelocl.so")
+    (icd_folder / "c.icd").write_text("libbare.so.1")
+    (icd_folder / "d.txt").write_text("libignored.so")
+    assert drivers.library_names() == [str(library), "libbare.so.1"]
+
+
+def test_a_driver_no_icd_names_is_added(icd_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drivers, "_nvidia_library", lambda: "/mounted/libnvidia-opencl.so.1")
+    (icd_folder / "nvidia.icd").write_text("libnvidia-opencl.so.1")
+    assert drivers.library_names() == ["/mounted/libnvidia-opencl.so.1"]
+
+
+def test_a_driver_is_not_loaded_from_two_places(
+    icd_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = tmp_path / "libintelocl.so"
+    system.touch()
+    (icd_folder / "intel.icd").write_text(str(system))
+    monkeypatch.setattr(drivers, "_intel_library", lambda: "/environment/lib/libintelocl.so")
+    assert drivers.library_names() == [str(system)]
+
+
+def test_nvidias_library_is_found_in_a_folder_the_linker_does_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drivers, "NVIDIA_LIBRARY", "libnvidia-opencl-of-a-test.so.1")
+    monkeypatch.setattr(drivers, "NVIDIA_FOLDERS", (tmp_path / "absent", tmp_path))
+    assert drivers._nvidia_library() is None
+    (tmp_path / drivers.NVIDIA_LIBRARY).touch()
+    assert drivers._nvidia_library() == str(tmp_path / drivers.NVIDIA_LIBRARY)
+
+
+def test_without_a_place_for_temporary_files_the_loaders_own_list_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> NoReturn:
+        raise OSError("No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
+    with drivers._all_drivers_visible():
+        pass

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import warnings
+
+import pyopencl as cl
+import pytest
+
+from ocl_runtime.codegen import driver
+from ocl_runtime.device import Device, choose
+from ocl_runtime.errors import BuildError
+from tests.fakes import device as fake
+
+GOOD = "__kernel void first(__global int *a) { a[0] = 1; }\n__kernel void second(__global int *a) { a[0] = 2; }\n"
+BAD = """// a comment
+__kernel void broken(__global int *a)
+{
+    a[0] = 1;
+    a[1] = nowhere;
+    a[2] = 3;
+    a[3] = 4;
+    a[4] = 5;
+    a[5] = 6;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def device() -> Device:
+    return choose()
+
+
+@pytest.fixture(scope="module")
+def context(device: Device) -> cl.Context:
+    return cl.Context([device.cl])
+
+
+def test_source_to_program_to_kernels(context: cl.Context, device: Device) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        program = driver.build(context, device, GOOD)
+        assert program.built_from == "source"
+        assert program.kernel("first").function_name == "first"
+        # A kernel is never shared, nor warned about when asked for twice.
+        assert program.kernel("first") is not program.kernel("first")
+        assert program.kernel("second").num_args == 1
+
+
+def test_binary_to_program(context: cl.Context, device: Device) -> None:
+    binary = driver.build(context, device, GOOD).binary
+    assert binary
+    program = driver.load(context, device, GOOD, binary)
+    assert program.built_from == "binary"
+    assert program.kernel("second").num_args == 1
+
+
+@pytest.mark.parametrize("junk", [b"", b"junk" * 100])
+def test_a_binary_of_nobodys_is_refused(context: cl.Context, device: Device, junk: bytes) -> None:
+    with pytest.raises(driver.RefusedBinaryError):
+        driver.load(context, device, GOOD, junk)
+
+
+def test_a_failure_shows_the_lines_around_it(context: cl.Context, device: Device) -> None:
+    with pytest.raises(BuildError) as caught:
+        driver.build(context, device, BAD, explain=lambda line: f"statement of line {line}, user.py:7")
+    error = caught.value
+    assert error.source == BAD
+    assert "nowhere" in error.log
+    assert ">    5 |     a[1] = nowhere;" in error.place
+    assert "     2 | __kernel void broken" in error.place
+    assert "     8 |     a[4] = 5;" in error.place
+    assert "a comment" not in error.place
+    assert "a[5]" not in error.place
+    assert "statement of line 5, user.py:7" in error.place
+    assert "-cl-std=CL1.2" in error.place
+    assert error.remedy
+
+
+def test_an_option_the_compiler_does_not_know_is_a_build_error(context: cl.Context, device: Device) -> None:
+    with pytest.raises(BuildError) as caught:
+        driver.build(context, device, GOOD, ["-cl-no-such-option"])
+    assert "-cl-no-such-option" in caught.value.place
+
+
+def test_a_kernel_that_is_not_there(context: cl.Context, device: Device) -> None:
+    with pytest.raises(BuildError, match="no kernel 'third'"):
+        driver.build(context, device, GOOD).kernel("third")
+
+
+def test_what_a_compiler_says_of_a_good_program_is_no_warning(context: cl.Context, device: Device) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        program = driver.build(context, device, "#warning careful\n" + GOOD)
+    assert isinstance(program.log, str)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "<kernel>:5:12: error: use of undeclared identifier 'nowhere'\n    a[1] = nowhere;\n           ^\n",
+        "input.cl:5:12: error: use of undeclared identifier 'nowhere'\n    a[1] = nowhere;\n",
+        "Compilation started\n1:5:12: error: use of undeclared identifier 'nowhere'\nCompilation failed",
+        "error: /home/x/pocl/tempfile_T7.cl:5:12: use of undeclared identifier 'nowhere'\nDevice failed to build",
+        "/tmp/comgr-1/input/CompileSource:5:12: error: use of undeclared identifier 'nowhere'\n1 error generated.",
+        "<program source>:5:12: fatal error: use of undeclared identifier 'nowhere'",
+        "C:\\Temp\\kernel.cl:5:12: error: use of undeclared identifier 'nowhere'",
+    ],
+)
+def test_the_compilers_ways_to_name_a_line(log: str) -> None:
+    assert driver._faults(log, 10) == [(5, "use of undeclared identifier 'nowhere'")]
+
+
+def test_lines_of_other_files_and_warnings_are_no_places() -> None:
+    assert driver._faults("header.h:900:1: error: bad\n<kernel>:3:1: warning: odd\nerror: unknown argument", 10) == []
+
+
+def test_only_the_first_faults_are_shown(context: cl.Context, device: Device) -> None:
+    source = "__kernel void k()\n{\n" + "".join(f"    missing_{i};\n" for i in range(6)) + "}\n"
+    with pytest.raises(BuildError) as caught:
+        driver.build(context, device, source)
+    assert "and 3 more" in caught.value.place
+
+
+def test_options() -> None:
+    device = fake()
+    exact = "-cl-fp32-correctly-rounded-divide-sqrt"
+    assert driver.full_options(device) == ("-cl-std=CL1.2", exact)
+    assert driver.full_options(device, ["-cl-std=CL3.0", "-DN=4"]) == (exact, "-cl-std=CL3.0", "-DN=4")

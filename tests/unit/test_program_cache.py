@@ -1,0 +1,361 @@
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyopencl as cl
+import pytest
+
+from ocl_runtime.codegen import cache, driver
+from ocl_runtime.codegen.cache import HEADER, CacheWarning, Counters, ProgramCache
+from ocl_runtime.device import Device, choose
+from ocl_runtime.errors import BuildError
+from tests.fakes import ROOT, python
+
+SOURCE = "__kernel void answer(__global int *a) { a[get_global_id(0)] = 42; }\n"
+
+
+@pytest.fixture(scope="module")
+def device() -> Device:
+    return choose()
+
+
+@pytest.fixture(scope="module")
+def context(device: Device) -> cl.Context:
+    return cl.Context([device.cl])
+
+
+class Shop:
+    """Makes caches of one device: each a stand-in for a process of its own."""
+
+    def __init__(self, context: cl.Context, device: Device, folder: Path) -> None:
+        self.context = context
+        self.device = device
+        self.folder = folder
+
+    def cache(self, folder: Path | None = None, **options: Any) -> ProgramCache:
+        return ProgramCache(self.context, self.device, folder or self.folder, **options)
+
+    def entries(self) -> list[Path]:
+        return sorted((self.folder / "programs").glob("*.bin"))
+
+
+@pytest.fixture
+def shop(context: cl.Context, device: Device, tmp_path: Path) -> Shop:
+    return Shop(context, device, tmp_path / "cache")
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CacheWarning)
+        yield
+
+
+def numbered(number: int) -> str:
+    return SOURCE.replace("42", str(number))
+
+
+def test_memory_then_disk(shop: Shop) -> None:
+    first = shop.cache()
+    program = first.program(SOURCE)
+    assert first.program(SOURCE) is program
+    assert first.counters == Counters(memory_hits=1, built=1)
+    second = shop.cache()
+    assert second.program(SOURCE).built_from == "binary"
+    assert second.counters == Counters(disk_hits=1)
+
+
+def test_a_cached_program_computes(shop: Shop, context: cl.Context) -> None:
+    import numpy as np
+
+    shop.cache().program(SOURCE)
+    kernel = shop.cache().program(SOURCE).kernel("answer")
+    queue = cl.CommandQueue(context)
+    result = np.zeros(16, np.int32)
+    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, result.nbytes)
+    kernel.set_args(buffer)
+    cl.enqueue_nd_range_kernel(queue, kernel, (16,), None)
+    cl.enqueue_copy(queue, result, buffer)
+    assert (result == 42).all()
+
+
+def test_everything_a_binary_depends_on_is_in_the_key(shop: Shop, device: Device) -> None:
+    caps = device.capabilities
+    others = [replace(device, capabilities=replace(caps, **{name: "other"}))
+              for name in ("name", "platform", "platform_version", "driver_version")]  # fmt: skip
+    others.append(replace(device, quirks=replace(device.quirks, build_options=("-DX",))))
+    keys = {shop.cache()._key(SOURCE, options) for options in ((), ("-DA=1",), ("-DA=1", "-DB"), ("-DA=1 -DB",))}
+    keys |= {ProgramCache(shop.context, other, None)._key(SOURCE, ()) for other in others}
+    keys.add(shop.cache()._key(SOURCE + " ", ()))
+    assert len(keys) == 4 + len(others) + 1
+
+
+def test_options_reach_the_compiler(shop: Shop) -> None:
+    source = "__kernel void k(__global int *a) { a[0] = VALUE; }"
+    assert shop.cache().program(source, ["-DVALUE=3"]).kernel("k").num_args == 1
+
+
+def test_private(shop: Shop) -> None:
+    shop.cache().program(SOURCE)
+    assert (shop.folder / "programs").stat().st_mode & 0o777 == 0o700
+    assert [entry.stat().st_mode & 0o777 for entry in shop.entries()] == [0o600]
+    (shop.folder / "programs").chmod(0o755)
+    shop.cache().program(SOURCE)
+    assert (shop.folder / "programs").stat().st_mode & 0o777 == 0o700
+
+
+def _flip_last(content: bytes) -> bytes:
+    return content[:-1] + bytes([content[-1] ^ 1])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(_flip_last, id="one bit"),
+        pytest.param(lambda content: content[:-10], id="truncated"),
+        pytest.param(lambda content: content[: HEADER.size - 1], id="half a header"),
+        pytest.param(lambda _: b"", id="empty"),
+        pytest.param(lambda content: content + b"more", id="too long"),
+        pytest.param(lambda content: b"X" + content[1:], id="another magic"),
+        pytest.param(lambda content: content[:8] + b"\xff" + content[9:], id="another format"),
+        pytest.param(lambda content: content[:12] + b"\0" * 32 + content[44:], id="another key"),
+        pytest.param(lambda _: os.urandom(1000), id="noise"),
+    ],
+)
+def test_a_damaged_entry_is_rebuilt_and_replaced(shop: Shop, damage: Any) -> None:
+    shop.cache().program(SOURCE)
+    (entry,) = shop.entries()
+    entry.write_bytes(damage(entry.read_bytes()))
+    again = shop.cache()
+    assert again.program(SOURCE).built_from == "source"
+    assert again.counters == Counters(built=1, damaged=1)
+    third = shop.cache()
+    third.program(SOURCE)
+    assert third.counters == Counters(disk_hits=1)
+
+
+def test_a_binary_the_driver_refuses_is_rebuilt(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver.Program, "binary", b"whole, but no binary of this driver's")
+    shop.cache().program(SOURCE)
+    again = shop.cache()
+    assert again.program(SOURCE).built_from == "source"
+    assert again.counters == Counters(built=1, damaged=1)
+
+
+def test_a_driver_without_binaries(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver.Program, "binary", None)
+    shop.cache().program(SOURCE)
+    assert shop.entries() == []
+
+
+def test_off(context: cl.Context, device: Device) -> None:
+    cache = ProgramCache(context, device, None)
+    cache.program(SOURCE)
+    cache.program(SOURCE)
+    assert cache.counters == Counters(memory_hits=1, built=1)
+
+
+def test_a_failed_build_is_not_remembered(shop: Shop) -> None:
+    cache = shop.cache()
+    for _ in range(2):
+        with pytest.raises(BuildError):
+            cache.program("__kernel void k() { nowhere; }")
+    assert cache.counters == Counters()
+    assert shop.entries() == []
+
+
+def test_memory_is_bounded(shop: Shop) -> None:
+    cache = shop.cache(memory_entries=2)
+    for number in (1, 2, 1, 3, 1, 2):  # 1 is always in use, so 2 goes
+        cache.program(numbered(number))
+    assert cache.counters == Counters(memory_hits=2, disk_hits=1, built=3)
+
+
+def test_the_least_recently_used_entries_leave_a_full_disk(shop: Shop) -> None:
+    cache = shop.cache()
+    cache.program(numbered(100))
+    (oldest,) = shop.entries()
+    cache.program(numbered(101))
+    (second,) = set(shop.entries()) - {oldest}
+    os.utime(oldest, (1, 1))
+    os.utime(second, (2, 2))
+    shop.cache().program(numbered(100))  # a hit makes it the youngest
+    size = oldest.stat().st_size
+    small = shop.cache(disk_bytes=int(2.5 * size))
+    small.program(numbered(102))
+    assert small.counters == Counters(built=1, evicted=1)
+    assert oldest in shop.entries()
+    assert second not in shop.entries()
+    # An entry that would not fit at all is not even written.
+    shop.cache(disk_bytes=size // 2).program(numbered(103))
+    assert len(shop.entries()) == 2
+
+
+def test_leftovers_of_killed_writers_are_removed(shop: Shop) -> None:
+    shop.cache().program(SOURCE)
+    stale, fresh = (shop.folder / "programs" / f".{name}.tmp" for name in ("stale", "fresh"))
+    stale.touch()
+    fresh.touch()
+    os.utime(stale, (1, 1))
+    shop.cache().program(numbered(1))
+    assert not stale.exists()
+    assert fresh.exists()
+
+
+def works_without_a_disk(shop: Shop, folder: Path | None = None) -> None:
+    """One warning for two programs, both built."""
+    cache = shop.cache(folder)
+    with pytest.warns(CacheWarning, match="OCL_RUNTIME_CACHE") as caught:
+        _ = [cache.program(numbered(number)) for number in (1, 2)]
+    assert len(caught) == 1
+    assert cache.counters == Counters(built=2)
+
+
+def test_somebody_elses_folder_is_not_used(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.cache().program(SOURCE)
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    works_without_a_disk(shop)
+    monkeypatch.undo()
+    assert len(shop.entries()) == 1
+
+
+def test_a_folder_that_cannot_be_made(shop: Shop, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    works_without_a_disk(shop, tmp_path / "file" / "cache")
+
+
+def test_a_full_disk(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.cache().program(SOURCE)
+
+    class FullDisk:
+        def __init__(self, descriptor: int, _mode: str) -> None:
+            os.close(descriptor)
+
+        def __enter__(self) -> FullDisk:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def write(self, _: bytes) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fdopen", FullDisk)
+    works_without_a_disk(shop)
+    assert [file.name for file in (shop.folder / "programs").iterdir()] == [entry.name for entry in shop.entries()]
+    # What was stored before is still read.
+    cache = shop.cache()
+    cache.program(SOURCE)
+    assert cache.counters == Counters(disk_hits=1)
+
+
+def test_a_read_only_file_system(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.cache().program(SOURCE)
+    real = os.open
+
+    def read_only(path: Any, flags: int, *rest: Any) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return real(path, flags, *rest)
+
+    def no_utime(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "open", read_only)
+    monkeypatch.setattr(os, "utime", no_utime)
+    works_without_a_disk(shop)
+    cache = shop.cache()
+    cache.program(SOURCE)
+    assert cache.counters == Counters(disk_hits=1)
+
+
+def test_an_entry_that_cannot_be_read(shop: Shop) -> None:
+    shop.cache().program(numbered(1))
+    (entry,) = shop.entries()
+    entry.unlink()
+    entry.mkdir()
+    works_without_a_disk(shop)
+
+
+def test_threads_that_want_the_same_program_build_it_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow_build(*arguments: Any) -> driver.Program:
+        time.sleep(0.1)
+        return driver.build(*arguments)
+
+    monkeypatch.setattr(cache, "build", slow_build)
+    shared = shop.cache()
+    start = threading.Barrier(8)
+
+    def work(number: int) -> driver.Program:
+        start.wait()
+        return shared.program(numbered(number % 2))
+
+    with ThreadPoolExecutor(8) as pool:
+        programs = list(pool.map(work, range(8)))
+    assert len({id(program) for program in programs}) == 2
+    assert shared.counters == Counters(memory_hits=6, built=2)
+
+
+def test_threads_that_wait_for_a_failing_build_all_hear_of_it(shop: Shop) -> None:
+    shared = shop.cache()
+    start = threading.Barrier(4)
+
+    def work(_: int) -> bool:
+        start.wait()
+        with pytest.raises(BuildError):
+            shared.program("__kernel void k() { nowhere; }")
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
+
+
+USE = """
+import sys
+from pathlib import Path
+import pyopencl as cl
+from ocl_runtime.codegen.cache import ProgramCache
+from ocl_runtime.device import choose
+device = choose()
+context = cl.Context([device.cl])
+source = "__kernel void answer(__global int *a) {{ a[get_global_id(0)] = {}; }}"
+folder, rounds, disk_bytes = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+built = 0
+for number in range(rounds):
+    cache = ProgramCache(context, device, folder, disk_bytes=disk_bytes)
+    program = cache.program(source.format(number % 5))
+    assert program.kernel("answer").num_args == 1
+    assert cache.counters.damaged == 0, "half a file was seen"
+    built += cache.counters.built
+print(built)
+"""
+
+
+def test_a_second_process_builds_nothing(tmp_path: Path) -> None:
+    arguments = (str(tmp_path), "3", str(2**30))
+    assert [python(USE, *arguments), python(USE, *arguments)] == ["3\n", "0\n"]
+
+
+def test_processes_that_write_read_and_evict_at_once(shop: Shop, tmp_path: Path) -> None:
+    shop.cache().program(SOURCE)
+    size = shop.entries()[0].stat().st_size
+    command = [sys.executable, "-W", "error", "-c", USE, str(shop.folder), "40", str(3 * size + size // 2)]
+    processes = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    for process in processes:
+        _, errors = process.communicate(timeout=100)
+        assert process.returncode == 0, errors
+    assert 1 <= len(shop.entries()) <= 3 + len(processes)
+    assert all(file.suffix == ".bin" for file in (shop.folder / "programs").iterdir())

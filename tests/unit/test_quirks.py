@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ocl_runtime.device import quirks_for, rows_for
+from ocl_runtime.device.quirks import TABLE, Quirks
+from tests.fakes import INTEL_CPU, INTEL_GPU, NVIDIA, OCLGRIND, capabilities
+
+
+def test_nvidia() -> None:
+    caps = capabilities(**NVIDIA)
+    quirks = quirks_for(caps)
+    assert quirks.aligned_dereference
+    assert quirks.vector_bytes == 16
+    assert quirks.group_size == 256
+    assert quirks.work_items_hint == "many"
+    # 47 KiB worked and 48 KiB failed.
+    assert caps.local_memory - quirks.local_argument_reserve == 47 * 1024
+
+
+def test_pocl() -> None:
+    quirks = quirks_for(capabilities())
+    assert quirks.own_math
+    assert not quirks.local_memory_checked
+    assert quirks.allocates_lazily
+    assert (quirks.vector_bytes, quirks.group_size, quirks.work_items_hint) == (64, 64, "few")
+    assert quirks.build_options == ("-cl-fp32-correctly-rounded-divide-sqrt",)
+
+
+def test_a_gpu_under_pocl_is_no_cpu() -> None:
+    quirks = quirks_for(capabilities(kind="gpu"))
+    assert not quirks.own_math
+    assert quirks.vector_bytes == 16
+
+
+def test_intel_cpu_is_preferred_and_its_gpu_takes_no_part_in_that() -> None:
+    assert quirks_for(capabilities(**INTEL_CPU)).preference > quirks_for(capabilities()).preference
+    assert quirks_for(capabilities(**INTEL_GPU)).preference == 0
+
+
+def test_simulator() -> None:
+    assert quirks_for(capabilities(**OCLGRIND)).simulator
+
+
+def test_an_unknown_device_gets_the_defaults() -> None:
+    caps = capabilities(platform="Something New", kind="gpu", correctly_rounded_divide_sqrt=False)
+    assert rows_for(caps) == ()
+    assert quirks_for(caps) == Quirks()
+
+
+def test_the_group_size_fits_the_device() -> None:
+    assert quirks_for(capabilities(max_work_group_size=8)).group_size == 8
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_a_row_changes_known_fields_and_says_why(row: object) -> None:
+    assert row.changes  # type: ignore[attr-defined]
+    assert set(row.changes) <= {field.name for field in dataclasses.fields(Quirks)}  # type: ignore[attr-defined]
+    assert len(row.reason.split()) > 10  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("name", "can"), [("f16", False), ("f64", True), ("f32", True), ("i32", True), ("bf16", True)])
+def test_dtypes_a_device_computes_with(name: str, can: bool) -> None:
+    assert capabilities().computes(name) is can

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from ocl_runtime.errors import SettingError
+from ocl_runtime.settings import Settings, default_cache_folder
+
+
+def test_defaults() -> None:
+    settings = Settings.from_environment({})
+    assert settings.device is None
+    assert settings.cache_folder == default_cache_folder({})
+    assert settings.cache_bytes == 256 * 2**20
+    assert settings.dump_folder is None
+    assert settings.locals_strategy == "hybrid"
+    assert settings.default_real == "f32"
+
+
+def test_every_row_has_a_variable_a_parser_and_a_line_of_documentation() -> None:
+    rows = dataclasses.fields(Settings)
+    assert len({row.metadata["variable"] for row in rows}) == len(rows)
+    assert all(row.metadata["variable"].startswith("OCL_RUNTIME_") and row.metadata["doc"] for row in rows)
+
+
+def test_values_are_parsed(tmp_path: Path) -> None:
+    settings = Settings.from_environment(
+        {
+            "OCL_RUNTIME_DEVICE": " pocl 3.1 ",
+            "OCL_RUNTIME_CACHE": str(tmp_path),
+            "OCL_RUNTIME_CACHE_BYTES": "2G",
+            "OCL_RUNTIME_DUMP": "~/dump",
+            "OCL_RUNTIME_LOCALS": "ssa",
+            "OCL_RUNTIME_DEFAULT_REAL": "f64",
+        }
+    )
+    assert settings == Settings(
+        device="pocl 3.1",
+        cache_folder=tmp_path,
+        cache_bytes=2 * 2**30,
+        dump_folder=Path.home() / "dump",
+        locals_strategy="ssa",
+        default_real="f64",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("0", 0), ("512", 512), ("4k", 4096), ("1M", 2**20), ("3 GB", 3 * 2**30), ("1MiB", 2**20)]
+)
+def test_bytes(text: str, number: int) -> None:
+    assert Settings.from_environment({"OCL_RUNTIME_CACHE_BYTES": text}).cache_bytes == number
+
+
+def test_an_empty_variable_counts_as_unset() -> None:
+    empty = {"OCL_RUNTIME_DEVICE": "  ", "OCL_RUNTIME_LOCALS": ""}
+    assert Settings.from_environment(empty) == Settings.from_environment({})
+
+
+def test_the_cache_can_be_off() -> None:
+    assert Settings.from_environment({"OCL_RUNTIME_CACHE": "OFF"}).cache_folder is None
+
+
+def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    assert default_cache_folder({"XDG_CACHE_HOME": "/x"}) == Path("/x/ocl-runtime")
+    assert default_cache_folder({"XDG_CACHE_HOME": "relative"}) == Path.home() / ".cache" / "ocl-runtime"
+
+
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    assert default_cache_folder({}) is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "remedy"),
+    [
+        ("OCL_RUNTIME_CACHE_BYTES", "much", "256M"),
+        ("OCL_RUNTIME_CACHE_BYTES", "-1", "256M"),
+        ("OCL_RUNTIME_LOCALS", "SSA!", "reuse, hybrid, ssa"),
+        ("OCL_RUNTIME_DEFAULT_REAL", "f16", "f32, f64"),
+        ("OCL_RUNTIME_DUMP", "~no-such-user/x", "home"),
+    ],
+)
+def test_a_value_without_sense_names_fact_place_and_remedy(variable: str, text: str, remedy: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        Settings.from_environment({variable: text})
+    assert repr(text) in caught.value.fact
+    assert variable in caught.value.place
+    assert remedy in caught.value.remedy

@@ -1,0 +1,595 @@
+"""Each rule of the verifier: a program that breaks it, with the text of the error, and one that is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from ir.builder import KernelBuilder, Ref
+from ir.errors import VerifyError
+from ir.intervals import Interval, Intervals
+from ir.kernel import (
+    Array,
+    Assign,
+    Atomic,
+    Barrier,
+    Block,
+    Break,
+    Const,
+    Continue,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Param,
+    Return,
+    Store,
+    Value,
+    Variable,
+    While,
+    walk,
+)
+from ir.types import BF16, BOOL, F16, F32, F64, I8, I32, U8, U32, U64, Pointer, Vector
+from ir.verify_kernel import CHECKS, verify
+
+N = Value(0, U32, "n")
+X = Value(1, Pointer(F32), "x")
+C = Value(2, Pointer(F32, "constant"), "c")
+H = Value(3, Pointer(F16), "h")
+B = Value(4, Pointer(BF16), "b")
+K = Value(5, Pointer(U32), "k")
+PARAMS = tuple(Param(value) for value in (N, X, C, H, B, K))
+A = Value(10, U32, "a")
+F = Value(11, F32, "f")
+V = Variable(12, U32, "v")
+J = Value(13, U32, "j")
+F4 = Vector(F32, 4)
+W = Value(14, F4, "w")
+TILE = Value(15, Pointer(F32, "local"), "tile")
+MINE = Value(16, Pointer(F32, "private"), "mine")
+ITEM = Value(17, U32, "item")
+SIGNED = Value(19, I32, "signed")
+LOW = Value(18, BOOL, "low")
+TRUE = Const(True, BOOL)
+
+
+def u(value: int) -> Const:
+    return Const(value, U32)
+
+
+def f(value: float) -> Const:
+    return Const(value, F32)
+
+
+def body(*stmts: object, **more: object) -> Kernel:
+    """A kernel with the usual parameters over these statements, each said to come from a line of user.py."""
+    placed = tuple(replace(stmt, where=f"user.py:{line}") for line, stmt in enumerate(stmts, 1))  # type: ignore[type-var]
+    return Kernel("demo", PARAMS, placed, **more)  # type: ignore[arg-type]
+
+
+LET_A = Let(A, "add", (N, u(1)))
+ITEM_ = Let(ITEM, "local_id", (u(0),))
+LOW_ = Let(LOW, "lt", (ITEM, u(2)))
+
+
+def loop(*inner: object, start: object = u(0), stop: object = N, step: object = u(1), **more: object) -> For:
+    return For(J, start, stop, step, inner, **more)  # type: ignore[arg-type]
+
+
+@dataclass
+class Case:
+    rule: str
+    said: str
+    bad: Kernel
+    good: Kernel
+
+
+def parameters(*params: Param, stmts: Block = ()) -> Kernel:
+    return Kernel("demo", params, stmts)
+
+
+def scalar(type_: object, name: str = "s") -> Param:
+    return Param(Value(90, type_, name))  # type: ignore[arg-type]
+
+
+def let(type_: object, op: str, *args: object) -> Kernel:
+    """The usual kernel with a vector `w` and a float `f` at hand, and one more operation."""
+    prepared = (Load(F, X, u(0)), Load(W, X, u(0)), Let(Value(99, type_, "r"), op, args))  # type: ignore[arg-type]
+    return body(*prepared)
+
+
+def atomic(
+    op: str, *args: object, pointer: Value = K, result: Value | None = None, before: tuple[object, ...] = ()
+) -> Kernel:
+    return body(*before, Atomic(result, op, pointer, u(0), args))  # type: ignore[arg-type]
+
+
+SHARED = Value(30, Pointer(I32, "local"), "shared")
+PRIVATE = Value(31, Pointer(I32, "private"), "own")
+
+CASES = [
+    # ------------------------------------------------------------------ names and definitions
+    Case("names_are_valid", "'a b' cannot be a name", replace(body(), name="a b"), body()),
+    Case("names_are_valid", "'2x' cannot be a name", parameters(scalar(U32, "2x")), parameters(scalar(U32, "x2"))),
+    Case("names_are_valid", "'é' cannot be a name", parameters(scalar(U32, "é")), parameters(scalar(U32, "e"))),
+    Case(
+        "names_are_valid",
+        "two parameters have the name n",
+        parameters(Param(N), scalar(U32, "n")),
+        parameters(Param(N), scalar(U32, "m")),
+    ),
+    Case("single_definition", "a_1 is defined twice, first by `let a_1", body(LET_A, LET_A), body(LET_A)),
+    Case(
+        "single_definition",
+        "defined twice, first as a parameter",
+        body(Let(Value(0, U32, "n"), "add", (u(1), u(1)))),
+        body(LET_A),
+    ),
+    Case(
+        "single_definition",
+        "is defined twice",
+        body(LET_A, Local(Variable(10, U32, "v"), u(1))),
+        body(LET_A, Local(V, u(1))),
+    ),
+    Case(
+        "single_definition",
+        "is defined twice",
+        body(loop(), loop()),
+        body(loop(), replace(loop(), index=Value(40, U32, "m"))),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "a is used before its definition `let a: u32 = add n, 1:u32`",
+        body(Let(ITEM, "add", (A, u(1))), LET_A),
+        body(LET_A, Let(ITEM, "add", (A, u(1)))),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "a is used outside of the block of `if true:bool` that defines it",
+        body(If(TRUE, (LET_A,)), Store(K, u(0), A)),
+        body(If(TRUE, (LET_A, Store(K, u(0), A)))),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "that defines it",
+        body(If(TRUE, (LET_A,), (Store(K, u(0), A),))),
+        body(LET_A, If(TRUE, (), (Store(K, u(0), A),))),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "j is used outside of the block of `for j",
+        body(loop(), Store(K, u(0), J)),
+        body(loop(Store(K, u(0), J))),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "j is used before its definition",
+        body(loop(stop=J)),
+        body(loop(stop=N)),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "low is used before its definition",
+        body(ITEM_, While((), LOW, (LOW_,))),
+        body(ITEM_, While((LOW_,), LOW, (If(LOW, ()),))),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "low is used outside of the block of `while`",
+        body(ITEM_, While((LOW_,), LOW, ()), If(LOW, ())),
+        body(ITEM_, LOW_, While((), LOW, ()), If(LOW, ())),
+    ),
+    Case("uses_are_in_scope", "a is used and never defined", body(Store(K, u(0), A)), body(LET_A, Store(K, u(0), A))),
+    Case(
+        "uses_are_in_scope",
+        "v is used before its definition",
+        body(Assign(V, N), Local(V, N)),
+        body(Local(V, N), Assign(V, N)),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "v is used outside of the block",
+        body(loop(Local(V, N)), Assign(V, N)),
+        body(Local(V, N), loop(Assign(V, N))),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "a is assigned, and is a binding",
+        body(LET_A, Assign(A, N)),  # type: ignore[arg-type]
+        body(LET_A, Local(V, A), Assign(V, N)),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "is used as a value of type i32, and is a value of type u32",
+        body(LET_A, Let(ITEM, "convert", (Value(10, I32),))),
+        body(LET_A, Let(ITEM, "copy", (A,))),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "is used as a variable of type u32, and is a value",
+        body(LET_A, Assign(Variable(10, U32), N)),
+        body(Local(V, N), Assign(V, N)),
+    ),
+    Case(
+        "uses_are_in_scope",
+        "used and never defined",
+        parameters(Param(X, length=N)),
+        parameters(Param(N), Param(X, length=N)),
+    ),
+    # ------------------------------------------------------------------ parameters, literals, pointers
+    Case("parameter_types", "s is f32x4", parameters(scalar(F4)), parameters(scalar(F32))),
+    Case("parameter_types", "s is bf16", parameters(scalar(BF16)), parameters(scalar(F16))),
+    Case(
+        "parameter_types",
+        "s points to local memory",
+        parameters(scalar(Pointer(F32, "local"))),
+        parameters(scalar(Pointer(F32, "constant"))),
+    ),
+    Case(
+        "parameter_types",
+        "the length of parameter x is 4.0:f32",
+        parameters(Param(X, length=f(4.0))),
+        parameters(Param(X, length=u(4))),
+    ),
+    Case("literals_fit", "256 is no u8", let(U8, "add", Const(256, U8), Const(1, U8)), let(U8, "neg", Const(255, U8))),
+    Case("literals_fit", "-1 is no u32", body(Local(V, u(-1))), body(Local(V, u(1)))),
+    Case("literals_fit", "1 is no f32", let(F32, "neg", Const(1, F32)), let(F32, "neg", f(1.0))),
+    Case("literals_fit", "1 is no bool", body(If(Const(1, BOOL), ())), body(If(TRUE, ()))),
+    Case("literals_fit", "True is no u32", body(Local(V, u(True))), body(Local(V, u(1)))),
+    Case("literals_fit", "1.5 is no u32", body(Local(V, u(1.5))), body(Local(V, u(1)))),  # type: ignore[arg-type]
+    Case("literals_fit", "1.0 is no bf16", body(Store(B, u(0), Const(1.0, BF16))), body(Store(B, u(0), f(1.0)))),
+    Case(
+        "pointers_only_where_memory_is_meant",
+        "the pointer x is used as a value",
+        body(Let(A, "add", (X, u(1)))),
+        body(Load(F, X, u(1))),
+    ),
+    Case(
+        "pointers_only_where_memory_is_meant",
+        "the pointer x is used as a value",
+        body(Store(K, u(0), X)),
+        body(Store(K, u(0), N)),
+    ),
+    Case("pointers_only_where_memory_is_meant", "n is u32, no pointer", body(Load(F, N, u(1))), body(Load(F, X, u(1)))),
+    # ------------------------------------------------------------------ operations
+    Case("operation_types", "operands of add differ in type", let(F32, "add", F, N), let(F32, "add", F, F)),
+    Case("operation_types", "operand 0 of udiv is f32", let(F32, "udiv", F, F), let(U32, "udiv", N, N)),
+    Case("operation_types", "add takes 2 operands, not 1", let(F32, "add", F), let(F32, "add", F, F)),
+    Case("operation_types", "there is no operation 'frobnicate'", let(F32, "frobnicate", F), let(F32, "neg", F)),
+    Case("operation_types", "its result is declared f64", let(F64, "add", F, F), let(F32, "add", F, F)),
+    Case("operation_types", "its result is declared u32", let(U32, "lt", F, F), let(BOOL, "lt", F, F)),
+    Case("operation_types", "copy takes 1 operands, not 2", let(F32, "copy", F, F), let(F32, "copy", F)),
+    Case("operation_types", "splat of (f32) cannot give u32x4", let(Vector(U32, 4), "splat", F), let(F4, "splat", F)),
+    Case("operation_types", "convert of (f32) cannot give bf16", let(BF16, "convert", F), let(F16, "convert", F)),
+    Case("operation_types", "bitcast of (f32) cannot give u64", let(U64, "bitcast", F), let(U32, "bitcast", F)),
+    Case("operation_types", "a vector of 5 lanes", let(F4, "vector", F, F, F, F, F), let(F4, "vector", F, F, F, F)),
+    Case("operation_types", "names no lane of f32x4", let(F32, "extract", W, u(4)), let(F32, "extract", W, u(3))),
+    Case("operation_types", "names no lane of f32x4", let(F32, "extract", W, N), let(F32, "extract", W, u(0))),
+    Case("operation_types", "extract takes 2 operands", let(F32, "extract", W), let(F32, "extract", W, u(1))),
+    Case("operation_types", "a dimension that does not", let(U32, "global_id", u(3)), let(U32, "global_id", u(2))),
+    Case("operation_types", "a dimension that does not", let(U32, "local_id", N), let(U64, "local_id", u(0))),
+    Case("operation_types", "global_id gives u32 or u64", let(I32, "global_id", u(0)), let(U64, "global_id", u(0))),
+    # ------------------------------------------------------------------ memory
+    Case("memory_types", "the index 1.0:f32 is f32", body(Load(F, X, f(1.0))), body(Load(F, X, u(1)))),
+    Case("memory_types", "the index true:bool is bool", body(Load(F, X, TRUE)), body(Load(F, X, Const(1, I8)))),
+    Case("memory_types", "the index w is f32x4", body(Load(W, X, u(0)), Load(F, X, W)), body(Load(W, X, N))),
+    Case("memory_types", "f64 is moved through a pointer to f32", body(Load(Value(9, F64), X, N)), body(Load(F, X, N))),
+    Case("memory_types", "u32 is moved through a pointer to f32", body(Store(X, N, N)), body(Store(K, N, N))),
+    Case("memory_types", "bf16 is moved through", body(Load(Value(9, BF16), B, N)), body(Load(F, B, N))),
+    Case(
+        "memory_types", "f16 is moved through a pointer to bf16", body(Load(Value(9, F16), B, N)), body(Load(W, B, N))
+    ),
+    Case("memory_types", "f32 is moved through a pointer to u32", body(Store(K, N, f(1.0))), body(Store(H, N, f(1.0)))),
+    Case("memory_types", "f64 is moved through", body(Store(H, N, Const(1.0, F64))), body(Load(Value(9, F16), H, N))),
+    Case("atomic_types", "there is no atomic add of f32", atomic("add", f(1.0), pointer=X), atomic("add", u(1))),
+    Case(
+        "atomic_types",
+        "takes 1 operands, not 2",
+        atomic("exchange", f(1.0), f(2.0), pointer=X),
+        atomic("exchange", f(1.0), pointer=X),
+    ),
+    Case(
+        "atomic_types",
+        "compare_exchange takes 2 operands, not 1",
+        atomic("compare_exchange", u(1)),
+        atomic("compare_exchange", u(1), u(2)),
+    ),
+    Case("atomic_types", "an operand of an atomic on u32 is not u32", atomic("add", Const(1, I32)), atomic("add", N)),
+    Case(
+        "atomic_types",
+        "cannot give i32",
+        atomic("add", N, result=Value(9, I32)),
+        atomic("add", N, result=Value(9, U32)),
+    ),
+    Case(
+        "atomic_types",
+        "an atomic in private memory",
+        atomic("add", Const(1, I32), pointer=PRIVATE, before=(Array(PRIVATE, 1),)),
+        atomic("add", Const(1, I32), pointer=SHARED, before=(Array(SHARED, 1),)),
+    ),
+    Case("array_types", "an array of 0 elements", body(Array(TILE, 0)), body(Array(TILE, 1))),
+    Case("array_types", "an array of type global f32*", body(Array(Value(50, Pointer(F32)), 4)), body(Array(MINE, 4))),
+    # ------------------------------------------------------------------ variables and control
+    Case("variable_types", "v is u32, and the value f32", body(Local(V, f(1.0))), body(Local(V, u(1)))),
+    Case(
+        "variable_types",
+        "v is u32, and the value i32",
+        body(Local(V, N), Assign(V, Const(1, I32))),
+        body(Local(V, N), Assign(V, N)),
+    ),
+    Case("control_types", "the condition n is u32", body(If(N, ())), body(If(TRUE, ()))),
+    Case("control_types", "is boolx2", body(If(Const(True, Vector(BOOL, 2)), ())), body(If(TRUE, ()))),
+    Case("control_types", "the condition n is u32", body(While((), N, ())), body(While((), TRUE, ()))),
+    Case("control_types", "index and bounds are i32, u32", body(loop(stop=Const(1, I32))), body(loop(stop=N))),
+    Case(
+        "control_types",
+        "index and bounds are f32",
+        body(For(Value(13, F32), f(0.0), f(1.0), f(1.0), ())),
+        body(loop(start=N)),
+    ),
+    Case("control_types", "step is 0", body(loop(step=u(0))), body(loop(step=u(2)))),
+    # ------------------------------------------------------------------ flow
+    Case("group_size_is_positive", "(0, 1, 1)", body(group_size=(0, 1, 1)), body(group_size=(1, 1, 1))),
+    Case("group_size_is_positive", "(4, 4)", body(group_size=(4, 4)), body(group_size=(4, 4, 1))),
+    Case(
+        "exits_are_in_loops", "a break outside of a loop", body(If(TRUE, (Break(),))), body(loop(If(TRUE, (Break(),))))
+    ),
+    Case("exits_are_in_loops", "a continue outside", body(Continue()), body(While((), TRUE, (Continue(),)))),
+    Case("statements_are_reachable", "because `return` is before it", body(Return(), LET_A), body(LET_A, Return())),
+    Case("statements_are_reachable", "`break` is before it", body(loop(Break(), LET_A)), body(loop(LET_A, Break()))),
+    Case(
+        "statements_are_reachable",
+        "`continue` is before it",
+        body(loop(If(TRUE, (), (Continue(), LET_A)))),
+        body(loop(If(TRUE, (), (Continue(),)), LET_A)),
+    ),
+    Case("local_arrays_are_at_the_top", "inside of a block", body(If(TRUE, (Array(TILE, 4),))), body(Array(TILE, 4))),
+    Case("local_arrays_are_at_the_top", "inside of a block", body(loop(Array(TILE, 4))), body(loop(Array(MINE, 4)))),
+    Case(
+        "vectorized_loops_are_independent",
+        "has a return",
+        body(loop(If(TRUE, (Return(),)), vectorize=True)),
+        body(loop(If(TRUE, (Return(),)))),
+    ),
+    Case(
+        "vectorized_loops_are_independent",
+        "has a break",
+        body(loop(If(TRUE, (Break(),)), vectorize=True)),
+        body(loop(LET_A, vectorize=True)),
+    ),
+    Case(
+        "vectorized_loops_are_independent",
+        "has a barrier",
+        body(loop(Barrier(), vectorize=True)),
+        body(loop(Barrier())),
+    ),
+    Case(
+        "vectorized_loops_are_independent",
+        "assigns v, which is declared outside",
+        body(Local(V, N), loop(Assign(V, J), vectorize=True)),
+        body(loop(Local(V, N), Assign(V, J), vectorize=True)),
+    ),
+    # ------------------------------------------------------------------ barriers
+    Case(
+        "barriers_are_uniform",
+        "because of `if low`",
+        body(ITEM_, LOW_, If(LOW, (Barrier(),))),
+        body(ITEM_, LOW_, If(LOW, ()), Barrier()),
+    ),
+    Case("barriers_are_uniform", "because of `for j", body(ITEM_, loop(Barrier(), stop=ITEM)), body(loop(Barrier()))),
+    Case(
+        "barriers_are_uniform",
+        "because of `if low`",
+        body(ITEM_, LOW_, If(LOW, (Return(),)), Barrier()),
+        body(ITEM_, LOW_, Barrier(), If(LOW, (Return(),))),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "because of `if low`",
+        body(ITEM_, LOW_, loop(Barrier(), If(LOW, (Break(),)))),
+        body(ITEM_, LOW_, loop(If(LOW, (Break(),))), Barrier()),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "in the header of a while",
+        body(While((Barrier(),), TRUE, ())),
+        body(While((), TRUE, (Barrier(),))),
+    ),
+    Case(
+        "barriers_are_uniform", "orders no memory", body(Barrier(local=False)), body(Barrier(local=False, global_=True))
+    ),
+    # ------------------------------------------------------------------ memory facts
+    Case(
+        "constant_memory_is_not_written", "c points to constant memory", body(Store(C, N, f(1.0))), body(Load(F, C, N))
+    ),
+    Case("alignment_can_hold", "an alignment of 3 bytes", body(Load(F, X, N, 3)), body(Load(F, X, N, 4))),
+    Case("alignment_can_hold", "an alignment of 2 bytes", body(Load(F, X, N, 2)), body(Load(F, X, N, 0))),
+    Case(
+        "alignment_can_hold", "an alignment of 12 bytes", body(Store(X, N, f(0.0), 12)), body(Store(X, N, f(0.0), 16))
+    ),
+    Case(
+        "alignment_can_hold",
+        "element 2 of wide is not at an address that 16 divides",
+        parameters(
+            Param(Value(20, Pointer(F32, align=16), "wide")),
+            stmts=(Load(W, Value(20, Pointer(F32, align=16)), u(2), 16),),
+        ),
+        parameters(
+            Param(Value(20, Pointer(F32, align=8), "wide")),
+            stmts=(Load(W, Value(20, Pointer(F32, align=8)), u(2), 16),),
+        ),
+    ),
+    Case(
+        "accesses_can_be_inside",
+        "index 4 of tile is outside of its 4 elements",
+        body(Array(TILE, 4), Load(F, TILE, u(4))),
+        body(Array(TILE, 4), Load(F, TILE, u(3))),
+    ),
+    Case(
+        "accesses_can_be_inside",
+        "4 elements from index 1 on of tile",
+        body(Array(TILE, 4), Load(W, TILE, u(1))),
+        body(Array(TILE, 4), Load(W, TILE, u(0))),
+    ),
+    Case(
+        "accesses_can_be_inside",
+        "index -1 of mine",
+        body(Array(MINE, 4), Store(MINE, Const(-1, I32), f(0.0))),
+        body(Array(MINE, 4), Store(MINE, Const(1, I32), f(0.0))),
+    ),
+    Case(
+        "accesses_can_be_inside",
+        "index 8 of x is outside of its 8 elements",
+        parameters(Param(X, length=u(8)), stmts=(Load(F, X, u(8)),)),
+        parameters(Param(N), Param(X, length=N), stmts=(Load(F, X, u(8)),)),
+    ),
+    Case(
+        "accesses_can_be_inside",
+        "index 4 to 9 of tile",
+        body(Array(TILE, 4), loop(Load(F, TILE, J), start=u(4), stop=u(10))),
+        body(Array(TILE, 4), loop(Load(F, TILE, J), start=u(3), stop=u(10))),
+    ),
+    Case(
+        "accesses_can_be_inside",
+        "index 1 of shared",
+        atomic(
+            "add",
+            Const(1, I32),
+            pointer=SHARED,
+            before=(Array(SHARED, 1), Atomic(None, "add", SHARED, u(1), (Const(1, I32),))),
+        ),
+        atomic("add", Const(1, I32), pointer=SHARED, before=(Array(SHARED, 1),)),
+    ),
+    Case(
+        "accesses_can_be_inside",
+        "4 elements from index -2147483648 to 2147483647 on of tile is outside of its 3",
+        body(Array(TILE, 3), Let(SIGNED, "convert", (N,)), Load(W, TILE, SIGNED)),
+        body(Array(TILE, 4), Let(SIGNED, "convert", (N,)), Load(W, TILE, SIGNED)),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.said}")
+def test_a_broken_rule_is_named_with_fact_place_and_remedy(case: Case) -> None:
+    with pytest.raises(VerifyError) as caught:
+        verify(case.bad)
+    error = caught.value
+    assert error.rule == case.rule
+    assert case.said in error.fact
+    assert f"[{case.rule}]" in error.fact
+    assert "kernel " in error.place
+    assert error.remedy
+    assert error.remedy in str(error)
+    at_head = case.rule in {"names_are_valid", "parameter_types", "group_size_is_positive"} or not case.bad.body
+    assert ("--> " in error.place) is not at_head
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.said}")
+def test_the_repaired_program_is_accepted(case: Case) -> None:
+    verify(case.good)
+
+
+def test_every_check_has_a_case() -> None:
+    assert {check.__name__ for check in CHECKS} == {case.rule for case in CASES}
+
+
+def test_the_place_is_ten_lines_around_the_arrow_and_the_python_line() -> None:
+    stmts = [Let(Value(100 + n, U32, f"v{n}"), "add", (N, u(n))) for n in range(40)]
+    stmts[20] = Let(Value(120, F32, "wrong"), "add", (N, u(1)))
+    with pytest.raises(VerifyError) as caught:
+        verify(body(*stmts))
+    shown = caught.value.place.splitlines()
+    assert len(shown) == 22
+    assert shown[10] == "-->   let wrong: f32 = add n, 1:u32"
+    assert shown[0].endswith("let v10: u32 = add n, 10:u32")
+    assert shown[20].endswith("let v30: u32 = add n, 30:u32")
+    assert shown[21] == "asked for at user.py:21"
+
+
+def test_the_remedy_for_a_value_that_left_its_block_is_a_variable() -> None:
+    with pytest.raises(VerifyError) as caught:
+        verify(body(If(TRUE, (LET_A,)), Store(K, u(0), A)))
+    assert "make it a variable declared before `if true:bool` (k.variable)" in caught.value.remedy
+
+
+def test_the_first_broken_rule_is_raised() -> None:
+    both = replace(body(Break(), Store(C, u(0), f(1.0))), name="a b")
+    with pytest.raises(VerifyError) as caught:
+        verify(both)
+    assert caught.value.rule == CHECKS[0].__name__
+
+
+# ---------------------------------------------------------------------- intervals
+
+
+def interval(make: Callable[[KernelBuilder], Ref], group: tuple[int, int, int] | None = (64, 2, 1)) -> Interval:
+    k = KernelBuilder("intervals", group_size=group)
+    value = make(k)
+    verify(k.build())
+    return Intervals(k.build()).of(value.operand)
+
+
+FULL = Interval(0, 2**32 - 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "want"),
+    [
+        (lambda k: k.item("local_id"), Interval(0, 63)),
+        (lambda k: k.item("local_id", 1), Interval(0, 1)),
+        (lambda k: k.item("local_size"), Interval(64, 64)),
+        (lambda k: k.item("group_id"), FULL),
+        (lambda k: k.scalar("n", U32), FULL),
+        (lambda k: k.item("local_id") + 10, Interval(10, 73)),
+        (lambda k: k.item("local_id") * 4 + 3, Interval(3, 255)),
+        (lambda k: 100 - k.item("local_id"), Interval(37, 100)),
+        (lambda k: k.item("local_id") - 1, FULL),
+        (lambda k: k.item("local_id") * 2**27, FULL),
+        (lambda k: k.op("minimum", k.scalar("n", U32), 7), Interval(0, 7)),
+        (lambda k: k.op("maximum", k.item("local_id"), 7), Interval(7, 63)),
+        (lambda k: k.op("udiv", k.item("local_id"), 16), Interval(0, 3)),
+        (lambda k: k.op("udiv", k.const(60, U32), k.item("local_id") + 1), Interval(0, 60)),
+        (lambda k: k.op("urem", k.scalar("n", U32), 16), Interval(0, 15)),
+        (lambda k: k.op("urem", k.item("local_id", 1) + 3, 16), Interval(3, 4)),
+        (lambda k: k.scalar("n", U32) & 31, Interval(0, 31)),
+        (lambda k: k.convert(k.item("local_id"), I32) - 4, Interval(-4, 59)),
+        (lambda k: k.convert(k.scalar("n", U32), U8), Interval(0, 255)),
+        (lambda k: (k.convert(k.item("local_id"), I32) - 4) * -2, Interval(-118, 8)),
+        (lambda k: (k.convert(k.item("local_id"), I32) - 4) % 8, Interval(0, 7)),
+        (lambda k: k.convert(k.scalar("x", F32), U32), FULL),
+    ],
+)
+def test_intervals_of_operations(make: Callable[[KernelBuilder], Ref], want: Interval) -> None:
+    assert interval(make) == want
+
+
+def test_the_group_size_must_be_known() -> None:
+    assert interval(lambda k: k.item("local_id"), group=None) == FULL
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step", "want"),
+    [(2, 10, 1, (2, 9)), (2, 10, 3, (2, 9)), (10, 2, -1, (3, 10)), (5, 5, 1, (-(2**31), 2**31 - 1))],
+)
+def test_intervals_of_loop_indices(start: int, stop: int, step: int, want: tuple[int, int]) -> None:
+    def make(k: KernelBuilder) -> Ref:
+        with k.for_(start, stop, step, dtype=I32) as j:
+            pass
+        return j
+
+    assert interval(make) == Interval(*want)
+
+
+def test_a_variable_may_be_anything() -> None:
+    assert interval(lambda k: k.variable(3, U32)) == FULL
+
+
+def test_every_kind_of_statement_is_in_some_accepted_program() -> None:
+    seen = {type(stmt) for case in CASES for stmt in walk(case.good.body)}
+    assert seen == {
+        Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Break, Continue, Return,
+    }  # fmt: skip
