@@ -37,17 +37,19 @@ def parameter_types(kernel: Kernel) -> Iterator[Fault]:
     """Parameters are scalars or pointers to global or constant memory; a length is a constant or a scalar parameter."""
     scalars = {param.value.id for param in kernel.params if isinstance(param.value.type, DType)}
     for param in kernel.params:
-        name, type_ = name_of(kernel, param.value), param.value.type
+        type_ = param.value.type
         if isinstance(type_, Vector) or type_ == BF16:
-            yield Fault(f"parameter {name} is {type_}", None, "pass a scalar of a dtype that can be computed with")
+            fact = f"parameter {name_of(kernel, param.value)} is {type_}"
+            yield Fault(fact, None, "pass a scalar of a dtype that can be computed with")
         if isinstance(type_, Pointer) and type_.space not in {"global", "constant"}:
-            yield Fault(f"parameter {name} points to {type_.space} memory", None, "declare an array in the kernel")
+            fact = f"parameter {name_of(kernel, param.value)} points to {type_.space} memory"
+            yield Fault(fact, None, "declare an array in the kernel")
         if param.length is None:
             continue
         known = isinstance(param.length, Const) or param.length.id in scalars
         if not isinstance(type_, Pointer) or not known or not _is_index(param.length.type):
             yield Fault(
-                f"the length of parameter {name} is {name_of(kernel, param.length)}",
+                f"the length of parameter {name_of(kernel, param.value)} is {name_of(kernel, param.length)}",
                 None,
                 "give pointers an integer constant or an integer parameter as length",
             )

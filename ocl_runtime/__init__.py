@@ -1,1 +1,32 @@
-"""A portable compute runtime for Python on OpenCL."""
+"""A portable compute runtime for Python on OpenCL.
+
+    import numpy as np
+    import ocl_runtime as ocl
+
+    x = ocl.asarray(np.linspace(0, 1, 1000, dtype=np.float32))
+    y = ocl.sum(ocl.sin(x) * 2 + 1)     # builds an expression
+    print(float(y))                     # computes it: one fused kernel, or a pair
+
+Functions and dtypes have the names and signatures of the Python array API standard (2024.12). The first use chooses a
+device; `Runtime("words")` with `use` chooses another. In the order in which an expression goes through them:
+
+    arrays/      the arrays and their functions
+    plan/        expressions to kernels: fusion, elementwise and reduction kernels, kernel cache
+    codegen/     kernel IR to OpenCL C to programs
+    execute/     memory, transfers, launches
+    device/      which OpenCL devices there are, and what each can do
+    observe/     every stage as text
+    runtime.py   one device with all of the above
+    commands/    ocl-dump
+"""
+
+from ocl_runtime import arrays
+from ocl_runtime.arrays import *  # noqa: F403
+from ocl_runtime.errors import Error
+from ocl_runtime.runtime import Runtime
+from ocl_runtime.settings import Settings
+
+__version__ = "0.1.0"
+__all__ = [*arrays.__all__, "Error", "Runtime", "Settings"]  # noqa: PLE0604
+
+arrays.set_default(Runtime)

@@ -7,7 +7,8 @@ Error
 ├── ShapeError              (also ValueError)  shapes, axes, sizes or indices that do not fit
 ├── MemoryAccessError       (also IndexError)  interpreter: access outside of an allocation
 ├── DataRaceError           interpreter: two work-items, one element, no order
-├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
+├── NumberRangeError        (also OverflowError)  a Python number that the dtype beside it cannot hold
+    ├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
 ├── InputFileError          (also OSError)     a file that is missing or cannot be read or written
 ├── DeviceError             something about a device
 │   ├── NoDeviceError       no usable OpenCL device at all: says what to install
@@ -29,6 +30,10 @@ from ir.errors import (
     ShapeError,
     VerifyError,
 )
+
+
+class NumberRangeError(Error, OverflowError):
+    """A Python number that the dtype of the array beside it cannot hold."""
 
 
 class SettingError(Error, ValueError):
@@ -84,6 +89,7 @@ __all__ = [
     "MemoryAccessError",
     "MixedDevicesError",
     "NoDeviceError",
+    "NumberRangeError",
     "OutOfMemoryError",
     "SettingError",
     "ShapeError",

@@ -1,6 +1,5 @@
 ## A whole program with one kernel.
 <%namespace name="statements" file="statements.cl.mako"/>\
-<%namespace name="helpers" file="helpers.cl.mako"/>\
 % if note:
 /* ${note} */
 % endif
@@ -14,13 +13,13 @@
 % for macro in macros:
 #define ${macro}
 % endfor
-% for helper, types in helper_functions:
+% for helper in helper_functions:
 
-${capture(getattr(helpers, helper), types).strip()}
+${helper}
 % endfor
 
-% if group_size:
-__kernel __attribute__((reqd_work_group_size(${group_size})))
+% if attributes:
+__kernel ${" ".join(f"__attribute__(({one}))" for one in attributes)}
 void ${name}(${(",\n" + " " * (len(name) + 6)).join(params)})
 % else:
 __kernel void ${name}(${(",\n" + " " * (len(name) + 15)).join(params)})

@@ -1,6 +1,5 @@
 ## One def per kind of statement; ocl_runtime/codegen/statements.py decides every text that stands in them.
 ## Each line of a statement begins with `pad`, the indentation of the block that it stands in.
-<%namespace name="several" file="several_statements.cl.mako"/>\
 <%def name="block(nodes, pad)">\
 % for node in nodes:
 ${mark(node)}${getattr(local, node.template)(node, pad)}\
@@ -54,5 +53,7 @@ ${pad}    break;
 </%def>\
 \
 <%def name="several_statements(s, pad)">\
-${indented(capture(getattr(several, s.op), s.out, s.a, s.b, s.types), pad)}\
+% for line in s.lines:
+${pad}${line}
+% endfor
 </%def>\

@@ -7,11 +7,12 @@ whose result the standard fixes to the last bit. x + 0.0 stays (it turns -0.0 in
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ir.kernel import Block, Break, Const, Continue, If, Kernel, Let, Operand, Return, Stmt, Value, Variable
+from ir.kernel import Block, Break, Const, Continue, If, Kernel, Let, Operand, Return, Stmt, Value, Variable, map_blocks
 from ir.ops import OPS
 from ir.passes.rewrite import Rewriter
 from ir.types import DType, Vector, element, lanes
@@ -26,6 +27,10 @@ class _Fold(Rewriter):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
         self._made: dict[int, Let] = {}
+        self._hints: dict[int, str] = {}
+
+    def run(self) -> Kernel:
+        return _renamed(super().run(), self._hints)
 
     def block(self, block: Block) -> Block:
         folded = super().block(block)
@@ -48,8 +53,8 @@ class _Fold(Rewriter):
 
     def _equal(self, stmt: Let) -> Operand | Let | None:
         """What the statement's value is equal to: an operand, a simpler operation, or nothing known."""
-        if stmt.op == "copy" and not stmt.result.hint and not isinstance(stmt.args[0], Variable):
-            return stmt.args[0]
+        if stmt.op == "copy" and not isinstance(stmt.args[0], Variable):
+            return self._named(stmt.args[0], stmt.result.hint)
         constants = [arg for arg in stmt.args if isinstance(arg, Const)]
         if stmt.op == "splat" and constants:
             return Const(constants[0].value, stmt.result.type)  # type: ignore[arg-type]
@@ -60,6 +65,15 @@ class _Fold(Rewriter):
         if len(constants) == len(stmt.args):
             return _evaluated(stmt, constants)
         return _identity(stmt) or self._reassociated(stmt)
+
+    def _named(self, operand: Operand, hint: str) -> Operand | None:
+        """The operand of a copy, which takes over the copy's name if it has none; nothing if it has another one."""
+        if isinstance(operand, Const) or not hint:
+            return operand
+        if operand.hint or operand.id not in self._made:
+            return None
+        self._hints.setdefault(operand.id, hint)
+        return operand
 
     def _reassociated(self, stmt: Let) -> Let | None:
         """(x + 1) + 2 is x + 3, and the same for products, in integers, which wrap."""
@@ -74,6 +88,20 @@ class _Fold(Rewriter):
             return None
         both = _evaluated(Let(stmt.result, stmt.op, (before, constant)), [before, constant])
         return None if both is None else Let(stmt.result, stmt.op, (y, both), where=stmt.where)
+
+
+def _renamed(kernel: Kernel, hints: dict[int, str]) -> Kernel:
+    """The kernel with hints for values that had none, where they are defined."""
+
+    def rename(block: Block) -> Block:
+        return tuple(named(map_blocks(stmt, rename)) for stmt in block)
+
+    def named(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Let) and stmt.result.id in hints:
+            return replace(stmt, result=replace(stmt.result, hint=hints[stmt.result.id]))
+        return stmt
+
+    return replace(kernel, body=rename(kernel.body)) if hints else kernel
 
 
 def _constant_last(args: tuple[Operand, ...]) -> tuple[Operand, Operand]:

@@ -51,6 +51,8 @@ class Dialect:
 
     own_math: bool = False
     """Use the library's branch-free functions where the compiler's own do not become vector code."""
+    vector_hint: bool = False
+    """Say of a kernel with vectors that it needs no further vectorization."""
 
 
 OWN_MATH = frozenset({"sin", "cos", "exp", "log", "tanh"})
@@ -149,7 +151,7 @@ class Expressions:
         for operand in args:
             # Beside an operand of the type, a literal needs no suffix and a scalar no splat; nor does a shift's amount.
             bare = shift or (infix and any(not isinstance(other, Const) for other in args if other is not operand))
-            text = self.operand(operand, bare=bare)
+            text = self.operand(self._scalar_of(operand, args) if infix else operand, bare=bare)
             if _bool_bits(operand.type):
                 wanted = element(given).bits if element(given) != BOOL else 8
                 text = Text(self._as_mask(text, wanted, given), text.binds, wanted)
@@ -163,6 +165,17 @@ class Expressions:
             spelled = spelled.replace(f"{{{word}}}", str(value))
         mask = element(given).bits if row.result == "bool" and lanes(type_) > 1 else _bool_bits(type_)
         return Text(spelled, form.binds, mask, form.inner_binds)
+
+    def _scalar_of(self, operand: Operand, args: tuple[Operand, ...]) -> Operand:
+        """The scalar of a splat beside a vector, which C widens by itself; any other operand as it is."""
+
+        def splat(one: Operand) -> Let | None:
+            made = self._locals.inlined.get(one.id) if isinstance(one, Value) else None
+            return made if isinstance(made, Let) and made.op == "splat" else None
+
+        made = splat(operand)
+        vectors = [one for one in args if not isinstance(one, Const) and splat(one) is None]
+        return made.args[0] if made is not None and vectors and element(operand.type) != BOOL else operand
 
     def _spelling(self, row: Op, let: Let, given: ValueType) -> str:
         if self._dialect.own_math and row.name in OWN_MATH and element(given).name == "f32":
@@ -235,6 +248,8 @@ class _Place:
     binds: int
     unsigned: bool
     after_minus: bool
+    argument: bool
+    """Whether a function takes it, which must see its exact type."""
 
 
 def _placed(place: _Place, texts: list[Text], args: tuple[Operand, ...]) -> str:
@@ -244,7 +259,8 @@ def _placed(place: _Place, texts: list[Text], args: tuple[Operand, ...]) -> str:
         return f"({placed})" if place.after_minus and placed.startswith("-") else placed
     if isinstance(operand, Const) and isinstance(operand.type, DType):
         dtype = operand.type
-        return literal(Const(int(operand.value) % (1 << dtype.bits), DTYPES[f"u{dtype.bits}"]), bare=dtype.bits >= 32)
+        unsigned = Const(int(operand.value) % (1 << dtype.bits), DTYPES[f"u{dtype.bits}"])
+        return literal(unsigned, bare=dtype.bits >= 32 and not place.argument)
     return text.unsigned(place.binds)
 
 
@@ -257,6 +273,7 @@ class _Form:
 
 
 _OPERAND = re.compile(r"(\(\{U\}\)\{\d\}|\{\d\})")
+_CALLED = re.compile(r"(\w\(|, )$")
 
 
 @cache
@@ -267,7 +284,8 @@ def _parsed(spelling: str) -> _Form:
     for at in range(1, len(parts), 2):
         before, after = parts[at - 1], parts[at + 1]
         binds = max(_left(before), _right(after))
-        pieces[at] = _Place(int(parts[at][-2]), binds, "{U}" in parts[at], before.endswith("-"))
+        argument = bool(_CALLED.search(before))
+        pieces[at] = _Place(int(parts[at][-2]), binds, "{U}" in parts[at], before.endswith("-"), argument)
     wraps = spelling.startswith("({T})(") and "({U})" in spelling
     return _Form(tuple(pieces), _binding(spelling), _binding(spelling[len("({T})(") : -1]) if wraps else -1)
 

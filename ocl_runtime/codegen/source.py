@@ -10,11 +10,11 @@ from ir.kernel import Atomic, Kernel, Load, Param, Stmt, Store, defined, is_alig
 from ir.locals import Locals, allocate
 from ir.passes.rewrite import written_pointers
 from ir.printer import statement_text
-from ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes
+from ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes, size_of
 from ocl_runtime.codegen.expressions import Dialect, Expressions
 from ocl_runtime.codegen.spelling import memory_type, unsigned_type, value_type
 from ocl_runtime.codegen.statements import Node, Statements
-from ocl_runtime.codegen.templates import render
+from ocl_runtime.codegen.templates import render, render_def
 
 _MARK = "\x01"
 _MACROS = {
@@ -72,15 +72,14 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
         note=kernel.note.replace("*/", "* /"),
         extensions=_extensions(kernel),
         macros=[text for name, text in _MACROS.items() if name in _macros(kernel)],
-        helper_functions=[(name, _helper_types(type_)) for name, type_ in helpers],
+        helper_functions=[render_def("helpers.cl.mako", name, _helper_types(type_)).strip() for name, type_ in helpers],
         name=kernel.name,
-        group_size=", ".join(map(str, kernel.group_size)) if kernel.group_size else "",
+        attributes=_attributes(kernel, dialect),
         params=[text for param in kernel.params for text in _param(param, kernel, expressions)],
         pointers=[_pointer(param, kernel, expressions) for param in kernel.params if _is_global(param)],
         declarations=[f"{value_type(slot.type)} {slot.name}" for slot in locals_.shared],
         body=body,
         mark=mark,
-        indented=_indented,
     )
     text, behind = _unmarked(marked)
     return Source(text, locals_, {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)})
@@ -99,11 +98,6 @@ def _unmarked(marked: str) -> tuple[str, dict[int, int]]:
             behind[number] = current
         out.append("".join(parts[0::2]).rstrip())
     return "\n".join(out).strip() + "\n", behind
-
-
-def _indented(text: str, pad: str) -> str:
-    lines = [f"{pad}{line}" if line.strip() else "" for line in text.strip("\n").splitlines()]
-    return "\n".join(lines) + "\n"
 
 
 # ---------------------------------------------------------------------- the head of the program
@@ -141,6 +135,17 @@ def _param(param: Param, kernel: Kernel, expressions: Expressions) -> list[str]:
 def _pointer(param: Param, kernel: Kernel, expressions: Expressions) -> str:
     name = expressions.name(param.value.id)
     return f"{_pointee(param, kernel)}{name} = {name}_buffer + {name}_offset"
+
+
+def _attributes(kernel: Kernel, dialect: Dialect) -> list[str]:
+    attributes = []
+    if kernel.group_size:
+        attributes.append(f"reqd_work_group_size({', '.join(map(str, kernel.group_size))})")
+    values = [value.type for stmt in walk(kernel.body) if (value := defined(stmt)) is not None]
+    vectors = [type_ for type_ in values if isinstance(type_, Vector) and type_.dtype != BOOL]
+    if dialect.vector_hint and vectors:
+        attributes.append(f"vec_type_hint({value_type(max(vectors, key=size_of))})")
+    return attributes
 
 
 def _helper_types(type_: Type) -> HelperTypes:

@@ -35,6 +35,7 @@ from ir.ops import OPS
 from ir.types import BF16, BOOL, F32, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.expressions import Expressions, Text
 from ocl_runtime.codegen.spelling import memory_type, value_type
+from ocl_runtime.codegen.templates import render_def
 
 _ATOMIC = {"exchange": "xchg", "compare_exchange": "cmpxchg"}
 _FENCES = {"local": "CLK_LOCAL_MEM_FENCE", "global": "CLK_GLOBAL_MEM_FENCE"}
@@ -152,8 +153,8 @@ class Statements:
         for lane in range(lanes(type_)):
             component = f".s{lane:x}" if isinstance(type_, Vector) else ""
             a, b = (self._lane(arg, component) for arg in stmt.args)
-            texts = {"op": stmt.op, "out": slot.name + component, "a": a, "b": b, "types": types}
-            nodes.append(Node("several_statements", stmt, texts))
+            text = render_def("several_statements.cl.mako", stmt.op, slot.name + component, a, b, types)
+            nodes.append(Node("several_statements", stmt, {"lines": text.strip("\n").splitlines()}))
         return nodes
 
     def _lane(self, operand: Operand, component: str) -> str:

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mako.exceptions import text_error_template
 from mako.lookup import TemplateLookup
+from mako.template import Template
 
 from ir.errors import IRError
 
@@ -23,12 +23,23 @@ def _lookup() -> TemplateLookup:
 
 
 def render(template: str, **context: Any) -> str:
-    """The template's text. Raises `IRError` with Mako's own trace and the names that were given."""
+    """A template's text. Raises `IRError` with Mako's own trace and the names that were given."""
+    return _rendered(_lookup().get_template(template), template, (), context)
+
+
+def render_def(template: str, name: str, *args: Any) -> str:
+    """The text of one `<%def>` of a template. Raises `IRError` as `render` does."""
+    return _rendered(_lookup().get_template(template).get_def(name), f"{template}, def {name}", args, {})
+
+
+def _rendered(template: Template, described: str, args: tuple[Any, ...], context: dict[str, Any]) -> str:
     try:
-        return str(_lookup().get_template(template).render_unicode(**context))
+        return str(template.render_unicode(*args, **context))
     except Exception as error:
+        from mako.exceptions import text_error_template  # it imports a syntax highlighter, which costs 40 ms at start
+
         raise IRError(
-            f"template {template} cannot be rendered: {error}",
-            place=f"{text_error_template().render()}\ngiven: {', '.join(sorted(context))}",
+            f"template {described} cannot be rendered: {error}",
+            place=f"{text_error_template().render()}\ngiven: {', '.join([*map(repr, args), *sorted(context)])}",
             remedy="the template asks for something that ocl_runtime/codegen does not give",
         ) from error

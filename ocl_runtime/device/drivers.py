@@ -30,7 +30,7 @@ import pyopencl as cl
 USER_VARIABLES = ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH")
 SYSTEM_FOLDERS = (Path("/etc/OpenCL/vendors"),)
 INTEL_LIBRARY = "libintelocl.so"
-NVIDIA_LIBRARY = "libnvidia-opencl.so.1"
+NVIDIA_LIBRARIES = ("libnvidia-opencl.so.1", "libnvidia-opencl.so")
 NVIDIA_FOLDERS = tuple(
     Path(folder)
     for folder in (
@@ -143,11 +143,9 @@ def _intel_library() -> str | None:
 
 def _nvidia_library() -> str | None:
     """NVIDIA's driver, which containers often have without an .icd; by its bare name if the dynamic linker knows it."""
-    try:
-        ctypes.CDLL(NVIDIA_LIBRARY)  # what the loader will do: the only true test, LD_LIBRARY_PATH included
-    except OSError:
-        pass
-    else:
-        return NVIDIA_LIBRARY
-    paths = (folder / NVIDIA_LIBRARY for folder in NVIDIA_FOLDERS)
+    for name in NVIDIA_LIBRARIES:
+        with suppress(OSError):
+            ctypes.CDLL(name)  # what the loader will do: the only true test, LD_LIBRARY_PATH included
+            return name
+    paths = (folder / name for folder in NVIDIA_FOLDERS for name in NVIDIA_LIBRARIES)
     return next((str(path) for path in paths if path.exists()), None)

@@ -17,9 +17,9 @@ from ocl_runtime.codegen.driver import Program
 from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError
-from ocl_runtime.execute import driver, storage, transfer
+from ocl_runtime.execute import driver, transfer
 from ocl_runtime.execute.launch import Argument, Executable
-from ocl_runtime.execute.storage import AllocationCounters, Storage
+from ocl_runtime.execute.storage import Memory, Storage
 from ocl_runtime.settings import Settings
 
 _MOST_EXECUTABLES = 4096
@@ -27,6 +27,9 @@ _MOST_EXECUTABLES = 4096
 
 class Recorder(Protocol):
     """Who wants to see what is compiled; `ocl_runtime.observe` has one that writes files."""
+
+    def planned(self, expression: str) -> None:
+        """The kernels that this thread compiles from now on are for this expression, given as text."""
 
     def compiled(self, compilation: Compilation, program: Program) -> None:
         """A kernel was compiled for the first time in this process."""
@@ -51,8 +54,8 @@ class Engine:
         self.queue = driver.create_queue(self.context, device)
         self.programs = ProgramCache(self.context, device, settings.cache_folder, disk_bytes=settings.cache_bytes)
         self.counters = LaunchCounters()
-        self.memory = AllocationCounters()
-        self._dialect = Dialect(own_math=device.quirks.own_math)
+        self.memory = Memory(self.context, device)
+        self._dialect = Dialect(own_math=device.quirks.own_math, vector_hint=device.quirks.vector_hint)
         self._recorder = recorder
         self._executables: OrderedDict[int, tuple[Kernel, Executable]] = OrderedDict()
         self._lock = threading.Lock()
@@ -60,12 +63,8 @@ class Engine:
     # ------------------------------------------------------------------ memory
 
     def allocate(self, nbytes: int) -> Storage:
-        """New memory with undefined contents."""
-        new = storage.allocate(self, self.context, self.device, nbytes)
-        with self._lock:
-            self.memory.allocations += 1
-            self.memory.bytes += nbytes
-        return new
+        """Memory with undefined contents. Raises `OutOfMemoryError`."""
+        return self.memory.allocate(nbytes)
 
     def upload(self, source: np.ndarray[Any, Any]) -> Storage:
         """New memory with a host array's elements in C order."""

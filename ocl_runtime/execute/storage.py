@@ -1,48 +1,118 @@
-"""Memory on the device."""
+"""Memory on the device, and its reuse.
+
+Strategy: memory that nobody refers to any more is kept and handed out again for the same number of bytes, because new
+memory is slow (CPU drivers fault in every page of it). One in-order queue makes this safe at once: whatever still runs
+on the old contents comes before what the new owner enqueues. At most a share of the device's memory is kept; the
+longest unused goes first, and all of it goes before an allocation fails.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import threading
+from collections import OrderedDict, deque
+from dataclasses import dataclass
 
 from ocl_runtime.device import Device
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute import driver
 
+_KEPT_SHARE = 8
+"""One part in this many of the device's memory may be kept unused."""
 
-@dataclass(frozen=True, eq=False)
+
 class Storage:
-    """One allocation: `nbytes` bytes on one device. Told apart by identity; freed when nothing refers to it."""
+    """One allocation of `nbytes` bytes, told apart by identity. It goes back when nothing refers to it."""
 
-    nbytes: int
-    owner: object = field(repr=False)
-    """The engine whose context the memory belongs to."""
-    handle: driver.Buffer = field(repr=False)
+    __slots__ = ("__weakref__", "_memory", "handle", "nbytes")
+
+    def __init__(self, memory: Memory, nbytes: int, handle: driver.Buffer) -> None:
+        self._memory = memory
+        self.nbytes = nbytes
+        self.handle = handle
+
+    def __repr__(self) -> str:
+        return f"<Storage of {self.nbytes:,} bytes>"
+
+    def __del__(self) -> None:
+        self._memory.give_back(self.nbytes, self.handle)
 
 
 @dataclass
-class AllocationCounters:
-    """How much memory was asked for since the engine began."""
+class MemoryCounters:
+    """`allocations` were asked for; `created` of them were new memory of the driver's, the others `reused`."""
 
     allocations: int = 0
-    bytes: int = 0
+    created: int = 0
+    reused: int = 0
+    bytes_kept: int = 0
 
 
-def allocate(owner: object, context: driver.Context, device: Device, nbytes: int) -> Storage:
-    """New memory with undefined contents. Raises `OutOfMemoryError` where the device has no room for it."""
-    caps = device.capabilities
-    if nbytes > caps.max_allocation:
-        raise OutOfMemoryError(
-            f"{nbytes:,} bytes are more than one allocation on {device} may have",
-            place=f"largest allocation: {caps.max_allocation:,} bytes; all memory: {caps.global_memory:,} bytes",
-            remedy="work on parts of the data, or use a narrower dtype",
-        )
-    try:
-        # Zero bytes are no buffer in OpenCL; an empty array still needs something to be passed to a kernel.
-        handle = driver.create_buffer(context, max(nbytes, 1))
-    except driver.Error as error:
-        raise OutOfMemoryError(
-            f"{device} has no room for {nbytes:,} bytes: {error}",
-            place=f"all memory: {caps.global_memory:,} bytes",
-            remedy="drop arrays that are no longer needed, or work on parts of the data",
-        ) from error
-    return Storage(nbytes, owner, handle)
+class Memory:
+    """The memory of one context. Any thread may use it."""
+
+    def __init__(self, context: driver.Context, device: Device) -> None:
+        self.counters = MemoryCounters()
+        self._context = context
+        self._device = device
+        self._most_kept = device.capabilities.global_memory // _KEPT_SHARE
+        self._kept: OrderedDict[int, list[driver.Buffer]] = OrderedDict()
+        # A finalizer may run at any moment, also inside of the lock: it only appends here.
+        self._returned: deque[tuple[int, driver.Buffer]] = deque()
+        self._lock = threading.Lock()
+
+    def give_back(self, nbytes: int, handle: driver.Buffer) -> None:
+        """Called when a storage dies."""
+        self._returned.append((nbytes, handle))
+
+    def allocate(self, nbytes: int) -> Storage:
+        """Memory with undefined contents. Raises `OutOfMemoryError` where the device has no room for it."""
+        with self._lock:
+            self._collect()
+            self.counters.allocations += 1
+            same_size = self._kept.get(nbytes)
+            if same_size:
+                self.counters.reused += 1
+                self.counters.bytes_kept -= nbytes
+                handle = same_size.pop()
+                if not same_size:
+                    del self._kept[nbytes]
+            else:
+                self.counters.created += 1
+                handle = self._create(nbytes)
+        return Storage(self, nbytes, handle)
+
+    def _collect(self) -> None:
+        """Sorts what came back; drops the longest unused beyond the share that may be kept."""
+        while self._returned:
+            nbytes, handle = self._returned.popleft()
+            self._kept.setdefault(nbytes, []).append(handle)
+            self._kept.move_to_end(nbytes)
+            self.counters.bytes_kept += nbytes
+        while self.counters.bytes_kept > self._most_kept:
+            nbytes, handles = next(iter(self._kept.items()))
+            handles.pop(0)
+            self.counters.bytes_kept -= nbytes
+            if not handles:
+                del self._kept[nbytes]
+
+    def _create(self, nbytes: int) -> driver.Buffer:
+        caps = self._device.capabilities
+        if nbytes > caps.max_allocation:
+            raise OutOfMemoryError(
+                f"{nbytes:,} bytes are more than one allocation on {self._device} may have",
+                place=f"largest allocation: {caps.max_allocation:,} bytes; all memory: {caps.global_memory:,} bytes",
+                remedy="work on parts of the data, or use a narrower dtype",
+            )
+        try:
+            return driver.create_buffer(self._context, nbytes)
+        except driver.Error:
+            self._kept.clear()
+            self.counters.bytes_kept = 0
+        try:
+            return driver.create_buffer(self._context, nbytes)
+        except driver.Error as error:
+            raise OutOfMemoryError(
+                f"{self._device} has no room for {nbytes:,} bytes: {error}",
+                place=f"all memory: {caps.global_memory:,} bytes",
+                remedy="drop arrays that are no longer needed, or work on parts of the data",
+            ) from error

@@ -111,11 +111,11 @@ def test_a_driver_is_not_loaded_from_two_places(
 def test_nvidias_library_is_found_in_a_folder_the_linker_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drivers, "NVIDIA_LIBRARY", "libnvidia-opencl-of-a-test.so.1")
+    monkeypatch.setattr(drivers, "NVIDIA_LIBRARIES", ("libnvidia-opencl-of-a-test.so.1",))
     monkeypatch.setattr(drivers, "NVIDIA_FOLDERS", (tmp_path / "absent", tmp_path))
     assert drivers._nvidia_library() is None
-    (tmp_path / drivers.NVIDIA_LIBRARY).touch()
-    assert drivers._nvidia_library() == str(tmp_path / drivers.NVIDIA_LIBRARY)
+    (tmp_path / drivers.NVIDIA_LIBRARIES[0]).touch()
+    assert drivers._nvidia_library() == str(tmp_path / drivers.NVIDIA_LIBRARIES[0])
 
 
 def test_without_a_place_for_temporary_files_the_loaders_own_list_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ from tests.fakes import INTEL_CPU, INTEL_GPU, NVIDIA, OCLGRIND, capabilities
 def test_nvidia() -> None:
     caps = capabilities(**NVIDIA)
     quirks = quirks_for(caps)
-    assert quirks.aligned_dereference
     assert quirks.vector_bytes == 16
     assert quirks.group_size == 256
     assert quirks.work_items_hint == "many"

@@ -5,7 +5,7 @@
 static inline float round_to_bfloat16(const float x)
 {
     const uint bits = as_uint(x);
-    /* The odd bit is added so that ties go to even. A carry out of the fraction makes the next power of two, or infinity. */
+    /* The odd bit is added so that ties go to even. A carry out of the fraction raises the exponent, up to infinity. */
     const uint rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
     /* Quiet, a NaN has a bit set in the upper half, and so it is still one there. */
     const uint quiet = bits | 0x00400000u;

@@ -1,0 +1,340 @@
+"""The grammar of array expressions: what to compute, not how.
+
+    Node = Buffer storage, Layout             elements that exist in memory
+         | Iota Layout                        a Buffer that holds 0, 1, 2, … and takes no memory
+         | Scalar value                       one value at every place of a shape
+         | Elementwise op, Node*              a row of `ir.ops`, or `convert`, place by place; all of one shape
+         | Movement step, Node                the same elements elsewhere: index, permute, expand, reshape
+         | Reduce op, Node, axes              sum, prod, min or max over axes
+
+Nodes are immutable and hash-consed: building the same expression twice gives the same object, so identity is equality
+and a node of two consumers is computed once. The exception is `Scalar`: its value says nothing about the structure, it
+becomes a kernel parameter, and each is a node of its own. The intern table holds nodes weakly; it belongs to no runtime
+because it holds nothing but what somebody else keeps alive.
+
+Movements of leaves are folded into the leaves at once. Nothing here recurses: expressions may be many thousand nodes
+deep. `ir.graph_text` prints them.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+from weakref import WeakValueDictionary
+
+from ir.errors import DTypeError, ShapeError
+from ir.layout import Item, Layout, Shape, Span
+from ir.ops import result_type
+from ir.reference import calling_line
+from ir.types import F32, I64, U8, U64, DType
+
+MAX_WORK = 1 << 20
+"""Where counting a node's operations ends; nobody needs to know more."""
+
+Storage: TypeAlias = Any
+"""Memory of a runtime. The graph never looks into it; None is the storage of an array without elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One movement; `value` is the index items, the order of axes, or the new shape."""
+
+    kind: Literal["index", "permute", "expand", "reshape"]
+    value: tuple[Item, ...]
+
+    def apply(self, layout: Layout) -> Layout | None:
+        """The layout that the view of a layout has; None for a reshape that would have to copy."""
+        if self.kind == "index":
+            return layout.index(self.value)
+        numbers = cast("Shape", self.value)
+        if self.kind == "permute":
+            return layout.permute(numbers)
+        return layout.expand(numbers) if self.kind == "expand" else layout.reshape(numbers)
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, weakref_slot=True, kw_only=True)
+class _Node:
+    shape: Shape
+    dtype: DType
+    where: str
+    """The Python line that asked for it first."""
+    work: int = 0
+    """Operations that computing one element takes, counted without sharing."""
+    flat: bool = True
+    """Whether all leaves are dense or the same everywhere, so that a reshape moves no element."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The nodes that this one is computed from."""
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.typed}>"
+
+    @property
+    def typed(self) -> str:
+        """The dtype and shape as text: `f32[4, 8]`."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Buffer(_Node):
+    """Elements in memory."""
+
+    storage: Storage
+    layout: Layout
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Iota(_Node):
+    """The places themselves: the element at place `k` of `layout` has the value `k`."""
+
+    layout: Layout
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Scalar(_Node):
+    """One value everywhere."""
+
+    value: bool | int | float
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Elementwise(_Node):
+    """An operation at every place."""
+
+    op: str
+    operands: tuple[Node, ...]
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The operands."""
+        return self.operands
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Movement(_Node):
+    """The elements of another node at other places."""
+
+    step: Step
+    arg: Node
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The node that is moved."""
+        return (self.arg,)
+
+
+ReduceOp: TypeAlias = Literal["sum", "prod", "min", "max"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Reduce(_Node):
+    """Elements joined along axes, in `accumulator`, then converted to `dtype`."""
+
+    op: ReduceOp
+    arg: Node
+    axes: tuple[int, ...]
+    keepdims: bool
+    accumulator: DType
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The node that is reduced."""
+        return (self.arg,)
+
+
+Node: TypeAlias = Buffer | Iota | Scalar | Elementwise | Movement | Reduce
+
+# ---------------------------------------------------------------------- interning
+
+_TABLE: WeakValueDictionary[Hashable, Node] = WeakValueDictionary()
+_LOCK = threading.RLock()  # re-entrant: freeing a node while the lock is held may run somebody's finalizer
+
+
+def _intern(key: Hashable, make: Callable[[], Node]) -> Node:
+    with _LOCK:
+        found = _TABLE.get(key)
+        if found is None:
+            found = make()
+            _TABLE[key] = found
+        return found
+
+
+def buffer(storage: Storage, dtype: DType, layout: Layout) -> Buffer:
+    """Elements of `dtype` that lie in `storage` as `layout` says."""
+
+    def make() -> Node:
+        return Buffer(
+            shape=layout.shape, dtype=dtype, where=calling_line(), flat=layout.is_dense, storage=storage, layout=layout
+        )
+
+    # The node keeps the storage alive, so no other storage has this id while the entry exists.
+    return cast("Buffer", _intern(("buffer", id(storage), dtype, layout), make))
+
+
+def iota(dtype: DType, layout: Layout) -> Node:
+    """The values `offset + i * strides[0] + …` of a layout, which must not be negative, as integers of `dtype`."""
+
+    def make() -> Node:
+        return Iota(shape=layout.shape, dtype=dtype, where=calling_line(), flat=layout.is_dense, layout=layout)
+
+    return _intern(("iota", dtype, layout), make)
+
+
+def scalar(value: bool | int | float, dtype: DType, shape: Shape = ()) -> Scalar:
+    """One value at every place of `shape`."""
+    return Scalar(shape=shape, dtype=dtype, where=calling_line(), value=value)
+
+
+# ---------------------------------------------------------------------- operations
+
+
+def elementwise(op: str, *operands: Node) -> Node:
+    """A row of the op table at every place.
+
+    Raises `DTypeError` for dtypes that the row does not take and `ShapeError` for operands of different shapes.
+    """
+    dtype = result_type(op, tuple(operand.dtype for operand in operands))
+    return _elementwise(op, cast("DType", dtype), operands)
+
+
+def convert(arg: Node, dtype: DType) -> Node:
+    """The values as another dtype, by the rules of kernel IR's `convert`; the node itself where it has the dtype."""
+    return arg if arg.dtype == dtype else _elementwise("convert", dtype, (arg,))
+
+
+def _elementwise(op: str, dtype: DType, operands: tuple[Node, ...]) -> Node:
+    shape = operands[0].shape
+    if any(operand.shape != shape for operand in operands):
+        listed = ", ".join(str(operand.shape) for operand in operands)
+        raise ShapeError(f"{op} of shapes {listed}", place=calling_line(), remedy="expand them to one shape first")
+
+    def make() -> Node:
+        return Elementwise(
+            shape=shape,
+            dtype=dtype,
+            where=calling_line(),
+            work=min(MAX_WORK, 1 + sum(operand.work for operand in operands)),
+            flat=all(operand.flat for operand in operands),
+            op=op,
+            operands=operands,
+        )
+
+    return _intern((op, dtype, operands), make)
+
+
+def index(arg: Node, items: tuple[Item, ...]) -> Node:
+    """The view that an index (see `ir.layout.parse_index`) picks."""
+    kept = [item for item in items if not isinstance(item, int)]
+    shape = tuple(item.length if isinstance(item, Span) else 1 for item in kept)
+    whole = tuple(Span(0, 1, length) for length in arg.shape)
+    return arg if items == whole else _moved(arg, Step("index", items), shape)
+
+
+def permute(arg: Node, axes: tuple[int, ...]) -> Node:
+    """The view whose axis `k` is axis `axes[k]` of `arg`."""
+    unchanged = axes == tuple(range(len(axes)))
+    return arg if unchanged else _moved(arg, Step("permute", axes), tuple(arg.shape[axis] for axis in axes))
+
+
+def expand(arg: Node, shape: Shape) -> Node:
+    """The view with a shape that `arg`'s broadcasts to."""
+    return arg if shape == arg.shape else _moved(arg, Step("expand", shape), shape)
+
+
+def reshape(arg: Node, shape: Shape) -> Node:
+    """The elements in row-major order in another shape. Raises `ShapeError` for a shape of another size."""
+    if math.prod(shape) != arg.size:
+        raise ShapeError(
+            f"{arg.size} elements of shape {arg.shape} do not fit in shape {shape}",
+            place=calling_line(),
+            remedy="give a shape with the same number of elements",
+        )
+    return arg if shape == arg.shape else _moved(arg, Step("reshape", shape), shape)
+
+
+def _moved(arg: Node, step: Step, shape: Shape) -> Node:
+    if isinstance(arg, Scalar):
+        return scalar(arg.value, arg.dtype, shape)
+    if isinstance(arg, Buffer | Iota):
+        layout = step.apply(arg.layout)
+        if layout is not None:
+            return iota(arg.dtype, layout) if isinstance(arg, Iota) else buffer(arg.storage, arg.dtype, layout)
+
+    def make() -> Node:
+        flat = step.kind == "reshape"
+        return Movement(
+            shape=shape, dtype=arg.dtype, where=calling_line(), work=arg.work, flat=flat, step=step, arg=arg
+        )
+
+    return _intern((step, arg), make)
+
+
+def accumulator(op: ReduceOp, dtype: DType) -> DType:
+    """The dtype that a reduction of `dtype` adds up in: half in f32, sums and products of integers in 64 bits."""
+    if dtype.is_float:
+        return F32 if dtype.bits == 16 else dtype
+    if op in {"sum", "prod"}:
+        return U64 if dtype.kind == "uint" else I64
+    return U8 if dtype.kind == "bool" else dtype
+
+
+def reduce(op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keepdims: bool = False) -> Node:
+    """The elements along `axes` (distinct, not negative) joined, as `dtype`.
+
+    Without elements a sum is 0 and a product 1. Raises `ShapeError` for the least or largest of no elements.
+    """
+    shape = tuple(
+        1 if axis in axes else length for axis, length in enumerate(arg.shape) if keepdims or axis not in axes
+    )
+    if any(arg.shape[axis] == 0 for axis in axes):
+        if op in {"min", "max"}:
+            raise ShapeError(
+                f"{op} of no elements: shape {arg.shape} along axes {axes}",
+                place=calling_line(),
+                remedy="check x.size first, or reduce along other axes",
+            )
+        return scalar(dtype.numpy.type(op == "prod").item(), dtype, shape)
+    if op in {"min", "max"} and dtype not in {arg.dtype, accumulator(op, arg.dtype)}:
+        raise DTypeError(f"{op} of {arg.dtype} is no {dtype}", place=calling_line(), remedy="convert the result")
+
+    def make() -> Node:
+        return Reduce(
+            shape=shape,
+            dtype=dtype,
+            where=calling_line(),
+            op=op,
+            arg=arg,
+            axes=axes,
+            keepdims=keepdims,
+            # A sum asked for in a wider float is added up in it.
+            accumulator=dtype if dtype.is_float and dtype.bits > 16 else accumulator(op, arg.dtype),
+        )
+
+    return _intern(("reduce", op, arg, axes, dtype, keepdims), make)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def walk(*roots: Node) -> Iterator[Node]:
+    """Every node below the roots once, operands before their users."""
+    done: set[Node] = set()
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            yield node
+        elif node not in done:
+            done.add(node)
+            stack.append((node, True))
+            stack.extend((arg, False) for arg in reversed(node.args))

@@ -1,0 +1,68 @@
+"""Axes and shapes as users give them, checked."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+
+from ir.layout import Shape
+from ir.reference import calling_line
+from ocl_runtime.errors import ShapeError
+
+_MOST_BYTES = 2**62
+
+
+def axes_of(what: str, axis: int | Iterable[int] | None, ndim: int) -> tuple[int, ...]:
+    """Axes counted from the front, in the given order; None stands for all.
+
+    Raises `ShapeError` for an axis that does not exist, or is named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = tuple(axis) if isinstance(axis, Iterable) else (axis,)
+    axes = tuple(axis_of(what, one, ndim) for one in given)
+    if len(set(axes)) != len(axes):
+        raise ShapeError(
+            f"{what} along axes {given}: one is named twice", place=calling_line(), remedy="name each axis once"
+        )
+    return axes
+
+
+def axis_of(what: str, axis: int, ndim: int) -> int:
+    """One axis counted from the front. Raises `ShapeError` for one that does not exist."""
+    try:
+        number = operator.index(axis)
+    except TypeError:
+        raise ShapeError(
+            f"{what} along axis {axis!r}, which is no integer", place=calling_line(), remedy="number the axes from 0"
+        ) from None
+    if not -ndim <= number < ndim:
+        raise ShapeError(
+            f"{what} along axis {number} of an array with {ndim} axes",
+            place=calling_line(),
+            remedy=f"use {-ndim} to {ndim - 1}" if ndim else "an array of shape () has no axes",
+        )
+    return number % ndim
+
+
+def shape_of(shape: int | Iterable[int], itemsize: int = 1) -> Shape:
+    """A shape, from one length or several. Raises `ShapeError` for lengths that are no sizes and for too many."""
+    lengths = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    found = tuple(length_of("a shape", length) for length in lengths)
+    if math.prod(found) * itemsize > _MOST_BYTES:
+        raise ShapeError(f"shape {found} has too many elements", place=calling_line(), remedy="use a smaller shape")
+    return found
+
+
+def length_of(what: str, length: object) -> int:
+    """A number of elements. Raises `ShapeError` for what is negative or no integer."""
+    try:
+        number = operator.index(length)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if number < 0 or isinstance(length, bool):
+        raise ShapeError(
+            f"{what} has the length {length!r}", place=calling_line(), remedy="use integers that are not negative"
+        )
+    return number

@@ -1,0 +1,143 @@
+"""Dtypes of arrays, which are NumPy's, and the rules by which they combine.
+
+Promotion is NumPy 2's, with weak Python scalars, but for one thing: where NumPy falls back on float64 (an integer array
+with a Python float, the quotient of integers, a float function of integers), the default real dtype of the runtime is
+used. Nothing is ever converted to a dtype that the device does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ir.reference import calling_line
+from ir.types import BOOL, I64, DType, from_numpy
+from ocl_runtime.errors import DTypeError, NumberRangeError
+from ocl_runtime.plan.target import Target
+
+Number: TypeAlias = bool | int | float
+"""A Python scalar: weak, it takes the dtype of the array beside it."""
+
+bool_ = np.dtype(np.bool_)
+int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
+float16, float32, float64 = (np.dtype(f"float{bits}") for bits in (16, 32, 64))
+
+_KINDS: dict[str, str] = {
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
+
+def to_dtype(dtype: object) -> DType:
+    """The scalar type of anything that `numpy.dtype` takes. Raises `DTypeError` for what no device has."""
+    try:
+        return from_numpy(dtype)
+    except DTypeError as error:
+        raise DTypeError(error.fact, place=calling_line(), remedy=error.remedy) from None
+    except TypeError as error:
+        raise DTypeError(
+            f"{dtype!r} is no dtype: {error}", place=calling_line(), remedy='use a dtype such as float32, or "float32"'
+        ) from None
+
+
+def require(dtype: DType, target: Target) -> DType:
+    """The dtype itself. Raises `DTypeError` where the device has no arithmetic for it."""
+    if dtype.name == "f64" and not target.fp64:
+        raise DTypeError(
+            "the device has no float64",
+            place=calling_line(),
+            remedy="convert to float32 first: astype(x, float32), or asarray(x, dtype=float32)",
+        )
+    return dtype
+
+
+def promote(dtypes: Sequence[DType], numbers: Sequence[Number], default_real: DType) -> DType:
+    """The dtype that arrays of `dtypes` and Python numbers have in common."""
+    found = from_numpy(np.result_type(*(dtype.numpy for dtype in dtypes))) if dtypes else BOOL
+    if found.is_float:
+        return found
+    if any(isinstance(number, float) for number in numbers):
+        return default_real
+    whole = any(not isinstance(number, bool) for number in numbers)
+    return I64 if whole and found == BOOL else found
+
+
+def checked(value: Number, dtype: DType) -> Number:
+    """The number as a value of `dtype`; floats round to it.
+
+    Raises `NumberRangeError` for an integer out of range and `DTypeError` for a float where an integer is wanted.
+    """
+    if dtype == BOOL and not isinstance(value, bool):
+        raise _no_value(value, dtype, "compare first, as in x != 0")
+    if dtype.is_integer:
+        if isinstance(value, float):
+            raise _no_value(value, dtype, "round it to an int, or convert the array to a float dtype")
+        limits = np.iinfo(dtype.numpy)
+        if not limits.min <= value <= limits.max:
+            raise NumberRangeError(
+                f"{value} is out of range for {dtype.numpy}, which goes from {limits.min} to {limits.max}",
+                place=calling_line(),
+                remedy="convert the array to a wider dtype first: astype(x, int64)",
+            )
+        return int(value)
+    if dtype == BOOL:
+        return value
+    try:
+        with np.errstate(over="ignore"):
+            return float(dtype.numpy.type(float(value)))
+    except OverflowError:
+        raise NumberRangeError(
+            f"the integer is too large for {dtype.numpy}",
+            place=calling_line(),
+            remedy="use a smaller number",
+        ) from None
+
+
+def _no_value(value: Number, dtype: DType, remedy: str) -> DTypeError:
+    return DTypeError(f"{value!r} is no {dtype.numpy}", place=calling_line(), remedy=remedy)
+
+
+def can_cast(from_: object, to: object) -> bool:
+    """Whether a dtype converts to another without losing values, by NumPy's rules."""
+    return bool(np.can_cast(to_dtype(getattr(from_, "dtype", from_)).numpy, to_dtype(to).numpy))
+
+
+def isdtype(dtype: object, kind: object) -> bool:
+    """Whether a dtype is of a kind: a dtype, "bool", "integral", "real floating", …, or a tuple of those.
+
+    Raises `DTypeError` for a kind that does not exist.
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, one) for one in kind)
+    given = to_dtype(dtype).numpy
+    if isinstance(kind, str):
+        if kind not in _KINDS:
+            raise DTypeError(
+                f"there is no kind {kind!r} of dtypes", place=calling_line(), remedy=f"use one of {', '.join(_KINDS)}"
+            )
+        return given.kind in _KINDS[kind]
+    return given == to_dtype(kind).numpy
+
+
+def finfo(type_: object, /) -> Any:
+    """NumPy's limits of a float dtype, or of an array's. Raises `DTypeError` for other dtypes."""
+    dtype = to_dtype(getattr(type_, "dtype", type_))
+    if not dtype.is_float:
+        raise DTypeError(f"{dtype.numpy} is no float dtype", place=calling_line(), remedy="use iinfo for integers")
+    return np.finfo(dtype.numpy)
+
+
+def iinfo(type_: object, /) -> Any:
+    """NumPy's limits of an integer dtype, or of an array's. Raises `DTypeError` for other dtypes."""
+    dtype = to_dtype(getattr(type_, "dtype", type_))
+    if not dtype.is_integer:
+        raise DTypeError(f"{dtype.numpy} is no integer dtype", place=calling_line(), remedy="use finfo for floats")
+    return np.iinfo(dtype.numpy)

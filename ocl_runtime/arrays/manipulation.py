@@ -1,0 +1,120 @@
+"""Functions that move elements without changing them: views, but for a reshape of elements that do not lie in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ir import graph
+from ir.layout import Span, broadcast_shapes
+from ir.reference import calling_line
+from ocl_runtime.arrays.array import Array
+from ocl_runtime.arrays.axes import axes_of, axis_of, length_of, shape_of
+from ocl_runtime.errors import ShapeError
+
+
+def broadcast_to(x: Array, /, shape: Iterable[int]) -> Array:
+    """The array repeated along axes of length 1, and along new ones in front.
+
+    Raises `ShapeError` where `x` does not broadcast to the shape.
+    """
+    wanted = shape_of(shape)
+    fits = len(wanted) >= x.ndim and all(
+        length in {1, to} for length, to in zip(reversed(x.shape), reversed(wanted), strict=False)
+    )
+    if not fits:
+        raise ShapeError(
+            f"shape {x.shape} does not broadcast to {wanted}",
+            place=calling_line(),
+            remedy="each axis, from the last on, has to have the wanted length or 1",
+        )
+    return Array(graph.expand(x.node, wanted), x.executor)
+
+
+def broadcast_arrays(*arrays: Array) -> list[Array]:
+    """The arrays broadcast against each other. Raises `ShapeError` where that is impossible."""
+    shape = broadcast_shapes(*(x.shape for x in arrays))
+    return [broadcast_to(x, shape) for x in arrays]
+
+
+def permute_dims(x: Array, /, axes: Iterable[int]) -> Array:
+    """The array whose axis `k` is axis `axes[k]` of `x`. Raises `ShapeError` unless each axis is named once."""
+    order = axes_of("permute_dims", axes, x.ndim)
+    if len(order) != x.ndim:
+        raise ShapeError(
+            f"permute_dims of {x.ndim} axes names {len(order)}", place=calling_line(), remedy="name each axis once"
+        )
+    return Array(graph.permute(x.node, order), x.executor)
+
+
+def matrix_transpose(x: Array, /) -> Array:
+    """The last two axes exchanged. Raises `ShapeError` for fewer."""
+    return x.mT
+
+
+def moveaxis(x: Array, source: int | Iterable[int], destination: int | Iterable[int], /) -> Array:
+    """Axes moved to other places, the others in their order. Raises `ShapeError` for axes that do not fit."""
+    from_, to = axes_of("moveaxis", source, x.ndim), axes_of("moveaxis", destination, x.ndim)
+    if len(from_) != len(to):
+        raise ShapeError(
+            f"moveaxis moves {len(from_)} axes to {len(to)} places", place=calling_line(), remedy="give as many of both"
+        )
+    order = [axis for axis in range(x.ndim) if axis not in from_]
+    for place, axis in sorted(zip(to, from_, strict=True)):
+        order.insert(place, axis)
+    return permute_dims(x, order)
+
+
+def reshape(x: Array, /, shape: int | Iterable[int], *, copy: bool | None = None) -> Array:
+    """The elements in row-major order in another shape; one length may be -1 and is computed.
+
+    Arrays are immutable, so `copy` makes no difference. Raises `ShapeError` for a shape of another size.
+    """
+    del copy
+    given = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    known = [length_of("a shape", length) for length in given if length != -1]
+    if len(known) < len(given):
+        rest = math.prod(known)
+        if len(known) < len(given) - 1 or rest == 0 or x.size % rest:
+            raise ShapeError(
+                f"the length -1 in {given} cannot be found for {x.size} elements of shape {x.shape}",
+                place=calling_line(),
+                remedy="leave one length open, and let the others divide the number of elements",
+            )
+        known.insert(given.index(-1), x.size // rest)
+    return Array(graph.reshape(x.node, tuple(known)), x.executor)
+
+
+def expand_dims(x: Array, /, *, axis: int | tuple[int, ...] = 0) -> Array:
+    """New axes of length 1 at places of the result. Raises `ShapeError` for places that do not exist."""
+    ndim = x.ndim + (len(axis) if isinstance(axis, tuple) else 1)
+    new = axes_of("expand_dims", axis, ndim)
+    return x[tuple(None if place in new else slice(None) for place in range(ndim))]
+
+
+def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
+    """The array without axes of length 1. Raises `ShapeError` for an axis of another length."""
+    gone = axes_of("squeeze", axis, x.ndim)
+    for place in gone:
+        if x.shape[place] != 1:
+            raise ShapeError(
+                f"squeeze of axis {place}, which has length {x.shape[place]}",
+                place=calling_line(),
+                remedy="only axes of length 1 can go; index or reduce the others",
+            )
+    return x[tuple(0 if place in gone else slice(None) for place in range(x.ndim))]
+
+
+def flip(x: Array, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """The elements in reverse order along axes, by default all. Raises `ShapeError` for axes that do not exist."""
+    turned = axes_of("flip", axis, x.ndim)
+    items = tuple(
+        Span(length - 1, -1, length) if place in turned else Span(0, 1, length) for place, length in enumerate(x.shape)
+    )
+    return Array(graph.index(x.node, items), x.executor)
+
+
+def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The parts along an axis. Raises `ShapeError` for an axis that does not exist."""
+    place = axis_of("unstack", axis, x.ndim)
+    return tuple(x[(slice(None),) * place + (number,)] for number in range(x.shape[place]))

@@ -1,0 +1,164 @@
+"""ocl-dump: every step from an expression, or from a program that uses the library, to what runs on the device.
+
+Exit codes: 0 all shown, 1 an error with its message on standard error, 2 a wrong command line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import runpy
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ir.graph_text import text
+from ir.locals import STRATEGIES
+from ir.types import DTYPES
+from ocl_runtime.commands.expression import Planner, parse
+from ocl_runtime.errors import Error, InputFileError
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.observe.dump import FolderDump
+from ocl_runtime.observe.stages import NAMES
+from ocl_runtime.plan.planner import plan
+from ocl_runtime.runtime import Runtime
+from ocl_runtime.settings import Settings
+
+_EPILOG = """\
+  ocl-dump "a*b + sin(c)" "a:f32[n]" "b:f32[n]" "c:f32[n]"
+  ocl-dump "sum(x*x, axis=1)" "x:f32[h,w]" --stage source --device gpu
+  ocl-dump program.py --out kernels -- its own arguments
+A running program writes the same with OCL_RUNTIME_DUMP=folder in its environment."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command."""
+    options, rest = _parser().parse_known_args(arguments)
+    rest = [one for one in rest if one != "--"]
+    if rest and not _is_program(options.what):
+        _parser().error(f"unrecognized arguments: {' '.join(rest)}")
+    try:
+        with _folder(options.out) as folder:
+            earlier = _kernels(folder)
+            status = _program(options, rest, folder) if _is_program(options.what) else _expression(options, folder)
+            _show(sorted(_kernels(folder) - earlier), options.stage or NAMES, options.out)
+            return status
+    except Error as error:
+        print(f"ocl-dump: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ocl-dump",
+        description="Show every step from an array expression, or from a program, to what runs on the device.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", help="an expression, or a Python file (ending in .py) to run")
+    parser.add_argument("declarations", nargs="*", metavar="NAME:DTYPE[SIZE,…]", help="the names in the expression")
+    parser.add_argument("--stage", action="append", choices=NAMES, help="only this stage (may be given again)")
+    parser.add_argument("--strategy", choices=list(STRATEGIES), help="how locals become declarations")
+    parser.add_argument("--device", help="words of the device: gpu, cpu, pocl, nvidia, …")
+    parser.add_argument("--out", type=Path, help="write the stages into this folder instead of showing them")
+    return parser
+
+
+def _is_program(what: str) -> bool:
+    return what.endswith(".py")
+
+
+@contextlib.contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="ocl-dump-") as folder:
+        yield Path(folder)
+
+
+def _settings(options: argparse.Namespace, folder: Path) -> Settings:
+    settings = Settings.from_environment()
+    strategy = options.strategy or settings.locals_strategy
+    device = options.device or settings.device
+    return dataclasses.replace(settings, locals_strategy=strategy, device=device, dump_folder=folder)
+
+
+def _expression(options: argparse.Namespace, folder: Path) -> int:
+    settings = _settings(options, folder)
+    recorder = FolderDump(folder)
+    runtime = Runtime(settings=settings, recorder=recorder)
+    planner = Planner(runtime.target, DTYPES[settings.default_real])
+    parsed = parse(options.what, options.declarations, planner)
+    planned = plan([parsed.node], planner, parsed.names)
+    recorder.planned(text(parsed.node, parsed.names))
+    _compile(runtime.engine, [launch.kernel for launch in planned.launches])
+    if not planned.launches:
+        print("nothing to compute: the expression only looks at memory that is there")
+    return 0
+
+
+def _compile(engine: Engine, kernels: Sequence[object]) -> None:
+    for kernel in dict.fromkeys(kernels):
+        engine.executable(kernel)  # type: ignore[arg-type]
+
+
+def _program(options: argparse.Namespace, rest: Sequence[str], folder: Path) -> int:
+    path = Path(options.what)
+    if not path.is_file():
+        raise InputFileError(f"there is no file {path}", place=str(path.absolute()), remedy="name a Python file")
+    changes = {
+        "OCL_RUNTIME_DUMP": str(folder.absolute()),
+        "OCL_RUNTIME_LOCALS": options.strategy,
+        "OCL_RUNTIME_DEVICE": options.device,
+    }
+    os.environ.update({name: value for name, value in changes.items() if value})
+    sys.argv = [str(path), *options.declarations, *rest]
+    sys.path.insert(0, str(path.absolute().parent))
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as leave:
+        return leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+    return 0
+
+
+def _kernels(folder: Path) -> set[Path]:
+    return {path for path in folder.iterdir() if path.is_dir()} if folder.is_dir() else set()
+
+
+def _show(kernels: Sequence[Path], wanted: Sequence[str], out: Path | None) -> None:
+    """Prints the wanted stages; in a folder to keep, drops the others of these kernels."""
+    for kernel in kernels:
+        for file in sorted(kernel.iterdir()):
+            stage = file.stem.partition("_")[2]
+            if stage not in wanted:
+                if out is not None:
+                    file.unlink()
+                continue
+            if out is None:
+                _print(f"── {kernel.name[4:]}: {stage} ", file.read_text(encoding="utf-8"), file.suffix)
+    if out is not None:
+        print(f"{len(kernels)} kernels in {out}")
+
+
+def _print(title: str, content: str, ending: str) -> None:
+    """The stage with a rule above it; in colours only on a terminal, where rich is installed."""
+    if sys.stdout.isatty():
+        try:
+            from rich.console import Console
+            from rich.syntax import Syntax
+        except ModuleNotFoundError:
+            pass
+        else:
+            console = Console()
+            console.rule(title.strip("─ "), align="left")
+            console.print(Syntax(content, "c" if ending == ".cl" else "text", background_color="default"))
+            return
+    print(title.ljust(100, "─"))
+    print(content)

@@ -1,0 +1,58 @@
+"""A recorder that writes every stage of every kernel into a folder, for a person to read.
+
+    FOLDER/001_mul_sin_add/0_graph.txt … 7_locals.txt 8_source.cl …
+
+A folder that cannot be written is an error at once: who asks for a dump wants to see it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from pathlib import Path
+
+from ocl_runtime.codegen.compile import Compilation
+from ocl_runtime.codegen.driver import Program
+from ocl_runtime.errors import InputFileError
+from ocl_runtime.observe.stages import NAMES, Stage, stages
+
+
+class FolderDump:
+    """Writes a folder for each kernel; what an earlier run left stays, and numbers go on after it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._expression = threading.local()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            taken = [int(path.name[:3]) for path in folder.iterdir() if path.name[:3].isdigit()]
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._numbers = itertools.count(max(taken, default=0) + 1)
+
+    def planned(self, expression: str) -> None:
+        """Notes the expression that this thread's next kernels are for."""
+        self._expression.text = expression
+
+    def compiled(self, compilation: Compilation, program: Program) -> None:
+        """Writes the stages of a kernel."""
+        with self._lock:
+            number = next(self._numbers)
+        expression = getattr(self._expression, "text", "")
+        before = [Stage("graph", expression, "txt")] if expression else []
+        into = self.folder / f"{number:03}_{compilation.kernel.name}"
+        try:
+            into.mkdir()
+            for stage in [*before, *stages(compilation, program)]:
+                name = f"{NAMES.index(stage.name):02}_{stage.name}.{stage.ending}"
+                (into / name).write_text(stage.text, encoding="utf-8")
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> InputFileError:
+        return InputFileError(
+            f"the dump folder cannot be written: {error}",
+            place=str(self.folder),
+            remedy="name a folder that you may write to and that has room, in OCL_RUNTIME_DUMP or --out",
+        )

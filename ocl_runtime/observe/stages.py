@@ -1,0 +1,68 @@
+"""Every stage between an array expression and the binary, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ir.passes import PIPELINE
+from ir.printer import text
+from ocl_runtime.codegen.compile import Compilation
+from ocl_runtime.codegen.driver import Program
+
+NAMES = ("graph", "built", *(name for name, _ in PIPELINE), "locals", "source", "log", "binary")
+"""In order: the expression, kernel IR as built and after each pass, declarations, OpenCL C, build log, binary."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: its name, its text, and the ending of a file that holds it."""
+
+    name: str
+    text: str
+    ending: str
+
+
+def stages(compilation: Compilation, program: Program | None = None) -> list[Stage]:
+    """The stages of one kernel from its IR on; the last two only with a program."""
+    found: list[Stage] = []
+    before = ""
+    for name, kernel in compilation.stages:
+        now = text(kernel)
+        found.append(Stage(name, f"no change by {name}\n" if now == before else now, "ir"))
+        before = now
+    found.append(Stage("locals", locals_text(compilation), "txt"))
+    found.append(Stage("source", compilation.source.text, "cl"))
+    if program is not None:
+        found.append(Stage("log", f"{program.log or 'the compiler said nothing'}\n", "txt"))
+        found.append(Stage("binary", binary_text(program), "txt"))
+    return found
+
+
+def locals_text(compilation: Compilation) -> str:
+    """The strategy, how many declarations it made, and what lives in each."""
+    locals_ = compilation.source.locals
+    inside: dict[str, list[str]] = {}
+    for id_, slot in locals_.slots.items():
+        inside.setdefault(slot.name, []).append(locals_.names[id_])
+    lines = [f"strategy {locals_.strategy}: {locals_.declarations} declarations, {len(locals_.inlined)} values inlined"]
+    kinds: Mapping[bool, str] = {True: "const", False: "     "}
+    for slot in dict.fromkeys(locals_.slots.values()):
+        held = ", ".join(inside[slot.name])
+        holds = f"  holds {held}" if slot.shared else ""
+        lines.append(f"  {kinds[slot.constant]} {slot.type} {slot.name}{holds}")
+    return "\n".join(lines) + "\n"
+
+
+def binary_text(program: Program) -> str:
+    """The binary where the device gives one that a person can read (PTX), else its size and first bytes."""
+    binary = program.binary
+    if not binary:
+        return "the driver gives no binary\n"
+    try:
+        readable = binary.rstrip(b"\0").decode("utf-8")
+    except UnicodeDecodeError:
+        readable = ""
+    if readable and "\0" not in readable:
+        return readable if readable.endswith("\n") else readable + "\n"
+    return f"{len(binary):,} bytes that are no text, beginning {binary[:16].hex(' ')}\n"

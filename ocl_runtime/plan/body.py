@@ -1,0 +1,118 @@
+"""What the kernels of elementwise operations and reductions share: parameters, places and the expression itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ir.builder import KernelBuilder
+from ir.reference import Ref
+from ir.types import BF16, BOOL, F16, F32, U8, DType, Vector, lanes
+from ocl_runtime.plan.form import Access, Spec
+from ocl_runtime.plan.fuse import Operation
+
+_EXACT_IN_HALF = frozenset({"neg", "abs", "sign", "minimum", "maximum", "select", "copysign", "floor", "ceil", "trunc"})
+"""Operations whose result is a half if the operands are, so that no rounding is needed."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """A kernel in the making, its parameters by name, and how it counts and computes."""
+
+    k: KernelBuilder
+    params: Mapping[str, Ref]
+    index: DType
+    fp16: bool
+
+    @classmethod
+    def start(cls, k: KernelBuilder, specs: Sequence[Spec], index: DType, fp16: bool) -> Body:
+        """Declares the parameters. The result is fresh memory, so no two pointers that matter overlap."""
+        params: dict[str, Ref] = {}
+        for spec in specs:
+            if isinstance(spec.type, DType):
+                params[spec.name] = k.scalar(spec.name, spec.type)
+            else:
+                length = params[spec.length] if spec.length else None
+                params[spec.name] = k.pointer(
+                    spec.name, spec.type.dtype, align=spec.type.align, restrict=True, length=length
+                )
+        return cls(k, params, index, fp16)
+
+    def const(self, value: int) -> Ref:
+        """A literal of the index type."""
+        return self.k.const(value, self.index)
+
+    def place(self, access: Access, coordinates: Mapping[int, Ref], lane: int | None = None) -> Ref | None:
+        """The element at some coordinates, without the part of axis `lane`; None stands for 0."""
+        place = self.params[access.first_name] if access.first else None
+        for axis, stride in enumerate(access.strides):
+            if axis == lane or stride == "none" or axis not in coordinates:
+                continue
+            step = coordinates[axis]
+            if stride == "param":
+                step = step * self.params[access.stride_name(axis)]
+            place = step if place is None else place + step
+        return place
+
+    def vector_start(self, access: Access, place: Ref | None, number: Ref, count: int, lane: int) -> Ref:
+        """Where vector `number` of a row begins that begins at `place`: for a wide access, visibly at a multiple."""
+        if access.strides[lane] == "none":
+            return self.const(0) if place is None else place
+        if access.wide:
+            return (number if place is None else place + number) * count
+        start = number * count
+        return start if place is None else place + start
+
+    def element(self, access: Access, place: Ref | None, number: Ref, count: int, lane: int) -> Ref:
+        """Element `number` of a row that begins at `place`."""
+        if access.strides[lane] == "none":
+            return self.const(0) if place is None else place
+        if place is None:
+            return number
+        return (place * count if access.wide else place) + number
+
+    def read(self, access: Access, index: Ref, count: int = 1) -> Ref:
+        """The value of a leaf, `count` neighbours of it as a vector."""
+        if access.kind == "scalar":
+            given = self.params[access.name]
+            if access.dtype == BOOL:
+                return given != self.k.const(0, U8)
+            return self.k.convert(given, self.computed_as(access.dtype))
+        if access.kind == "iota":
+            return self.k.convert(index, self.computed_as(access.dtype))
+        align = access.dtype.size * (count if access.wide else 1)
+        dtype = self.computed_as(access.dtype)
+        return self.k.load_as(self.params[access.name], index, dtype, count=count, align=align, hint=f"{access.name}_i")
+
+    def expression(self, values: Sequence[Access | Operation], leaf: Callable[[Access], Ref]) -> Ref:
+        """The last of the values; `leaf` gives those of the leaves."""
+        done: list[Ref] = []
+        for value in values:
+            if isinstance(value, Access):
+                done.append(leaf(value))
+                continue
+            args = [done[arg] for arg in value.args]
+            dtype = self.computed_as(value.dtype)
+            result = self.k.convert(args[0], dtype) if value.op == "convert" else self.k.op(value.op, *args)
+            rounds = value.op not in _EXACT_IN_HALF and dtype != value.dtype
+            done.append(self.k.op(f"round_{value.dtype}", result) if rounds else result)
+        return done[-1]
+
+    def computed_as(self, dtype: DType) -> DType:
+        """The dtype of values in registers: what is only stored as half is computed in float32."""
+        return F32 if dtype == BF16 or (dtype == F16 and not self.fp16) else dtype
+
+    def coordinates(self, id_: Ref, axes: Sequence[int], sizes: Mapping[int, Ref]) -> dict[int, Ref]:
+        """Splits a work-item's number into coordinates, the first axis fastest; the last may exceed its size."""
+        found: dict[int, Ref] = {}
+        for axis in axes[:-1]:
+            found[axis] = self.k.op("urem", id_, sizes[axis])
+            id_ = self.k.op("udiv", id_, sizes[axis])
+        if axes:
+            found[axes[-1]] = id_
+        return found
+
+    def spread(self, value: Ref, count: int) -> Ref:
+        """A scalar as a vector; a vector as it is."""
+        assert isinstance(value.type, DType | Vector)
+        return value if lanes(value.type) == count else self.k.splat(value, count)

@@ -1,0 +1,269 @@
+"""The form of a kernel: everything that its code depends on, and nothing else.
+
+Planning a launch describes each leaf by an `Access` and collects the parameters; a `Parameters` object takes name, type
+and this launch's value of each at once, so that what the kernel declares and what the launch passes cannot come apart.
+The names and types go into the form, which is the key of the kernel cache; the values are the launch's arguments.
+
+Offsets and strides are kernel parameters, modulo the width of the index type: a negative stride wraps around and the
+sum comes out right. Steps of 0 and 1 are part of the form, because they decide what the code looks like.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Literal, TypeAlias
+
+from ir.graph import Buffer, Node, Scalar, Storage
+from ir.graph_text import letter
+from ir.layout import Layout
+from ir.types import BF16, BOOL, F16, F32, U8, U32, U64, DType, Pointer
+from ocl_runtime.plan.fuse import Leaf, Operation, Value
+from ocl_runtime.plan.launch import Address, Argument
+from ocl_runtime.plan.target import Target
+
+Stride: TypeAlias = Literal["none", "one", "param"]
+
+_RESERVED = re.compile(r"[imns]\d*|y|per|.*_(first|stride\d+)")
+"""Names of parameters that are no leaves."""
+
+_NAME_LENGTH = 40
+_NOTE_LENGTH = 100
+_TIGHTEST = 9
+_INDEX_LIMIT = 2**32 - 2**20
+"""Index spaces are padded to whole groups, so u32 ends a little before its range does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How the elements of a leaf, or of the result, are reached.
+
+    `strides` has an entry for each axis. `wide`: the lane axis begins at a multiple of the lanes in every row, so
+    stride parameters count whole vectors. `first`: the element at place (0, 0, …) is a parameter; otherwise it is 0.
+    """
+
+    name: str
+    dtype: DType
+    kind: Literal["memory", "iota", "scalar"]
+    strides: tuple[Stride, ...] = ()
+    wide: bool = False
+    first: bool = False
+
+    def stride_name(self, axis: int) -> str:
+        """The parameter with the stride of an axis."""
+        return f"{self.name}_stride{axis}"
+
+    @property
+    def first_name(self) -> str:
+        """The parameter with the first element."""
+        return f"{self.name}_first"
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A parameter; `length` names the parameter that says how many elements a pointer may touch."""
+
+    name: str
+    type: DType | Pointer
+    length: str = ""
+
+
+@dataclass
+class Parameters:
+    """The parameters of a kernel to be, in order, each with its value for one launch."""
+
+    index: DType
+    specs: list[Spec] = field(default_factory=list)
+    args: list[Argument] = field(default_factory=list)
+
+    def number(self, name: str, dtype: DType, value: bool | int | float) -> None:
+        """A scalar; integers wrap around."""
+        if dtype.kind == "uint":
+            value = int(value) % (1 << dtype.bits)
+        self.specs.append(Spec(name, dtype))
+        self.args.append(dtype.numpy.type(value))
+
+    def size(self, name: str, value: int) -> None:
+        """A scalar of the index type."""
+        self.number(name, self.index, value)
+
+    def pointer(self, name: str, type_: Pointer, address: Address, length: str = "") -> None:
+        """A pointer into global memory."""
+        self.specs.append(Spec(name, type_, length))
+        self.args.append(address)
+
+    def memory(
+        self,
+        name: str,
+        dtype: DType,
+        storage: Storage,
+        layout: Layout,
+        lane: int | None,
+        lanes: int,
+        *,
+        length: str = "",
+        general: bool = False,
+    ) -> Access:
+        """A pointer with the strides of a layout, which the kernel reads or writes `lanes` wide along axis `lane`.
+
+        `general`: every stride but that of the lanes is a parameter, also 0 and 1.
+        """
+        low, _ = layout.range()
+        across = [stride for axis, stride in enumerate(layout.strides) if axis != lane]
+        wide = (
+            lane is not None
+            and lanes > 1
+            and layout.strides[lane] == 1
+            and all(stride >= 0 and stride % lanes == 0 for stride in (*across, low))
+        )
+        self.pointer(name, Pointer(dtype, align=dtype.size * (lanes if wide else 1)), Address(storage, low), length)
+        first = layout.offset - low if layout.offset != low else None
+        access = Access(name, dtype, "memory", wide=wide)
+        always = {axis for axis in range(layout.ndim) if axis != lane} if general else set()
+        return self._access(access, layout, lanes if wide else 1, first, always)
+
+    def iota(self, name: str, dtype: DType, layout: Layout) -> Access:
+        """The places of a layout themselves."""
+        return self._access(Access(name, dtype, "iota"), layout, 1, layout.offset, set())
+
+    def _access(self, access: Access, layout: Layout, unit: int, first: int | None, always: Container[int]) -> Access:
+        """The access with its first element and strides made parameters, those of the axes `always` even if 0 or 1."""
+        if first is not None:
+            self.size(access.first_name, first)
+        strides: list[Stride] = []
+        for axis, stride in enumerate(layout.strides):
+            known = axis not in always and stride in {0, 1}
+            strides.append("param" if not known else "one" if stride else "none")
+            if strides[-1] == "param":
+                self.size(access.stride_name(axis), stride // unit)
+        return Access(access.name, access.dtype, access.kind, tuple(strides), access.wide, first is not None)
+
+    def scalar(self, name: str, dtype: DType, value: bool | int | float) -> Access:
+        """A value that is the same everywhere. Kernels take neither bools nor, on many devices, halves."""
+        self.number(name, _PASSED_AS.get(dtype, dtype), value)
+        return Access(name, dtype, "scalar")
+
+
+_PASSED_AS = {BOOL: U8, F16: F32, BF16: F32}
+
+
+def index_dtype(layouts: Sequence[Layout], *counts: int) -> DType:
+    """U32, or U64 where a place in a layout or a count does not fit."""
+    spans = [high - low for low, high in (layout.range() for layout in layouts)]
+    return U32 if max((*spans, *counts, *(layout.offset for layout in layouts))) < _INDEX_LIMIT else U64
+
+
+def lanes_for(values: Sequence[Value], more: Sequence[DType], target: Target) -> int:
+    """Elements of one wide access, so that the largest dtype of an expression fills it."""
+    sizes = [_dtype(value).size for value in values] + [dtype.size for dtype in more]
+    return max(1, min(16, target.vector_bytes // max(sizes)))
+
+
+def _dtype(value: Value) -> DType:
+    return value.source.dtype if isinstance(value, Leaf) else value.dtype
+
+
+def leaf_names(values: Sequence[Value], wanted: Mapping[Node, str]) -> list[str]:
+    """A name for each value: leaves in memory are a, b, c, … or as wanted, scalars s0, s1, …; operations have none."""
+    names = [""] * len(values)
+    for place, value in enumerate(values):
+        name = wanted.get(value.source, "") if isinstance(value, Leaf) else ""
+        if name.isidentifier() and name.isascii() and name not in names and not _RESERVED.fullmatch(name):
+            names[place] = name
+    letters = (name for name in map(letter, count()) if name not in names)
+    scalars = map("s{}".format, count())
+    for place, value in enumerate(values):
+        if isinstance(value, Leaf) and not names[place]:
+            names[place] = next(scalars if isinstance(value.source, Scalar) else letters)
+    return names
+
+
+def accesses(
+    values: Sequence[Value],
+    layouts: Sequence[Layout],
+    parameters: Parameters,
+    lane: int | None,
+    lanes: int,
+    *,
+    names: Mapping[Node, str],
+    length: str = "",
+) -> tuple[Access | Operation, ...]:
+    """The values with their leaves described; `layouts` has the (collapsed) layout of each leaf that is no scalar.
+
+    `length` is the parameter with the size of the index space, where that is also the size of every leaf.
+    """
+    remaining = iter(layouts)
+    described: list[Access | Operation] = []
+    for value, name in zip(values, leaf_names(values, names), strict=True):
+        if isinstance(value, Operation):
+            described.append(value)
+        elif isinstance(value.source, Scalar):
+            described.append(parameters.scalar(name, value.source.dtype, value.source.value))
+        else:
+            layout, source = next(remaining), value.source
+            if isinstance(source, Buffer):
+                whole = length if layout.is_dense else ""
+                access = parameters.memory(name, source.dtype, source.storage, layout, lane, lanes, length=whole)
+            else:
+                access = parameters.iota(name, source.dtype, layout)
+            described.append(access)
+    return tuple(described)
+
+
+def leaf_layouts(values: Sequence[Value]) -> list[Layout]:
+    """The layouts of the leaves that are no scalars, in order."""
+    return [value.layout for value in values if isinstance(value, Leaf) and not isinstance(value.source, Scalar)]
+
+
+def kernel_name(values: Sequence[Access | Operation], *more: str) -> str:
+    """The operations in order: mul_sin_add."""
+    ops = [value.op for value in values if isinstance(value, Operation)] + list(more)
+    if not ops:
+        return "copy" if any(isinstance(value, Access) and value.kind == "memory" for value in values) else "fill"
+    name = ops[0]
+    for op in ops[1:]:
+        if len(name) + len(op) >= _NAME_LENGTH:
+            break
+        name += f"_{op}"
+    return name
+
+
+_INFIX = {"or": 1, "xor": 2, "and": 3, "add": 4, "sub": 4, "mul": 5, "div": 5}
+_SIGNS = {"or": " | ", "xor": " ^ ", "and": " & ", "add": " + ", "sub": " - ", "mul": "*", "div": "/"}
+
+
+def formula(values: Sequence[Access | Operation]) -> str:
+    """The expression for the reader of the generated code: `a*b + sin(c)`, cut where it grows long."""
+    texts: list[tuple[str, int]] = []
+    for value in values:
+        if isinstance(value, Access):
+            texts.append((value.name, _TIGHTEST))
+        else:
+            text, binds = _call(value, [texts[arg] for arg in value.args])
+            texts.append((text, binds) if len(text) <= _NOTE_LENGTH else (f"{value.op}(…)", _TIGHTEST))
+    return texts[-1][0]
+
+
+def _call(operation: Operation, args: Sequence[tuple[str, int]]) -> tuple[str, int]:
+    """An operation on texts, each with how tightly it binds, as Python writes it."""
+    binds = _INFIX.get(operation.op)
+    if binds is None:
+        function = str(operation.dtype) if operation.op == "convert" else operation.op
+        return f"{function}({', '.join(text for text, _ in args)})", _TIGHTEST
+    (left, left_binds), (right, right_binds) = args
+    left = left if left_binds >= binds else f"({left})"
+    right = right if right_binds > binds else f"({right})"
+    return f"{left}{_SIGNS[operation.op]}{right}", binds
+
+
+def rounded_up(size: int, unit: int) -> int:
+    """The least multiple of `unit` that is not below `size`."""
+    return -(-size // unit) * unit
+
+
+def power_of_two(size: int) -> int:
+    """The least power of two that is not below `size`."""
+    return 1 << max(0, math.ceil(size) - 1).bit_length()

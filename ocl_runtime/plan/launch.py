@@ -1,0 +1,48 @@
+"""What planning ends in: kernels with the arguments and sizes to launch them with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from ir.graph import Buffer, Node, Storage
+from ir.kernel import Kernel
+
+Sizes: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The argument of a pointer parameter: a place in a storage, `offset` in elements of the parameter's dtype."""
+
+    storage: Storage
+    offset: int = 0
+
+
+Argument: TypeAlias = Address | np.generic
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel over an index space; `args` stand in the order of the kernel's parameters.
+
+    The last pointer is written and no other; `global_size` is a multiple of `group_size`. `where` is the Python line
+    that asked for the result.
+    """
+
+    kernel: Kernel
+    args: tuple[Argument, ...]
+    global_size: Sizes
+    group_size: Sizes
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`launches` in an order in which they may run; after them `results` hold the values of the nodes `roots`."""
+
+    roots: tuple[Node, ...]
+    launches: tuple[Launch, ...]
+    results: tuple[Buffer, ...]

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""The figures of the spine on the chosen device, each beside its target.
+
+    python tests/bench/spine.py [--device WORDS] [--check]
+
+All ratios are of things measured in this run. With --check the exit code is 1 where a target that applies to this
+device is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+
+import ocl_runtime as ocl
+from ocl_runtime.plan.planner import plan
+
+ROOT = Path(__file__).resolve().parents[2]
+IMPORTS = "import numpy; import pyopencl"
+PROGRAM = """
+import json, numpy as np
+import ocl_runtime as ocl
+a, b, c = (ocl.asarray(np.full(1000, x, np.float32)) for x in (1, 2, 3))
+result = (a * b + ocl.sin(c)).numpy()
+runtime = ocl.current()
+print(json.dumps({"built": runtime.statistics()["program"]["built"], "first": float(result[0])}))
+"""
+
+
+@dataclass
+class Figure:
+    name: str
+    measured: str
+    target: str = ""
+    met: bool = True
+
+
+def median_seconds(run: Callable[[], object], repeats: int = 15) -> float:
+    run()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def back_to_back(enqueue: Callable[[], object], finish: Callable[[], object], count: int = 50) -> float:
+    """Seconds a command takes when many follow each other, so that the host's part is hidden behind the device's."""
+
+    def many() -> None:
+        for _ in range(count):
+            enqueue()
+        finish()
+
+    return median_seconds(many, 7) / count
+
+
+def operands(size: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(size).astype(np.float32) for _ in range(3)]
+
+
+def copy_bandwidth(runtime: ocl.Runtime, nbytes: int) -> float:
+    """Bytes read and written in a second by the faster of the driver's own copy and a plain float4 kernel."""
+    engine = runtime.engine
+    source, target = engine.allocate(nbytes), engine.allocate(nbytes)
+    queue = engine.queue
+    cl.enqueue_fill_buffer(queue, source.handle, np.float32(1.5), 0, nbytes)
+    body = "{ y[get_global_id(0)] = x[get_global_id(0)]; }"
+    text = f"__kernel void copy(__global const float4 *x, __global float4 *y) {body}"
+    kernel = cl.Kernel(cl.Program(engine.context, text).build(), "copy")
+    kernel.set_args(source.handle, target.handle)
+    ways = (
+        lambda: cl.enqueue_copy(queue, target.handle, source.handle, byte_count=nbytes),
+        lambda: cl.enqueue_nd_range_kernel(queue, kernel, (nbytes // 16,), None),
+    )
+    return 2 * nbytes / min(back_to_back(way, queue.finish) for way in ways)
+
+
+def fused_bandwidth(runtime: ocl.Runtime, size: int) -> tuple[float, float]:
+    """Bytes a second of a*b + sin(c), all operands and the result counted once; and the largest error."""
+    with ocl.use(runtime):
+        host = operands(size)
+        a, b, c = (ocl.asarray(one) for one in host)
+        expression = a * b + ocl.sin(c)
+        planned = plan([expression.node], runtime)
+        seconds = back_to_back(lambda: runtime.run(planned), runtime.finish)
+        reference = host[0].astype(np.float64) * host[1] + np.sin(host[2].astype(np.float64))
+        error = float(np.max(np.abs(expression.numpy() - reference)))
+    return 16 * size / seconds, error
+
+
+def against_numpy(runtime: ocl.Runtime, size: int) -> float:
+    """How many times faster than NumPy, from computing to the end of the device's work."""
+    with ocl.use(runtime):
+        host = operands(size)
+        a, b, c = (ocl.asarray(one) for one in host)
+
+        def compute() -> None:
+            (a * b + ocl.sin(c)).compute()
+            runtime.finish()
+
+        ours = median_seconds(compute)
+    return median_seconds(lambda: host[0] * host[1] + np.sin(host[2])) / ours
+
+
+def second_start(words: str | None) -> tuple[float, int]:
+    """Seconds of a whole process with a first result over those of the bare imports, and the programs it built."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {
+            **os.environ,
+            "OCL_RUNTIME_CACHE": cache,
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]]),
+        }
+        if words:
+            environment["OCL_RUNTIME_DEVICE"] = words
+
+        def start(program: str) -> str:
+            command = [sys.executable, "-c", program]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+            return done.stdout
+
+        start(PROGRAM)
+        built = json.loads(start(PROGRAM))["built"]
+        pairs = []
+        for _ in range(7):  # alternating, so that a noisy moment meets both
+            times = []
+            for program in (PROGRAM, IMPORTS):
+                begin = time.perf_counter()
+                start(program)
+                times.append(time.perf_counter() - begin)
+            pairs.append(times)
+        ours, bare = (statistics.median(one) for one in zip(*pairs, strict=True))
+    return ours / bare, built
+
+
+def figures(runtime: ocl.Runtime, words: str | None) -> list[Figure]:
+    caps = runtime.device.capabilities
+    found = []
+    if caps.kind == "gpu":
+        copy = copy_bandwidth(runtime, 4 << 24)
+        fused, error = fused_bandwidth(runtime, 1 << 24)
+        found.append(Figure("copy of 2^24 float32", f"{copy / 1e9:.0f} GB/s"))
+        found.append(
+            Figure(
+                "a*b + sin(c), 2^24 float32",
+                f"{fused / 1e9:.0f} GB/s, {fused / copy:.0%} of the copy, error {error:.1e}",
+                "90%",
+                fused >= 0.9 * copy,
+            )
+        )
+    else:
+        ratio = against_numpy(runtime, 1 << 22)
+        found.append(Figure("a*b + sin(c), 2^22 float32", f"{ratio:.1f} times NumPy", "3 times", ratio >= 3))
+    ratio, built = second_start(words)
+    found.append(Figure("second start: programs built", str(built), "0", built == 0))
+    found.append(Figure("second start: time", f"{ratio:.2f} times the bare imports", "3 times", ratio <= 3))
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", help="words of the device")
+    parser.add_argument("--check", action="store_true", help="exit 1 where a target is missed")
+    options = parser.parse_args()
+    runtime = ocl.Runtime(options.device)
+    print(runtime.device)
+    found = figures(runtime, options.device)
+    for figure in found:
+        verdict = "" if not figure.target else f"   target {figure.target}: {'met' if figure.met else 'MISSED'}"
+        print(f"{figure.name:32} {figure.measured}{verdict}")
+    return int(options.check and not all(figure.met for figure in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+"""The functions and statements of the templates on every device there is, against float64 and NumPy.
+
+The transcendental functions see a sample of all 2^32 arguments here; docs/NUMERICS.md gives the errors over every one.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from ir.ops import OPS
+from ocl_runtime.device import Device, all_devices
+from ocl_runtime.device.probe import fault
+from tests.device.helper_rendering import Bench, CType, elementwise, helper, statements
+
+LANES = (1, 2, 3, 4, 8, 16)
+F4 = np.dtype("f4")
+INTEGERS = [np.dtype(name) for name in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")]
+FLOATS = [np.dtype(name) for name in ("f2", "f4", "f8")]
+TRANSCENDENTAL = ("sin", "cos", "exp", "log", "tanh")
+# Where something changes in the algorithms or in the result: limits of ranges, of reduction, of overflow and underflow.
+TURNING_POINTS = [
+    0.0, np.inf, np.nan, 0.5**0.5, 2.0**0.5, 1.0, 0.625, 9.01, 9.1, 88.72283, 89.0, 87.33654, 103.97208, 104.0, 6433.0,
+    np.finfo(F4).max, np.finfo(F4).tiny, np.finfo(F4).smallest_subnormal, 3.948896e19, 6.58259e23,
+]  # fmt: skip
+
+
+def _usable() -> list[Device]:
+    return [one for one in all_devices() if not one.quirks.simulator and fault(one, None) is None]
+
+
+@pytest.fixture(
+    scope="module",
+    params=_usable() or [None],
+    ids=lambda one: f"{one.capabilities.platform} {one.capabilities.driver_version}" if one else "no device",
+)
+def bench(request: pytest.FixtureRequest) -> Bench:
+    if request.param is None:
+        found = "; ".join(map(str, all_devices())) or "none"
+        pytest.fail(f'no usable OpenCL device (found: {found}); pip install "ocl-runtime[cpu]" brings one')
+    return Bench(request.param)
+
+
+def _neighbours(values: np.ndarray, count: int) -> np.ndarray:
+    """The floats up to `count` steps away, with both signs."""
+    bits = values.astype(F4).view(np.int32)[:, None] + np.arange(-count, count + 1, dtype=np.int32)
+    near = np.abs(bits.ravel().view(F4))
+    return np.concatenate([near, -near])
+
+
+@cache
+def _arguments() -> np.ndarray:
+    rng = np.random.default_rng(1)
+    patterns = rng.integers(0, 1 << 32, 1 << 19, dtype=np.uint32).view(F4)  # all exponents alike
+    quarter_turns = _neighbours(np.arange(1, 1 << 13) * (np.pi / 2), 2)
+    ordinary = rng.uniform(-110, 110, 1 << 17).astype(F4)
+    return np.concatenate([patterns, quarter_turns, ordinary, _neighbours(np.array(TURNING_POINTS), 3)])
+
+
+def _ulps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Errors in units in the last place of a float32; infinite where NaN, infinity or the sign of a zero differs."""
+    with np.errstate(all="ignore"):
+        _, exponent = np.frexp(exact)
+        error = np.abs(got.astype(np.float64) - exact) / np.ldexp(1.0, np.maximum(exponent - 24, -149))
+        same = (got == exact.astype(F4)) | (np.isnan(got) & np.isnan(exact))
+        wrong_zero = (exact == 0) & (np.signbit(got) != np.signbit(exact)) & ~np.isnan(exact)
+        finite = np.isfinite(got) & np.isfinite(exact)
+    return np.where(wrong_zero, np.inf, np.where(finite, error, np.where(same, 0, np.inf)))
+
+
+def _equal(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Bit for bit, with all NaNs alike."""
+    bits = f"u{got.dtype.itemsize}"
+    same = got.view(bits) == expected.view(bits)
+    return same | (np.isnan(got) & np.isnan(expected)) if got.dtype.kind == "f" else same
+
+
+def _assert_equal(got: np.ndarray, expected: np.ndarray, *given: np.ndarray) -> None:
+    wrong = np.flatnonzero(~_equal(got, expected))
+    shown = [(*(one[at] for one in given), got[at], expected[at]) for at in wrong[:5]]
+    assert wrong.size == 0, f"{wrong.size} of {got.size} differ; (given, got, expected): {shown}"
+
+
+def _in_all_widths(bench: Bench, name: str, dtype: np.dtype, call: str, *inputs: np.ndarray) -> list[np.ndarray]:
+    """What a helper gives for scalars and for vectors of every width."""
+    sources = []
+    for lanes in LANES:
+        type_ = CType(dtype, lanes)
+        body = f"result = {call.format(t=type_)}({', '.join('ab'[: len(inputs)])});"
+        sources.append(elementwise(f"test_{lanes}", type_, len(inputs), body, helper(name, type_)))
+    program = bench.build("\n".join(sources))
+    return [bench.run(program, f"test_{lanes}", lanes, *inputs) for lanes in LANES]
+
+
+@pytest.mark.parametrize("name", TRANSCENDENTAL)
+def test_transcendental_functions_keep_the_tables_bounds(bench: Bench, name: str) -> None:
+    x = _arguments()
+    results = _in_all_widths(bench, f"fast_{name}", F4, f"fast_{name}{{t.suffix}}", x)
+    with np.errstate(all="ignore"):
+        errors = _ulps(results[0], OPS[name].reference(x.astype(np.float64)))
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= OPS[name].ulp["f32"], f"{name}({x[worst]!r}) = {results[0][worst]!r}: {errors[worst]} ULP"
+    for result in results[1:]:
+        _assert_equal(result, results[0], x)  # no lane depends on its neighbours or on the width
+
+
+def test_round_to_half_is_numpys_conversion(bench: Bench) -> None:
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(F4)
+    midpoints = _neighbours(np.append((halves[1:] + halves[:-1]) / 2, [65520.0]), 1)
+    patterns = np.random.default_rng(2).integers(0, 1 << 32, 1 << 22, dtype=np.uint32).view(F4)
+    x = np.concatenate([patterns, halves, -halves, midpoints, _neighbours(np.array(TURNING_POINTS), 3)])
+    for result in _in_all_widths(bench, "round_to_half", F4, "round_to_half{t.suffix}", x):
+        _assert_equal(result, OPS["round_f16"].reference(x), x)
+
+
+def test_round_to_bfloat16_is_the_references_rounding(bench: Bench) -> None:
+    upper = np.arange(1 << 16, dtype=np.uint32) << 16
+    ties = np.concatenate([upper + low for low in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)]).astype(np.uint32).view(F4)
+    patterns = np.random.default_rng(3).integers(0, 1 << 32, 1 << 21, dtype=np.uint32).view(F4)
+    x = np.concatenate([patterns, ties])
+    for result in _in_all_widths(bench, "round_to_bfloat16", F4, "round_to_bfloat16{t.suffix}", x):
+        _assert_equal(result, OPS["round_bf16"].reference(x), x)
+        truncated = (result.view(np.uint32) & np.uint32(0xFFFF0000)).view(F4)
+        _assert_equal(truncated, result, x)  # storing the upper half loses nothing, not even that it is a NaN
+
+
+def _pairs(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of the values that matter, and random ones."""
+    rng = np.random.default_rng(4)
+    count = 1 << 16
+    if dtype.itemsize == 1:
+        every = np.arange(256, dtype=np.uint8).view(dtype)
+        return tuple(np.ascontiguousarray(one.ravel()) for one in np.meshgrid(every, every))
+    if dtype.kind == "f":
+        info = np.finfo(dtype)
+        some = [0.0, 0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 7.0, 1e3, info.max, info.tiny, info.smallest_subnormal, np.inf]
+        edges = np.array([*some, *(-np.array(some)), np.nan]).astype(dtype)
+        wide = [rng.integers(0, 256, count * dtype.itemsize, dtype=np.uint8).view(dtype) for _ in range(2)]
+        near = [(rng.standard_normal(count) * scale).astype(dtype) for scale in (100, 3)]
+        whole = [np.round(rng.standard_normal(count) * scale).astype(dtype) for scale in (100, 3)]
+        random = [np.concatenate(three) for three in zip(wide, near, whole, strict=True)]
+    else:
+        info = np.iinfo(dtype)
+        low = [info.min + step for step in range(3)] + [0, 1, 2, 3, 5, 7, 31, 63, 64, 100]
+        edges = np.array([*low, *(info.max - step for step in range(3)), *(range(-5, 0) if info.min else [])], dtype)
+        wide = [rng.integers(info.min, info.max, count, dtype, endpoint=True) for _ in range(2)]
+        near = [rng.integers(max(info.min, -20), 20, count, dtype) for _ in range(2)]
+        random = [np.concatenate(two) for two in zip(wide, near, strict=True)]
+    grid = np.meshgrid(edges, edges)
+    a, b = (np.concatenate([one.ravel(), other]) for one, other in zip(grid, random, strict=True))
+    return a, b
+
+
+def _exact_power(x: int, y: int, modulus: int) -> int:
+    if y >= 0:
+        return pow(x, y, modulus)
+    return {1: 1, -1: -1 if y % 2 else 1}.get(x, 0) % modulus
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_integer_power_is_the_exact_one_modulo_the_width(bench: Bench, dtype: np.dtype) -> None:
+    x, y = _pairs(dtype)
+    modulus = 1 << CType(dtype).bits
+    powers = [_exact_power(*pair, modulus) for pair in zip(x.tolist(), y.tolist(), strict=True)]
+    expected = np.array(powers, np.uint64).astype(f"u{dtype.itemsize}").view(dtype)
+    for result in _in_all_widths(bench, "integer_power", dtype, "integer_power_{t.T}", x, y):
+        _assert_equal(result, expected, x, y)
+
+
+@pytest.mark.parametrize("name", ["floordiv", "rem"])
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS], ids=str)
+def test_division_is_numpys(bench: Bench, dtype: np.dtype, name: str) -> None:
+    needed = {"f2": "cl_khr_fp16", "f8": "cl_khr_fp64"}.get(dtype.str[1:])
+    if needed and needed not in bench.extensions:
+        pytest.skip(f"the device has no {needed}")
+    a, b = _pairs(dtype)
+    expected = OPS[name].reference(a, b)
+    type_, vector = CType(dtype), CType(dtype, 4)
+    enabled = f"#pragma OPENCL EXTENSION {needed} : enable\n" if needed else ""
+    by_lane = "".join(
+        statements(name, f"result.s{lane}", f"a.s{lane}", f"b.s{lane}", type_) for lane in range(vector.lanes)
+    )
+    program = bench.build(
+        enabled
+        + elementwise("scalar", type_, 2, statements(name, "result", "a", "b", type_))
+        + elementwise("by_lane", vector, 2, by_lane)
+    )
+    _assert_equal(bench.run(program, "scalar", 1, a, b), expected, a, b)
+    _assert_equal(bench.run(program, "by_lane", vector.lanes, a, b), expected, a, b)

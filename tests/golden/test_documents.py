@@ -1,0 +1,59 @@
+"""README and ARCHITECTURE.md show what the code does: their Python runs, and their generated text is compared.
+
+A block after `<!-- test: run -->` is executed; one after `<!-- golden: STAGE -->` must be that stage of
+a*b + sin(c) for a GPU.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ir.graph_text import text
+from ir.types import F32
+from ocl_runtime.codegen.compile import compile_kernel
+from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.commands.expression import Planner, parse
+from ocl_runtime.observe.stages import stages
+from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.target import Target
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = re.compile(r"<!-- test: run -->\n```python\n(.*?)```", re.DOTALL)
+GOLDEN = re.compile(r"(<!-- golden: (\w+) -->\n```\w+\n)(.*?)(```)", re.DOTALL)
+DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
+
+
+def python_blocks() -> list[tuple[str, str]]:
+    return [(path.name, block) for path in DOCUMENTS for block in RUN.findall(path.read_text())]
+
+
+def current_stages() -> dict[str, str]:
+    planner = Planner(Target(kind="gpu", vector_bytes=16, fp16=False), F32)
+    parsed = parse("a*b + sin(c)", ["a:f32[n]", "b:f32[n]", "c:f32[n]"], planner)
+    (launch,) = plan([parsed.node], planner, parsed.names).launches
+    compilation = compile_kernel(launch.kernel, "hybrid", Dialect())
+    return {"graph": text(parsed.node, parsed.names), **{one.name: one.text for one in stages(compilation)}}
+
+
+@pytest.mark.parametrize(("name", "block"), python_blocks(), ids=lambda value: value if value.endswith(".md") else "")
+def test_python_runs(name: str, block: str) -> None:
+    done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout, f"a block of {name} shows nothing"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_stages(path: Path, update_golden: bool) -> None:
+    now = current_stages()
+    document = path.read_text()
+    renewed = GOLDEN.sub(lambda match: match[1] + now[match[2]] + match[4], document)
+    assert GOLDEN.search(document), f"{path.name} shows no stage"
+    if update_golden:
+        path.write_text(renewed)
+        document = renewed
+    assert document == renewed, f"{path.name} shows what the code no longer does: run with --update-golden"

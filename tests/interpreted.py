@@ -1,0 +1,71 @@
+"""A runtime without OpenCL: storages are NumPy arrays, and kernels run in the interpreter of kernel IR."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from ir import passes
+from ir.interpret import run
+from ir.kernel import Kernel
+from ir.types import F32, DType
+from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.launch import Address, Launch, Plan
+from ocl_runtime.plan.target import Target
+
+
+class Storage:
+    """Bytes with an identity."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.bytes = np.full(nbytes, 0xCD, np.uint8)
+
+    def elements(self, dtype: np.dtype) -> np.ndarray:
+        return self.bytes.view(dtype)
+
+
+class InterpretedRuntime:
+    """An `Executor` over the interpreter; it remembers every launch."""
+
+    def __init__(self, target: Target | None = None, default_real: DType = F32) -> None:
+        self.target = target or Target(kind="gpu", compute_units=2, group_size=8, fp16=False)
+        self.kernels = KernelCache()
+        self.default_real = default_real
+        self.device = f"interpreter {id(self):x}"
+        self.launched: list[Launch] = []
+        self.allocations: Counter[int] = Counter()
+        self._ready: dict[int, tuple[Kernel, Kernel]] = {}
+
+    def _passed(self, kernel: Kernel) -> Kernel:
+        """The kernel as a device would get it, verified after each pass."""
+        if id(kernel) not in self._ready:
+            self._ready[id(kernel)] = (kernel, passes.run(kernel))
+        return self._ready[id(kernel)][1]
+
+    def allocate(self, nbytes: int) -> Storage:
+        assert nbytes > 0
+        self.allocations[nbytes] += 1
+        return Storage(nbytes)
+
+    def upload(self, host: np.ndarray) -> Storage:
+        assert host.flags.c_contiguous
+        storage = Storage(host.nbytes)
+        storage.bytes[:] = host.reshape(-1).view(np.uint8)
+        return storage
+
+    def download(self, storage: Storage, dtype: DType, start: int, count: int) -> np.ndarray:
+        return storage.elements(dtype.numpy)[start : start + count].copy()
+
+    def run(self, plan: Plan) -> None:
+        for launch in plan.launches:
+            self.launched.append(launch)
+            kernel = self._passed(launch.kernel)
+            args: dict[str, Any] = {}
+            for param, arg in zip(kernel.params, launch.args, strict=True):
+                if isinstance(arg, Address):
+                    args[param.value.hint] = (arg.storage.elements(param.value.type.dtype.numpy), arg.offset)
+                else:
+                    args[param.value.hint] = arg
+            run(kernel, args, launch.global_size, launch.group_size)

@@ -1,0 +1,633 @@
+from __future__ import annotations
+
+import inspect
+import math
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime.arrays as xp
+from ir.types import F64
+from ocl_runtime.arrays import in_use
+from ocl_runtime.arrays.array import Array
+from ocl_runtime.arrays.semantics import arity
+from ocl_runtime.arrays.table import TABLE
+from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, NoDeviceError, NumberRangeError, ShapeError
+from ocl_runtime.plan.target import Target
+from tests.interpreted import InterpretedRuntime
+
+
+@pytest.fixture(autouse=True)
+def runtime() -> Iterator[InterpretedRuntime]:
+    with xp.use(InterpretedRuntime()) as made, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield made
+
+
+FLOATS = np.array([-np.inf, -2.5, -1.0, -0.5, -0.0, 0.0, 0.3, 0.5, 1.0, 2.5, 7.0, np.inf, np.nan], "f4")
+INTS = np.array([-128, -7, -2, -1, 0, 1, 2, 3, 5, 127], "i1")
+OTHER_INTS = np.array([3, -2, 0, -1, 1, 7, 2, 0, 4, 5], "i1")
+BOOLS = np.array([True, False, True, False])
+OTHER_BOOLS = np.array([True, True, False, False])
+
+
+def reference(name: str) -> Callable[..., Any]:
+    if name == "erf":
+        return np.vectorize(math.erf, otypes=["f4"])
+    return getattr(np, name)
+
+
+def same(found: Array, expected: np.ndarray, rtol: float = 3e-6) -> None:
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found.numpy(), expected, rtol=rtol, atol=1e-6)
+
+
+# ---------------------------------------------------------------------- elementwise functions
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_functions_of_floats_are_numpys(name: str) -> None:
+    row, function = TABLE[name], getattr(xp, name)
+    given = [FLOATS, FLOATS[::-1].copy()][: arity(row)]
+    if row.rule == "bits":
+        with pytest.raises(DTypeError, match=f"{name} does not take float32"):
+            function(*map(xp.asarray, given))
+        return
+    same(function(*map(xp.asarray, given)), reference(name)(*given), rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_functions_of_integers_are_numpys(name: str) -> None:
+    row = TABLE[name]
+    given = [INTS, np.abs(OTHER_INTS) if name in {"pow"} or "shift" in name else OTHER_INTS][: arity(row)]
+    expected = reference(name)(*given)
+    if row.rule == "real":
+        expected = reference(name)(*(x.astype("f4") for x in given))
+    same(getattr(xp, name)(*map(xp.asarray, given)), expected, rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_functions_of_bools_are_numpys(name: str) -> None:
+    row = TABLE[name]
+    given = [BOOLS, OTHER_BOOLS][: arity(row)]
+    if name in {"subtract", "negative", "sign"}:
+        with pytest.raises(DTypeError, match=f"{name} does not take bool"):
+            getattr(xp, name)(*map(xp.asarray, given))
+        return
+    try:
+        expected = reference(name)(*given)
+    except TypeError:
+        expected = reference(name)(*(x.astype("u1") for x in given)).astype("?")
+    if row.rule == "real":
+        expected = reference(name)(*(x.astype("f4") for x in given))
+    elif row.rule == "rounding":
+        expected = given[0]
+    same(getattr(xp, name)(*map(xp.asarray, given)), expected, rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_functions_have_signatures_and_texts(name: str) -> None:
+    function = getattr(xp, name)
+    assert function.__name__ == name
+    assert len(inspect.signature(function).parameters) == arity(TABLE[name])
+    assert "Raises `DTypeError`" in function.__doc__
+
+
+def test_compositions() -> None:
+    x, y = xp.asarray(FLOATS), xp.asarray(FLOATS[::-1].copy())
+    same(xp.square(x), np.square(FLOATS))
+    same(xp.reciprocal(x), 1 / FLOATS)
+    same(xp.reciprocal(xp.asarray(INTS)), np.float32(1) / INTS.astype("f4"))
+    assert xp.positive(x) is x
+    for a in (x, xp.asarray(FLOATS)):
+        same(xp.logaddexp(a, y), np.logaddexp(FLOATS, FLOATS[::-1]))
+        same(xp.logaddexp(a, a), np.logaddexp(FLOATS, FLOATS))
+
+
+def test_clip() -> None:
+    x = xp.asarray(FLOATS)
+    same(xp.clip(x, -1, 2.0), np.clip(FLOATS, -1, 2.0))
+    same(xp.clip(x, min=0.25), np.clip(FLOATS, 0.25, None))
+    same(xp.clip(x, max=xp.asarray([[0.25], [1.0]])), np.clip(FLOATS, None, np.array([[0.25], [1.0]], "f4")))
+    same(xp.clip(x), FLOATS)
+    same(xp.clip(xp.asarray(INTS), 2, -2), np.clip(INTS, 2, -2))
+    with pytest.raises(DTypeError, match="clip of int8 with bounds that promote it to float32"):
+        xp.clip(xp.asarray(INTS), 0.5, 2)
+
+
+def test_where() -> None:
+    x = xp.asarray(FLOATS)
+    same(xp.where(x > 0, x, 0), np.where(FLOATS > 0, FLOATS, np.float32(0)))
+    same(xp.where(x > 0, 1, 2), np.where(FLOATS > 0, 1, 2))
+    same(xp.where(xp.asarray([[True], [False]]), x, -x), np.where([[True], [False]], FLOATS, -FLOATS))
+    with pytest.raises(DTypeError, match="the condition of where is float32"):
+        xp.where(x, x, 0)
+    with pytest.raises(DTypeError, match="the condition of where is bool"):
+        xp.where(True, x, 0)
+
+
+@pytest.mark.parametrize("to", ["?", "i1", "u1", "i4", "i8", "u8", "f2", "f4", "f8"])
+@pytest.mark.parametrize("from_", ["?", "i1", "u2", "i8", "f2", "f4", "f8"])
+def test_astype(from_: str, to: str) -> None:
+    host = np.array([0, 1, 2, 100, 127]).astype(from_)
+    same(xp.astype(xp.asarray(host), to), host.astype(to))
+    same(xp.astype(xp.asarray(host)[0] + xp.zeros((), dtype=host.dtype), to), host[:1].reshape(()).astype(to))
+
+
+# ---------------------------------------------------------------------- promotion
+
+DTYPES = ["?", "i1", "i4", "i8", "u1", "u8", "f2", "f4", "f8"]
+
+
+@pytest.mark.parametrize("left", DTYPES)
+@pytest.mark.parametrize("right", DTYPES)
+def test_arrays_promote_as_numpys(left: str, right: str) -> None:
+    x, y = np.ones(2, left), np.ones(2, right)
+    assert (xp.asarray(x) * xp.asarray(y)).dtype == (x * y).dtype
+    assert xp.result_type(xp.asarray(x), y.dtype) == np.result_type(x, y)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("number", [True, 3, 2.5])
+def test_python_numbers_are_weak(dtype: str, number: float) -> None:
+    x = np.ones(2, dtype)
+    expected = (x * number).dtype
+    if isinstance(number, float) and x.dtype.kind in "?iub":
+        expected = np.dtype("f4")  # the default real dtype, where NumPy has float64
+    for found in (xp.asarray(x) * number, number * xp.asarray(x)):
+        assert found.dtype == expected
+        np.testing.assert_array_equal(found.numpy(), (x * number).astype(expected))
+
+
+def test_numpy_scalars_have_their_dtype() -> None:
+    x = xp.asarray(np.ones(2, "f4"))
+    assert (x * np.float64(2)).dtype == np.float64
+    assert (np.float64(2) * x).dtype == np.float64
+    assert (x + np.int8(1)).dtype == np.float32
+    same(np.int64(3) - xp.asarray(INTS), np.int64(3) - INTS)
+
+
+def test_the_default_real_is_a_setting() -> None:
+    with xp.use(InterpretedRuntime(default_real=F64)):
+        assert xp.zeros(3).dtype == np.float64
+        assert (xp.arange(3) / 2).dtype == np.float64
+        assert xp.asarray([1.5]).dtype == np.float64
+        assert xp.sin(xp.arange(3)).dtype == np.float64
+    assert xp.mean(xp.arange(3)).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"), [("u1", 300), ("u1", -1), ("i1", 128), ("u8", 2**64), ("i8", -(2**63) - 1)]
+)
+def test_numbers_out_of_range_are_refused(dtype: str, number: int) -> None:
+    with pytest.raises(NumberRangeError, match=f"{number} is out of range for") as caught:
+        xp.asarray(np.ones(2, dtype)) + number
+    assert isinstance(caught.value, OverflowError)
+    with pytest.raises(NumberRangeError, match="too large for float32"):
+        xp.zeros(2) + 10**400
+
+
+def test_dtype_questions() -> None:
+    assert xp.can_cast(xp.int8, xp.int16)
+    assert not xp.can_cast(xp.zeros(1), "i4")
+    assert xp.isdtype(xp.float32, "real floating")
+    assert xp.isdtype(xp.uint8, ("bool", "unsigned integer"))
+    assert xp.isdtype(xp.uint8, xp.uint8)
+    assert not xp.isdtype(xp.bool, "numeric")
+    assert xp.finfo(xp.float16).max == 65504
+    assert xp.iinfo(xp.zeros(1, dtype="i2")).max == 32767
+    assert xp.result_type(xp.int8, 3, 2.5) == np.float32
+
+
+# ---------------------------------------------------------------------- operators
+
+
+def test_operators() -> None:
+    a, b = np.array([7, -3, 5], "i4"), np.array([2, 3, 1], "i4")
+    x, y = xp.asarray(a), xp.asarray(b)
+    for found, expected in [
+        (x + y, a + b), (x - y, a - b), (x * y, a * b), (x // y, a // b), (x % y, a % b), (x**y, a**b), (x & y, a & b),
+        (x | y, a | b), (x ^ y, a ^ b), (x << y, a << b), (x >> y, a >> b), (x < y, a < b), (x <= y, a <= b),
+        (x > y, a > b), (x >= y, a >= b), (x == y, a == b), (x != y, a != b), (-x, -a), (+x, +a), (abs(x), abs(a)),
+        (~x, ~a), (1 + x, 1 + a), (1 - x, 1 - a), (2 * x, 2 * a), (7 // y, 7 // b), (7 % y, 7 % b), (2**y, 2**b),
+        (6 & y, 6 & b), (6 | y, 6 | b), (6 ^ y, 6 ^ b), (1 << y, 1 << b), (64 >> y, 64 >> b), (x > 3, a > 3),
+    ]:  # fmt: skip
+        same(found, expected)
+    same(x / y, (a / b).astype("f4"))
+    same(1 / y, (1 / b).astype("f4"))
+    x += 1
+    same(x, a + 1)
+
+
+def test_shapes_broadcast() -> None:
+    a, b = np.arange(6, dtype="f4").reshape(2, 1, 3), np.arange(4, dtype="f4").reshape(4, 1)
+    same(xp.asarray(a) + xp.asarray(b), a + b)
+    with pytest.raises(ShapeError, match=r"shapes \(2, 3\) and \(4,\) do not broadcast"):
+        xp.zeros((2, 3)) + xp.zeros(4)
+
+
+# ---------------------------------------------------------------------- values
+
+
+def test_single_elements_are_numbers() -> None:
+    x = xp.asarray(7)
+    assert (bool(x), int(x), float(x), complex(x), range(10)[x]) == (True, 7, 7.0, 7 + 0j, 7)
+    for convert in (bool, int, float, complex):
+        with pytest.raises(ShapeError, match=r"of an array of shape \(1,\)"):
+            convert(xp.zeros(1))
+    with pytest.raises(DTypeError, match="an array of float32 is no index"):
+        range(10)[xp.asarray(1.5)]
+
+
+def test_values_are_computed_once(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(FLOATS) * 2 + 1
+    assert runtime.launched == []
+    x.numpy()
+    x.numpy()
+    assert x.compute() is x
+    (x + 1).numpy()
+    assert [launch.kernel.name for launch in runtime.launched] == ["mul_add", "add"]
+
+
+def test_views_share_storage(runtime: InterpretedRuntime) -> None:
+    x = xp.arange(24, dtype="f4").compute()
+    before = runtime.allocations.total()
+    views = [
+        x[3:],
+        xp.reshape(x, (4, 6)).T,
+        xp.flip(x),
+        xp.broadcast_to(x, (3, 24)),
+        xp.reshape(x, (2, 3, 4))[:, 1, ::2],
+    ]
+    for view in views:
+        view.numpy()
+        assert view.node.storage is x.node.storage  # type: ignore[union-attr]
+    assert runtime.allocations.total() == before
+    assert len(runtime.launched) == 1
+    np.testing.assert_array_equal(views[4].numpy(), np.arange(24, dtype="f4").reshape(2, 3, 4)[:, 1, ::2])
+
+
+def test_a_sparse_view_is_gathered_before_it_is_downloaded(runtime: InterpretedRuntime) -> None:
+    x = xp.arange(1000).compute()
+    np.testing.assert_array_equal(x[::100].numpy(), np.arange(1000)[::100])
+    assert [launch.kernel.name for launch in runtime.launched][1:] == ["copy"]
+
+
+def test_results_that_are_computed_together(runtime: InterpretedRuntime) -> None:
+    root = xp.sqrt(xp.abs(xp.asarray(FLOATS)))
+    one, two = root + 1, xp.exp(root)
+    done = xp.asarray([1.0])
+    xp.compute(root, one, two, done)
+    assert len(runtime.launched) == 3
+    assert all(repr(x).startswith("Array([") for x in (root, one, two))
+    xp.compute()
+
+
+def test_numpy_takes_arrays() -> None:
+    x = xp.arange(3) * 2
+    assert np.asarray(x).tolist() == [0, 2, 4]
+    assert np.asarray(x, dtype="f4").dtype == np.float32
+    with pytest.raises(Error, match="cannot be had without a copy"):
+        np.array(x, copy=False)
+
+
+def test_repr() -> None:
+    x = xp.arange(3, dtype="i4") + 1
+    assert repr(x) == "Array(shape=(3,), dtype=int32, not computed yet)"
+    assert repr(x.compute()) == "Array([1, 2, 3], shape=(3,), dtype=int32)"
+    assert repr(xp.zeros(100).compute()) == "Array(shape=(100,), dtype=float32)"
+    assert repr(xp.zeros((0, 2)).compute()) == "Array([], shape=(0, 2), dtype=float32)"
+
+
+def test_attributes(runtime: InterpretedRuntime) -> None:
+    x = xp.zeros((2, 3, 4), dtype="i2")
+    assert (x.shape, x.ndim, x.size, x.dtype, x.device, len(x)) == ((2, 3, 4), 3, 24, np.int16, runtime.device, 2)
+    assert x.mT.shape == (2, 4, 3)
+    assert x[0].T.shape == (4, 3)
+    assert x.__array_namespace__() is xp
+    assert x.__array_namespace__(api_version="2024.12") is xp
+    assert [part.shape for part in x] == [(3, 4)] * 2
+    with pytest.raises(TypeError):
+        hash(x)
+
+
+def test_an_empty_array_has_no_memory(runtime: InterpretedRuntime) -> None:
+    for x in (xp.zeros((0, 3)) + 1, xp.asarray([]), xp.asarray(np.zeros((2, 0))), xp.arange(5)[5:] * 2):
+        assert x.numpy().shape == x.shape
+    assert xp.sum(xp.zeros((0, 3)), axis=0).numpy().tolist() == [0, 0, 0]
+    assert float(xp.prod(xp.zeros(0))) == 1
+    assert (bool(xp.any(xp.zeros(0))), bool(xp.all(xp.zeros(0)))) == (False, True)
+    assert np.isnan(float(xp.mean(xp.zeros(0))))
+    assert not any(launch.kernel.name == "add" for launch in runtime.launched)
+
+
+def test_threads_may_use_one_array(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(FLOATS) * 2
+    found = []
+    threads = [threading.Thread(target=lambda: found.append((x + 1).numpy())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for values in found:
+        np.testing.assert_array_equal(values, FLOATS * 2 + 1)
+    assert len(found) == 4
+
+
+# ---------------------------------------------------------------------- creation
+
+
+def test_asarray_copies_at_the_call() -> None:
+    host = np.arange(6, dtype="f4").reshape(2, 3)
+    x, turned = xp.asarray(host), xp.asarray(host.T[::-1])
+    expected = host.T[::-1].copy()
+    host[:] = 0
+    np.testing.assert_array_equal(x.numpy(), np.arange(6).reshape(2, 3))
+    np.testing.assert_array_equal(turned.numpy(), expected)
+
+
+class Offers:
+    """Something with __array__."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.arange(3, dtype="i2")
+
+
+class OffersDLPack:
+    """Something with DLPack alone."""
+
+    def __init__(self) -> None:
+        self._host = np.arange(3, dtype="f4")
+
+    def __dlpack__(self, **more: Any) -> Any:
+        return self._host.__dlpack__(**more)
+
+    def __dlpack_device__(self) -> Any:
+        return self._host.__dlpack_device__()
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype"),
+    [
+        (3, "i8"), (True, "?"), (2.5, "f4"), ([1, 2], "i8"), ([[1.0], [2]], "f4"), (np.ones(2), "f8"),
+        (np.float64(2), "f8"), ([np.float64(2)], "f8"), (np.ones((2, 2), "u2"), "u2"),
+        (Offers(), "i2"), (OffersDLPack(), "f4"), ([], "f4"),
+        (range(3), "i8"), ([True, False], "?"),
+    ],
+)  # fmt: skip
+def test_asarray_takes(given: Any, dtype: str) -> None:
+    x = xp.asarray(given)
+    assert x.dtype == np.dtype(dtype)
+    expected = np.arange(3) if isinstance(given, Offers | OffersDLPack) else np.asarray(given)
+    np.testing.assert_array_equal(x.numpy(), expected)
+
+
+def test_asarray_of_arrays() -> None:
+    x = xp.arange(3)
+    assert xp.asarray(x) is x
+    assert xp.asarray(x, dtype="f4").dtype == np.float32
+    np.testing.assert_array_equal(xp.asarray([x, x * 2]).numpy(), [[0, 1, 2], [0, 2, 4]])
+    assert xp.asarray([1, 2], dtype="u1").dtype == np.uint8
+
+
+@pytest.mark.parametrize("arguments", [(5,), (2, 9), (9, 2, -3), (0.5, 3), (1, 0, 0.5), (3, 1), (2.0,), (-5, 5, 4)])
+def test_arange(arguments: tuple[float, ...]) -> None:
+    expected = np.arange(*arguments)
+    same(xp.arange(*arguments), expected.astype("f4") if expected.dtype.kind == "f" else expected)
+    same(xp.arange(*arguments, dtype="f8"), expected.astype("f8"))
+
+
+def test_linspace() -> None:
+    same(xp.linspace(-1, 2, 7), np.linspace(-1, 2, 7, dtype="f4"))
+    same(xp.linspace(-1, 2, 7, endpoint=False), np.linspace(-1, 2, 7, endpoint=False, dtype="f4"))
+    same(xp.linspace(3, 3.5, 1, dtype="f8"), np.linspace(3, 3.5, 1))
+    same(xp.linspace(3, 3.5, 0), np.linspace(3, 3.5, 0, dtype="f4"))
+    assert float(xp.linspace(0, 0.1, 1000)[-1]) == np.float32(0.1)
+
+
+def test_matrices() -> None:
+    for rows, columns, k in [(3, None, 0), (3, 5, 1), (4, 2, -2)]:
+        same(xp.eye(rows, columns, k=k), np.eye(rows, columns, k=k, dtype="f4"))
+    host = np.arange(24).reshape(2, 3, 4)
+    for k in (-1, 0, 2):
+        same(xp.tril(xp.asarray(host), k=k), np.tril(host, k))
+        same(xp.triu(xp.asarray(host), k=k), np.triu(host, k))
+
+
+def test_constants_take_no_memory(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray([1.0, 2.0])
+    before = runtime.allocations.total()
+    same(x + xp.ones(2) + xp.zeros((), dtype="f4"), np.array([2, 3], "f4"))
+    assert runtime.allocations.total() == before + 1
+    same(xp.full((2, 2), 7), np.full((2, 2), 7))
+    same(xp.full(2, True), np.full(2, True))
+    same(xp.full(2, np.int16(3)), np.full(2, 3, "i2"))
+    same(xp.ones((1, 2), dtype=xp.bool), np.ones((1, 2), "?"))
+    y = xp.zeros((2, 3), dtype="i2")
+    for made, expected in [(xp.zeros_like(y), 0), (xp.ones_like(y), 1), (xp.full_like(y, 5), 5), (xp.empty_like(y), 0)]:
+        same(made, np.full((2, 3), expected, "i2"))
+    assert xp.empty(3).shape == (3,)
+
+
+def test_meshgrid() -> None:
+    a, b, c = np.arange(3), np.arange(4), np.arange(2)
+    for indexing in ("xy", "ij"):
+        for found, expected in zip(
+            xp.meshgrid(*map(xp.asarray, (a, b, c)), indexing=indexing),  # type: ignore[arg-type]
+            np.meshgrid(a, b, c, indexing=indexing),  # type: ignore[call-overload]
+            strict=True,
+        ):
+            same(found, expected)
+
+
+# ---------------------------------------------------------------------- movements
+
+
+def test_movements() -> None:
+    host = np.arange(24, dtype="f4").reshape(2, 3, 4)
+    for x in (xp.asarray(host), xp.asarray(host) * 1):
+        same(xp.permute_dims(x, (2, 0, -2)), host.transpose(2, 0, 1))
+        same(xp.moveaxis(x, 0, -1), np.moveaxis(host, 0, -1))
+        same(xp.moveaxis(x, (0, 1), (2, 0)), np.moveaxis(host, (0, 1), (2, 0)))
+        same(xp.reshape(x, (4, -1)), host.reshape(4, -1))
+        same(xp.reshape(x.mT, 24), host.swapaxes(1, 2).reshape(24))
+        same(xp.expand_dims(x, axis=(0, -1)), host[None, ..., None])
+        same(xp.squeeze(x[:1], 0), host[0])
+        same(xp.flip(x), np.flip(host))
+        same(xp.flip(x, axis=(0, 2)), np.flip(host, (0, 2)))
+        same(xp.matrix_transpose(x), host.swapaxes(1, 2))
+        same(xp.broadcast_to(x[:, :1], (5, 2, 3, 4)), np.broadcast_to(host[:, :1], (5, 2, 3, 4)))
+        one, two = xp.broadcast_arrays(x, x[0, :, :1])
+        same(two, np.broadcast_to(host[0, :, :1], host.shape))
+        assert one.shape == two.shape
+        assert [part.shape for part in xp.unstack(x, axis=1)] == [(2, 4)] * 3
+
+
+# ---------------------------------------------------------------------- reductions
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), ()])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "f2", "i1", "u2", "?"])
+def test_reductions_are_numpys(axis: Any, keepdims: bool, dtype: str) -> None:
+    host = (np.random.default_rng(1).random((3, 4, 5)) * 4 - (2 if dtype != "u2" else 0)).astype(dtype)
+    x, more = xp.asarray(host), {"axis": axis, "keepdims": keepdims}
+    rtol = 1e-2 if dtype == "f2" else 1e-5
+    for name in ("sum", "prod", "min", "max", "any", "all", "count_nonzero"):
+        function = getattr(xp, name)
+        expected = np.asarray(getattr(np, name)(host, **more))
+        same(function(x, **more), expected.astype("i8") if name == "count_nonzero" else expected, rtol=rtol)
+    for name in ("mean", "var", "std"):
+        wide = np.asarray(getattr(np, name)(host.astype("f8"), **more))
+        same(getattr(xp, name)(x, **more), wide.astype("f2" if dtype == "f2" else "f4"), rtol=rtol)
+
+
+def test_reductions_convert_first() -> None:
+    x = xp.asarray(np.array([1.5, 2.5], "f4"))
+    same(xp.sum(x, dtype="i4"), np.array(3, "i4"))
+    same(xp.sum(x, dtype="f8"), np.array(4.0))
+    same(xp.prod(xp.asarray(INTS), dtype="i2"), INTS.prod(dtype="i2"))
+    same(xp.var(x, correction=1), np.array(0.5, "f4"))
+    many = xp.full(100, 60000.0, dtype="f2")
+    assert float(xp.mean(many)) == 60000
+    with pytest.raises(DTypeError, match="sum in bool"):
+        xp.sum(x, dtype="?")
+
+
+# ---------------------------------------------------------------------- errors
+
+X = "xp.zeros((2, 3))"
+ERRORS: list[tuple[str, type[Error], str]] = [
+    (f"{X}[2]", ShapeError, "index 2 is out of bounds for axis 0 of length 2"),
+    (f"{X}[{X} > 0]", ShapeError, "axis 0 has an index of type Array"),
+    (f"{X}[0, 0, 0]", ShapeError, "3 indices for an array with 2 axes"),
+    (f"{X}.__setitem__(0, 1)", DTypeError, "arrays cannot be written yet"),
+    (f"{X} + 'a'", DTypeError, "add does not take an operand of type str"),
+    (f"{X} + np.zeros(3)", DTypeError, "add does not take an operand of type ndarray"),
+    (f"np.zeros(3) + {X}", DTypeError, "add does not take an operand of type ndarray"),
+    (f"{X} * 1j", DTypeError, "multiply does not take an operand of type complex"),
+    (f"{X} == None", DTypeError, "equal does not take an operand of type NoneType"),
+    (f"{X} + np.complex64(1)", DTypeError, "dtype complex64 has no counterpart"),
+    (f"{X} & 1", DTypeError, "bitwise_and does not take float32"),
+    ("xp.arange(3) ** -1", DTypeError, "pow of integers to the negative power -1"),
+    ("xp.nextafter(xp.zeros(2, dtype='f2'), 1)", DTypeError, "nextafter does not take float16"),
+    (f"xp.sum({X}, axis=2)", ShapeError, "sum along axis 2 of an array with 2 axes"),
+    (f"xp.sum({X}, axis=(0, -2))", ShapeError, "one is named twice"),
+    (f"xp.mean({X}, axis=1.5)", ShapeError, "along axis 1.5, which is no integer"),
+    ("xp.max(xp.zeros((0, 2)), axis=0)", ShapeError, "max of no elements"),
+    ("xp.zeros(-1)", ShapeError, "a shape has the length -1"),
+    ("xp.zeros(float('nan'))", ShapeError, "a shape has the length nan"),
+    ("xp.zeros((2, 2.0))", ShapeError, "a shape has the length 2.0"),
+    ("xp.zeros((2**40, 2**40))", ShapeError, "has too many elements"),
+    ("xp.arange(0, float('inf'), 1)", ShapeError, "arange from 0 to inf by 1 never ends"),
+    ("xp.arange(0, 5, 0)", ShapeError, "arange from 0 to 5 by 0 never ends"),
+    ("xp.arange(float('nan'))", ShapeError, "arange from 0 to nan by 1 never ends"),
+    ("xp.arange(5, dtype='?')", DTypeError, "arange does not count in bool"),
+    ("xp.linspace(0, 1, -1)", ShapeError, "linspace has the length -1"),
+    ("xp.linspace(0, 1, 3, dtype='i4')", DTypeError, "linspace in int32"),
+    ("xp.full(3, 'a')", DTypeError, "an array cannot be filled with a str"),
+    ("xp.full(3, 2.5, dtype='i4')", DTypeError, "2.5 is no int32"),
+    ("xp.full(3, 2, dtype='?')", DTypeError, "2 is no bool"),
+    ("xp.asarray([1j])", DTypeError, "dtype complex128 has no counterpart"),
+    ("xp.asarray(['a'])", DTypeError, "dtype <U1 has no counterpart"),
+    ("xp.asarray(object())", DTypeError, "dtype object has no counterpart"),
+    ("xp.asarray(np.zeros(2, 'M8[s]'))", DTypeError, "has no counterpart"),
+    ("xp.asarray(np.zeros(2, '>f4'))", DTypeError, "has the other byte order"),
+    ("xp.asarray([[1], [2, 3]])", ShapeError, "no array can be made of a list"),
+    ("xp.asarray([1], copy=False)", DTypeError, "asarray always copies"),
+    ("xp.zeros(3, dtype='nonsense')", DTypeError, "'nonsense' is no dtype"),
+    ("xp.zeros(3, device='elsewhere')", MixedDevicesError, "the device elsewhere is not that of the runtime in use"),
+    (f"xp.astype({X}, 'i4', device='elsewhere')", MixedDevicesError, "not on elsewhere"),
+    (f"xp.broadcast_to({X}, (3, 2))", ShapeError, r"shape (2, 3) does not broadcast to (3, 2)"),
+    (f"xp.broadcast_to({X}, (3,))", ShapeError, r"does not broadcast to (3,)"),
+    (f"xp.permute_dims({X}, (0,))", ShapeError, "permute_dims of 2 axes names 1"),
+    (f"xp.permute_dims({X}, (0, 0))", ShapeError, "one is named twice"),
+    (f"xp.moveaxis({X}, (0, 1), 0)", ShapeError, "moveaxis moves 2 axes to 1 places"),
+    (f"xp.reshape({X}, (4,))", ShapeError, r"6 elements of shape (2, 3) do not fit in shape (4,)"),
+    (f"xp.reshape({X}, (4, -1))", ShapeError, r"the length -1 in (4, -1) cannot be found"),
+    (f"xp.reshape({X}, (-1, -1))", ShapeError, "cannot be found"),
+    (f"xp.squeeze({X}, 0)", ShapeError, "squeeze of axis 0, which has length 2"),
+    (f"xp.expand_dims({X}, axis=4)", ShapeError, "expand_dims along axis 4"),
+    (f"xp.flip({X}, axis=2)", ShapeError, "flip along axis 2"),
+    ("xp.zeros((2, 2, 2)).T", ShapeError, "T of an array with 3 axes"),
+    ("xp.zeros(2).mT", ShapeError, "mT of an array with 1 axes"),
+    ("len(xp.zeros(()))", ShapeError, r"len of an array with shape ()"),
+    ("xp.tril(xp.zeros(2))", ShapeError, "tril of an array with 1 axes"),
+    (f"xp.meshgrid({X})", ShapeError, r"meshgrid of arrays of shapes (2, 3)"),
+    ("xp.isdtype(xp.int8, 'nonsense')", DTypeError, "there is no kind 'nonsense' of dtypes"),
+    ("xp.finfo(xp.int8)", DTypeError, "int8 is no float dtype"),
+    ("xp.iinfo(xp.float32)", DTypeError, "float32 is no integer dtype"),
+    (f"{X}.__array_namespace__(api_version='1999')", Error, "version 1999 of the array API standard"),
+]
+
+
+@pytest.mark.parametrize(("code", "kind", "fact"), ERRORS, ids=[code for code, _, _ in ERRORS])
+def test_errors_state_fact_place_and_remedy(code: str, kind: type[Error], fact: str) -> None:
+    with pytest.raises(kind) as caught:
+        eval(compile(code, "users_program.py", "eval"), {"xp": xp, "np": np})
+    assert fact in caught.value.fact
+    assert "users_program.py:1" in caught.value.place
+    assert caught.value.remedy
+
+
+def test_runtimes_do_not_mix() -> None:
+    x = xp.zeros(3)
+    with xp.use(InterpretedRuntime()):
+        y = xp.zeros(3)
+    with pytest.raises(MixedDevicesError, match="add of arrays of different runtimes") as caught:
+        x + y
+    assert "test_arrays.py" in caught.value.place
+    with pytest.raises(MixedDevicesError, match="compute of arrays of different runtimes"):
+        xp.compute(x, y)
+
+
+def test_a_device_without_float64_says_so() -> None:
+    with xp.use(InterpretedRuntime(Target(group_size=8, fp64=False))):
+        ints, floats = xp.arange(3, dtype="i4"), xp.zeros(3)
+        for refused in (
+            lambda: xp.asarray(np.zeros(3)),
+            lambda: xp.zeros(3, dtype="f8"),
+            lambda: ints + floats,  # NumPy's promotion gives float64, and nothing is cast silently
+            lambda: xp.astype(ints, "f8"),
+            lambda: floats * np.float64(2),
+            lambda: xp.sum(floats, dtype="f8"),
+        ):
+            with pytest.raises(DTypeError, match="the device has no float64") as caught:
+                refused()
+            assert "test_arrays.py" in caught.value.place
+        assert (ints + 1.5).dtype == np.float32
+        assert xp.asarray([1.5]).dtype == np.float32
+
+
+def test_without_a_runtime() -> None:
+    found: list[BaseException | Array] = []
+
+    def other_thread() -> None:
+        try:
+            found.append(xp.zeros(3))
+        except NoDeviceError as error:
+            found.append(error)
+
+    def in_a_thread() -> BaseException | Array:
+        thread = threading.Thread(target=other_thread)
+        thread.start()
+        thread.join()
+        return found.pop()
+
+    saved = in_use._default
+    try:
+        in_use._default = in_use._Default()
+        assert isinstance(in_a_thread(), NoDeviceError)
+        shared = InterpretedRuntime()
+        xp.set_default(lambda: shared)
+        made = in_a_thread()
+        assert isinstance(made, Array)
+        assert made.executor is shared
+        assert xp.current() is not shared
+    finally:
+        in_use._default = saved

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+from ir import graph
+from ir.errors import DTypeError, ShapeError
+from ir.graph import Buffer, Movement, Node, Scalar
+from ir.graph_text import letter, text
+from ir.layout import Layout, Span
+from ir.types import BOOL, F16, F32, F64, I32, I64, U8, U64, DType
+
+
+class Memory:
+    pass
+
+
+def buffer(*shape: int, dtype: DType = F32) -> Buffer:
+    return graph.buffer(Memory(), dtype, Layout.contiguous(shape))
+
+
+def test_equal_expressions_are_one_object() -> None:
+    a, b = buffer(4), buffer(4)
+
+    def build() -> Node:
+        return graph.reduce("sum", graph.elementwise("mul", graph.elementwise("sin", a), b), (0,), F32)
+
+    assert build() is build()
+    assert graph.elementwise("add", a, b) is not graph.elementwise("add", b, a)
+    assert graph.permute(graph.elementwise("sin", buffer(2, 3)), (0, 1)) is not a
+
+
+def test_buffers_are_told_apart_by_storage_dtype_and_layout() -> None:
+    memory = Memory()
+    layout = Layout.contiguous((4,))
+    assert graph.buffer(memory, F32, layout) is graph.buffer(memory, F32, layout)
+    assert graph.buffer(memory, F32, layout) is not graph.buffer(memory, I32, layout)
+    assert graph.buffer(memory, F32, layout) is not graph.buffer(Memory(), F32, layout)
+
+
+def test_scalars_are_never_shared() -> None:
+    assert graph.scalar(1.0, F32) is not graph.scalar(1.0, F32)
+
+
+def test_nothing_keeps_a_dead_node_alive() -> None:
+    memory = Memory()
+    watched = weakref.ref(memory)
+    node = graph.elementwise("sin", graph.buffer(memory, F32, Layout.contiguous((4,))))
+    del memory
+    assert watched() is not None
+    del node
+    gc.collect()
+    assert watched() is None
+
+
+def test_deep_expressions_are_built_printed_and_dropped() -> None:
+    a = buffer(4)
+    node: Node = a
+    for _ in range(50_000):
+        node = graph.elementwise("add", node, a)
+    assert sum(1 for _ in graph.walk(node)) == 50_001
+    assert text(node).startswith("t0: f32[4] = add(add(")
+    del node
+
+
+def test_many_threads_build_one_object() -> None:
+    a, found = buffer(4), []
+
+    def build() -> None:
+        node: Node = a
+        for _ in range(300):
+            node = graph.elementwise("add", node, a)
+        found.append(node)
+
+    threads = [threading.Thread(target=build) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(found)) == 1
+
+
+def test_movements_of_leaves_become_layouts() -> None:
+    a = buffer(4, 6)
+    moved = graph.reshape(graph.permute(graph.index(a, (Span(3, -1, 4), Span(0, 1, 6))), (0, 1)), (2, 2, 6))
+    assert isinstance(moved, Buffer)
+    assert moved.storage is a.storage
+    assert moved.layout == Layout((2, 2, 6), (-12, -6, 1), 18)
+    assert isinstance(graph.expand(graph.scalar(1, I32), (3, 3)), Scalar)
+    assert isinstance(graph.reshape(graph.permute(a, (1, 0)), (24,)), Movement)
+    assert graph.index(a, (Span(0, 1, 4), Span(0, 1, 6))) is a
+    assert graph.expand(a, (4, 6)) is a
+    assert graph.reshape(a, (4, 6)) is a
+
+
+def test_work_counts_operations_without_sharing() -> None:
+    a = buffer(4)
+    node: Node = a
+    for _ in range(5):
+        node = graph.elementwise("mul", node, node)
+    assert node.work == 2**5 - 1
+    for _ in range(50):
+        node = graph.elementwise("mul", node, node)
+    assert node.work == graph.MAX_WORK
+
+
+def test_operands_must_fit() -> None:
+    with pytest.raises(ShapeError, match=r"add of shapes \(4,\), \(5,\)"):
+        graph.elementwise("add", buffer(4), buffer(5))
+    with pytest.raises(DTypeError, match="differ in type"):
+        graph.elementwise("add", buffer(4), buffer(4, dtype=I32))
+    with pytest.raises(ShapeError, match="do not fit in shape"):
+        graph.reshape(buffer(4), (5,))
+
+
+@pytest.mark.parametrize(
+    ("op", "given", "accumulator"),
+    [
+        ("sum", F16, F32), ("sum", F32, F32), ("sum", F64, F64), ("sum", I32, I64), ("prod", U8, U64),
+        ("sum", BOOL, I64), ("min", F16, F32), ("max", U8, U8), ("max", BOOL, U8),
+    ],
+)  # fmt: skip
+def test_accumulators(op: graph.ReduceOp, given: DType, accumulator: DType) -> None:
+    assert graph.accumulator(op, given) == accumulator
+
+
+def test_reductions_of_nothing() -> None:
+    zero, one = (graph.reduce(op, buffer(0, 3), (0,), F32) for op in ("sum", "prod"))
+    assert isinstance(zero, Scalar)
+    assert isinstance(one, Scalar)
+    assert (zero.value, one.value, one.shape) == (0.0, 1.0, (3,))
+    with pytest.raises(ShapeError, match="max of no elements"):
+        graph.reduce("max", buffer(0, 3), (0,), F32)
+
+
+def test_reductions_keep_dimensions() -> None:
+    a = buffer(2, 3, 4)
+    assert graph.reduce("sum", a, (0, 2), F32).shape == (3,)
+    assert graph.reduce("sum", a, (0, 2), F32, keepdims=True).shape == (1, 3, 1)
+
+
+def test_text() -> None:
+    a, b, c = buffer(4), buffer(4), buffer(4)
+    node = graph.elementwise("add", graph.elementwise("mul", a, b), graph.elementwise("sin", c))
+    assert text(node) == "y: f32[4] = add(mul(a, b), sin(c))\n"
+    assert text(node, {a: "left", node: "out"}) == "out: f32[4] = add(mul(left, a), sin(b))\n"
+
+
+def test_text_names_what_is_used_twice() -> None:
+    a = buffer(4, 6)
+    root = graph.elementwise("sqrt", a)
+    total = graph.reduce("sum", graph.elementwise("mul", root, root), (1,), F32, keepdims=True)
+    node = graph.index(
+        graph.convert(graph.elementwise("div", root, graph.expand(total, (4, 6))), I32), (2, None, Span(5, -1, 6))
+    )
+    assert text(node) == (
+        "t0: f32[4, 6] = sqrt(a)\n"
+        "y: i32[1, 6] = index(i32(div(t0, expand(sum(mul(t0, t0), axes [1], keepdims), [4, 6]))), "
+        "[2, new, 5 step -1 length 6])\n"
+    )
+
+
+def test_text_of_leaves_without_memory() -> None:
+    places = graph.iota(I32, Layout((3,), (2,), 1))
+    assert (
+        text(graph.elementwise("add", places, graph.scalar(5, I32, (3,))))
+        == "y: i32[3] = add(iota(1, strides [2]), 5)\n"
+    )
+
+
+def test_letters_are_distinct() -> None:
+    names = [letter(number) for number in range(100)]
+    assert len(set(names)) == 100
+    assert not {"i", "j", "n", "s", "y"} & set(names)
