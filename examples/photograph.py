@@ -73,7 +73,7 @@ def edges(xp: Any, dx: Any, dy: Any, magnitude: Any) -> Any:
 
 def equalise(xp: Any, image: Any) -> Any:
     """Histogram equalisation: each level becomes the share of pixels that are not brighter."""
-    level = xp.astype(xp.round(image * 255), xp.int32)
+    level = computed(xp.astype(xp.round(image * 255), xp.int32))
     levels = xp.arange(256, dtype=xp.int32)
     pixels = xp.reshape(level, (-1,))
     not_brighter = xp.sum(xp.astype(pixels[None, :] <= levels[:, None], xp.int32), axis=1, dtype=xp.int32)

@@ -316,8 +316,8 @@ def reduce(op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keep
             arg=arg,
             axes=axes,
             keepdims=keepdims,
-            # A sum asked for in a wider float is added up in it.
-            accumulator=dtype if dtype.is_float and dtype.bits > 16 else accumulator(op, arg.dtype),
+            # A sum asked for in another dtype is added up in it: integers wrap the same, floats are not rounded early.
+            accumulator=dtype if dtype.is_integer or dtype.bits > 16 else accumulator(op, arg.dtype),
         )
 
     return _intern(("reduce", op, arg, axes, dtype, keepdims), make)

@@ -30,7 +30,9 @@ _TYPES = [
 ]
 _MACROS = "LOAD STORE LOAD_LOCAL STORE_LOCAL INFINITY NAN MAXFLOAT HUGE_VAL M_PI NULL"
 
-RESERVED = frozenset([*_KEYWORDS.split(), *_FUNCTIONS.split(), *_TYPES, *_MACROS.split(), *OPS])
+_CALLED = [name for name, op in OPS.items() if any(text.startswith(f"{name}(") for text in op.spelling.values())]
+_TAKEN = frozenset([*_KEYWORDS.split(), *_FUNCTIONS.split(), *_CALLED, *_TYPES, *_MACROS.split()])
+RESERVED = _TAKEN | frozenset(OPS)
 """Words that mean something in OpenCL C 1.2 and that a program may therefore not use for a variable."""
 
 _RESULTS = {
@@ -70,10 +72,18 @@ _RESULTS = {
 }
 
 
+def entry_name(kernel: Kernel) -> str:
+    """The name of the kernel's function in generated source.
+
+    A kernel that is called like a function of OpenCL C (`sin`) compiles, but PoCL does not find it or ends the process.
+    """
+    return f"{kernel.name}_kernel" if kernel.name in _TAKEN else kernel.name
+
+
 def names(kernel: Kernel) -> dict[int, str]:
     """The name of every value and variable, by id."""
     given: dict[int, str] = {}
-    taken = set(RESERVED) | {kernel.name}
+    taken = set(RESERVED) | {kernel.name, entry_name(kernel)}
 
     def name(id_: int, wish: str) -> None:
         unique, number = wish, 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,19 @@ def erf(x: Any) -> Any:
 
 def fma(a: Any, b: Any, c: Any) -> Any:
     """a * b + c, rounded once."""
-    # The product of two float32 is exact in float64; for float64 the extended type is the best there is.
-    wide = np.longdouble if a.dtype == np.float64 else np.float64
-    return (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(a.dtype)
+    if a.dtype != np.float64:  # in the next wider type the product is exact
+        return (a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)).astype(a.dtype)
+    return np.vectorize(_fma_of_doubles, otypes=[np.float64])(a, b, c) if np.size(a) else a
+
+
+def _fma_of_doubles(a: float, b: float, c: float) -> float:
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)) or a == 0 or b == 0:
+        return a * b + c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
 
 
 def clz(x: Any) -> Any:
@@ -40,13 +51,31 @@ def power(x: Any, y: Any) -> Any:
         result = np.where((left & 1) != 0, result * base, result).astype(x.dtype)
         base = (base * base).astype(x.dtype)
         left = (left >> np.array(1, left.dtype)).astype(y.dtype)
-    small = np.where(x == 1, 1, np.where((x == -1) if x.dtype.kind == "i" else False, np.where(y & 1, -1, 1), 0))
-    return np.where(negative, small, result).astype(x.dtype)
+    if not negative.any():  # so too for unsigned types, which have no -1
+        return result
+    small = np.where(x == 1, 1, np.where(x == -1, np.where(y & 1, -1, 1), 0)).astype(x.dtype)
+    return np.where(negative, small, result)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """NumPy's minimum; where both are zeros, which NumPy leaves to the host's processor, the second."""
+    return np.where((a < b) | np.isnan(a), a, b)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """NumPy's maximum; where both are zeros, the second."""
+    return np.where((a > b) | np.isnan(a), a, b)
+
+
+def nextafter(a: Any, b: Any) -> Any:
+    """NumPy's nextafter; where both are zeros, the second, as C has it and NumPy's float16 has not."""
+    return np.where(a == b, b, np.nextafter(a, b))
 
 
 def rsqrt(x: Any) -> Any:
-    """1 / sqrt(x), rounded twice."""
-    return x.dtype.type(1) / np.sqrt(x)
+    """1 / sqrt(x), rounded once but for what the wider type rounds."""
+    wide = x.astype(np.longdouble if x.dtype == np.float64 else np.float64)
+    return (wide.dtype.type(1) / np.sqrt(wide)).astype(x.dtype)
 
 
 def popcount(x: Any) -> Any:

@@ -108,7 +108,7 @@ def _quietly(function: Callable[..., Any]) -> Callable[..., Any]:
 
 EXACT = {"f16": 0.0, "f32": 0.0, "f64": 0.0}
 _MIN = {
-    "float/vector": "select({1}, {0}, {0} < {1} | isnan({0}))",
+    "float/vector": "select({1}, {0}, ({0} < {1}) | isnan({0}))",
     "float": "{0} < {1} || isnan({0}) ? {0} : {1}",
     "any": "min({0}, {1})",
 }
@@ -168,21 +168,20 @@ _ROWS = [
         np.sign,
         ulp=EXACT,
     ),
-    _row("minimum", "NN->N", _MIN, np.minimum, ulp=EXACT, commutative=True),
+    _row("minimum", "NN->N", _MIN, functions.minimum, ulp=EXACT),  # not commutative: of 0.0 and -0.0, the second
     _row(
         "maximum",
         "NN->N",
         {key: text.replace("<", ">").replace("min(", "max(") for key, text in _MIN.items()},
-        np.maximum,
+        functions.maximum,
         ulp=EXACT,
-        commutative=True,
     ),
     _row("pow", "FF->F", _call2("pow"), np.power, ulp=_float(16, 4)),
     _row("ipow", "II->I", {"any": "integer_power_{T}({0}, {1})"}, functions.power, helper="integer_power"),
     _row("hypot", "FF->F", _call2("hypot"), np.hypot, ulp=_float(4)),
     _row("atan2", "FF->F", _call2("atan2"), np.arctan2, ulp=_float(6)),
     _row("copysign", "FF->F", _call2("copysign"), np.copysign, ulp=EXACT),
-    _row("nextafter", "FF->F", _call2("nextafter"), np.nextafter, ulp=EXACT),
+    _row("nextafter", "FF->F", _call2("nextafter"), functions.nextafter, ulp=EXACT),
     # rounding to integers
     *(
         _row(name, "F->F", _call(c), getattr(np, name), ulp=EXACT)

@@ -5,9 +5,9 @@
 ## same operations in the same order, and no lane's result depends on another lane.
 ##
 ## Rules for the transcendental functions: no table, and no branch but one that all lanes take together, so that a CPU
-## compiler keeps all lanes in one register; no fma, which is a library call where the instruction is missing; no built-in
-## function that rounds; nothing that needs FP contraction or suffers from its absence. The errors given were measured
-## over all 2^32 arguments (docs/NUMERICS.md).
+## compiler keeps all lanes in one register; no fma, which is a library call where the instruction is missing; no
+## built-in function that rounds; nothing that FP contraction or its absence spoils. The errors given were measured over all
+## 2^32 arguments (docs/NUMERICS.md).
 ##
 <%!
     TWO_OVER_PI = [f"0x{word}u" for word in "a2f9836e 4e441529 fc2757d1 f534ddc0 db629599 3c439041 fe5163ab".split()]
@@ -67,12 +67,12 @@
         const ${t.T} size = convert_${t.T}(rest ^ flip) * 0x1.921fb6p-30f
                           + convert_${t.T}(low ^ flip) * 0x1.921fb6p-62f;
         /* x - x is 0, but for an infinity NaN. */
-        const ${t.T} signed_size = as_${t.T}(as_${t.U}(size) ^ (flip & 0x80000000u)) + (x - x);
+        const ${t.T} reduced = as_${t.T}(as_${t.U}(size) ^ (flip & 0x80000000u)) + (x - x);
 % if t.lanes > 1:
-        r = far ? signed_size : r;
+        r = far ? reduced : r;
         quadrant = far ? turns : quadrant;
 % else:
-        r = signed_size;
+        r = reduced;
         quadrant = turns;
 % endif
     }
@@ -86,8 +86,8 @@
 </%def>
 ##
 <%def name="fast_sin(t)">\
-/* sin(x). Reduction: Cody and Waite, Software Manual for the Elementary Functions (1980), chapter 8, and Payne and Hanek,
-   Radian reduction for trigonometric functions (1983); polynomials: Moshier, Cephes, sinf.c. At most 2.8 ULP off. */
+/* sin(x). Reduction: Cody and Waite, Software Manual for the Elementary Functions (1980), chapter 8, and Payne and
+   Hanek, Radian reduction for trigonometric functions (1983). Polynomials: Moshier, Cephes, sinf.c. At most 2.8 ULP off. */
 static inline ${t.T} fast_sin${t.suffix}(const ${t.T} x)
 {
 ${quarter_turns(t)}\
@@ -99,7 +99,7 @@ ${sine_polynomials(t)}\
 </%def>
 ##
 <%def name="fast_cos(t)">\
-/* cos(x): as fast_sin, but even quadrants take the cosine, and the second and third the other sign. At most 2.8 ULP off. */
+/* cos(x): as sin(x), but even quadrants take the cosine, the second and third the other sign. At most 2.8 ULP off. */
 static inline ${t.T} fast_cos${t.suffix}(const ${t.T} x)
 {
 ${quarter_turns(t)}\
@@ -112,14 +112,14 @@ ${sine_polynomials(t)}\
 ## ------------------------------------------------------------------------------------------ exponential and logarithm
 ##
 <%def name="fast_exp(t)">\
-/* exp(x) = 2^k * exp(r), |r| <= ln(2)/2: Cody and Waite, Software Manual for the Elementary Functions (1980), chapter 6;
-   polynomial: Moshier, Cephes, expf.c. At most 1.0 ULP off. */
+/* exp(x) = 2^k * exp(r), |r| <= ln(2)/2: Cody and Waite, Software Manual for the Elementary Functions (1980),
+   chapter 6. Polynomial: Moshier, Cephes, expf.c. At most 1.0 ULP off. */
 static inline ${t.T} fast_exp${t.suffix}(const ${t.T} x)
 {
     /* From 89 on the result is infinite, from -104 down it is zero; a NaN passes. */
     const ${t.T} below = x > 89.0f ? ${splat(t, "89.0f")} : x;
     const ${t.T} bounded = below < -104.0f ? ${splat(t, "-104.0f")} : below;
-    /* Adding 1.5 * 2^23 rounds to the integer k. ln(2) in two parts, the first of 9 bits, so that its product is exact. */
+    /* Adding 1.5 * 2^23 rounds to the integer k. ln(2) has two parts, the first of 9 bits: its product is exact. */
     const ${t.T} shifted = bounded * 1.44269504f + 12582912.0f;
     const ${t.T} k = shifted - 12582912.0f;
     const ${t.T} r = bounded - k * 0.693359375f + k * 2.12194440e-4f;

@@ -1,11 +1,11 @@
 ## Operations that one C expression cannot say: each def makes the statements that compute `out` from `a` and `b`.
 ##
 ## The operands are names, or lanes of names (`v.s3`); `out` is a declared variable of type t.T that is none of them,
-## because it is written before they are last read. A vector asks for the statements once a lane. `t` describes the scalar
-## type: T its C name, kind "int", "uint" or "float", bits its width.
+## because it is written before they are last read. A vector asks for the statements once a lane. `t` describes the
+## scalar type: T its C name, kind "int", "uint" or "float", bits its width.
 ##
-## The temporaries `div` and `rem` cannot hide an operand: they are names of operations, which ir/names.py gives to no
-## variable. The results are NumPy's, bit for bit: integers give 0 where the divisor is 0, and the least one divided by -1
+## The temporaries `div` and `rem` cannot hide an operand: they are names of operations, which ir/names.py gives to
+## no variable. The results are NumPy's, bit for bit: integers give 0 where the divisor is 0, and the least one divided by -1
 ## wraps; neither traps. Floats follow npy_divmod (numpy/_core/src/npymath/npy_math_internal.h.src).
 ##
 <%def name="floordiv(out, a, b, t)">\

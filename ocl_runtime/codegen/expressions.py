@@ -21,6 +21,8 @@ _BINARY = {
     "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,
     "==": 9, "!=": 9, "&": 8, "^": 7, "|": 6, "&&": 5, "||": 4, "?": 3, ":": 3,
 }  # fmt: skip
+_CLEARER = {"&": UNARY, "^": UNARY, "|": UNARY, "<<": UNARY, ">>": UNARY, "||": _BINARY["&&"] + 1}
+"""How tightly operands of these must bind for a reader, who knows their precedence less well than the compiler does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +148,12 @@ class Expressions:
         less = _steps_down(let)
         spelling = self._spelling(row, let, given) if less is None else "{0} - {1}"
         form, args = _parsed(spelling), let.args if less is None else (let.args[0], less)
-        infix, shift = "(" not in spelling, spelling in row.constant_shift.values()
+        infix, shift, same = "(" not in spelling, spelling in row.constant_shift.values(), row.operands
         texts: list[Text] = []
-        for operand in args:
+        for position, operand in enumerate(args):
             # Beside an operand of the type, a literal needs no suffix and a scalar no splat; nor does a shift's amount.
-            bare = shift or (infix and any(not isinstance(other, Const) for other in args if other is not operand))
+            beside = (other for at, other in enumerate(args) if at != position and same[at] == same[position])
+            bare = (shift and position == 1) or (infix and any(not isinstance(other, Const) for other in beside))
             text = self.operand(self._scalar_of(operand, args) if infix else operand, bare=bare)
             if _bool_bits(operand.type):
                 wanted = element(given).bits if element(given) != BOOL else 8
@@ -248,6 +251,8 @@ class _Place:
     binds: int
     unsigned: bool
     after_minus: bool
+    chain: int
+    """What binds just so is the same operator again, and needs no parentheses as the left operand."""
     argument: bool
     """Whether a function takes it, which must see its exact type."""
 
@@ -255,7 +260,7 @@ class _Place:
 def _placed(place: _Place, texts: list[Text], args: tuple[Operand, ...]) -> str:
     text, operand = texts[place.position], args[place.position]
     if not place.unsigned:
-        placed = text.within(place.binds)
+        placed = text.text if text.binds == place.chain else text.within(place.binds)
         return f"({placed})" if place.after_minus and placed.startswith("-") else placed
     if isinstance(operand, Const) and isinstance(operand.type, DType):
         dtype = operand.type
@@ -285,7 +290,9 @@ def _parsed(spelling: str) -> _Form:
         before, after = parts[at - 1], parts[at + 1]
         binds = max(_left(before), _right(after))
         argument = bool(_CALLED.search(before))
-        pieces[at] = _Place(int(parts[at][-2]), binds, "{U}" in parts[at], before.endswith("-"), argument)
+        operator = after.split()[0] if after.strip() and not before.strip() else ""
+        chain = _BINARY[operator] if operator in _CLEARER else -1
+        pieces[at] = _Place(int(parts[at][-2]), binds, "{U}" in parts[at], before.endswith("-"), chain, argument)
     wraps = spelling.startswith("({T})(") and "({U})" in spelling
     return _Form(tuple(pieces), _binding(spelling), _binding(spelling[len("({T})(") : -1]) if wraps else -1)
 
@@ -297,7 +304,8 @@ def _left(before: str) -> int:
         return ANYTHING
     if stripped.endswith(")") or before == stripped:
         return UNARY  # a cast, or a sign
-    return _BINARY[stripped.split()[-1]] + 1
+    operator = stripped.split()[-1]
+    return _CLEARER.get(operator, _BINARY[operator] + 1)
 
 
 def _right(after: str) -> int:
@@ -305,7 +313,7 @@ def _right(after: str) -> int:
     if not stripped or stripped[0] in ",)":
         return ANYTHING
     operator = stripped.split()[0]
-    return _BINARY[operator] + (1 if operator == "?" else 0)
+    return _CLEARER.get(operator, _BINARY[operator] + (1 if operator == "?" else 0))
 
 
 def _binding(spelling: str) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ir.kernel import Atomic, Kernel, Load, Param, Stmt, Store, defined, is_aligned, operands, walk
 from ir.locals import Locals, allocate
+from ir.names import entry_name
 from ir.passes.rewrite import written_pointers
 from ir.printer import statement_text
 from ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes, size_of
@@ -73,7 +74,7 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
         extensions=_extensions(kernel),
         macros=[text for name, text in _MACROS.items() if name in _macros(kernel)],
         helper_functions=[render_def("helpers.cl.mako", name, _helper_types(type_)).strip() for name, type_ in helpers],
-        name=kernel.name,
+        name=entry_name(kernel),
         attributes=_attributes(kernel, dialect),
         params=[text for param in kernel.params for text in _param(param, kernel, expressions)],
         pointers=[_pointer(param, kernel, expressions) for param in kernel.params if _is_global(param)],

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ir.kernel import Array, Kernel, walk
+from ir.names import entry_name
 from ir.printer import text
 from ir.types import BOOL, Pointer, element
 from ocl_runtime.codegen.compile import Compilation
@@ -66,7 +67,7 @@ class Executable:
         """This thread's kernel object: a shared one would mix up the arguments of two threads."""
         handle = getattr(self._of_thread, "handle", None)
         if handle is None:
-            handle = self._of_thread.handle = self.program.kernel(self.kernel.name)
+            handle = self._of_thread.handle = self.program.kernel(entry_name(self.kernel))
             self._check_limits(handle)
         return handle
 

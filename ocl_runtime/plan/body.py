@@ -79,6 +79,9 @@ class Body:
                 return given != self.k.const(0, U8)
             return self.k.convert(given, self.computed_as(access.dtype))
         if access.kind == "iota":
+            if count > 1:
+                steps = [self.const(step) for step in range(count)]
+                index = self.k.splat(index, count) + self.k.op("vector", *steps)
             return self.k.convert(index, self.computed_as(access.dtype))
         align = access.dtype.size * (count if access.wide else 1)
         dtype = self.computed_as(access.dtype)

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from ir.graph import Iota, Node, ReduceOp, Storage, buffer
+from ir.graph import Node, ReduceOp, Storage, buffer
 from ir.layout import Layout, Shape, collapse
 from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
@@ -152,8 +152,7 @@ def _collapsed(reduction: Reduction) -> _Space:
 
 
 def _choose(space: _Space, reduction: Reduction, target: Target, *, split: bool = True) -> _Plan:
-    leaves = [value for value in reduction.values if isinstance(value, Leaf)]
-    lanes = 1 if any(isinstance(leaf.source, Iota) for leaf in leaves) else lanes_for(leaves, [], target)
+    lanes = lanes_for([value for value in reduction.values if isinstance(value, Leaf)], [], target)
     rank = len(space.kept)
     in_rows = len(space.reduced) == 1 and space.steps(rank) <= {0, 1}
     in_columns = rank > 0 and {1} <= space.steps(rank - 1) <= {0, 1} and space.kept[-1] >= lanes
@@ -165,10 +164,17 @@ def _choose(space: _Space, reduction: Reduction, target: Target, *, split: bool 
 
 
 def _columns(space: _Space, lanes: int, target: Target, split: bool) -> _Plan:
-    items = space.vectors(lanes)
+    chains = 1
+    if target.kind == "cpu" and lanes > 1 and space.elements > _FEW_ELEMENTS:
+        # Rows far apart cost a page each: take as much of each as the registers hold, if few columns are left over.
+        width = space.kept[-1]
+        chains = next(
+            one for one in (8, 4, 2, 1) if width % (lanes * one) == 0 or width >= 16 * lanes * one or one == 1
+        )
+    items = space.vectors(lanes * chains)
     wanted, least = (2048, 64) if target.kind == "gpu" else (4, 1024)
     parts = _parts(items, wanted * target.compute_units, space.elements // least, space.elements) if split else 1
-    return _Plan("columns", lanes, 1, 1, *_even(parts, space.elements))
+    return _Plan("columns", lanes, 1, chains, *_even(parts, space.elements))
 
 
 def _rows(space: _Space, lanes: int, reduction: Reduction, target: Target, split: bool) -> _Plan:
@@ -210,11 +216,14 @@ def _launch(
     strides = tuple(stride * plan.parts if rows else stride for stride in space.result.strides)
     part_stride = (1 if rows else space.results) if plan.parts > 1 else 0
     result = Layout((*space.kept, plan.parts), (*strides, part_stride))
-    items = space.results * plan.team if rows else space.vectors(plan.lanes)
+    items = space.results * plan.team if rows else space.vectors(plan.lanes * plan.chains)
     group = plan.team if plan.team > 1 else _group(items, plan.parts, target)
     global_size: Sizes = (rounded_up(items, group), plan.parts, 1)
     # The end of a part is computed before it is cut to the length of the range.
-    reach = (global_size[0] * plan.lanes, (space.elements + plan.per + 2 * plan.team * plan.chains) * plan.lanes)
+    reach = (
+        global_size[0] * plan.lanes * plan.chains,
+        (space.elements + plan.per + 2 * plan.team * plan.chains) * plan.lanes,
+    )
     parameters = Parameters(index_dtype((*space.layouts, result), *reach))
     for axis, length in enumerate(space.kept):
         parameters.size(f"n{axis}", length)

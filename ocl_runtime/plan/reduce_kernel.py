@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -23,6 +23,8 @@ from ocl_runtime.plan.form import Access, Spec, formula, kernel_name
 from ocl_runtime.plan.fuse import Operation
 
 Way: TypeAlias = Literal["rows", "columns"]
+_Index: TypeAlias = Callable[[dict[int, Ref], Access], Ref]
+"""Where an element lies, by the coordinates of its row."""
 
 JOINS: Mapping[ReduceOp, str] = {"sum": "add", "prod": "mul", "min": "minimum", "max": "maximum"}
 _UNROLL = 4
@@ -33,7 +35,7 @@ class ReduceForm:
     """The key of a reduction's kernel.
 
     Rows: a team of `team` work-items has a result; each has `chains` accumulators of `lanes` lanes along the only
-    reduced axis. Columns: one work-item has a result, or `lanes` of them along the last kept axis.
+    reduced axis. Columns: one work-item has a result, or `chains` vectors of `lanes` results along the last kept axis.
     """
 
     way: Way
@@ -108,7 +110,7 @@ class _Builder:
         form, body = self._form, self._body
 
         def leaf(access: Access) -> Ref:
-            along = form.lane is not None and access.kind == "memory" and access.strides[form.lane] == "one"
+            along = form.lane is not None and access.kind != "scalar" and access.strides[form.lane] == "one"
             zero = body.const(0)
             return body.read(access, zero if access.kind == "scalar" else index(access), lanes if along else 1)
 
@@ -235,8 +237,8 @@ class _Columns(_Builder):
     def build(self) -> Kernel:
         k, form, body = self._k, self._form, self._body
         steps = dict(self._sizes)
-        if form.lane:  # the last of several kept axes is counted in vectors
-            steps[form.lane] = k.op("udiv", self._sizes[form.lane] + (form.lanes - 1), body.const(form.lanes))
+        if form.lane:  # the last of several kept axes is counted in slabs
+            steps[form.lane] = k.op("udiv", self._sizes[form.lane] + (self._slab - 1), body.const(self._slab))
         where = body.coordinates(k.global_id(0, "o", form.index), range(form.kept - 1, -1, -1), steps)
         if form.kept > 1 or (form.kept and form.lane is None):
             with k.if_(where[0] < self._sizes[0]):
@@ -245,40 +247,56 @@ class _Columns(_Builder):
             self._columns(where)
         return k.build()
 
+    @property
+    def _slab(self) -> int:
+        """Neighbouring results of one work-item."""
+        return self._form.lanes * self._form.chains
+
     def _columns(self, where: dict[int, Ref]) -> None:
         k, form, body = self._k, self._form, self._body
         part, begin, end = self._part(body.params["m"])
         to = where | {form.kept: part}
         if form.lane is None:
-            total = self._through(begin, end, lambda access, at: self._at(access, where | at), 1)
+            (total,) = self._through(begin, end, [lambda at, access: self._at(access, where | at)], 1)
             self._store(self._at(form.result, to), total)
             return
-        lanes, lane = form.lanes, form.lane
-        number = where[lane]
-        base = k.let(number * lanes, "base")
-        with k.if_(base + (lanes - 1) < self._sizes[lane]):
-            total = self._through(
-                begin,
-                end,
-                lambda access, at: body.vector_start(access, body.place(access, where | at, lane), number, lanes, lane),
-                lanes,
-            )
-            start = body.vector_start(form.result, body.place(form.result, to, lane), number, lanes, lane)
-            self._store(start, total, form.result.dtype.size * (lanes if form.result.wide else 1))
+        lane = form.lane
+        base = k.let(where[lane] * self._slab, "base")
+        with k.if_(base + (self._slab - 1) < self._sizes[lane]):
+            self._vectors(where, to, begin, end, lane)
         with k.else_(), k.for_(base, self._sizes[lane], dtype=form.index) as j:
-            total = self._through(
+            (total,) = self._through(
                 begin,
                 end,
-                lambda access, at: body.element(access, body.place(access, where | at, lane), j, lanes, lane),
+                [lambda at, access: body.element(access, body.place(access, where | at, lane), j, form.lanes, lane)],
                 1,
             )
-            self._store(body.element(form.result, body.place(form.result, to, lane), j, lanes, lane), total)
+            self._store(body.element(form.result, body.place(form.result, to, lane), j, form.lanes, lane), total)
 
-    def _through(self, begin: Ref, end: Ref, index: Callable[[Access, dict[int, Ref]], Ref], lanes: int) -> Ref:
-        """Joins the elements of a part one after the other."""
+    def _vectors(self, where: dict[int, Ref], to: dict[int, Ref], begin: Ref, end: Ref, lane: int) -> None:
+        """The whole slab, vector by vector in each row."""
+        k, form, body, lanes = self._k, self._form, self._body, self._form.lanes
+        first = where[lane] if form.chains == 1 else k.let(where[lane] * form.chains, "first")
+        numbers = [first + chain if chain else first for chain in range(form.chains)]
+
+        def index_of(number: Ref) -> _Index:
+            return lambda at, access: body.vector_start(
+                access, body.place(access, where | at, lane), number, lanes, lane
+            )
+
+        totals = self._through(begin, end, [index_of(number) for number in numbers], lanes)
+        align = form.result.dtype.size * (lanes if form.result.wide else 1)
+        for number, total in zip(numbers, totals, strict=True):
+            start = body.vector_start(form.result, body.place(form.result, to, lane), number, lanes, lane)
+            self._store(start, total, align)
+
+    def _through(self, begin: Ref, end: Ref, indices: Sequence[_Index], lanes: int) -> list[Ref]:
+        """Joins the elements of a part one after the other, at several places of each row."""
         k = self._k
-        total = self._accumulator(lanes)
-        with k.for_(begin, end, dtype=self._form.index, hint="r", unroll=_UNROLL) as r:
+        totals = [self._accumulator(lanes) for _ in indices]
+        unroll = _UNROLL if len(indices) == 1 else 0
+        with k.for_(begin, end, dtype=self._form.index, hint="r", unroll=unroll) as r:
             at = self._reduced(r)
-            self._join(total, self._value(lambda access: index(access, at), lanes))
-        return total
+            for total, index in zip(totals, indices, strict=True):
+                self._join(total, self._value(partial(index, at), lanes))
+        return totals

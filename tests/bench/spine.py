@@ -147,24 +147,57 @@ def second_start(words: str | None) -> tuple[float, int]:
     return ours / bare, built
 
 
-def figures(runtime: ocl.Runtime, words: str | None) -> list[Figure]:
-    caps = runtime.device.capabilities
+def seconds_of(runtime: ocl.Runtime, expression: ocl.Array) -> float:
+    """Seconds that the launches of an expression take, back to back, into memory that is there."""
+    planned = plan([expression.node], runtime)
+    return back_to_back(lambda: runtime.run(planned), runtime.finish, 20)
+
+
+def reductions(runtime: ocl.Runtime, side: int) -> list[Figure]:
+    """Sums of a matrix of float32: bytes read in a second, beside NumPy on a CPU."""
+    host = np.random.default_rng(1).standard_normal((side, side)).astype(np.float32)
     found = []
-    if caps.kind == "gpu":
+    with ocl.use(runtime):
+        x = ocl.asarray(host)
+        for name, axis in (("all", None), ("axis 0", 0), ("axis 1", 1)):
+            seconds = seconds_of(runtime, ocl.sum(x, axis=axis))
+            text = f"{host.nbytes / seconds / 1e9:.0f} GB/s"
+            if runtime.device.capabilities.kind == "cpu":
+                numpys = median_seconds(lambda axis=axis: host.sum(axis=axis), 7)
+                text += f", {numpys / seconds:.1f} times NumPy"
+            found.append(Figure(f"sum over {name}, {side} x {side}", text))
+    return found
+
+
+def torch_bandwidth(size: int) -> float | None:
+    """Bytes a second of a*b + sin(c) in torch on the same GPU, where torch is there; counted as for ours."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return None
+    if not torch.cuda.is_available():
+        return None
+    a, b, c = (torch.from_numpy(one).cuda() for one in operands(size))
+    return 16 * size / back_to_back(lambda: a * b + torch.sin(c), torch.cuda.synchronize)
+
+
+def figures(runtime: ocl.Runtime, words: str | None) -> list[Figure]:
+    found = []
+    name = "a*b + sin(c)"
+    if runtime.device.capabilities.kind == "gpu":
         copy = copy_bandwidth(runtime, 4 << 24)
         fused, error = fused_bandwidth(runtime, 1 << 24)
+        text = f"{fused / 1e9:.0f} GB/s, {fused / copy:.1%} of the copy, largest error {error:.1e}"
         found.append(Figure("copy of 2^24 float32", f"{copy / 1e9:.0f} GB/s"))
-        found.append(
-            Figure(
-                "a*b + sin(c), 2^24 float32",
-                f"{fused / 1e9:.0f} GB/s, {fused / copy:.0%} of the copy, error {error:.1e}",
-                "90%",
-                fused >= 0.9 * copy,
-            )
-        )
+        found.append(Figure(f"{name}, 2^24 float32", text, "90%", fused >= 0.9 * copy))
+        torchs = torch_bandwidth(1 << 24)
+        if torchs is not None:
+            found.append(Figure(f"{name} in torch, eager", f"{torchs / 1e9:.0f} GB/s"))
+        found += reductions(runtime, 8192)
     else:
         ratio = against_numpy(runtime, 1 << 22)
-        found.append(Figure("a*b + sin(c), 2^22 float32", f"{ratio:.1f} times NumPy", "3 times", ratio >= 3))
+        found.append(Figure(f"{name}, 2^22 float32", f"{ratio:.1f} times NumPy", "3 times", ratio >= 3))
+        found += reductions(runtime, 4096)
     ratio, built = second_start(words)
     found.append(Figure("second start: programs built", str(built), "0", built == 0))
     found.append(Figure("second start: time", f"{ratio:.2f} times the bare imports", "3 times", ratio <= 3))
