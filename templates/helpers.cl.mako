@@ -6,8 +6,8 @@
 ##
 ## Rules for the transcendental functions: no table, and no branch but one that all lanes take together, so that a CPU
 ## compiler keeps all lanes in one register; no fma, which is a library call where the instruction is missing; no
-## built-in function that rounds; nothing that FP contraction or its absence spoils. The errors given were measured over all
-## 2^32 arguments (docs/NUMERICS.md).
+## built-in function that rounds; nothing that FP contraction or its absence spoils. The errors given were measured over
+## all 2^32 arguments (docs/NUMERICS.md).
 ##
 <%!
     TWO_OVER_PI = [f"0x{word}u" for word in "a2f9836e 4e441529 fc2757d1 f534ddc0 db629599 3c439041 fe5163ab".split()]
@@ -247,7 +247,7 @@ static inline ${t.T} integer_power_${t.T}(const ${t.T} x, const ${t.T} y)
 % else:
     ${wide} product = 1;
     ${wide} square = ${unsigned("x")};
-    ${wide} left = ${f"as_{t.U}(max(y, ({t.T})0))" if signed else "y"};
+    ${wide} left = ${f"y < 0 ? 0 : as_{t.U}(y)" if signed else "y"};
     while (left != 0) {
         product = (left & 1) != 0 ? product * square : product;
         square = square * square;

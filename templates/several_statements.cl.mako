@@ -5,8 +5,8 @@
 ## scalar type: T its C name, kind "int", "uint" or "float", bits its width.
 ##
 ## The temporaries `div` and `rem` cannot hide an operand: they are names of operations, which ir/names.py gives to
-## no variable. The results are NumPy's, bit for bit: integers give 0 where the divisor is 0, and the least one divided by -1
-## wraps; neither traps. Floats follow npy_divmod (numpy/_core/src/npymath/npy_math_internal.h.src).
+## no variable. The results are NumPy's, bit for bit: integers give 0 where the divisor is 0, and the least one divided
+## by -1 wraps; neither traps. Floats follow npy_divmod (numpy/_core/src/npymath/npy_math_internal.h.src).
 ##
 <%def name="floordiv(out, a, b, t)">\
 % if t.kind == "float":

@@ -94,6 +94,12 @@ TABLE = (
         own_math=True,
     ),
     _row(
+        "PoCL 3.0: at most 8 lanes of float32",
+        lambda caps: _pocl_cpu(caps) and "PoCL 3.0" in caps.platform_version,
+        "The compiler in PyPI's wheel ends the process on any operation of float16, even a + a; float8 works.",
+        vector_bytes=32,
+    ),
+    _row(
         "PoCL: memory limits are not checked",
         _pocl_cpu,
         "A kernel with more local memory than the device has is accepted and ends the process; a buffer larger than "

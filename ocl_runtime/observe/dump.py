@@ -8,6 +8,7 @@ A folder that cannot be written is an error at once: who asks for a dump wants t
 from __future__ import annotations
 
 import itertools
+import shutil
 import threading
 from pathlib import Path
 
@@ -41,13 +42,16 @@ class FolderDump:
             number = next(self._numbers)
         expression = getattr(self._expression, "text", "")
         before = [Stage("graph", expression, "txt")] if expression else []
-        into = self.folder / f"{number:03}_{compilation.kernel.name}"
+        name = f"{number:03}_{compilation.kernel.name}"
+        unfinished = self.folder / f".{name}.part"
         try:
-            into.mkdir()
+            unfinished.mkdir()
             for stage in [*before, *stages(compilation, program)]:
-                name = f"{NAMES.index(stage.name):02}_{stage.name}.{stage.ending}"
-                (into / name).write_text(stage.text, encoding="utf-8")
+                file = unfinished / f"{NAMES.index(stage.name):02}_{stage.name}.{stage.ending}"
+                file.write_text(stage.text, encoding="utf-8")
+            unfinished.rename(self.folder / name)  # a kernel is there whole or not at all
         except OSError as error:
+            shutil.rmtree(unfinished, ignore_errors=True)
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: OSError) -> InputFileError:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ir.ops import OPS
-from ocl_runtime.device import Device, all_devices
+from ocl_runtime.device import all_devices
 from ocl_runtime.device.probe import fault
 from tests.device.helper_rendering import Bench, CType, elementwise, helper, statements
 
@@ -27,15 +27,22 @@ TURNING_POINTS = [
 ]  # fmt: skip
 
 
-def _usable() -> list[Device]:
-    return [one for one in all_devices() if not one.quirks.simulator and fault(one, None) is None]
+def _devices() -> list[object]:
+    """The usable devices, or None where there are none, so that a test fails instead of vanishing."""
+    found: list[object] = []
+    for one in all_devices():
+        caps = one.capabilities
+        if one.quirks.simulator or fault(one, None) is not None:
+            continue
+        # The PyPI wheel of PoCL 3.0 takes an AVX-512 CPU for a generic one, and its compiler aborts the process on any
+        # operation on float16, even a + a.
+        aborts = caps.platform == "Portable Computing Language" and caps.driver_version.startswith("3.0")
+        marks = [pytest.mark.skip(reason="PoCL 3.0 aborts on vectors of 16 floats")] if aborts else []
+        found.append(pytest.param(one, marks=marks, id=f"{caps.platform} {caps.driver_version}"))
+    return found or [pytest.param(None, id="no device")]
 
 
-@pytest.fixture(
-    scope="module",
-    params=_usable() or [None],
-    ids=lambda one: f"{one.capabilities.platform} {one.capabilities.driver_version}" if one else "no device",
-)
+@pytest.fixture(scope="module", params=_devices())
 def bench(request: pytest.FixtureRequest) -> Bench:
     if request.param is None:
         found = "; ".join(map(str, all_devices())) or "none"

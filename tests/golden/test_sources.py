@@ -13,8 +13,9 @@ from ir.locals import STRATEGIES
 from ir.printer import text
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect
-from tests.cases import CASES, Case
+from tests.cases import BY_NAME, CASES, Case
 
+OWN_MATH = ["mul_sin_add"]
 FOLDER = Path(__file__).parent / "sources"
 
 
@@ -33,6 +34,13 @@ def test_source(case: Case, strategy: str, update_golden: bool) -> None:
     golden(FOLDER / f"{case.name}.{strategy}.cl", compilation.source.text, update_golden)
 
 
+@pytest.mark.parametrize("name", OWN_MATH)
+def test_source_with_own_math(name: str, update_golden: bool) -> None:
+    """As PoCL gets it: the library's branch-free functions, and word that the kernel is vector code."""
+    compilation = compile_kernel(BY_NAME[name].kernel, "hybrid", Dialect(own_math=True, vector_hint=True))
+    golden(FOLDER / f"{name}.own_math.cl", compilation.source.text, update_golden)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_kernel_ir(case: Case, update_golden: bool) -> None:
     compilation = compile_kernel(case.kernel, "hybrid", Dialect())
@@ -42,6 +50,7 @@ def test_kernel_ir(case: Case, update_golden: bool) -> None:
 
 def test_no_orphans() -> None:
     wanted = {f"{case.name}.{end}" for case in CASES for end in (*(f"{s}.cl" for s in STRATEGIES), "ir")}
+    wanted |= {f"{name}.own_math.cl" for name in OWN_MATH}
     assert {path.name for path in FOLDER.iterdir()} == wanted
 
 

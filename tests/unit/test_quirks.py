@@ -28,6 +28,10 @@ def test_pocl() -> None:
     assert quirks.build_options == ("-cl-fp32-correctly-rounded-divide-sqrt",)
 
 
+def test_pocls_wheel_gets_narrower_vectors() -> None:
+    assert quirks_for(capabilities(platform_version="OpenCL 3.0 PoCL 3.0-rc2  Linux")).vector_bytes == 32
+
+
 def test_a_gpu_under_pocl_is_no_cpu() -> None:
     quirks = quirks_for(capabilities(kind="gpu"))
     assert not quirks.own_math

@@ -8,7 +8,7 @@ static inline int integer_power_int(const int x, const int y)
     /* Unsigned, because a product that overflows wraps there. */
     uint product = 1;
     uint square = as_uint(x);
-    uint left = as_uint(max(y, (int)0));
+    uint left = y < 0 ? 0 : as_uint(y);
     while (left != 0) {
         product = (left & 1) != 0 ? product * square : product;
         square = square * square;
