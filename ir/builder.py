@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 from ir.errors import DTypeError, IRError
@@ -90,6 +91,10 @@ class KernelBuilder:
 
     def op(self, name: str, *args: Like, hint: str = "", result: ValueType | None = None) -> Ref:
         """A binding of any operation; `result` is the wanted type of a structural one."""
+        if any(isinstance(getattr(arg, "type", None), Pointer) for arg in args):
+            raise DTypeError(
+                f"{name} does not take a pointer", place=calling_line(), remedy="load from the pointer first"
+            )
         given = self._operands(name, args)
         try:
             type_ = result_type(name, tuple(arg.type for arg in given), result)
@@ -218,10 +223,9 @@ class KernelBuilder:
     def if_(self, condition: Like) -> Iterator[None]:
         """Statements that run where the condition holds."""
         where, tested = calling_line(), self._operand(condition, BOOL)
-        self._stack.append([])
-        yield
-        body = tuple(self._stack.pop())
-        self._emit(If(tested, body, where=where))
+        with self._block() as body:
+            yield
+        self._emit(If(tested, tuple(body), where=where))
 
     @contextmanager
     def else_(self) -> Iterator[None]:
@@ -231,12 +235,10 @@ class KernelBuilder:
             raise IRError(
                 "else_ does not follow an if_", place=calling_line(), remedy="put it right after the if_ block"
             )
-        before = block.pop()
-        assert isinstance(before, If)
-        self._stack.append([])
-        yield
-        body = tuple(self._stack.pop())
-        self._emit(If(before.condition, before.then, body, where=before.where))
+        before = block[-1]
+        with self._block() as body:
+            yield
+        block[-1] = replace(before, orelse=tuple(body))
 
     @contextmanager
     def for_(
@@ -254,30 +256,44 @@ class KernelBuilder:
         where = calling_line()
         first, limit, stride = (self._fixed(self._operand(bound, dtype)) for bound in (start, stop, step))
         index = self._value(_value_type(first), hint)
-        self._stack.append([])
-        yield Ref(self, index)
-        body = tuple(self._stack.pop())
-        self._emit(For(index, first, limit, stride, body, unroll, vectorize, where=where))
+        with self._block() as body:
+            yield Ref(self, index)
+        self._emit(For(index, first, limit, stride, tuple(body), unroll, vectorize, where=where))
 
     @contextmanager
     def while_(self) -> Iterator[While_]:
         """A loop with its test first: `with k.while_() as loop: loop.test(v < 3); …body…`."""
         where, loop = calling_line(), While_(self)
-        self._stack.append([])
-        yield loop
-        body = tuple(self._stack.pop())
+        with self._block() as body:
+            yield loop
         if loop.condition is None:
             raise IRError("the while loop has no condition", place=where, remedy="call loop.test(condition) in it")
-        self._emit(While(loop.header, loop.condition, body, where=where))
+        self._emit(While(loop.header, loop.condition, tuple(body), where=where))
 
     def build(self) -> Kernel:
         """The kernel made so far."""
+        if len(self._stack) > 1:
+            raise IRError(
+                "a kernel is built inside of a block that is still open",
+                place=calling_line(),
+                remedy="call k.build() behind the with statements",
+            )
         return Kernel(self._name, tuple(self._params), tuple(self._stack[0]), self._group_size, self._note)
 
     # ------------------------------------------------------------------ inside
 
     def _emit(self, stmt: Stmt) -> None:
         self._stack[-1].append(stmt)
+
+    @contextmanager
+    def _block(self) -> Iterator[list[Stmt]]:
+        """Statements go into a block of their own; an error in it closes it all the same."""
+        block: list[Stmt] = []
+        self._stack.append(block)
+        try:
+            yield block
+        finally:
+            self._stack.pop()
 
     def _take_id(self) -> int:
         self._next_id += 1

@@ -214,7 +214,8 @@ class _Machine:
             tested = self._block(stmt.header, live)
             holds = self._nobody()
             items = np.flatnonzero(tested)
-            holds[items] = self._at(stmt.condition, items)
+            if items.size:  # else nobody may have come to what makes the condition
+                holds[items] = self._at(stmt.condition, items)
             self._left[-1] = self._left[-1] | (tested & ~holds)
             self._block(stmt.body, holds)
             live = live & ~self._left[-1] & ~self._returned

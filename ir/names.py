@@ -7,6 +7,8 @@ stand in.
 
 from __future__ import annotations
 
+import re
+
 from ir.kernel import Array, Atomic, For, Kernel, Let, Load, Local, Value, defined, walk
 from ir.ops import OPS
 
@@ -32,6 +34,13 @@ _MACROS = "LOAD STORE LOAD_LOCAL STORE_LOCAL INFINITY NAN MAXFLOAT HUGE_VAL M_PI
 
 _CALLED = [name for name, op in OPS.items() if any(text.startswith(f"{name}(") for text in op.spelling.values())]
 _TAKEN = frozenset([*_KEYWORDS.split(), *_FUNCTIONS.split(), *_CALLED, *_TYPES, *_MACROS.split()])
+_SCALAR = "(?:u?(?:char|short|int|long)|half|float|double)"
+_FAMILIES = re.compile(
+    rf"(?:convert|as)_{_SCALAR}\d*(?:_\w+)?|get_(?:global|local|group|num|work)_\w+|v(?:load|store)a?(?:\d+|_half\w*)"
+    r"|atom(?:ic)?_[a-z]+|(?:fast|integer_power|round_to)_\w+"
+    r"|(?:CL|CLK|M|FP|FLT|DBL|HALF|U?CHAR|SCHAR|U?SHRT|U?INT|U?LONG)_[A-Z0-9_]+"
+)
+"""Functions that generated code calls, and macros, of which there are too many to list."""
 RESERVED = _TAKEN | frozenset(OPS)
 """Words that mean something in OpenCL C 1.2 and that a program may therefore not use for a variable."""
 
@@ -77,7 +86,8 @@ def entry_name(kernel: Kernel) -> str:
 
     A kernel that is called like a function of OpenCL C (`sin`) compiles, but PoCL does not find it or ends the process.
     """
-    return f"{kernel.name}_kernel" if kernel.name in _TAKEN else kernel.name
+    taken = kernel.name in _TAKEN or _FAMILIES.fullmatch(kernel.name)
+    return f"{kernel.name}_kernel" if taken else kernel.name
 
 
 def names(kernel: Kernel) -> dict[int, str]:
@@ -86,6 +96,8 @@ def names(kernel: Kernel) -> dict[int, str]:
     taken = set(RESERVED) | {kernel.name, entry_name(kernel)}
 
     def name(id_: int, wish: str) -> None:
+        if _FAMILIES.fullmatch(wish):
+            wish = f"{wish}_value"
         unique, number = wish, 1
         while unique in taken:
             unique, number = f"{wish}_{number}", number + 1

@@ -12,10 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from ir.kernel import Block, Break, Const, Continue, If, Kernel, Let, Operand, Return, Stmt, Value, Variable, map_blocks
+from ir.kernel import (
+    Block,
+    Break,
+    Const,
+    Continue,
+    If,
+    Kernel,
+    Let,
+    Operand,
+    Return,
+    Stmt,
+    Value,
+    Variable,
+    While,
+    map_blocks,
+)
 from ir.ops import OPS
 from ir.passes.rewrite import Rewriter
-from ir.types import DType, Vector, element, lanes
+from ir.types import BOOL, DType, Vector, element, lanes
 
 
 def fold(kernel: Kernel) -> Kernel:
@@ -40,6 +55,8 @@ class _Fold(Rewriter):
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         if isinstance(stmt, If) and isinstance(stmt.condition, Const):
             return stmt.then if stmt.condition.value else stmt.orelse
+        if isinstance(stmt, While) and stmt.header and isinstance(stmt.header[-1], Break | Continue | Return):
+            stmt = replace(stmt, condition=Const(False, BOOL), body=())  # what made the condition may be gone
         if not isinstance(stmt, Let):
             return (stmt,)
         equal = self._equal(stmt)
@@ -109,12 +126,14 @@ def _constant_last(args: tuple[Operand, ...]) -> tuple[Operand, Operand]:
     return (second, first) if isinstance(first, Const) else (first, second)
 
 
-def _identity(stmt: Let) -> Operand | None:
+def _identity(stmt: Let) -> Operand | Let | None:
     """x + 0, x - 0, x * 1, x / 1, x << 0, select with a known condition, and the like."""
     if stmt.op == "select":
         condition, then, orelse = stmt.args
         if isinstance(condition, Const):
-            return then if condition.value else orelse
+            taken = then if condition.value else orelse
+            # Of a variable, what it holds now: it may change before the result is used.
+            return Let(stmt.result, "copy", (taken,), where=stmt.where) if isinstance(taken, Variable) else taken
         return then if then == orelse and not isinstance(then, Variable) else None
     if len(stmt.args) != 2:
         return None

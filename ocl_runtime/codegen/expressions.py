@@ -57,7 +57,7 @@ class Dialect:
     """Say of a kernel with vectors that it needs no further vectorization."""
 
 
-OWN_MATH = frozenset({"sin", "cos", "exp", "log", "tanh"})
+OWN_MATH = frozenset({"sin", "cos", "tan", "exp", "log", "tanh"})
 """Functions of float32 that templates/helpers.cl.mako has a branch-free version of."""
 
 
@@ -266,7 +266,8 @@ def _placed(place: _Place, texts: list[Text], args: tuple[Operand, ...]) -> str:
         dtype = operand.type
         unsigned = Const(int(operand.value) % (1 << dtype.bits), DTYPES[f"u{dtype.bits}"])
         return literal(unsigned, bare=dtype.bits >= 32 and not place.argument)
-    return text.unsigned(place.binds)
+    placed = text.unsigned(place.binds)
+    return f"({placed})" if place.after_minus and placed.startswith("-") else placed
 
 
 @dataclass(frozen=True)

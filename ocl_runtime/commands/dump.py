@@ -87,7 +87,8 @@ def _settings(options: argparse.Namespace, folder: Path) -> Settings:
     settings = Settings.from_environment()
     strategy = options.strategy or settings.locals_strategy
     device = options.device or settings.device
-    return dataclasses.replace(settings, locals_strategy=strategy, device=device, dump_folder=folder)
+    # Without a cache the kernels are compiled now, and the compiler's log is there to be seen.
+    return dataclasses.replace(settings, locals_strategy=strategy, device=device, dump_folder=folder, cache_folder=None)
 
 
 def _expression(options: argparse.Namespace, folder: Path) -> int:
@@ -115,6 +116,7 @@ def _program(options: argparse.Namespace, rest: Sequence[str], folder: Path) -> 
         raise InputFileError(f"there is no file {path}", place=str(path.absolute()), remedy="name a Python file")
     changes = {
         "OCL_RUNTIME_DUMP": str(folder.absolute()),
+        "OCL_RUNTIME_CACHE": "off",
         "OCL_RUNTIME_LOCALS": options.strategy,
         "OCL_RUNTIME_DEVICE": options.device,
     }
@@ -124,7 +126,10 @@ def _program(options: argparse.Namespace, rest: Sequence[str], folder: Path) -> 
     try:
         runpy.run_path(str(path), run_name="__main__")
     except SystemExit as leave:
-        return leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+        if leave.code is None or isinstance(leave.code, int):
+            return leave.code or 0
+        print(leave.code, file=sys.stderr)
+        return 1
     return 0
 
 

@@ -30,6 +30,8 @@ from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.target import Target
 
+_SHOWN = 200
+"""Characters of an expression that an error shows."""
 _SIZE = 1000
 """What a symbol stands for, more by one with each symbol; code does not depend on sizes."""
 
@@ -37,6 +39,11 @@ _ALLOWED = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Name, ast.Constant, ast.Subscript, ast.Slice,
     ast.Tuple, ast.Load, ast.keyword, ast.operator, ast.unaryop, ast.cmpop,
 )  # fmt: skip
+_REFUSED = (ast.MatMult,)
+_NO_VALUES = frozenset({"Array", "compute", "current", "set_default", "use"})
+"""Names of `ocl_runtime.arrays` that give no array."""
+_LARGEST_POWER = 64
+"""Exponent of a number to a number; Python would be busy for years with 9**9**9**9."""
 
 
 @dataclass(eq=False)
@@ -85,7 +92,8 @@ def parse(expression: str, declarations: Sequence[str], planner: Planner) -> Par
         node = graph.buffer(object(), dtype, Layout.contiguous(shape))
         values[name], names[node] = Array(node, planner), name
     tree = _checked(expression)
-    functions = {name: getattr(arrays, name) for name in arrays.__all__ if not name.startswith("_")}
+    names_of_functions = (name for name in arrays.__all__ if not name.startswith("_") and name not in _NO_VALUES)
+    functions = {name: getattr(arrays, name) for name in names_of_functions}
     for name in (node.id for node in ast.walk(tree) if isinstance(node, ast.Name)):
         if name not in values and name not in functions:
             raise Error(
@@ -93,32 +101,73 @@ def parse(expression: str, declarations: Sequence[str], planner: Planner) -> Par
                 place=expression,
                 remedy=f"declare it: {name}:f32[n]",
             )
-    code = compile(tree, "<expression>", "eval")
-    with use(planner):  # for the functions that make arrays
-        result = eval(code, {"__builtins__": {}, **functions, **values})  # only _ALLOWED syntax and these names
+    try:
+        code = compile(tree, "<expression>", "eval")
+        with use(planner):  # for the functions that make arrays
+            result = eval(code, {"__builtins__": {}, **functions, **values})  # only _ALLOWED syntax and these names
+    except Error:
+        raise
+    except (TypeError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
+        raise _unread(expression, error) from error
     if not isinstance(result, Array):
-        raise Error(f"the expression is {result!r}, not an array", place=expression, remedy="use a declared name in it")
+        kind = type(result).__name__
+        raise Error(f"the expression gives no array but a {kind}", place=expression, remedy="use a declared name in it")
     return Parsed(result.node, names)
 
 
 def _checked(expression: str) -> ast.Expression:
+    expression = expression.strip()
     try:
-        tree = ast.parse(expression.strip(), mode="eval")
+        tree = ast.parse(expression, mode="eval")
     except SyntaxError as error:
-        pointer = " " * ((error.offset or 1) - 1) + "^"
-        raise Error(f"the expression cannot be read: {error.msg}", place=f"{expression}\n{pointer}") from None
+        pointer = " " * ((error.offset or len(expression) + 1) - 1) + "^"  # without an offset it is the end
+        raise Error(
+            f"the expression cannot be read: {error.msg}",
+            place=f"{expression}\n{pointer}",
+            remedy="write it as in Python: a*b + sin(c)",
+        ) from None
+    except (ValueError, RecursionError, MemoryError) as error:  # a zero byte, or thousands of parentheses
+        raise _unread(expression, error) from None
     for node in ast.walk(tree):
-        allowed = isinstance(node, _ALLOWED) and not (
-            isinstance(node, ast.Call) and not isinstance(node.func, ast.Name)
-        )
-        if not allowed:
-            column = getattr(node, "col_offset", 0)
+        if not _allowed(node):
+            refused = node.op if isinstance(node, ast.BinOp) else node
             raise Error(
-                f"{type(node).__name__} is no part of an array expression",
-                place=f"{expression}\n{' ' * column}^",
+                f"{type(refused).__name__} is no part of an array expression here",
+                place=f"{expression}\n{' ' * getattr(node, 'col_offset', 0)}^",
                 remedy="use operators, slices and functions: sum(a*b, axis=0)",
             )
     return tree
+
+
+def _allowed(node: ast.AST) -> bool:
+    match node:
+        case ast.Call():
+            return isinstance(node.func, ast.Name)
+        case ast.keyword():
+            return node.arg is not None
+        case ast.BinOp() if not any(isinstance(part, ast.Name) for part in ast.walk(node)):
+            return _quick(node)
+    return isinstance(node, _ALLOWED) and not (isinstance(node, ast.BinOp) and isinstance(node.op, _REFUSED))
+
+
+def _quick(node: ast.BinOp) -> bool:
+    """Whether Python itself computes an operation of constants in no time."""
+    if not all(isinstance(part.value, int | float) for part in ast.walk(node) if isinstance(part, ast.Constant)):
+        return False
+    if isinstance(node.op, ast.Pow):
+        exponent = node.right.operand if isinstance(node.right, ast.UnaryOp) else node.right
+        small = isinstance(exponent, ast.Constant) and float(exponent.value) <= _LARGEST_POWER  # type: ignore[arg-type]
+        return small and not isinstance(node.left, ast.BinOp)
+    return isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div)
+
+
+def _unread(expression: str, error: BaseException) -> Error:
+    shown = expression if len(expression) <= _SHOWN else f"{expression[:_SHOWN]}…"
+    return Error(
+        f"the expression cannot be evaluated: {type(error).__name__}: {error}",
+        place=shown,
+        remedy="use a shorter one, of declared names, numbers and functions of ocl_runtime",
+    )
 
 
 def _declared(declaration: str, sizes: dict[str, int]) -> tuple[str, DType, tuple[int, ...]]:

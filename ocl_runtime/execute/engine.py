@@ -105,7 +105,7 @@ class Engine:
             self.counters.compiled += 1
         if self._recorder is not None:
             self._recorder.compiled(compilation, program)
-        return Executable(self.device, compilation, program)
+        return Executable(self.device, compilation, program, self.memory)
 
     def _check_dtypes(self, compilation: Compilation) -> None:
         for extension, dtype in (("cl_khr_fp16", "f16"), ("cl_khr_fp64", "f64")):

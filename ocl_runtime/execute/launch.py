@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import operator
+import reprlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,16 +15,18 @@ import numpy as np
 from ir.kernel import Array, Kernel, walk
 from ir.names import entry_name
 from ir.printer import text
-from ir.types import BOOL, Pointer, element
+from ir.types import BOOL, DType, Pointer, element
 from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.device import Device
-from ocl_runtime.errors import DTypeError, LaunchError, ShapeError
+from ocl_runtime.errors import DTypeError, LaunchError, MixedDevicesError, NumberRangeError, ShapeError
 from ocl_runtime.execute import driver
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.storage import Memory, Storage
 
 Argument: TypeAlias = "tuple[Storage, int] | np.generic | int | float | bool"
 """A storage and an offset in elements for a pointer parameter; a number for a scalar one."""
+
+_MOST_ITEMS = 2**63
 
 
 @dataclass
@@ -31,6 +36,7 @@ class Executable:
     device: Device
     compilation: Compilation
     program: Program
+    memory: Memory
     _of_thread: threading.local = field(default_factory=threading.local, repr=False)
 
     @property
@@ -48,8 +54,8 @@ class Executable:
         """Enqueues the kernel with its arguments, by name or in the order of its parameters.
 
         The global size is padded to a multiple of the group size, so the kernel must guard its accesses.
-        Raises `DTypeError` or `ShapeError` for arguments and sizes that do not fit, `LaunchError` where the driver
-        refuses.
+        Raises `DTypeError`, `NumberRangeError` or `ShapeError` for arguments and sizes that do not fit,
+        `MixedDevicesError` for memory of another runtime, `LaunchError` where the driver refuses.
         """
         handle = self._handle()
         self._check_sizes(global_size, group_size)
@@ -89,20 +95,20 @@ class Executable:
         self._of_thread.limit = driver.group_size_limit(handle, self.device)
 
     def _check_sizes(self, global_size: tuple[int, ...], group_size: tuple[int, ...]) -> None:
-        items = 1
-        for size in group_size:
-            items *= size
+        sizes = (*global_size, *group_size)
+        whole = all(isinstance(size, int | np.integer) and 1 <= size < _MOST_ITEMS for size in sizes)
+        if len(global_size) != len(group_size) or not 1 <= len(global_size) <= 3 or not whole:
+            raise ShapeError(
+                f"global size {global_size} with group size {group_size}",
+                place=f"kernel {self.kernel.name}",
+                remedy="give both the same 1 to 3 sizes: integers, at least 1",
+            )
         limits = self.device.capabilities.max_work_item_sizes
-        if items > self._of_thread.limit or any(size > most for size, most in zip(group_size, limits, strict=False)):
+        if math.prod(group_size) > self._of_thread.limit or any(map(operator.gt, group_size, limits)):
             raise ShapeError(
                 f"a work-group of {group_size} is too large for kernel {self.kernel.name} on {self.device}",
                 place=f"the most is {self._of_thread.limit} work-items, {limits} along the dimensions",
                 remedy="use a smaller group size",
-            )
-        if len(global_size) != len(group_size) or not 1 <= len(global_size) <= 3 or min(global_size) < 1:
-            raise ShapeError(
-                f"global size {global_size} with group size {group_size}",
-                remedy="give both the same 1 to 3 positive sizes",
             )
 
     def _arguments(self, args: Mapping[str, Argument] | Sequence[Argument]) -> list[driver.Buffer | np.generic]:
@@ -112,17 +118,50 @@ class Executable:
             raise self._unfit(f"got {len(given)} arguments")
         out: list[driver.Buffer | np.generic] = []
         for param, value in zip(params, given, strict=True):
-            if isinstance(param.value.type, Pointer):
-                if not isinstance(value, tuple):
-                    raise self._unfit(f"got {value!r} for {param.value.hint!r}, which takes a storage and an offset")
-                storage, offset = value
-                out += [storage.handle, np.uint64(offset)]
+            name, type_ = param.value.hint, param.value.type
+            if isinstance(type_, Pointer):
+                out += self._address(name, type_, value)
             elif isinstance(value, tuple):
-                raise self._unfit(f"got a storage for {param.value.hint!r}, which takes a number")
+                raise self._unfit(f"got a storage for {name!r}, which takes a number")
             else:
-                dtype = element(param.value.type)
-                out.append(np.uint8(value) if dtype == BOOL else dtype.numpy.type(value))
+                out.append(self._number(name, element(type_), value))
         return out
+
+    def _address(self, name: str, type_: Pointer, value: Argument) -> tuple[driver.Buffer, np.generic]:
+        if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[0], Storage):
+            raise self._unfit(f"got {reprlib.repr(value)} for {name!r}, which takes a storage and an offset")
+        storage, offset = value
+        if storage.memory is not self.memory:
+            raise MixedDevicesError(
+                f"kernel {self.kernel.name} got memory of another runtime for {name!r}",
+                place=f"the kernel runs on {self.device}",
+                remedy="allocate it on the runtime that launches the kernel",
+            )
+        if not isinstance(offset, int | np.integer) or not 0 <= offset * type_.dtype.size <= storage.nbytes:
+            raise ShapeError(
+                f"kernel {self.kernel.name} got the offset {offset!r} for {name!r}",
+                place=f"{storage!r} has {storage.nbytes // type_.dtype.size} elements of {type_.dtype}",
+                remedy="count elements from the start of the storage",
+            )
+        return storage.handle, np.uint64(offset)
+
+    def _number(self, name: str, dtype: DType, value: np.generic | int | float | bool) -> np.generic:
+        """The number as the kernel takes it: Python's are weak, NumPy's keep their values."""
+        passed = np.dtype(np.uint8) if dtype == BOOL else dtype.numpy
+        if isinstance(value, np.generic):
+            fits = np.can_cast(value.dtype, passed)
+        else:
+            weak = bool if dtype == BOOL else int | float if dtype.is_float else int
+            fits = isinstance(value, weak)
+        if not fits:
+            raise self._unfit(f"got {reprlib.repr(value)} for {name!r}, which is no {dtype}")
+        try:
+            return passed.type(value)
+        except OverflowError:
+            raise NumberRangeError(
+                f"kernel {self.kernel.name} got {reprlib.repr(value)} for {name!r}, which is out of range for {dtype}",
+                remedy="use a smaller number, or a wider parameter",
+            ) from None
 
     def _ordered(self, args: Mapping[str, Argument]) -> list[Argument]:
         names = [param.value.hint for param in self.kernel.params]

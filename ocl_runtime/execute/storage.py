@@ -13,7 +13,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 from ocl_runtime.device import Device
-from ocl_runtime.errors import OutOfMemoryError
+from ocl_runtime.errors import OutOfMemoryError, ShapeError
 from ocl_runtime.execute import driver
 
 _KEPT_SHARE = 8
@@ -23,10 +23,10 @@ _KEPT_SHARE = 8
 class Storage:
     """One allocation of `nbytes` bytes, told apart by identity. It goes back when nothing refers to it."""
 
-    __slots__ = ("__weakref__", "_memory", "handle", "nbytes")
+    __slots__ = ("__weakref__", "handle", "memory", "nbytes")
 
     def __init__(self, memory: Memory, nbytes: int, handle: driver.Buffer) -> None:
-        self._memory = memory
+        self.memory = memory
         self.nbytes = nbytes
         self.handle = handle
 
@@ -34,7 +34,7 @@ class Storage:
         return f"<Storage of {self.nbytes:,} bytes>"
 
     def __del__(self) -> None:
-        self._memory.give_back(self.nbytes, self.handle)
+        self.memory.give_back(self.nbytes, self.handle)
 
 
 @dataclass
@@ -65,7 +65,12 @@ class Memory:
         self._returned.append((nbytes, handle))
 
     def allocate(self, nbytes: int) -> Storage:
-        """Memory with undefined contents. Raises `OutOfMemoryError` where the device has no room for it."""
+        """Memory with undefined contents.
+
+        Raises `OutOfMemoryError` where the device has no room for it, `ShapeError` for what is no number of bytes.
+        """
+        if not isinstance(nbytes, int) or nbytes < 1:
+            raise ShapeError(f"memory of {nbytes!r} bytes", remedy="ask for a whole number of bytes, at least 1")
         with self._lock:
             self._collect()
             self.counters.allocations += 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ocl_runtime.device import Device
-from ocl_runtime.errors import LaunchError
+from ocl_runtime.errors import LaunchError, ShapeError
 from ocl_runtime.execute import driver
 from ocl_runtime.execute.storage import Storage
 
@@ -24,7 +24,13 @@ def upload(queue: driver.Queue, storage: Storage, source: np.ndarray[Any, Any], 
 def download(
     queue: driver.Queue, storage: Storage, dtype: np.dtype[Any], count: int, offset: int, device: Device
 ) -> np.ndarray[Any, Any]:
-    """`count` elements from element `offset` on, as a new 1-D host array."""
+    """`count` elements from element `offset` on, as a new 1-D host array. Raises `ShapeError` if not there."""
+    if offset < 0 or count < 0 or (offset + count) * dtype.itemsize > storage.nbytes:
+        raise ShapeError(
+            f"elements {offset} to {offset + count} of a storage that has {storage.nbytes // dtype.itemsize}",
+            place=f"{storage!r}, read as {dtype}",
+            remedy="ask for elements that are there",
+        )
     target = np.empty(count, dtype)
     if count:
         try:

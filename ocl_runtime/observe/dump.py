@@ -8,6 +8,7 @@ A folder that cannot be written is an error at once: who asks for a dump wants t
 from __future__ import annotations
 
 import itertools
+import secrets
 import shutil
 import threading
 from pathlib import Path
@@ -23,14 +24,13 @@ class FolderDump:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._lock = threading.Lock()
         self._expression = threading.local()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            taken = [int(path.name[:3]) for path in folder.iterdir() if path.name[:3].isdigit()]
+            numbers = [path.name.partition("_")[0] for path in folder.iterdir()]
         except OSError as error:
             raise self._unwritable(error) from error
-        self._numbers = itertools.count(max(taken, default=0) + 1)
+        self._numbers = itertools.count(max((int(number) for number in numbers if number.isdecimal()), default=0) + 1)
 
     def planned(self, expression: str) -> None:
         """Notes the expression that this thread's next kernels are for."""
@@ -38,21 +38,30 @@ class FolderDump:
 
     def compiled(self, compilation: Compilation, program: Program) -> None:
         """Writes the stages of a kernel."""
-        with self._lock:
-            number = next(self._numbers)
         expression = getattr(self._expression, "text", "")
         before = [Stage("graph", expression, "txt")] if expression else []
-        name = f"{number:03}_{compilation.kernel.name}"
-        unfinished = self.folder / f".{name}.part"
+        unfinished = self.folder / f".{compilation.kernel.name}.{secrets.token_hex(4)}.part"
         try:
             unfinished.mkdir()
             for stage in [*before, *stages(compilation, program)]:
                 file = unfinished / f"{NAMES.index(stage.name):02}_{stage.name}.{stage.ending}"
                 file.write_text(stage.text, encoding="utf-8")
-            unfinished.rename(self.folder / name)  # a kernel is there whole or not at all
+            self._finish(unfinished, compilation.kernel.name)
         except OSError as error:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise self._unwritable(error) from error
+
+    def _finish(self, unfinished: Path, name: str) -> None:
+        """Gives a kernel's folder its number: it is there whole or not at all."""
+        for number in self._numbers:
+            into = self.folder / f"{number:03}_{name}"
+            try:
+                unfinished.rename(into)
+            except OSError:
+                if not into.exists():  # else another runtime or process that writes here has taken the number
+                    raise
+            else:
+                return
 
     def _unwritable(self, error: OSError) -> InputFileError:
         return InputFileError(

