@@ -1,9 +1,9 @@
 # make demo     the main job on real input, checked, with every kernel dumped to a folder
 # make test     style, types, import rules, and all tests, on the device that ocl-runtime chooses
-# make devices  the device tests on every usable device, and under Oclgrind
+# make devices  the device tests on every usable device (what runs under Oclgrind is part of make test)
 # make nightly  ten times as many random programs
 # make offline  generated sources through clang for an AMD GPU and to SPIR-V (needs clang and llvm-spirv)
-# make bench    the figures in docs/PERFORMANCE.md, each beside its target
+# make bench    the figures in docs/PERFORMANCE.md, each beside its target; fails where one is missed
 
 PYTHON ?= python3
 VENV := .venv
@@ -45,7 +45,7 @@ offline: venv
 	$(BIN)/python -m pytest --offline tests/golden/test_offline.py
 
 bench: venv
-	$(BIN)/python tests/bench/spine.py
+	$(BIN)/python tests/bench/spine.py --check
 
 clean:
 	rm -rf $(VENV) build dist demo-output

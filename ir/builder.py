@@ -232,9 +232,7 @@ class KernelBuilder:
         """Statements that run where the condition of the `if_` just before does not hold."""
         block = self._stack[-1]
         if not block or not isinstance(block[-1], If) or block[-1].orelse:
-            raise IRError(
-                "else_ does not follow an if_", place=calling_line(), remedy="put it right after the if_ block"
-            )
+            raise IRError("else_ follows no if_", place=calling_line(), remedy="put it right after the if_ block")
         before = block[-1]
         with self._block() as body:
             yield

@@ -11,12 +11,14 @@ import re
 
 from ir.kernel import Array, Atomic, For, Kernel, Let, Load, Local, Value, defined, walk
 from ir.ops import OPS
+from ir.types import Pointer
 
 _KEYWORDS = """
-auto bool break case char const constant continue default do double else enum extern false float for global goto half if
-image2d_t image3d_t inline int intptr_t kernel local long main pipe private ptrdiff_t quad read_only read_write register
-restrict return sampler_t short signed size_t sizeof static struct switch true typedef uchar uint uintptr_t ulong union
-unsigned ushort void volatile while write_only event_t complex imaginary
+auto bool break case char const constant continue default do double else enum extern false float for generic global
+goto half if image1d_t image1d_array_t image1d_buffer_t image2d_t image2d_array_t image3d_t inline int intptr_t kernel
+local long main pipe private ptrdiff_t quad read_only read_write register restrict return sampler_t short signed
+size_t sizeof static struct switch true typedef uchar uint uintptr_t ulong union unsigned ushort void volatile while
+write_only event_t complex imaginary
 """
 _FUNCTIONS = """
 barrier mem_fence select clamp clz degrees fract frexp ldexp lgamma logb ilogb mad mad24 mad_hi mad_sat maxmag minmag
@@ -38,7 +40,7 @@ _SCALAR = "(?:u?(?:char|short|int|long)|half|float|double)"
 _FAMILIES = re.compile(
     rf"(?:convert|as)_{_SCALAR}\d*(?:_\w+)?|get_(?:global|local|group|num|work)_\w+|v(?:load|store)a?(?:\d+|_half\w*)"
     r"|atom(?:ic)?_[a-z]+|(?:fast|integer_power|round_to)_\w+"
-    r"|(?:CL|CLK|M|FP|FLT|DBL|HALF|U?CHAR|SCHAR|U?SHRT|U?INT|U?LONG)_[A-Z0-9_]+"
+    r"|(?:CL|CLK|M|FP|FLT|DBL|HALF|U?CHAR|SCHAR|U?SHRT|U?INT|U?LONG)_[A-Z0-9_]+|cl_\w+"
 )
 """Functions that generated code calls, and macros, of which there are too many to list."""
 RESERVED = _TAKEN | frozenset(OPS)
@@ -95,19 +97,20 @@ def names(kernel: Kernel) -> dict[int, str]:
     given: dict[int, str] = {}
     taken = set(RESERVED) | {kernel.name, entry_name(kernel)}
 
-    def name(id_: int, wish: str) -> None:
+    def name(id_: int, wish: str, also: tuple[str, ...] = ()) -> None:
+        """Gives a name that is free, together with what is made from it by adding one of `also`."""
         if _FAMILIES.fullmatch(wish):
             wish = f"{wish}_value"
         unique, number = wish, 1
-        while unique in taken:
+        while not taken.isdisjoint(unique + end for end in ("", *also)):
             unique, number = f"{wish}_{number}", number + 1
-        taken.add(unique)
+        taken.update(unique + end for end in ("", *also))
         given[id_] = unique
 
     for param in kernel.params:
         # The generated source passes a global pointer as a buffer and an offset.
-        name(param.value.id, _clean(param.value.hint) or "p")
-        taken.update((f"{given[param.value.id]}_buffer", f"{given[param.value.id]}_offset"))
+        also = ("_buffer", "_offset") if isinstance(param.value.type, Pointer) else ()
+        name(param.value.id, _clean(param.value.hint) or "p", also)
     for stmt in walk(kernel.body):
         value = defined(stmt)
         if value is not None:

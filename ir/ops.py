@@ -58,7 +58,7 @@ class Op:
     several_statements: bool = False
     """Lowered to more than one statement: it may still read an operand after it first wrote its result."""
     helper: str = ""
-    """The function of templates/helpers.cl.mako that the spelling calls."""
+    """The function of templates/helpers that the spelling calls."""
     constant_shift: Mapping[str, str] = field(default_factory=dict)
     """Spellings where the second operand is a literal below the width."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import warnings
 from pathlib import Path
 
@@ -37,6 +38,9 @@ class PrivateFolder:
         try:
             return (path / name).read_bytes()
         except FileNotFoundError:
+            return None
+        except IsADirectoryError:  # whatever made it, it is no file of ours: a new one may take its place
+            shutil.rmtree(path / name, ignore_errors=True)
             return None
         except OSError as error:
             self._usable = False

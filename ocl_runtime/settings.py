@@ -84,9 +84,13 @@ class Settings:
         default=None,
         metadata=_row("OCL_RUNTIME_DUMP", _folder, "folder for every stage of every kernel, as text"),
     )
-    locals_strategy: str = field(
-        default="hybrid",
-        metadata=_row("OCL_RUNTIME_LOCALS", _one_of("reuse", "hybrid", "ssa"), "how values get variables"),
+    locals_strategy: str | None = field(
+        default=None,
+        metadata=_row(
+            "OCL_RUNTIME_LOCALS",
+            _one_of("reuse", "hybrid", "ssa"),
+            "how values get variables, if not as the device likes",
+        ),
     )
     default_real: str = field(
         default="f32",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -12,24 +13,30 @@ from ir import graph
 from ir.graph import Node
 from ir.layout import Layout, Shape
 from ir.reference import calling_line
-from ir.types import BOOL, I32, I64, DType
+from ir.types import BOOL, F16, F32, I32, I64, DType
 from ocl_runtime.arrays.array import Array, from_host
 from ocl_runtime.arrays.axes import length_of, shape_of
 from ocl_runtime.arrays.dtypes import Number, checked, promote, require, to_dtype
 from ocl_runtime.arrays.functions import astype, where
 from ocl_runtime.arrays.in_use import executor_for
 from ocl_runtime.arrays.manipulation import broadcast_to, reshape
-from ocl_runtime.errors import DTypeError, ShapeError
+from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError
 from ocl_runtime.plan.executor import Executor
+
+_LARGEST = sys.float_info.max
+_SHOWN_BITS = 200
+"""Of an integer that an error shows; Python writes none of many thousand digits."""
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: object = None, copy: bool | None = None) -> Array:
     """An array of numbers, nested lists, a NumPy array of any strides, or whatever offers `__array__` or DLPack.
 
     The values are copied at the call, so later changes of `obj` do not show; an `Array` is immutable and is not copied
-    (`dtype` converts it). Python floats become the default real dtype; NumPy's dtypes are kept.
+    (`dtype` converts it). Python floats become the default real dtype; NumPy's dtypes are kept. With a `dtype`, NumPy
+    arrays are converted as by `astype`; Python's numbers must have a value in it.
 
-    Raises `DTypeError` for dtypes that the device does not have, `ShapeError` for lists of differing lengths.
+    Raises `DTypeError` for dtypes that the device does not have, `ShapeError` for lists of differing lengths,
+    `NumberRangeError` for Python numbers that the dtype cannot hold.
     """
     if isinstance(obj, Array):
         return obj if dtype is None else astype(obj, dtype, device=device)
@@ -40,11 +47,37 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: object = None, copy: bool
     executor = executor_for(device)
     wanted = None if dtype is None else require(to_dtype(dtype), executor.target)
     host = _host(obj)
-    if wanted is None and host.dtype == np.float64 and _is_python(obj):
-        wanted = executor.default_real
-    if wanted is not None and host.dtype.kind in "biuf":
-        host = host.astype(wanted.numpy)
+    if host.dtype.kind in "biufO" and _is_python(obj):
+        if wanted is None and host.dtype.kind in "fO":
+            wanted = executor.default_real if host.dtype.kind == "f" else I64
+        host = host if wanted is None else _held(host, wanted)
+    elif wanted is not None and host.dtype.kind in "biuf":
+        with np.errstate(all="ignore"):
+            host = host.astype(wanted.numpy)
     return from_host(host, executor)
+
+
+def _held(host: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """Python's numbers as `dtype`; floats round to it. Raises `NumberRangeError` for one that it cannot hold."""
+    numbers = host.ravel().tolist()
+    if dtype.is_float:
+        largest = np.finfo(dtype.numpy).max.item()
+        lost = [number for number in numbers if largest < abs(number) != math.inf]
+        with np.errstate(all="ignore"):  # what is hardly larger rounds to the largest
+            lost = [number for number in lost if abs(number) > _LARGEST or np.isinf(dtype.numpy.type(number))]
+        holds = f"up to {largest}"
+    else:
+        limits = (0, 1) if dtype == BOOL else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
+        lost = [number for number in numbers if not limits[0] <= number <= limits[1] or number != int(number)]
+        holds = f"whole numbers from {limits[0]} to {limits[1]}"
+    if lost:
+        shown = "the integer" if isinstance(lost[0], int) and lost[0].bit_length() > _SHOWN_BITS else repr(lost[0])
+        raise NumberRangeError(
+            f"{shown} is no value of {dtype.numpy}, which holds {holds}",
+            place=calling_line(),
+            remedy="use another dtype, or make a NumPy array first, which is converted as by astype",
+        )
+    return host.astype(dtype.numpy)
 
 
 def _host(obj: Any) -> np.ndarray[Any, Any]:
@@ -62,7 +95,7 @@ def _host(obj: Any) -> np.ndarray[Any, Any]:
 
 def _is_python(obj: object) -> bool:
     """Whether an object is made of Python's own lists and numbers, which are weak."""
-    if isinstance(obj, list | tuple):
+    if isinstance(obj, list | tuple | range):
         return all(_is_python(part) for part in obj)
     return isinstance(obj, bool | int | float) and not isinstance(obj, np.generic)
 
@@ -161,11 +194,14 @@ def arange(
 
 
 def _line(first: Number, step: Number, shape: Shape, dtype: DType) -> Node:
-    """`first + i * step` along one axis."""
-    places = graph.iota(dtype, Layout.contiguous(shape))
+    """`first + i * step` along one axis; in half, `i` would soon be infinite."""
+    counted = F32 if dtype == F16 else dtype
+    places = graph.iota(counted, Layout.contiguous(shape))
     if step != 1:
-        places = graph.elementwise("mul", places, graph.scalar(checked(step, dtype), dtype, shape))
-    return graph.elementwise("add", places, graph.scalar(checked(first, dtype), dtype, shape)) if first else places
+        places = graph.elementwise("mul", places, graph.scalar(checked(step, counted), counted, shape))
+    if first:
+        places = graph.elementwise("add", places, graph.scalar(checked(first, counted), counted, shape))
+    return graph.convert(places, dtype)
 
 
 def linspace(

@@ -1,4 +1,4 @@
-"""Elementwise functions of the array API standard: one for each row of `ocl_runtime.arrays.table`, and compositions."""
+"""Elementwise functions: one for each row of `ocl_runtime.arrays.table`, and compositions."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _TAKES = {
     "compare": "Gives bools.",
     "classify": "Gives bools.",
     "bits": "Integers and bools, in their common dtype.",
+    "count": "Integers and bools; gives uint8.",
     "logical": "Gives bools; a number counts as whether it is not 0.",
 }
 
@@ -52,6 +53,14 @@ def _binary(name: str) -> Callable[[ArrayLike, ArrayLike], Array]:
     return function
 
 
+def _ternary(name: str) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Array]:
+    def function(x1: ArrayLike, x2: ArrayLike, x3: ArrayLike, /) -> Array:
+        return elementwise(name, x1, x2, x3)
+
+    _described(function, TABLE[name])
+    return function
+
+
 abs = _unary("abs")  # noqa: A001
 acos = _unary("acos")
 acosh = _unary("acosh")
@@ -62,12 +71,15 @@ atan = _unary("atan")
 atan2 = _binary("atan2")
 atanh = _unary("atanh")
 bitwise_and = _binary("bitwise_and")
+bitwise_count = _unary("bitwise_count")
 bitwise_invert = _unary("bitwise_invert")
 bitwise_left_shift = _binary("bitwise_left_shift")
 bitwise_or = _binary("bitwise_or")
 bitwise_right_shift = _binary("bitwise_right_shift")
 bitwise_xor = _binary("bitwise_xor")
+cbrt = _unary("cbrt")
 ceil = _unary("ceil")
+clz = _unary("clz")
 copysign = _binary("copysign")
 cos = _unary("cos")
 cosh = _unary("cosh")
@@ -75,9 +87,12 @@ divide = _binary("divide")
 equal = _binary("equal")
 erf = _unary("erf")
 exp = _unary("exp")
+exp2 = _unary("exp2")
 expm1 = _unary("expm1")
 floor = _unary("floor")
 floor_divide = _binary("floor_divide")
+fma = _ternary("fma")
+fmod = _binary("fmod")
 greater = _binary("greater")
 greater_equal = _binary("greater_equal")
 hypot = _binary("hypot")
@@ -103,6 +118,7 @@ not_equal = _binary("not_equal")
 pow = _binary("pow")  # noqa: A001
 remainder = _binary("remainder")
 round = _unary("round")  # noqa: A001
+rsqrt = _unary("rsqrt")
 sign = _unary("sign")
 signbit = _unary("signbit")
 sin = _unary("sin")

@@ -127,6 +127,14 @@ def _bits(row: Row, operands: Sequence[Operand], dtype: DType, executor: Executo
     return _at(row.op, operands, I8 if shifts_bools else dtype)
 
 
+def _count(row: Row, operands: Sequence[Operand], dtype: DType, executor: Executor) -> Node:
+    if dtype == BOOL:
+        dtype = U8
+    if row.op == "popcount" and dtype.kind == "int":
+        operands = [_at("abs", operands, dtype)]  # of the least integer the same bits, which as a number are right
+    return cast(_bits(row, operands, dtype, executor), U8)
+
+
 def _logical(row: Row, operands: Sequence[Operand], dtype: DType, executor: Executor) -> Node:
     del dtype, executor
     return _at(row.op, [bool(x) if isinstance(x, Number) else x for x in operands], BOOL)
@@ -144,6 +152,7 @@ _RULES: Mapping[Rule, Callable[[Row, Sequence[Operand], DType, Executor], Node]]
         "compare": _compare,
         "classify": _classify,
         "bits": _bits,
+        "count": _count,
         "logical": _logical,
     }
 )

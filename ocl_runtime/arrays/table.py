@@ -1,4 +1,4 @@
-"""The elementwise functions of the array API standard: one row each.
+"""The elementwise functions of the array API standard, and a few more: one row each.
 
 `op` is the row of `ir.ops` that computes it, `rule` says which dtypes it takes and gives:
 
@@ -8,6 +8,7 @@
     compare    any two, in their common dtype; gives bools
     classify   numbers; gives bools
     bits       integers and bools
+    count      integers and bools, which count as uint8; gives uint8
     logical    anything, which counts as whether it is not 0; gives bools
 """
 
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-Rule: TypeAlias = Literal["numeric", "real", "rounding", "compare", "classify", "bits", "logical"]
+Rule: TypeAlias = Literal["numeric", "real", "rounding", "compare", "classify", "bits", "count", "logical"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ BOOL_OPS = MappingProxyType({"add": "or", "mul": "and", "minimum": "and", "maxim
 WIDENS_BOOL = frozenset({"floordiv", "rem", "pow"})
 """Arithmetic that NumPy does in int8 if both operands are bools. What is in neither table, bools do not have."""
 
+_MORE = " (an extension of the standard)"
+
 _ROWS = (
     Row("abs", "abs", "numeric", "the absolute value"),
     Row("acos", "acos", "real", "the arc cosine"),
@@ -46,22 +49,28 @@ _ROWS = (
     Row("atan2", "atan2", "real", "the angle of the point (x2, x1)"),
     Row("atanh", "atanh", "real", "the inverse hyperbolic tangent"),
     Row("bitwise_and", "and", "bits", "the bits that both have"),
+    Row("bitwise_count", "popcount", "count", f"the number of bits set in the absolute value{_MORE}"),
     Row("bitwise_invert", "not", "bits", "the bits inverted"),
     Row("bitwise_left_shift", "shl", "bits", "the bits of x1 moved to the left by x2"),
     Row("bitwise_or", "or", "bits", "the bits that any has"),
     Row("bitwise_right_shift", "shr", "bits", "the bits of x1 moved to the right by x2; the sign stays"),
     Row("bitwise_xor", "xor", "bits", "the bits that one of them has"),
+    Row("cbrt", "cbrt", "real", f"the cubic root{_MORE}"),
     Row("ceil", "ceil", "rounding", "the least integer not below"),
+    Row("clz", "clz", "count", f"the number of zero bits above the first that is set{_MORE}"),
     Row("copysign", "copysign", "real", "the magnitude of x1 with the sign of x2"),
     Row("cos", "cos", "real", "the cosine"),
     Row("cosh", "cosh", "real", "the hyperbolic cosine"),
     Row("divide", "div", "real", "the quotient"),
     Row("equal", "eq", "compare", "whether they are equal"),
-    Row("erf", "erf", "real", "the error function (an extension of the standard)"),
+    Row("erf", "erf", "real", f"the error function{_MORE}"),
     Row("exp", "exp", "real", "the exponential"),
+    Row("exp2", "exp2", "real", f"2 to the power of it{_MORE}"),
     Row("expm1", "expm1", "real", "the exponential less 1"),
     Row("floor", "floor", "rounding", "the greatest integer not above"),
     Row("floor_divide", "floordiv", "numeric", "the quotient rounded down; 0 for an integer by 0"),
+    Row("fma", "fma", "real", f"x1 * x2 + x3, rounded once{_MORE}"),
+    Row("fmod", "fmod", "real", f"what the quotient cut to an integer leaves, with the sign of x1{_MORE}"),
     Row("greater", "gt", "compare", "whether x1 is greater than x2"),
     Row("greater_equal", "ge", "compare", "whether x1 is not less than x2"),
     Row("hypot", "hypot", "real", "the root of the sum of squares"),
@@ -87,6 +96,7 @@ _ROWS = (
     Row("pow", "pow", "numeric", "x1 to the power of x2"),
     Row("remainder", "rem", "numeric", "what floor_divide leaves, with the sign of x2; 0 for an integer by 0"),
     Row("round", "rint", "rounding", "the nearest integer, the even one of two"),
+    Row("rsqrt", "rsqrt", "real", f"1 divided by the square root{_MORE}"),
     Row("sign", "sign", "numeric", "-1, 0 or 1; NaN of NaN"),
     Row("signbit", "signbit", "classify", "whether the sign is negative"),
     Row("sin", "sin", "real", "the sine"),

@@ -21,12 +21,14 @@ from ocl_runtime.errors import BuildError
 DEFAULT_STANDARD = "-cl-std=CL1.2"
 NEIGHBOURHOOD = 3  # lines of source shown above and below a fault
 MOST_FAULTS = 3  # the rest is usually a consequence of the first ones
+# NVIDIA's compiler only warns of a function that does not exist, and says where; its linker fails, and does not.
 # "<kernel>:12:5: error: …" (NVIDIA), "input.cl:12:5: error: …" (Oclgrind), "1:12:5: error: …" (Intel),
 # "error: /…/tempfile_x.cl:12:5: …" (PoCL).
 _FAULTS = (
     re.compile(r"^[^\n]*?:(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE),
     re.compile(r"^(?:fatal )?error: [^\n]*?:(?P<line>\d+):\d+: (?P<text>.*)$", re.MULTILINE),
 )
+_WARNINGS = (re.compile(r"^[^\n]*?:(?P<line>\d+):\d+: warning: (?P<text>implicit declaration .*)$", re.MULTILINE),)
 
 Context: TypeAlias = cl.Context  # for those who may not import PyOpenCL
 Explain: TypeAlias = Callable[[int], str]  # what a line of the source stands for: the IR statement and the Python line
@@ -132,9 +134,13 @@ def _build_error(
 
 def _faults(log: str, source_lines: int) -> list[tuple[int, str]]:
     """(line, message) of each error that the log places in the source."""
-    found = [(int(match["line"]), match["text"].strip()) for form in _FAULTS for match in form.finditer(log)]
+    found = _places(_FAULTS, log) or _places(_WARNINGS, log)
     # A number beyond the end belongs to a header of the driver's.
     return [fault for fault in dict.fromkeys(found) if 1 <= fault[0] <= source_lines]
+
+
+def _places(forms: Sequence[re.Pattern[str]], log: str) -> list[tuple[int, str]]:
+    return [(int(match["line"]), match["text"].strip()) for form in forms for match in form.finditer(log)]
 
 
 def _neighbourhood(source: str, line: int, text: str, explain: Explain | None) -> str:

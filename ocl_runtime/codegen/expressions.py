@@ -13,7 +13,7 @@ from functools import cache
 from ir.kernel import Const, Let, Load, Operand, Value, is_aligned
 from ir.locals import Locals
 from ir.ops import OPS, WORK_ITEM, Op
-from ir.types import BOOL, DTYPES, DType, Pointer, ValueType, Vector, element, lanes
+from ir.types import BOOL, DTYPES, F64, DType, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.spelling import literal, mask_type, memory_type, unsigned_type, value_type
 
 PRIMARY, UNARY, TERNARY, ANYTHING = 15, 14, 3, 0
@@ -52,13 +52,15 @@ class Dialect:
     """What the target wants spelled differently."""
 
     own_math: bool = False
-    """Use the library's branch-free functions where the compiler's own do not become vector code."""
+    """Use the library's functions where the compiler's own do not become vector code, or are wrong on wide vectors."""
     vector_hint: bool = False
     """Say of a kernel with vectors that it needs no further vectorization."""
 
 
 OWN_MATH = frozenset({"sin", "cos", "tan", "exp", "log", "tanh"})
-"""Functions of float32 that templates/helpers.cl.mako has a branch-free version of."""
+"""Functions of float32 that templates/helpers has a branch-free version of."""
+BY_FOURS = frozenset({"pow", "fmod"})
+"""Functions of float64 that PoCL gets wrong on more than 4 lanes, see templates/helpers/by_fours.cl.mako."""
 
 
 class Expressions:
@@ -184,6 +186,9 @@ class Expressions:
         if self._dialect.own_math and row.name in OWN_MATH and element(given).name == "f32":
             self.helpers[f"fast_{row.name}", given] = None
             return f"fast_{row.name}{{V}}({{0}})"
+        if self._dialect.own_math and row.name in BY_FOURS and element(given) == F64 and lanes(given) > 4:
+            self.helpers[f"{row.name}_by_fours", given] = None
+            return f"{row.name}_by_fours{{V}}({{0}}, {{1}})"
         if row.helper:
             self.helpers[row.helper, given] = None
         dtype, vector, last = element(given), lanes(given) > 1, let.args[-1]

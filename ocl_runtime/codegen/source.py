@@ -15,7 +15,7 @@ from ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes,
 from ocl_runtime.codegen.expressions import Dialect, Expressions
 from ocl_runtime.codegen.spelling import memory_type, unsigned_type, value_type
 from ocl_runtime.codegen.statements import Node, Statements
-from ocl_runtime.codegen.templates import render, render_def
+from ocl_runtime.codegen.templates import render, render_helper
 
 _MARK = "\x01"
 _MACROS = {
@@ -70,10 +70,10 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
     helpers = sorted(expressions.helpers, key=lambda one: (one[0], str(one[1])))
     marked = render(
         "kernel.cl.mako",
-        note=kernel.note.replace("*/", "* /"),
+        note=_comment(kernel.note),
         extensions=_extensions(kernel),
         macros=[text for name, text in _MACROS.items() if name in _macros(kernel)],
-        helper_functions=[render_def("helpers.cl.mako", name, _helper_types(type_)).strip() for name, type_ in helpers],
+        helper_functions=[render_helper(name, _helper_types(type_)) for name, type_ in helpers],
         name=entry_name(kernel),
         attributes=_attributes(kernel, dialect),
         params=[text for param in kernel.params for text in _param(param, kernel, expressions)],
@@ -104,6 +104,11 @@ def _unmarked(marked: str) -> tuple[str, dict[int, int]]:
 # ---------------------------------------------------------------------- the head of the program
 
 
+def _comment(note: str) -> str:
+    """A note as the inside of a one-line comment, which nothing in it ends or begins again."""
+    return " ".join(note.splitlines()).replace(_MARK, "").replace("*/", "* /").replace("/*", "/ *")
+
+
 def _is_global(param: Param) -> bool:
     return isinstance(param.value.type, Pointer) and param.value.type.space in {"global", "constant"}
 
@@ -114,11 +119,7 @@ def _pointee(param: Param, kernel: Kernel) -> str:
     assert isinstance(type_, Pointer)
     constant = " const" if type_.space == "global" and param.value.id not in written_pointers(kernel) else ""
     atomic = any(isinstance(stmt, Atomic) and stmt.pointer.id == param.value.id for stmt in walk(kernel.body))
-    return f"__{type_.space}{constant}{' volatile' if atomic else ''} {_memory(type_)} *"
-
-
-def _memory(type_: Pointer) -> str:
-    return memory_type(type_.dtype)
+    return f"__{type_.space}{constant}{' volatile' if atomic else ''} {memory_type(type_.dtype)} *"
 
 
 def _param(param: Param, kernel: Kernel, expressions: Expressions) -> list[str]:
@@ -128,8 +129,6 @@ def _param(param: Param, kernel: Kernel, expressions: Expressions) -> list[str]:
         scalar = "uchar" if type_ == BOOL else value_type(type_)
         return [f"const {scalar} {name}"]
     restrict = "restrict " if param.restrict else ""
-    if type_.space == "local":
-        return [f"__local {_memory(type_)} *{restrict}{name}"]
     return [f"{_pointee(param, kernel)}{restrict}{name}_buffer", f"const ulong {name}_offset"]
 
 

@@ -14,6 +14,15 @@ from ir.errors import IRError
 _HERE = Path(__file__).resolve()
 # An installed package carries the templates inside; a checkout has them beside the package.
 _FOLDERS = (_HERE.parents[1] / "templates", _HERE.parents[2] / "templates")
+_HELPERS = {
+    "trigonometry": ("fast_sin", "fast_cos", "fast_tan"),
+    "exponential": ("fast_exp", "fast_log", "fast_tanh"),
+    "rounding": ("round_to_half", "round_to_bfloat16"),
+    "integer_power": ("integer_power",),
+    "by_fours": ("pow_by_fours", "fmod_by_fours"),
+}
+_FAMILY = {name: family for family, names in _HELPERS.items() for name in names}
+"""The file of templates/helpers that makes a helper function, by the function's name."""
 
 
 @cache
@@ -30,6 +39,11 @@ def render(template: str, **context: Any) -> str:
 def render_def(template: str, name: str, *args: Any) -> str:
     """The text of one `<%def>` of a template. Raises `IRError` as `render` does."""
     return _rendered(_lookup().get_template(template).get_def(name), f"{template}, def {name}", args, {})
+
+
+def render_helper(name: str, types: Any) -> str:
+    """A helper function for the types that templates/helpers/constants.cl.mako lists. Raises `IRError` as `render`."""
+    return render_def(f"helpers/{_FAMILY[name]}.cl.mako", name, types).strip()
 
 
 def _rendered(template: Template, described: str, args: tuple[Any, ...], context: dict[str, Any]) -> str:

@@ -12,7 +12,8 @@ import os
 import runpy
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ir.graph_text import text
@@ -43,9 +44,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _folder(options.out) as folder:
             earlier = _kernels(folder)
-            status = _program(options, rest, folder) if _is_program(options.what) else _expression(options, folder)
-            _show(sorted(_kernels(folder) - earlier), options.stage or NAMES, options.out)
-            return status
+            status, message = 0, ""
+            if _is_program(options.what):
+                status, message = _program(options, rest, folder)
+            else:
+                _expression(options, folder)
+            _show(_kernels(folder) - earlier, options.stage or NAMES, options.out)
+        if message:
+            print(message, file=sys.stderr)
+        return status
     except Error as error:
         print(f"ocl-dump: {error}", file=sys.stderr)
         return 1
@@ -91,7 +98,7 @@ def _settings(options: argparse.Namespace, folder: Path) -> Settings:
     return dataclasses.replace(settings, locals_strategy=strategy, device=device, dump_folder=folder, cache_folder=None)
 
 
-def _expression(options: argparse.Namespace, folder: Path) -> int:
+def _expression(options: argparse.Namespace, folder: Path) -> None:
     settings = _settings(options, folder)
     recorder = FolderDump(folder)
     runtime = Runtime(settings=settings, recorder=recorder)
@@ -102,7 +109,6 @@ def _expression(options: argparse.Namespace, folder: Path) -> int:
     _compile(runtime.engine, [launch.kernel for launch in planned.launches])
     if not planned.launches:
         print("nothing to compute: the expression only looks at memory that is there")
-    return 0
 
 
 def _compile(engine: Engine, kernels: Sequence[object]) -> None:
@@ -110,7 +116,8 @@ def _compile(engine: Engine, kernels: Sequence[object]) -> None:
         engine.executable(kernel)  # type: ignore[arg-type]
 
 
-def _program(options: argparse.Namespace, rest: Sequence[str], folder: Path) -> int:
+def _program(options: argparse.Namespace, rest: Sequence[str], folder: Path) -> tuple[int, str]:
+    """Runs a program: its exit code, and what Python would say at its end."""
     path = Path(options.what)
     if not path.is_file():
         raise InputFileError(f"there is no file {path}", place=str(path.absolute()), remedy="name a Python file")
@@ -127,19 +134,33 @@ def _program(options: argparse.Namespace, rest: Sequence[str], folder: Path) -> 
         runpy.run_path(str(path), run_name="__main__")
     except SystemExit as leave:
         if leave.code is None or isinstance(leave.code, int):
-            return leave.code or 0
-        print(leave.code, file=sys.stderr)
-        return 1
-    return 0
+            return leave.code or 0, ""
+        return 1, str(leave.code)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        return 1, _traceback(error, str(path))
+    return 0, ""
+
+
+def _traceback(error: Exception, program: str) -> str:
+    """What Python says of an error, from the program's own frame on."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename != program:
+        frame = frame.tb_next
+    return "".join(traceback.format_exception(type(error), error, frame)).rstrip()
 
 
 def _kernels(folder: Path) -> set[Path]:
-    return {path for path in folder.iterdir() if path.is_dir()} if folder.is_dir() else set()
+    """The folders of kernels, which are called NUMBER_NAME."""
+    return {path for path in folder.glob("*_*") if path.name.partition("_")[0].isdecimal() and path.is_dir()}
 
 
-def _show(kernels: Sequence[Path], wanted: Sequence[str], out: Path | None) -> None:
+def _show(kernels: Iterable[Path], wanted: Sequence[str], out: Path | None) -> None:
     """Prints the wanted stages; in a folder to keep, drops the others of these kernels."""
+    kernels = sorted(kernels, key=lambda kernel: int(kernel.name.partition("_")[0]))
     for kernel in kernels:
+        name = kernel.name.partition("_")[2]
         for file in sorted(kernel.iterdir()):
             stage = file.stem.partition("_")[2]
             if stage not in wanted:
@@ -147,7 +168,7 @@ def _show(kernels: Sequence[Path], wanted: Sequence[str], out: Path | None) -> N
                     file.unlink()
                 continue
             if out is None:
-                _print(f"── {kernel.name[4:]}: {stage} ", file.read_text(encoding="utf-8"), file.suffix)
+                _print(f"── {name}: {stage} ", file.read_text(encoding="utf-8"), file.suffix)
     if out is not None:
         print(f"{len(kernels)} kernels in {out}")
 

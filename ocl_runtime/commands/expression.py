@@ -10,6 +10,8 @@ Only the syntax listed in `_ALLOWED` is evaluated; everything else is an error t
 from __future__ import annotations
 
 import ast
+import builtins
+import keyword
 import math
 import re
 from collections.abc import Sequence
@@ -34,6 +36,8 @@ _SHOWN = 200
 """Characters of an expression that an error shows."""
 _SIZE = 1000
 """What a symbol stands for, more by one with each symbol; code does not depend on sizes."""
+_SIZE_DIGITS = 19
+"""Digits of a size; no memory has room for more elements."""
 
 _ALLOWED = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Name, ast.Constant, ast.Subscript, ast.Slice,
@@ -89,6 +93,8 @@ def parse(expression: str, declarations: Sequence[str], planner: Planner) -> Par
     names: dict[Node, str] = {}
     for declaration in declarations:
         name, dtype, shape = _declared(declaration, sizes)
+        if name in values:
+            raise Error(f"{name} is declared twice", place=declaration, remedy="give each array a name of its own")
         node = graph.buffer(object(), dtype, Layout.contiguous(shape))
         values[name], names[node] = Array(node, planner), name
     tree = _checked(expression)
@@ -99,7 +105,9 @@ def parse(expression: str, declarations: Sequence[str], planner: Planner) -> Par
             raise Error(
                 f"the expression uses {name!r}, which is neither declared nor a function",
                 place=expression,
-                remedy=f"declare it: {name}:f32[n]",
+                remedy="use astype or another function of ocl_runtime, which has none of Python's own"
+                if hasattr(builtins, name)
+                else f"declare it: {name}:f32[n]",
             )
     try:
         code = compile(tree, "<expression>", "eval")
@@ -162,12 +170,15 @@ def _quick(node: ast.BinOp) -> bool:
 
 
 def _unread(expression: str, error: BaseException) -> Error:
-    shown = expression if len(expression) <= _SHOWN else f"{expression[:_SHOWN]}…"
     return Error(
         f"the expression cannot be evaluated: {type(error).__name__}: {error}",
-        place=shown,
+        place=_short(expression),
         remedy="use a shorter one, of declared names, numbers and functions of ocl_runtime",
     )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _declared(declaration: str, sizes: dict[str, int]) -> tuple[str, DType, tuple[int, ...]]:
@@ -175,6 +186,8 @@ def _declared(declaration: str, sizes: dict[str, int]) -> tuple[str, DType, tupl
     if match is None:
         raise Error(f"{declaration!r} declares nothing", remedy="write NAME:DTYPE[SIZE, …], as in a:f32[n]")
     name, wanted, axes = match.groups()
+    if keyword.iskeyword(name):
+        raise Error(f"{name!r} is a word of Python's own", place=declaration, remedy="use another name")
     dtype = DTYPES.get(wanted) or _from_numpy_name(wanted)
     if dtype is None or dtype == BF16:
         known = ", ".join(one for one in DTYPES if one != "bf16")
@@ -183,14 +196,16 @@ def _declared(declaration: str, sizes: dict[str, int]) -> tuple[str, DType, tupl
     for axis in filter(None, (part.strip() for part in (axes or "").split(","))):
         if axis.isidentifier():
             shape.append(sizes.setdefault(axis, _SIZE + len(sizes)))
-        elif axis.isdigit():
+        elif axis.isdecimal() and len(axis) <= _SIZE_DIGITS:
             shape.append(int(axis))
         else:
-            raise ShapeError(f"{axis!r} is no size", place=declaration, remedy="use a number or a symbol: a:f32[16, n]")
+            raise ShapeError(
+                f"{_short(axis)!r} is no size",
+                place=_short(declaration),
+                remedy="use a number or a symbol: a:f32[16, n]",
+            )
     if math.prod(shape) * dtype.size >= 1 << 63:
-        raise ShapeError(
-            f"{name} would have {math.prod(shape)} elements", place=declaration, remedy="use smaller sizes"
-        )
+        raise ShapeError(f"{name} would have too many elements", place=_short(declaration), remedy="use smaller sizes")
     return name, dtype, tuple(shape)
 
 

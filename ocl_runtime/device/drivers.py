@@ -27,7 +27,9 @@ from pathlib import Path
 import pyopencl as cl
 
 # Set by the user, any of these says which drivers to load.
-USER_VARIABLES = ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH")
+USER_VARIABLES = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
+# Names more libraries, in some loaders; the one in PyOpenCL's wheel does not read it.
+MORE_LIBRARIES = "OCL_ICD_FILENAMES"
 SYSTEM_FOLDERS = (Path("/etc/OpenCL/vendors"),)
 INTEL_LIBRARY = "libintelocl.so"
 NVIDIA_LIBRARIES = ("libnvidia-opencl.so.1", "libnvidia-opencl.so")
@@ -128,6 +130,7 @@ def _system_libraries() -> Iterator[str]:
             # A bare name is left to the dynamic linker; a path to nothing is an .icd that was never finished.
             if name and ("/" not in name or Path(name).exists()):
                 yield name
+    yield from filter(None, os.environ.get(MORE_LIBRARIES, "").split(os.pathsep))
 
 
 def _intel_library() -> str | None:

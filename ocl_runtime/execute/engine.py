@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from ocl_runtime.codegen.compile import Compilation, compile_kernel
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.device import Device
-from ocl_runtime.errors import DTypeError
+from ocl_runtime.errors import DeviceError, DTypeError
 from ocl_runtime.execute import driver, transfer
 from ocl_runtime.execute.launch import Argument, Executable
 from ocl_runtime.execute.storage import Memory, Storage
@@ -57,13 +58,16 @@ class Engine:
         self.memory = Memory(self.context, device)
         self._dialect = Dialect(own_math=device.quirks.own_math, vector_hint=device.quirks.vector_hint)
         self._recorder = recorder
-        self._executables: OrderedDict[int, tuple[Kernel, Executable]] = OrderedDict()
+        self._executables: OrderedDict[tuple[int, str], tuple[Kernel, Executable]] = OrderedDict()
         self._lock = threading.Lock()
+        self._compiling = threading.Lock()
+        self._process = os.getpid()
 
     # ------------------------------------------------------------------ memory
 
     def allocate(self, nbytes: int) -> Storage:
         """Memory with undefined contents. Raises `OutOfMemoryError`."""
+        self._check_process()
         return self.memory.allocate(nbytes)
 
     def upload(self, source: np.ndarray[Any, Any]) -> Storage:
@@ -74,6 +78,7 @@ class Engine:
 
     def download(self, from_: Storage, dtype: np.dtype[Any], count: int, offset: int = 0) -> np.ndarray[Any, Any]:
         """`count` elements from element `offset` on, as a new 1-D host array."""
+        self._check_process()
         return transfer.download(self.queue, from_, dtype, count, offset, self.device)
 
     # ------------------------------------------------------------------ kernels
@@ -81,17 +86,25 @@ class Engine:
     def executable(self, kernel: Kernel, strategy: str | None = None) -> Executable:
         """The kernel compiled for this device, from memory where this very kernel was compiled before.
 
-        Raises `VerifyError`, `BuildError`, or `DTypeError` where the device lacks a dtype of the kernel's.
+        `strategy` says how locals become declarations; None takes the settings', else what suits the device. Raises
+        `VerifyError`, `BuildError`, or `DTypeError` where the device lacks a dtype of the kernel's.
         """
+        self._check_process()
+        chosen = strategy or self.settings.locals_strategy or self.device.quirks.locals_strategy
+        key = (id(kernel), chosen)
         with self._lock:
-            known = self._executables.get(id(kernel))
-            if known is not None and strategy is None:
-                self._executables.move_to_end(id(kernel))
+            known = self._executables.get(key)
+            if known is not None:
+                self._executables.move_to_end(key)
                 return known[1]
-        made = self._compile(kernel, strategy or self.settings.locals_strategy)
-        if strategy is None:
+        with self._compiling:  # of threads that want the same kernel, one compiles it
             with self._lock:
-                self._executables[id(kernel)] = (kernel, made)  # holding the kernel keeps its id from being given again
+                known = self._executables.get(key)
+            if known is not None:
+                return known[1]
+            made = self._compile(kernel, chosen)
+            with self._lock:
+                self._executables[key] = (kernel, made)  # holding the kernel keeps its id from being given again
                 while len(self._executables) > _MOST_EXECUTABLES:
                     self._executables.popitem(last=False)
         return made
@@ -101,11 +114,18 @@ class Engine:
         self._check_dtypes(compilation)
         source = compilation.source
         program = self.programs.program(source.text, explain=source.explain)
-        with self._lock:
-            self.counters.compiled += 1
+        self.counters.compiled += 1
         if self._recorder is not None:
             self._recorder.compiled(compilation, program)
         return Executable(self.device, compilation, program, self.memory)
+
+    def _check_process(self) -> None:
+        """OpenCL does not survive a fork: PoCL's threads are gone in the child, which would wait for them for ever."""
+        if os.getpid() != self._process:
+            raise DeviceError(
+                f"the runtime of {self.device} was made in another process, before a fork",
+                remedy='start processes with multiprocessing.get_context("spawn"), or make the runtime in the child',
+            )
 
     def _check_dtypes(self, compilation: Compilation) -> None:
         for extension, dtype in (("cl_khr_fp16", "f16"), ("cl_khr_fp64", "f64")):
@@ -134,4 +154,5 @@ class Engine:
 
     def finish(self) -> None:
         """Waits until the device has done everything it was given."""
-        driver.finish(self.queue)
+        if os.getpid() == self._process:  # in a forked child there is nothing to wait for, and nobody who would answer
+            driver.finish(self.queue)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ir.kernel import Array, Kernel, walk
+from ir.kernel import Array, Const, Kernel, Param, walk
 from ir.names import entry_name
 from ir.printer import text
 from ir.types import BOOL, DType, Pointer, element
@@ -38,6 +38,11 @@ class Executable:
     program: Program
     memory: Memory
     _of_thread: threading.local = field(default_factory=threading.local, repr=False)
+    _positions: Mapping[int, int] = field(init=False, repr=False)
+    """The place of each parameter by its id."""
+
+    def __post_init__(self) -> None:
+        self._positions = {param.value.id: place for place, param in enumerate(self.kernel.params)}
 
     @property
     def kernel(self) -> Kernel:
@@ -120,14 +125,22 @@ class Executable:
         for param, value in zip(params, given, strict=True):
             name, type_ = param.value.hint, param.value.type
             if isinstance(type_, Pointer):
-                out += self._address(name, type_, value)
+                out += self._address(name, type_, value, self._promised(param, given))
             elif isinstance(value, tuple):
                 raise self._unfit(f"got a storage for {name!r}, which takes a number")
             else:
                 out.append(self._number(name, element(type_), value))
         return out
 
-    def _address(self, name: str, type_: Pointer, value: Argument) -> tuple[driver.Buffer, np.generic]:
+    def _promised(self, param: Param, given: Sequence[Argument]) -> int:
+        """How many elements the kernel may touch from the offset on: the parameter's length where it is known."""
+        if isinstance(param.length, Const):
+            return int(param.length.value)
+        number = self._positions.get(param.length.id) if param.length is not None else None
+        value = given[number] if number is not None else 0
+        return int(value) if isinstance(value, int | np.integer) else 0
+
+    def _address(self, name: str, type_: Pointer, value: Argument, promised: int) -> tuple[driver.Buffer, np.generic]:
         if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[0], Storage):
             raise self._unfit(f"got {reprlib.repr(value)} for {name!r}, which takes a storage and an offset")
         storage, offset = value
@@ -137,11 +150,20 @@ class Executable:
                 place=f"the kernel runs on {self.device}",
                 remedy="allocate it on the runtime that launches the kernel",
             )
-        if not isinstance(offset, int | np.integer) or not 0 <= offset * type_.dtype.size <= storage.nbytes:
+        size = type_.dtype.size
+        whole = isinstance(offset, int | np.integer) and offset >= 0
+        if not whole or (offset + promised) * size > storage.nbytes:
+            touched = f" and may touch {promised} elements from there" if promised else ""
             raise ShapeError(
-                f"kernel {self.kernel.name} got the offset {offset!r} for {name!r}",
-                place=f"{storage!r} has {storage.nbytes // type_.dtype.size} elements of {type_.dtype}",
+                f"kernel {self.kernel.name} got the offset {offset!r} for {name!r}{touched}",
+                place=f"{storage!r} has {storage.nbytes // size} elements of {type_.dtype}",
                 remedy="count elements from the start of the storage",
+            )
+        if offset * size % type_.align:
+            raise ShapeError(
+                f"kernel {self.kernel.name} got the offset {offset} for {name!r}, aligned to {type_.align} bytes",
+                place=f"{offset} elements of {type_.dtype} are {offset * size} bytes",
+                remedy="use an aligned offset, or a kernel that promises less",
             )
         return storage.handle, np.uint64(offset)
 

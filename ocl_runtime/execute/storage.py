@@ -8,9 +8,11 @@ longest unused goes first, and all of it goes before an allocation fails.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict, deque
 from dataclasses import dataclass
+from pathlib import Path
 
 from ocl_runtime.device import Device
 from ocl_runtime.errors import OutOfMemoryError, ShapeError
@@ -109,15 +111,31 @@ class Memory:
                 remedy="work on parts of the data, or use a narrower dtype",
             )
         try:
-            return driver.create_buffer(self._context, nbytes)
-        except driver.Error:
+            return self._from_driver(nbytes)
+        except (driver.Error, MemoryError):
             self._kept.clear()
             self.counters.bytes_kept = 0
         try:
-            return driver.create_buffer(self._context, nbytes)
-        except driver.Error as error:
+            return self._from_driver(nbytes)
+        except (driver.Error, MemoryError) as error:
             raise OutOfMemoryError(
                 f"{self._device} has no room for {nbytes:,} bytes: {error}",
                 place=f"all memory: {caps.global_memory:,} bytes",
                 remedy="drop arrays that are no longer needed, or work on parts of the data",
             ) from error
+
+    def _from_driver(self, nbytes: int) -> driver.Buffer:
+        # Where memory is only taken when it is touched, the process would end there: look before.
+        if self._device.quirks.allocates_lazily and nbytes > _free_host_memory():
+            raise MemoryError("the host has less free memory")
+        return driver.create_buffer(self._context, nbytes)
+
+
+def _free_host_memory() -> int:
+    """Bytes that the host could give now, as far as it says so."""
+    try:
+        text = Path("/proc/meminfo").read_text()
+    except OSError:
+        return sys.maxsize
+    kilobytes = next((line.split()[1] for line in text.splitlines() if line.startswith("MemAvailable:")), None)
+    return int(kilobytes) * 1024 if kilobytes else sys.maxsize

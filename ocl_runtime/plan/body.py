@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ir.builder import KernelBuilder
 from ir.reference import Ref
-from ir.types import BF16, BOOL, F16, F32, U8, DType, Vector, lanes
+from ir.types import BF16, BOOL, F16, F32, F64, U8, U32, DType, Vector, element, lanes
 from ocl_runtime.plan.form import Access, Spec
 from ocl_runtime.plan.fuse import Operation
 
@@ -96,10 +96,32 @@ class Body:
                 continue
             args = [done[arg] for arg in value.args]
             dtype = self.computed_as(value.dtype)
-            result = self.k.convert(args[0], dtype) if value.op == "convert" else self.k.op(value.op, *args)
+            result = self.converted(args[0], value.dtype) if value.op == "convert" else self.k.op(value.op, *args)
             rounds = value.op not in _EXACT_IN_HALF and dtype != value.dtype
             done.append(self.k.op(f"round_{value.dtype}", result) if rounds else result)
         return done[-1]
+
+    def converted(self, value: Ref, dtype: DType) -> Ref:
+        """A value as another dtype, or, for a half that is computed in float32, ready to be rounded to it."""
+        assert isinstance(value.type, DType | Vector)
+        computed = self.computed_as(dtype)
+        twice = computed != dtype and element(value.type) == F64
+        return self._rounded_to_odd(value) if twice else self.k.convert(value, computed)
+
+    def _rounded_to_odd(self, value: Ref) -> Ref:
+        """A float64 as float32: cut, with the last bit set where that lost something, so that rounding this once more
+        gives what rounding the float64 would. NaN stays NaN, and infinity comes back where half has none larger.
+        """
+        k = self.k
+        near = k.convert(value, F32)
+        bits = k.bitcast(near, U32)
+        away = k.op("abs", k.convert(near, F64)) > k.op("abs", value)
+        bits = bits - self._one_where(away)
+        lost = k.convert(k.bitcast(bits, F32), F64) != value
+        return k.bitcast(bits | self._one_where(lost), F32)
+
+    def _one_where(self, condition: Ref) -> Ref:
+        return self.k.op("select", condition, self.k.const(1, U32), self.k.const(0, U32))
 
     def computed_as(self, dtype: DType) -> DType:
         """The dtype of values in registers: what is only stored as half is computed in float32."""

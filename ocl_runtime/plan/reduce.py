@@ -8,8 +8,12 @@ Kept and reduced axes are collapsed separately. Then there are two ways:
   result, or of W neighbouring results in lanes.
 
 Where that leaves the device idle, or adds too many elements to one number to be accurate, the elements of each result
-are split into parts, and a second launch, which is a reduction like any other, joins the parts. How elements are joined
-depends on the sizes and the target alone, so the same device gives the same bits every time.
+are split into parts, and a second launch, which is a reduction like any other, joins the parts.
+
+The order in which elements are joined depends on the target, the sizes, and the dtypes and strides of the leaves: the
+same expression over the same layouts gives the same bits on one device in every run. The sum of a fused expression over
+a strided view may differ in its last bits from that of the computed one, whose leaf is dense. Integers, minima and
+maxima do not depend on the order.
 """
 
 from __future__ import annotations

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 
 import numpy as np
 import pyopencl as cl
-from mako.template import Template
 
 from ocl_runtime.codegen.driver import full_options
+from ocl_runtime.codegen.templates import render_def, render_helper
 from ocl_runtime.device import Device
 
-TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 PRAGMA = "#pragma OPENCL FP_CONTRACT OFF\n"
 SCALARS = {
     "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "i8": "long", "u8": "ulong",
@@ -64,19 +62,14 @@ class CType:
         return {"f2": "(half)0.0f", "f4": "0.0f", "f8": "0.0"}.get(self.dtype.str[1:], "0")
 
 
-@cache
-def _template(name: str) -> Template:
-    return Template(filename=str(TEMPLATES / name), strict_undefined=True)
-
-
 def helper(name: str, type_: CType) -> str:
     """The source of one helper function."""
-    return _template("helpers.cl.mako").get_def(name).render(t=type_)
+    return render_helper(name, type_)
 
 
 def statements(name: str, out: str, a: str, b: str, type_: CType) -> str:
     """The statements of one operation."""
-    return _template("several_statements.cl.mako").get_def(name).render(out, a, b, type_)
+    return render_def("several_statements.cl.mako", name, out, a, b, type_)
 
 
 def elementwise(name: str, type_: CType, arity: int, body: str, before: str = "") -> str:
@@ -125,3 +118,14 @@ class Bench:
         cl.Kernel(program, name)(self.queue, (items,), None, *buffers, result)
         cl.enqueue_copy(self.queue, out, result)
         return out[:size]
+
+    def run_kernel(self, program: cl.Program, items: int, inputs: list[np.ndarray], count: int) -> np.ndarray:
+        """The only kernel of a generated program, whose parameters are inputs and one result of `count` elements."""
+        flags = cl.mem_flags
+        out = np.empty(count, inputs[0].dtype)
+        result = cl.Buffer(self.context, flags.WRITE_ONLY, out.nbytes)
+        buffers = [cl.Buffer(self.context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=one) for one in inputs]
+        (kernel,) = program.all_kernels()
+        kernel(self.queue, (items,), None, *(arg for one in (*buffers, result) for arg in (one, np.uint64(0))))
+        cl.enqueue_copy(self.queue, out, result)
+        return out

@@ -8,6 +8,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -20,11 +21,12 @@ import ocl_runtime as ocl
 from ir.builder import KernelBuilder
 from ir.kernel import Kernel
 from ir.ops import OPS
-from ir.types import BOOL, F32, I32, U32
+from ir.types import BOOL, F32, I32, U32, Vector
 from ocl_runtime.codegen import expressions
 from ocl_runtime.device import Device, all_devices
 from ocl_runtime.errors import (
     BuildError,
+    DeviceError,
     DTypeError,
     Error,
     InputFileError,
@@ -36,6 +38,7 @@ from ocl_runtime.errors import (
     UnknownDeviceError,
     VerifyError,
 )
+from ocl_runtime.execute import storage
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.private_folder import CacheWarning
 from ocl_runtime.runtime import Runtime
@@ -273,6 +276,83 @@ def test_memory_that_does_not_fit(bench: Bench, device: Device) -> None:
     bench.works()
 
 
+def test_regression_memory_shorter_than_the_kernel_was_promised(engine: Engine, bench: Bench) -> None:
+    k = KernelBuilder("promise")
+    n = k.scalar("n", U32)
+    y = k.pointer("y", F32, length=n)
+    i = k.global_id(0, "i")
+    with k.if_(i < n):
+        k.store(y, i, 1.0)
+    kernel = k.build()
+    engine.launch(kernel, {"n": 1000, "y": (bench.y, 0)}, (1000,))
+    for offset, n_given in ((0, 1001), (1, 1000), (0, 10**6)):
+        with pytest.raises(ShapeError, match=f"may touch {n_given} elements from there") as caught:
+            engine.launch(kernel, {"n": n_given, "y": (bench.y, offset)}, (1000,))
+        assert_clear(caught.value, place="1000 elements of f32", remedy="from the start of the storage")
+    bench.works()
+
+
+def test_regression_an_offset_that_breaks_the_alignment(engine: Engine, bench: Bench) -> None:
+    k = KernelBuilder("aligned")
+    y = k.pointer("y", F32, align=16)
+    k.store(y, k.global_id(0) * 4, k.const(1.0, Vector(F32, 4)), align=16)
+    kernel = k.build()
+    engine.launch(kernel, {"y": (bench.y, 4)}, (1,), (1,))
+    with pytest.raises(ShapeError, match="got the offset 1 for 'y', aligned to 16 bytes") as caught:
+        engine.launch(kernel, {"y": (bench.y, 1)}, (1,), (1,))
+    assert_clear(caught.value, place="4 bytes", remedy="aligned offset")
+    bench.works()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_regression_after_a_fork_the_runtime_says_so_and_does_not_hang() -> None:
+    x = ocl.asarray(HOST)
+    (x + 1).numpy()
+    child = os.fork()
+    if not child:
+        try:
+            (x + 2).numpy()
+        except DeviceError as error:
+            os._exit(0 if "before a fork" in error.fact and "spawn" in error.remedy else 2)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert_same((x + 2).numpy(), HOST + 2)
+
+
+def test_regression_memory_that_the_driver_would_not_really_have(
+    device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lazy = replace(device, quirks=replace(device.quirks, allocates_lazily=True))
+    small = Engine(lazy, engine.settings)
+    monkeypatch.setattr(storage, "_free_host_memory", lambda: 4096)
+    assert small.allocate(4096).nbytes == 4096
+    with pytest.raises(OutOfMemoryError, match="has no room for 4,097 bytes: the host has less free memory"):
+        small.allocate(4097)
+
+
+def test_regression_threads_that_want_one_kernel_compile_it_once(device: Device, engine: Engine) -> None:
+    fresh, kernel = Engine(device, engine.settings), saxpy()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: fresh.executable(kernel), range(8)))
+    assert len({id(one) for one in found}) == 1
+    assert fresh.counters.compiled == 1
+
+
+def test_the_strategy_comes_from_the_kernel_the_settings_or_the_device(device: Device, engine: Engine) -> None:
+    reusing = replace(device, quirks=replace(device.quirks, locals_strategy="reuse"))
+    kernel = saxpy()
+
+    def used(engine: Engine, strategy: str | None = None) -> str:
+        return engine.executable(kernel, strategy).compilation.source.locals.strategy
+
+    assert used(Engine(device, replace(engine.settings, locals_strategy=None))) == "hybrid"
+    assert used(Engine(reusing, replace(engine.settings, locals_strategy=None))) == "reuse"
+    by_setting = Engine(reusing, replace(engine.settings, locals_strategy="ssa"))
+    assert used(by_setting) == "ssa"
+    assert used(by_setting, "hybrid") == "hybrid"
+    assert by_setting.executable(kernel, "hybrid") is by_setting.executable(kernel, "hybrid")
+
+
 @pytest.mark.parametrize(
     ("global_size", "group_size"),
     [
@@ -313,7 +393,7 @@ def test_the_driver_refuses_a_launch(bench: Bench) -> None:
 def test_more_local_memory_than_there_is(engine: Engine, device: Device, bench: Bench) -> None:
     k = KernelBuilder("hoarder")
     y = k.pointer("y", F32)
-    tile = k.array(F32, device.capabilities.local_memory // 4 + 1024, space="local", hint="tile")
+    tile = k.array(F32, 1 << 24, space="local", hint="tile")
     item = k.item("local_id")
     k.store(tile, item, k.load(y, item))
     k.barrier()

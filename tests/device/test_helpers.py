@@ -10,10 +10,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from ir.ops import OPS
+from ir.builder import KernelBuilder
+from ir.kernel import Kernel
+from ir.ops import OPS, Op
+from ir.types import F32, F64, DType
+from ocl_runtime.codegen.compile import compile_kernel
+from ocl_runtime.codegen.expressions import BY_FOURS, Dialect
 from ocl_runtime.device import all_devices
 from ocl_runtime.device.probe import fault
 from tests.device.helper_rendering import Bench, CType, elementwise, helper, statements
+from tests.differential.ulp import ulps
 
 LANES = (1, 2, 3, 4, 8, 16)
 F4 = np.dtype("f4")
@@ -196,3 +202,79 @@ def test_division_is_numpys(bench: Bench, dtype: np.dtype, name: str) -> None:
     )
     _assert_equal(bench.run(program, "scalar", 1, a, b), expected, a, b)
     _assert_equal(bench.run(program, "by_lane", vector.lanes, a, b), expected, a, b)
+
+
+# ---------------------------------------------------------------------- wide functions, as kernels call them
+
+EXTREME = [0.0, 1e-20, 0.5, 1.5, 100.0, 1000.0, 6434.0, 1e30, np.inf]
+
+
+def _float_rows(dtype: DType) -> list[Op]:
+    """The operations on floats alone that have a value of the same type."""
+    rows = [row for row in OPS.values() if row.result in "FN" and set(row.operands) <= set("FN")]
+    return [row for row in rows if dtype == F32 or not row.helper.startswith("round_to")]
+
+
+def _one_extreme_lane(dtype: DType, lanes: int) -> list[np.ndarray]:
+    """Three operands: in each vector one lane has a pair of extreme values and the others ordinary ones."""
+    rng = np.random.default_rng(5)
+    info = np.finfo(dtype.numpy)
+    some = np.array([*EXTREME, info.max, info.tiny, info.smallest_subnormal])
+    first, second = (one.ravel() for one in np.meshgrid(*[np.concatenate([some, -some, [np.nan]])] * 2))
+    columns = []
+    for extreme in (first, second, rng.permutation(first)):
+        vectors = np.abs(rng.standard_normal((extreme.size, lanes)) * 3)
+        vectors[::3] *= -1
+        vectors[np.arange(extreme.size), np.arange(extreme.size) % lanes] = extreme
+        columns.append(vectors.ravel().astype(dtype.numpy))
+    return columns
+
+
+def _all_functions(dtype: DType, lanes: int, size: int) -> Kernel:
+    """Function number p writes its results from element p * size on."""
+    k = KernelBuilder(f"functions_of_{lanes}")
+    pointers = [k.pointer(name, dtype) for name in "abc"]
+    out = k.pointer("out", dtype)
+    at = k.global_id(0, "i") * lanes
+    args = [k.load(pointer, at, count=lanes) for pointer in pointers]
+    for place, row in enumerate(_float_rows(dtype)):
+        k.store(out, at + place * size, k.op(row.name, *args[: row.arity]))
+    return k.build()
+
+
+@pytest.mark.parametrize("lanes", [8, 16])
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_an_extreme_lane_does_not_spoil_the_others(bench: Bench, dtype: DType, lanes: int) -> None:
+    """Each lane of a vector has what a scalar has, within twice the bound, because either may be off by the bound."""
+    if not bench.device.capabilities.computes(dtype.name):
+        pytest.skip(f"the device has no {dtype}")
+    columns, rows = _one_extreme_lane(dtype, lanes), _float_rows(dtype)
+    dialect = Dialect(bench.device.quirks.own_math, bench.device.quirks.vector_hint)
+    size = columns[0].size
+    results = []
+    for width in (1, lanes):
+        kernel = _all_functions(dtype, width, size)
+        program = bench.build(compile_kernel(kernel, "hybrid", dialect).source.text)
+        results.append(bench.run_kernel(program, size // width, columns, len(rows) * size).reshape(len(rows), size))
+    wrong = {}
+    for row, scalar, vector in zip(rows, *results, strict=True):
+        with np.errstate(all="ignore"):
+            at = np.flatnonzero(ulps(vector, scalar) > 2 * row.ulp.get(dtype.name, 0))
+        if at.size:
+            wrong[row.name] = at.size, *(one[at[0]] for one in (*columns[: row.arity], scalar, vector))
+    assert not wrong, f"wrong lanes, and of the first one the operands, the scalar's result and the vector's: {wrong}"
+
+
+@pytest.mark.parametrize("lanes", [8, 16])
+@pytest.mark.parametrize("name", sorted(BY_FOURS))
+def test_functions_by_fours_are_spelled_for_wide_float64_alone(name: str, lanes: int) -> None:
+    def source(dtype: DType, width: int, *, own_math: bool = True) -> str:
+        k = KernelBuilder("kernel")
+        a, out = k.pointer("a", dtype), k.pointer("out", dtype)
+        x = k.load(a, 0, count=width)
+        k.store(out, 0, k.op(name, x, x))
+        return compile_kernel(k.build(), "hybrid", Dialect(own_math=own_math)).source.text
+
+    assert source(F64, lanes).count(f"{name}_by_fours_{lanes}(") == 2  # the function and its call
+    for plain in (source(F64, 4), source(F64, 1), source(F32, lanes), source(F64, lanes, own_math=False)):
+        assert "by_fours" not in plain

@@ -544,11 +544,11 @@ class _Maker:
     def vectorized(self) -> None:
         """A loop over independent elements, of which the pass makes vector code where it can."""
         k, dtype, to = self.k, self.pick(self.dtypes), self.pick(self.dtypes)
-        count, start = self.pick((4, 2, 8, 3, 5)), self.pick((0, 0, 1))
+        count, start = self.pick((4, 2, 8, 3, 5)), self.pick((0, 1))
         source, target = self.pointer("vin", dtype), self.pointer("vout", to)
         base = k.let(self.i * WIDE, self.pick(("base", "")))
         bindings = self.pick((True, True, False))
-        stride = self.pick((1, 1, 2, -1) if (start + count - 1) * 2 < WIDE else (1, -1))
+        stride = self.pick((1, 2, -1) if (start + count - 1) * 2 < WIDE else (1, -1))
         with k.for_(start, start + count, hint="lane", vectorize=True) as lane, self.inside(bindings_only=bindings):
             step = lane * stride if stride > 0 else k.const(WIDE - 1, U32) - lane
             self.add(k.load(source, base + step))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
+from ir.ops import OPS
 from ir.types import F64
 from ocl_runtime.arrays import in_use
 from ocl_runtime.arrays.array import Array
@@ -36,8 +36,8 @@ OTHER_BOOLS = np.array([True, True, False, False])
 
 
 def reference(name: str) -> Callable[..., Any]:
-    if name == "erf":
-        return np.vectorize(math.erf, otypes=["f4"])
+    if not hasattr(np, name):
+        return OPS[TABLE[name].op].reference
     return getattr(np, name)
 
 
@@ -53,8 +53,8 @@ def same(found: Array, expected: np.ndarray, rtol: float = 3e-6) -> None:
 @pytest.mark.parametrize("name", TABLE)
 def test_functions_of_floats_are_numpys(name: str) -> None:
     row, function = TABLE[name], getattr(xp, name)
-    given = [FLOATS, FLOATS[::-1].copy()][: arity(row)]
-    if row.rule == "bits":
+    given = [FLOATS, FLOATS[::-1].copy(), np.roll(FLOATS, 3)][: arity(row)]
+    if row.rule in {"bits", "count"}:
         with pytest.raises(DTypeError, match=f"{name} does not take float32"):
             function(*map(xp.asarray, given))
         return
@@ -64,23 +64,25 @@ def test_functions_of_floats_are_numpys(name: str) -> None:
 @pytest.mark.parametrize("name", TABLE)
 def test_functions_of_integers_are_numpys(name: str) -> None:
     row = TABLE[name]
-    given = [INTS, np.abs(OTHER_INTS) if name in {"pow"} or "shift" in name else OTHER_INTS][: arity(row)]
+    given = [INTS, np.abs(OTHER_INTS) if name in {"pow"} or "shift" in name else OTHER_INTS, INTS[::-1]][: arity(row)]
     expected = reference(name)(*given)
     if row.rule == "real":
         expected = reference(name)(*(x.astype("f4") for x in given))
+    elif row.rule == "count":
+        expected = expected.astype("u1")
     same(getattr(xp, name)(*map(xp.asarray, given)), expected, rtol=2e-5)
 
 
 @pytest.mark.parametrize("name", TABLE)
 def test_functions_of_bools_are_numpys(name: str) -> None:
     row = TABLE[name]
-    given = [BOOLS, OTHER_BOOLS][: arity(row)]
+    given = [BOOLS, OTHER_BOOLS, ~BOOLS][: arity(row)]
     if name in {"subtract", "negative", "sign"}:
         with pytest.raises(DTypeError, match=f"{name} does not take bool"):
             getattr(xp, name)(*map(xp.asarray, given))
         return
     try:
-        expected = reference(name)(*given)
+        expected = reference(name)(*(given if row.rule != "count" else (x.astype("u1") for x in given)))
     except TypeError:
         expected = reference(name)(*(x.astype("u1") for x in given)).astype("?")
     if row.rule == "real":
@@ -96,6 +98,22 @@ def test_functions_have_signatures_and_texts(name: str) -> None:
     assert function.__name__ == name
     assert len(inspect.signature(function).parameters) == arity(TABLE[name])
     assert "Raises `DTypeError`" in function.__doc__
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u4", "i8", "u8"])
+def test_bits_are_counted(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    host = np.array([info.min, info.min + 1, 0, 1, 2, 3, 100, info.max - 1, info.max], dtype)
+    same(xp.bitwise_count(xp.asarray(host)), np.bitwise_count(host))  # of the absolute value, as NumPy's
+    zeros = [info.bits - (int(value) % (1 << info.bits)).bit_length() for value in host]
+    same(xp.clz(xp.asarray(host)), np.array(zeros, "u1"))
+
+
+def test_fma_rounds_once() -> None:
+    x = np.float32(1) + np.float32(2**-12)
+    found = float(xp.fma(xp.asarray(x), xp.asarray(x), -1 - 2.0**-11))
+    assert found == 2.0**-24
+    same(xp.fma(xp.asarray([[1.0], [2.0]]), xp.asarray([3.0, 4.0]), 0.5), np.array([[3.5, 4.5], [6.5, 8.5]], "f4"))
 
 
 def test_compositions() -> None:
@@ -395,6 +413,47 @@ def test_asarray_of_arrays() -> None:
     assert xp.asarray([1, 2], dtype="u1").dtype == np.uint8
 
 
+@pytest.mark.parametrize(
+    ("given", "dtype", "shown"),
+    [
+        ([300, -1], "u1", "300"), ([[0], [-1]], "u8", "-1"), ([1.5, np.nan], "i4", "1.5"),
+        ([1.0, float("nan")], "i4", "nan"),
+        (float("inf"), "i8", "inf"), ([1e40], "f4", "1e+40"), ([1, -1e40], None, "-1e+40"), (65520, "f2", "65520"),
+        ([2**63], "i8", str(2**63)), (2.0**63, "i8", repr(2.0**63)), (2**64, None, str(2**64)),
+        ([10**5000], "f8", "the integer"),
+        ([2**1024 - 1], "f8", "the integer"), (range(255, 257), "u1", "256"), ((0, 2), "?", "2"),
+    ],
+)  # fmt: skip
+def test_asarray_refuses_numbers_that_the_dtype_cannot_hold(given: Any, dtype: Any, shown: str) -> None:
+    with pytest.raises(NumberRangeError) as caught:
+        xp.asarray(given, dtype=dtype)
+    assert caught.value.fact.startswith(f"{shown} is no value of ")
+    assert "test_arrays.py" in caught.value.place
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype"),
+    [
+        ([255, 0.0, 2.0, True], "u1"), ([0, 1.0], "?"),
+        ([float("inf"), -float("inf"), float("nan"), 3.4028235e38], "f4"),
+        ([65519.9, -65504], "f2"), ([2**64 - 1], "u8"), (2**64, "f4"), ([0.1], "f4"), ([], "i4"), ([[]], "f2"),
+    ],
+)  # fmt: skip
+def test_asarray_takes_numbers_that_the_dtype_holds(given: Any, dtype: Any) -> None:
+    same(xp.asarray(given, dtype=dtype), np.asarray(given).astype(dtype), rtol=0)
+
+
+def test_asarray_converts_numpys_arrays_without_warnings() -> None:
+    host = np.array([300.7, np.nan, 1e40, -np.inf])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert xp.asarray(host, dtype="f4").numpy().tolist()[2:] == [np.inf, -np.inf]
+        assert xp.asarray(host, dtype="i4").shape == host.shape
+        assert int(xp.asarray(np.array(300), dtype="u1")) == 44
+        assert int(xp.asarray(xp.asarray(300), dtype="u1")) == 44
+
+
 @pytest.mark.parametrize("arguments", [(5,), (2, 9), (9, 2, -3), (0.5, 3), (1, 0, 0.5), (3, 1), (2.0,), (-5, 5, 4)])
 def test_arange(arguments: tuple[float, ...]) -> None:
     expected = np.arange(*arguments)
@@ -408,6 +467,13 @@ def test_linspace() -> None:
     same(xp.linspace(3, 3.5, 1, dtype="f8"), np.linspace(3, 3.5, 1))
     same(xp.linspace(3, 3.5, 0), np.linspace(3, 3.5, 0, dtype="f4"))
     assert float(xp.linspace(0, 0.1, 1000)[-1]) == np.float32(0.1)
+
+
+def test_regression_ranges_in_half_count_further_than_half_does() -> None:
+    same(xp.linspace(0, 1, 70_001, dtype="f2"), np.linspace(0, 1, 70_001, dtype="f4").astype("f2"), rtol=1e-3)
+    assert np.isfinite(xp.linspace(0, 1, 70_001, dtype="f2").numpy()).all()
+    same(xp.arange(0, 20, 0.0002, dtype="f2"), (np.arange(100_000) * np.float32(0.0002)).astype("f2"), rtol=1e-3)
+    same(xp.arange(3, 2055, dtype="f2"), np.arange(3, 2055).astype("f2"))
 
 
 def test_matrices() -> None:

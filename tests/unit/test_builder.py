@@ -195,9 +195,9 @@ ERRORS: list[tuple[Callable[[KernelBuilder], None], type[Error], str, str]] = [
     (pointer_arithmetic, DTypeError, "add does not take a pointer", "load from the pointer"),
     (five_lanes, DTypeError, "a vector of 5 lanes does not exist", "2, 3, 4, 8, 16"),
     (wrong_bitcast, DTypeError, "bitcast of (f32) cannot give u64", ""),
-    (else_alone, IRError, "else_ does not follow an if_", "right after the if_"),
-    (else_too_late, IRError, "else_ does not follow an if_", "right after the if_"),
-    (else_twice, IRError, "else_ does not follow an if_", "right after the if_"),
+    (else_alone, IRError, "else_ follows no if_", "right after the if_"),
+    (else_too_late, IRError, "else_ follows no if_", "right after the if_"),
+    (else_twice, IRError, "else_ follows no if_", "right after the if_"),
     (while_without_test, IRError, "the while loop has no condition", "loop.test"),
 ]
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from pathlib import Path
 from typing import NoReturn
@@ -106,6 +107,11 @@ def test_a_driver_is_not_loaded_from_two_places(
     (icd_folder / "intel.icd").write_text(str(system))
     monkeypatch.setattr(drivers, "_intel_library", lambda: "/environment/lib/libintelocl.so")
     assert drivers.library_names() == [str(system)]
+
+
+def test_libraries_that_another_loader_would_take_are_taken_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OCL_ICD_FILENAMES", os.pathsep.join(["libone.so.1", "/drivers/libtwo.so"]))
+    assert {"libone.so.1", "/drivers/libtwo.so"} <= set(drivers.library_names())
 
 
 def test_nvidias_library_is_found_in_a_folder_the_linker_does_not_know(

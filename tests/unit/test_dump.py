@@ -126,6 +126,14 @@ def test_out_keeps_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert {path: path.read_bytes() for path in before} == before
 
 
+def test_more_than_a_thousand_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("1000_b", "999_a", "10000_c_d", "my own", ".e.0.part"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "03_source.cl").write_text("…")
+    dump._show(dump._kernels(tmp_path), ["source"], None)
+    assert titles(capsys.readouterr().out) == ["a: source", "b: source", "c_d: source"]
+
+
 def test_files_are_in_the_order_of_the_stages(tmp_path: Path) -> None:
     assert dump.main([*EXAMPLE, "--out", str(tmp_path)]) == 0
     files = sorted((tmp_path / "001_mul_sin_add").iterdir())
@@ -246,8 +254,21 @@ def test_how_a_program_ends(program: Path, tmp_path: Path, ending: str, code: in
     assert message in done.stderr
     if not message:
         assert done.stderr == ""
-    if "sys.exit" in ending:
-        assert titles(done.stdout) == ["mul: graph"]
+    assert titles(done.stdout) == ["mul: graph"]
+    if "sys.exit" not in ending:
+        assert done.stderr.startswith("Traceback (most recent call last):\n")
+        assert f'File "{program}", line' in done.stderr.splitlines()[1]
+        assert "commands/dump.py" not in done.stderr
+        assert "runpy" not in done.stderr
+
+
+def test_a_program_that_raises_leaves_only_the_stages_asked_for(program: Path, tmp_path: Path) -> None:
+    program.write_text(PROGRAM + "1 / 0\n")
+    done = run(str(program), "--out", "kernels", "--stage", "source", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
+    assert done.stdout.endswith("1 kernels in kernels\n")
+    assert [path.suffix for path in (tmp_path / "kernels" / "001_mul").iterdir()] == [".cl"]
 
 
 def test_a_program_that_cannot_be_read(tmp_path: Path) -> None:

@@ -137,6 +137,11 @@ def test_mistakes_are_explained(expression: str, fact: str) -> None:
         ("a:f32[2n]", ShapeError, "'2n' is no size"),
         ("a:f32[9999999999, 9999999999]", ShapeError, "a would have"),
         ("a:f32[n-1]", Error, "declares nothing"),
+        ("a:f32[²]", ShapeError, "'²' is no size"),
+        ("a:f32[" + "9" * 5000 + "]", ShapeError, "9…' is no size"),
+        ("a:f32[" + ",".join(["9" * 19] * 300) + "]", ShapeError, "a would have too many elements"),
+        ("True:f32[n]", Error, "'True' is a word of Python's own"),
+        ("lambda:f32[n]", Error, "'lambda' is a word of Python's own"),
     ],
 )
 def test_broken_declarations(declaration: str, kind: type[Error], fact: str) -> None:
@@ -169,6 +174,20 @@ def test_injections_are_rejected(expression: str) -> None:
 def test_names_that_cannot_be_declared(name: str) -> None:
     with pytest.raises(Error, match="declares nothing"):
         parsed("1", f"{name}:f32[n]")
+
+
+def test_a_name_is_declared_once() -> None:
+    with pytest.raises(Error, match="a is declared twice") as caught:
+        parsed("a", "a:f32[n]", "b:f32[n]", "a:i8[n]")
+    assert caught.value.place == "a:i8[n]"
+    assert caught.value.remedy
+
+
+def test_pythons_own_functions_are_not_to_be_declared() -> None:
+    with pytest.raises(Error, match="uses 'float'") as caught:
+        parsed("float(a)", "a:f32[n]")
+    assert "astype" in caught.value.remedy
+    assert "declare" not in caught.value.remedy
 
 
 def test_names_of_functions_may_be_declared() -> None:

@@ -280,11 +280,27 @@ def test_a_read_only_file_system(shop: Shop, monkeypatch: pytest.MonkeyPatch) ->
     assert cache.counters == Counters(disk_hits=1)
 
 
-def test_an_entry_that_cannot_be_read(shop: Shop) -> None:
+def test_an_entry_that_is_a_folder_is_replaced(shop: Shop) -> None:
     shop.cache().program(numbered(1))
     (entry,) = shop.entries()
     entry.unlink()
-    entry.mkdir()
+    (entry / "inside").mkdir(parents=True)
+    again = shop.cache()
+    again.program(numbered(1))
+    assert again.counters.built == 1
+    assert entry.is_file()
+    third = shop.cache()
+    third.program(numbered(1))
+    assert (third.counters.built, third.counters.disk_hits) == (0, 1)
+
+
+def test_an_entry_that_cannot_be_read(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.cache().program(numbered(1))
+
+    def broken(self: Path) -> bytes:
+        raise OSError(errno.EIO, "the disk is broken")
+
+    monkeypatch.setattr(Path, "read_bytes", broken)
     works_without_a_disk(shop)
 
 

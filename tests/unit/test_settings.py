@@ -15,7 +15,7 @@ def test_defaults() -> None:
     assert settings.cache_folder == default_cache_folder({})
     assert settings.cache_bytes == 256 * 2**20
     assert settings.dump_folder is None
-    assert settings.locals_strategy == "hybrid"
+    assert settings.locals_strategy is None
     assert settings.default_real == "f32"
 
 
