@@ -96,6 +96,7 @@ def _loaded_drivers() -> str:
 def library_names() -> list[str]:
     """What the temporary folder names: every driver known to the system, and those it forgot; no path to nothing."""
     names = list(_system_libraries())
+    names += _more_libraries(names)
     for found in (_intel_library(), _nvidia_library()):
         # A bare name in an .icd gives way: the dynamic linker may not know the folder that we found the library in.
         if found and not any("/" in name and Path(name).name == Path(found).name for name in names):
@@ -130,7 +131,13 @@ def _system_libraries() -> Iterator[str]:
             # A bare name is left to the dynamic linker; a path to nothing is an .icd that was never finished.
             if name and ("/" not in name or Path(name).exists()):
                 yield name
-    yield from filter(None, os.environ.get(MORE_LIBRARIES, "").split(os.pathsep))
+
+
+def _more_libraries(known: list[str]) -> list[str]:
+    """What the environment names besides; libX.so.2 is libX.so.2.12, and a driver loaded twice shows up twice."""
+    names = [name for name in os.environ.get(MORE_LIBRARIES, "").split(os.pathsep) if name]
+    bases = [Path(name).name for name in known]
+    return [name for name in names if not any(base.startswith(Path(name).name) for base in bases)]
 
 
 def _intel_library() -> str | None:

@@ -120,4 +120,8 @@ def test_the_scripts_work(from_there: Any, installed: Path, device: Device) -> N
     done = from_there(str(scripts / "ocl-devices"))
     assert done.returncode == 0
     assert device.capabilities.name in done.stdout
-    assert from_there("-m", "ocl_runtime").stdout == done.stdout
+
+    def devices(text: str) -> list[str]:  # what is below them, as the free memory, may change
+        return [line for line in text.splitlines() if not line.startswith(" ")]
+
+    assert devices(from_there("-m", "ocl_runtime").stdout) == devices(done.stdout)

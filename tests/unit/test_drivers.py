@@ -109,6 +109,21 @@ def test_a_driver_is_not_loaded_from_two_places(
     assert drivers.library_names() == [str(system)]
 
 
+@pytest.fixture(autouse=True)
+def _no_libraries_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OCL_ICD_FILENAMES", raising=False)
+
+
+def test_a_library_that_an_icd_names_in_full_is_not_taken_again(
+    monkeypatch: pytest.MonkeyPatch, icd_folder: Path
+) -> None:
+    (icd_folder / "pocl.icd").write_text("libpocl.so.2.12.0")
+    monkeypatch.setenv("OCL_ICD_FILENAMES", "libpocl.so.2:libother.so")
+    names = drivers.library_names()
+    assert "libpocl.so.2" not in names
+    assert {"libpocl.so.2.12.0", "libother.so"} <= set(names)
+
+
 def test_libraries_that_another_loader_would_take_are_taken_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCL_ICD_FILENAMES", os.pathsep.join(["libone.so.1", "/drivers/libtwo.so"]))
     assert {"libone.so.1", "/drivers/libtwo.so"} <= set(drivers.library_names())

@@ -102,8 +102,10 @@ def test_an_expression_that_only_looks(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_same_text_every_time(capsys: pytest.CaptureFixture[str]) -> None:
     shown = []
+    # What a driver logs, and its binary, may depend on whether it had the program in a cache of its own.
+    stages = [part for name in NAMES if name not in {"log", "binary"} for part in ("--stage", name)]
     for _ in range(2):
-        assert dump.main(["max(where(x > y, x, y*2), axis=0)", "x:f32[h,w]", "y:i8[w]"]) == 0
+        assert dump.main(["max(where(x > y, x, y*2), axis=0)", "x:f32[h,w]", "y:i8[w]", *stages]) == 0
         shown.append(capsys.readouterr().out)
     assert shown[0] == shown[1]
 
