@@ -21,7 +21,8 @@ from ocl_runtime.errors import BuildError
 DEFAULT_STANDARD = "-cl-std=CL1.2"
 NEIGHBOURHOOD = 3  # lines of source shown above and below a fault
 MOST_FAULTS = 3  # the rest is usually a consequence of the first ones
-# NVIDIA's compiler only warns of a function that does not exist, and says where; its linker fails, and does not.
+# NVIDIA's compiler only warns of a function that does not exist, and that only the first time that it sees the
+# source; its linker fails, and names the function but no line.
 # "<kernel>:12:5: error: …" (NVIDIA), "input.cl:12:5: error: …" (Oclgrind), "1:12:5: error: …" (Intel),
 # "error: /…/tempfile_x.cl:12:5: …" (PoCL).
 _FAULTS = (
@@ -29,6 +30,7 @@ _FAULTS = (
     re.compile(r"^(?:fatal )?error: [^\n]*?:(?P<line>\d+):\d+: (?P<text>.*)$", re.MULTILINE),
 )
 _WARNINGS = (re.compile(r"^[^\n]*?:(?P<line>\d+):\d+: warning: (?P<text>implicit declaration .*)$", re.MULTILINE),)
+_UNRESOLVED = re.compile(r"Unresolved extern function '(?P<name>\w+)'")
 
 Context: TypeAlias = cl.Context  # for those who may not import PyOpenCL
 Explain: TypeAlias = Callable[[int], str]  # what a line of the source stands for: the IR statement and the Python line
@@ -116,7 +118,7 @@ def _log(program: cl._cl._Program, device: Device) -> str:
 def _build_error(
     device: Device, source: str, log: str, options: Sequence[str], error: cl.Error, explain: Explain | None
 ) -> BuildError:
-    faults = _faults(log, len(source.splitlines()))
+    faults = _faults(log, source)
     places = [_neighbourhood(source, line, text, explain) for line, text in faults[:MOST_FAULTS]]
     if len(faults) > MOST_FAULTS:
         places.append(f"and {len(faults) - MOST_FAULTS} more")
@@ -132,11 +134,22 @@ def _build_error(
     )
 
 
-def _faults(log: str, source_lines: int) -> list[tuple[int, str]]:
+def _faults(log: str, source: str) -> list[tuple[int, str]]:
     """(line, message) of each error that the log places in the source."""
-    found = _places(_FAULTS, log) or _places(_WARNINGS, log)
+    lines = source.splitlines()
+    found = _places(_FAULTS, log) or _places(_WARNINGS, log) or _calls(log, lines)
     # A number beyond the end belongs to a header of the driver's.
-    return [fault for fault in dict.fromkeys(found) if 1 <= fault[0] <= source_lines]
+    return [fault for fault in dict.fromkeys(found) if 1 <= fault[0] <= len(lines)]
+
+
+def _calls(log: str, lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Where functions are called that a linker did not find."""
+    return [
+        (number, match[0])
+        for match in _UNRESOLVED.finditer(log)
+        for number, line in enumerate(lines, start=1)
+        if f"{match['name']}(" in line
+    ]
 
 
 def _places(forms: Sequence[re.Pattern[str]], log: str) -> list[tuple[int, str]]:

@@ -56,9 +56,10 @@ def test_what_the_user_set_is_respected(tmp_path: Path) -> None:
 
 def test_a_program_that_queried_first_keeps_its_platforms(tmp_path: Path) -> None:
     before = """
-import os, pyopencl
+import contextlib, os, pyopencl
 os.environ["OCL_ICD_VENDORS"] = os.environ["EMPTY"]
-pyopencl.get_platforms()
+with contextlib.suppress(pyopencl.LogicError):  # none at all, where PyOpenCL's wheel has no drivers inside
+    pyopencl.get_platforms()
 del os.environ["OCL_ICD_VENDORS"]
 """
     found = json.loads(python(before + LIST, EMPTY=str(tmp_path)))

@@ -106,11 +106,20 @@ def test_what_a_compiler_says_of_a_good_program_is_no_warning(context: cl.Contex
     ],
 )
 def test_the_compilers_ways_to_name_a_line(log: str) -> None:
-    assert driver._faults(log, 10) == [(5, "use of undeclared identifier 'nowhere'")]
+    assert driver._faults(log, "\n" * 10) == [(5, "use of undeclared identifier 'nowhere'")]
 
 
 def test_lines_of_other_files_and_warnings_are_no_places() -> None:
-    assert driver._faults("header.h:900:1: error: bad\n<kernel>:3:1: warning: odd\nerror: unknown argument", 10) == []
+    assert (
+        driver._faults("header.h:900:1: error: bad\n<kernel>:3:1: warning: odd\nerror: unknown argument", "\n" * 10)
+        == []
+    )
+
+
+def test_a_function_that_only_the_linker_misses_is_found_by_its_calls() -> None:
+    source = "int f(int x)\n{\n    return missing(x) + missings;\n}\n"
+    log = "ptxas fatal   : Unresolved extern function 'missing'"
+    assert driver._faults(log, source) == [(3, "Unresolved extern function 'missing'")]
 
 
 def test_only_the_first_faults_are_shown(context: cl.Context, device: Device) -> None:
