@@ -46,6 +46,8 @@ offline: venv
 
 bench: venv
 	$(BIN)/python tests/bench/spine.py --check
+	$(BIN)/python tests/bench/streams.py --check
+	$(BIN)/python tests/bench/host_programs.py --check
 
 clean:
 	rm -rf $(VENV) build dist demo-output

@@ -6,12 +6,16 @@
 Without PICTURE it takes one that comes with scikit-image. The pipeline is written once, for any library with the
 array API standard, and runs twice: with ocl_runtime and with NumPy. The results are compared, both are timed, a picture
 with before and after is written, and every stage of every kernel lies in FOLDER/kernels.
+
+What depends on near pixels only then runs once more, in tiles over several streams, as one program that is captured and
+replayed: FOLDER has pictures of its streams and its memory, and a timeline of when it did what.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.resources
+import io
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tiles import STREAMS, in_tiles, timeline
 
 import ocl_runtime as ocl
 from ocl_runtime.errors import Error, InputFileError
@@ -28,12 +33,25 @@ RADIUS = 2  # of the neighbourhood that denoising looks at
 SPATIAL, TONAL = 1.5, 0.1  # standard deviations of its weights: in pixels, and in brightness from 0 to 1
 EDGE = 0.25  # gradient above which a ridge counts as an edge
 TIMED_RUNS = 5
+SEEN = (
+    "photograph.png   grey, denoised, equalised, edges",
+    "streams.svg      the tiles on their streams, and what waits for what",
+    "memory.svg       where their scratch memory lies, and when",
+    "timeline.html    when each kernel ran; trace.json is the same for ui.perfetto.dev",
+    "kernels          every stage of every kernel",
+)
 
 
 def window(image: Any, margin: int, down: int, right: int) -> Any:
     """The image less a margin, moved by some pixels: a view."""
     height, width = image.shape
     return image[margin + down : height - margin + down, margin + right : width - margin + right]
+
+
+def grey(xp: Any, picture: Any) -> Any:
+    """The brightness of bytes in colour, from 0 to 1 (ITU-R BT.601)."""
+    colours = xp.astype(picture, xp.float32) * (1 / 255)
+    return 0.299 * colours[:, :, 0] + 0.587 * colours[:, :, 1] + 0.114 * colours[:, :, 2]
 
 
 def denoise(xp: Any, image: Any) -> Any:
@@ -58,8 +76,9 @@ def gradient(xp: Any, image: Any) -> tuple[Any, Any, Any]:
     return dx, dy, xp.sqrt(dx * dx + dy * dy)
 
 
-def edges(xp: Any, dx: Any, dy: Any, magnitude: Any) -> Any:
+def edges(xp: Any, image: Any) -> Any:
     """The ridges of the gradient: pixels not below both neighbours across the edge (Canny, 1986), and strong enough."""
+    dx, dy, magnitude = (computed(one) for one in gradient(xp, image))
     dx, dy, here = window(dx, 1, 0, 0), window(dy, 1, 0, 0), window(magnitude, 1, 0, 0)
     ridge = here > 1e9  # nowhere yet
     flat, steep = xp.abs(dy) < 0.4142 * xp.abs(dx), xp.abs(dx) < 0.4142 * xp.abs(dy)
@@ -83,13 +102,29 @@ def equalise(xp: Any, image: Any) -> Any:
     return xp.reshape(xp.sum(chosen, axis=1, dtype=xp.float32), level.shape)
 
 
+def local(xp: Any, picture: Any) -> tuple[Any, Any]:
+    """What depends on near pixels only: the denoised image and its edges."""
+    smooth = computed(denoise(xp, grey(xp, picture)))
+    return smooth, computed(edges(xp, smooth))
+
+
 def pipeline(xp: Any, picture: Any) -> dict[str, Any]:
     """From a picture (height, width, 3) of bytes to images of floats from 0 to 1, and a mask of edges."""
-    colours = xp.astype(picture, xp.float32) * (1 / 255)
-    grey = 0.299 * colours[:, :, 0] + 0.587 * colours[:, :, 1] + 0.114 * colours[:, :, 2]  # ITU-R BT.601
-    smooth = computed(denoise(xp, grey))
-    dx, dy, magnitude = (computed(one) for one in gradient(xp, smooth))
-    return {"grey": grey, "denoised": smooth, "edges": edges(xp, dx, dy, magnitude), "equalised": equalise(xp, smooth)}
+    smooth, mask = local(xp, picture)
+    return {"grey": grey(xp, picture), "denoised": smooth, "edges": mask, "equalised": equalise(xp, smooth)}
+
+
+@ocl.capture
+def whole(picture: ocl.Array) -> tuple[ocl.Array, ocl.Array]:
+    """`local` as a program that the first call captures and later ones replay."""
+    return local(ocl, picture)
+
+
+@ocl.capture
+def tiled(picture: ocl.Array, smooth: ocl.Array, mask: ocl.Array) -> None:
+    """The same in tiles over streams, into memory that is there."""
+    in_tiles(lambda rows: denoise(ocl, grey(ocl, rows)), picture, RADIUS, smooth)
+    in_tiles(lambda rows: edges(ocl, rows), smooth, 2, mask)
 
 
 def computed(image: Any) -> Any:
@@ -126,14 +161,21 @@ def save(path: Path, grey: np.ndarray, results: dict[str, np.ndarray]) -> None:
     images = {**results, "grey": grey}
     cut = [images[name][margin : margin + height, margin : margin + width] for name, margin in panels]
     stacked = np.concatenate([np.clip(one.astype(np.float32), 0, 1) for one in cut], axis=1)
+    png = io.BytesIO()
+    Image.fromarray(np.round(stacked * 255).astype(np.uint8)).save(png, format="PNG")
+    write(path, png.getvalue())
+
+
+def write(path: Path, content: bytes) -> None:
+    """Writes a file, which is there whole or not at all."""
     unfinished = path.with_suffix(".part")
     try:
-        Image.fromarray(np.round(stacked * 255).astype(np.uint8)).save(unfinished, format="PNG")
-        unfinished.replace(path)  # a picture is there whole or not at all
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise InputFileError(
-            f"the picture cannot be written: {error}", place=str(path), remedy="choose --out"
+            f"{path.name} cannot be written: {error}", place=str(path), remedy="choose --out"
         ) from error
 
 
@@ -206,13 +248,55 @@ def run(path: Path | None, out: Path, device: str | None) -> int:
         device_seconds, host_seconds = seconds(on_device), seconds(on_host)
     ratio = host_seconds / device_seconds
     print(f"time: {device_seconds * 1e3:.1f} ms, NumPy {host_seconds * 1e3:.1f} ms: {ratio:.1f} times faster")
+    save(out / "photograph.png", numpys["grey"], ours)
+    with ocl.use(runtime):
+        compare_tiled(runtime, picture, ours)
+    profiled = ocl.Runtime(runtime.device, replace(settings, dump_folder=None, profile=True))
+    with ocl.use(profiled):
+        draw_tiled(profiled, picture, out)
     counts = runtime.statistics()
     print(f"kernels: {counts['kernel']['kernels']} for {counts['launch']['launches']} launches")
-    save(out / "photograph.png", numpys["grey"], ours)
-    print(
-        f"look at {out / 'photograph.png'} (grey, denoised, equalised, edges), and at the kernels in {out / 'kernels'}"
-    )
+    print(f"look in {out} at", *SEEN, sep="\n  ")
     return 0
+
+
+def allocated(picture: np.ndarray) -> tuple[ocl.Array, ocl.Array, ocl.Array]:
+    """What `tiled` takes: the picture on the device, and memory for the denoised image and the edges."""
+    height, width = picture.shape[:2]
+    smooth = ocl.allocate((height - 4, width - 4), dtype=ocl.float32)
+    return ocl.asarray(picture), smooth, ocl.allocate((height - 8, width - 8), dtype=ocl.bool)
+
+
+def compare_tiled(runtime: ocl.Runtime, picture: np.ndarray, untiled: dict[str, np.ndarray]) -> None:
+    """Computes the local part in tiles, compares it with the untiled one bit for bit, and times it beside that."""
+    image, smooth, mask = allocated(picture)
+    tiled(image, smooth, mask)
+    for name, found in (("denoised", smooth), ("edges", mask)):
+        if found.numpy().tobytes() != untiled[name].tobytes():
+            raise Error(f"{name} differs in tiles", remedy="please report this with the output of ocl-devices")
+
+    def finished(run: Callable[..., object], *given: Any) -> float:
+        return seconds(lambda: (run(*given), runtime.finish())) * 1e3
+
+    with np.errstate(under="ignore"):
+        numpys = finished(local, np, picture)
+    replayed, planned = finished(whole, image), finished(local, ocl, image)
+    streams = min(STREAMS, runtime.engine.streams.count)
+    print(f"denoised and edges in tiles over {streams} streams: the same, bit for bit")
+    print(f"time of these two: {finished(tiled, image, smooth, mask):.1f} ms, NumPy {numpys:.1f} ms; ", end="")
+    print(f"in one piece {replayed:.1f} ms replayed, {planned:.1f} ms planned anew each time")
+
+
+def draw_tiled(runtime: ocl.Runtime, picture: np.ndarray, out: Path) -> None:
+    """Writes when the tiles were computed, and the pictures of their program that the dump has made."""
+    given = allocated(picture)
+    words, page, trace = timeline(runtime, lambda: tiled(*given), f"tiles of a photograph on {runtime.device}")
+    print(words)
+    write(out / "timeline.html", page.encode())
+    write(out / "trace.json", trace.encode())
+    dumped = max((out / "kernels").glob("*_tiled"), key=lambda folder: int(folder.name.partition("_")[0]))
+    for name in ("streams.svg", "memory.svg"):
+        write(out / name, (dumped / name).read_bytes())
 
 
 if __name__ == "__main__":

@@ -53,11 +53,13 @@ from ir.types import BOOL, U32, DType, Pointer, Space, Type, ValueType, Vector, 
 class KernelBuilder:
     """Makes one kernel, statement by statement; see the module's text."""
 
-    def __init__(self, name: str, *, group_size: tuple[int, int, int] | None = None, note: str = "") -> None:
+    def __init__(
+        self, name: str, *, group_size: tuple[int, int, int] | None = None, pointwise: bool = False, note: str = ""
+    ) -> None:
         if not (name.isidentifier() and name.isascii()):
             raise IRError(f"{name!r} cannot be the name of a kernel", remedy="use letters, digits and underscores")
         self._name = name
-        self._group_size = group_size
+        self._group_size, self._pointwise = group_size, pointwise
         self._note = note
         self._params: list[Param] = []
         self._stack: list[list[Stmt]] = [[]]
@@ -276,7 +278,8 @@ class KernelBuilder:
                 place=calling_line(),
                 remedy="call k.build() behind the with statements",
             )
-        return Kernel(self._name, tuple(self._params), tuple(self._stack[0]), self._group_size, self._note)
+        head = (self._name, tuple(self._params), tuple(self._stack[0]))
+        return Kernel(*head, self._group_size, self._pointwise, self._note)
 
     # ------------------------------------------------------------------ inside
 

@@ -216,12 +216,17 @@ Block: TypeAlias = tuple[Stmt, ...]
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel. `note` is a sentence for the reader of the generated code."""
+    """One kernel. `note` is a sentence for the reader of the generated code.
+
+    `pointwise` is a promise: each element that a work-item writes at some place, it alone reads at the same place of
+    what the kernel only reads, and before it writes. So a result may be written over an operand that lies alike.
+    """
 
     name: str
     params: tuple[Param, ...]
     body: Block
     group_size: tuple[int, int, int] | None = None
+    pointwise: bool = False
     note: str = field(default="", compare=False)
 
 

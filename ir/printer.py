@@ -83,6 +83,7 @@ class _Printer:
             restrict = " restrict" if param.restrict else ""
             params.append(f"{self._of(param.value)}: {param.value.type}{length}{restrict}")
         group = f" group {'x'.join(map(str, self._kernel.group_size))}" if self._kernel.group_size else ""
+        group += " pointwise" if self._kernel.pointwise else ""
         yield Line(f"kernel {self._kernel.name}({', '.join(params)}){group}", None)
         yield from self._block(self._kernel.body, 1)
 

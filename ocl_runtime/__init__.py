@@ -17,16 +17,19 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
     device/      which OpenCL devices there are, and what each can do
     observe/     every stage as text
     runtime.py   one device with all of the above
+    programs/    host programs: captured or by hand, planned once, replayed
     commands/    ocl-dump
 """
 
 from ocl_runtime import arrays
 from ocl_runtime.arrays import *  # noqa: F403
 from ocl_runtime.errors import Error
+from ocl_runtime.execute.streams import stream
+from ocl_runtime.programs import capture, prepare
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
 
 __version__ = "0.1.0"
-__all__ = [*arrays.__all__, "Error", "Runtime", "Settings"]  # noqa: PLE0604
+__all__ = [*arrays.__all__, "Error", "Runtime", "Settings", "capture", "prepare", "stream"]  # noqa: PLE0604
 
 arrays.set_default(Runtime)

@@ -7,20 +7,30 @@ Arrays talk to it through `ocl_runtime.plan.executor.Executor`.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from numpy.typing import NDArray
 
 from ir.graph_text import text
+from ir.kernel import Kernel
+from ir.reference import calling_line
+from ir.schedule import MemoryPlan, Schedule
 from ir.types import DTYPES, DType
 from ocl_runtime.device import Device, choose
+from ocl_runtime.errors import Error
+from ocl_runtime.execute.completion import Timed
 from ocl_runtime.execute.engine import Engine, Recorder
+from ocl_runtime.execute.launch import Argument
 from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.transfer import Download
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Plan
+from ocl_runtime.plan.launch import Argument as PlannedArgument
 from ocl_runtime.plan.target import Target
+from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.settings import Settings
 
 
@@ -46,7 +56,7 @@ class Runtime:
         self._kernels = KernelCache()
         self._target = _target(chosen)
         # Some drivers abort when the process ends with commands still running.
-        weakref.finalize(self, self.engine.finish)
+        weakref.finalize(self, self.engine.close)
 
     def __repr__(self) -> str:
         return f"Runtime({self.device})"
@@ -71,38 +81,119 @@ class Runtime:
         """The dtype of reals where none is asked for."""
         return DTYPES[self.settings.default_real]
 
-    def allocate(self, nbytes: int) -> Storage:
-        """Memory with undefined contents. Raises `OutOfMemoryError`."""
-        return self.engine.allocate(nbytes)
+    def allocate(self, nbytes: int, where: str = "") -> Any:
+        """Memory with undefined contents, asked for at `where`. Raises `OutOfMemoryError`."""
+        trace = tracer.get()
+        if trace is not None:
+            return trace.allocate(nbytes, where)
+        return self.engine.allocate(nbytes, where)
 
-    def upload(self, host: NDArray[Any]) -> Storage:
+    def upload(self, host: NDArray[Any], where: str = "", *, snapshot: bool = True) -> Storage:
         """New memory with a copy of a contiguous host array."""
-        return self.engine.upload(host)
+        return self.engine.upload(host, where, snapshot=snapshot)
 
-    def download(self, storage: Storage, dtype: DType, start: int, count: int) -> NDArray[Any]:
-        """Elements as a new 1-D host array, once all work is done."""
-        return self.engine.download(storage, dtype.numpy, count, start)
+    def download(
+        self, storage: Storage, dtype: DType, start: int, count: int, where: str = "", out: NDArray[Any] | None = None
+    ) -> Download:
+        """Elements on their way to the host."""
+        trace = tracer.get()
+        if trace is not None and trace.has_no_values(storage):
+            raise Error(
+                "a captured function asks for a value, which is not there while it is captured",
+                place=calling_line(),
+                remedy="compute with arrays only: where(condition, a, b) for an if, a result for a float",
+            )
+        argument(Address(storage))
+        return self.engine.download(storage, dtype.numpy, count, start, where, out)
+
+    def view(self, storage: Storage, dtype: DType, start: int, count: int, where: str = "") -> NDArray[Any] | None:
+        """Elements in place, to be read only, where the device shares the host's memory."""
+        trace = tracer.get()
+        if trace is not None and trace.has_no_values(storage):
+            return None
+        return self.engine.view(storage, dtype.numpy, count, start, where)
+
+    def pinned(self, shape: tuple[int, ...], dtype: DType, where: str = "") -> NDArray[Any]:
+        """A host array that the device copies from and to by itself."""
+        return self.engine.pinned(shape, dtype.numpy, where)
+
+    def launch(
+        self,
+        kernel: Kernel,
+        args: Mapping[str, Argument] | Sequence[Argument],
+        global_size: tuple[int, ...],
+        group_size: tuple[int, ...] | None = None,
+    ) -> None:
+        """Runs a kernel over an index space on this thread's stream, without waiting for it.
+
+        A pointer's argument is a storage and an offset in elements, and optionally the `ir.layout.Layout` of the
+        elements of the storage that are touched. Raises `DTypeError`, `ShapeError`, `NumberRangeError` or
+        `MixedDevicesError` for arguments that do not fit, `LaunchError` where the driver refuses.
+        """
+        trace = tracer.get()
+        if trace is None:
+            self.engine.launch(kernel, args, global_size, group_size)
+            return
+        given = self.engine.executable(kernel).checked(args)
+        written = [Address(*one) if isinstance(one, tuple) else one for one in given]
+        trace.launch(kernel, written, global_size, group_size)
 
     def run(self, plan: Plan) -> None:
-        """Starts a plan's launches in their order, without waiting for them."""
+        """Starts a plan's launches in their order on this thread's stream, without waiting for them."""
+        trace = tracer.get()
+        if trace is not None:
+            trace.run(plan)
+            return
         if self._recorder is not None:
             self._recorder.planned("\n".join(map(text, plan.roots)))
         for launch in plan.launches:
-            args = [(arg.storage, arg.offset) if isinstance(arg, Address) else arg for arg in launch.args]
-            self.engine.launch(launch.kernel, args, launch.global_size, launch.group_size)
+            args = [argument(arg) for arg in launch.args]
+            self.engine.launch(launch.kernel, args, launch.global_size, launch.group_size, launch.where)
+
+    def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
+        """Shows a planned host program to who looks on, if anybody does."""
+        if self._recorder is not None:
+            self._recorder.prepared(schedule, memory)
 
     def finish(self) -> None:
-        """Waits until the device has done everything it was given."""
+        """Returns when the device has done everything it was given. Raises the first failure that nobody has seen."""
         self.engine.finish()
 
+    def profile(self) -> list[Timed]:
+        """When each command ran that is known to have ended; nothing unless `Settings.profile` is on."""
+        self.engine.streams.look()
+        return list(self.engine.streams.profile or [])
+
+    def memory_report(self) -> str:
+        """What memory is held and by whom, for a person to read."""
+        return self.engine.memory.report()
+
     def statistics(self) -> dict[str, dict[str, int]]:
-        """Counters since the runtime was made: launches, programs, kernels by structure, allocations."""
+        """Counters since the runtime was made: launches, programs, kernels by structure, streams, memory."""
         return {
             "launch": asdict(self.engine.counters),
             "program": asdict(self.engine.programs.counters),
             "kernel": asdict(self._kernels.statistics),
-            "memory": asdict(self.engine.memory.counters),
+            "stream": asdict(self.engine.streams.counters),
+            "memory": asdict(self.engine.memory.device_pool.counters),
+            "pinned": asdict(self.engine.memory.host_pool.counters),
+            "staging": asdict(self.engine.memory.staging_pool.counters),
         }
+
+
+def argument(planned: PlannedArgument) -> Argument:
+    """A plan's argument as the engine takes it. Raises `Error` for memory that only a captured program has."""
+    if not isinstance(planned, Address):
+        return planned
+    if not isinstance(planned.storage, Storage):
+        raise Error(
+            "an array that was kept from a captured function has no values outside of it",
+            place=calling_line(),
+            remedy="return it from the captured function, or keep what a call of that returns",
+        )
+    if planned.touched is None:
+        return planned.storage, planned.offset
+    return planned.storage, planned.offset, planned.touched
 
 
 def _target(device: Device) -> Target:

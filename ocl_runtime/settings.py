@@ -18,6 +18,9 @@ from typing import Any
 
 from ocl_runtime.errors import SettingError
 
+_MOST_STREAMS = 64
+_LEAST_ALIGNMENT = 64
+_SWITCH = {"on": True, "off": False, "1": True, "0": False}
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
@@ -51,6 +54,31 @@ def _bytes(text: str) -> int:
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError("expected a whole number: 8")
+    return int(text)
+
+
+def _power_of_two(text: str) -> int:
+    number = _bytes(text)
+    if number < _LEAST_ALIGNMENT or number & (number - 1):
+        raise ValueError(f"expected a power of two, {_LEAST_ALIGNMENT} or more: 256")
+    return number
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_STREAMS:
+        raise ValueError(f"expected a whole number from 1 to {_MOST_STREAMS}")
+    return int(text)
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in _SWITCH:
+        raise ValueError(f"expected one of {', '.join(_SWITCH)}")
+    return _SWITCH[text.lower()]
+
+
 def _one_of(*choices: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in choices:
@@ -82,7 +110,7 @@ class Settings:
     )
     dump_folder: Path | None = field(
         default=None,
-        metadata=_row("OCL_RUNTIME_DUMP", _folder, "folder for every stage of every kernel, as text"),
+        metadata=_row("OCL_RUNTIME_DUMP", _folder, "folder for every stage of every kernel and host program"),
     )
     locals_strategy: str | None = field(
         default=None,
@@ -95,6 +123,57 @@ class Settings:
     default_real: str = field(
         default="f32",
         metadata=_row("OCL_RUNTIME_DEFAULT_REAL", _one_of("f32", "f64"), "dtype of reals where none is asked for"),
+    )
+
+    streams: int | None = field(
+        default=None,
+        metadata=_row("OCL_RUNTIME_STREAMS", _count, "streams that stream(k) chooses among: 8 on GPUs, 4 elsewhere"),
+    )
+    memory_limit: int | None = field(
+        default=None,
+        metadata=_row("OCL_RUNTIME_MEMORY", _bytes, "most bytes of device memory to take, if not all: 4G"),
+    )
+    page_bytes: int | None = field(
+        default=None,
+        metadata=_row("OCL_RUNTIME_PAGE", _bytes, "bytes of the pages that small allocations share; 0 shares none"),
+    )
+    align_bytes: int | None = field(
+        default=None,
+        metadata=_row("OCL_RUNTIME_ALIGN", _power_of_two, "divides the address of every allocation: 256, or more"),
+    )
+    ladder: int = field(
+        default=8,
+        metadata=_row(
+            "OCL_RUNTIME_LADDER", _whole, "sizes of large allocations between 4M and 8M, and so on: 8; 0: all"
+        ),
+    )
+    kept_bytes: int | None = field(
+        default=None,
+        metadata=_row(
+            "OCL_RUNTIME_KEPT", _bytes, "free bytes of device memory to keep: half on GPUs, an eighth elsewhere"
+        ),
+    )
+    pinned_bytes: int | None = field(
+        default=None,
+        metadata=_row("OCL_RUNTIME_PINNED_BYTES", _bytes, "most bytes of pinned host arrays, if not all: 4G"),
+    )
+    staging_bytes: int = field(
+        default=128 * 2**20,
+        metadata=_row("OCL_RUNTIME_STAGING_BYTES", _bytes, "bytes of pinned memory that transfers pass through: 128M"),
+    )
+    poison: bool = field(
+        default=False,
+        metadata=_row(
+            "OCL_RUNTIME_POISON", _switch, "on: memory that is given back is overwritten, to find late reads"
+        ),
+    )
+    profile: bool = field(
+        default=False,
+        metadata=_row("OCL_RUNTIME_PROFILE", _switch, "on: the device measures when each command runs"),
+    )
+    log: str = field(
+        default="off",
+        metadata=_row("OCL_RUNTIME_LOG", _one_of("off", "basic", "full"), "what streams and memory do, on stderr"),
     )
 
     @classmethod

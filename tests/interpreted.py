@@ -26,6 +26,19 @@ class Storage:
         return self.bytes.view(dtype)
 
 
+class Came:
+    """Values that are there already."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._values = values
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> np.ndarray:
+        return self._values
+
+
 class InterpretedRuntime:
     """An `Executor` over the interpreter; it remembers every launch."""
 
@@ -44,19 +57,31 @@ class InterpretedRuntime:
             self._ready[id(kernel)] = (kernel, passes.run(kernel))
         return self._ready[id(kernel)][1]
 
-    def allocate(self, nbytes: int) -> Storage:
+    def allocate(self, nbytes: int, where: str = "") -> Storage:
         assert nbytes > 0
         self.allocations[nbytes] += 1
         return Storage(nbytes)
 
-    def upload(self, host: np.ndarray) -> Storage:
+    def upload(self, host: np.ndarray, where: str = "", *, snapshot: bool = True) -> Storage:
         assert host.flags.c_contiguous
         storage = Storage(host.nbytes)
         storage.bytes[:] = host.reshape(-1).view(np.uint8)
         return storage
 
-    def download(self, storage: Storage, dtype: DType, start: int, count: int) -> np.ndarray:
-        return storage.elements(dtype.numpy)[start : start + count].copy()
+    def download(
+        self, storage: Storage, dtype: DType, start: int, count: int, where: str = "", out: np.ndarray | None = None
+    ) -> Came:
+        found = storage.elements(dtype.numpy)[start : start + count].copy()
+        if out is None:
+            return Came(found)
+        out.reshape(-1)[:] = found
+        return Came(out)
+
+    def view(self, storage: Storage, dtype: DType, start: int, count: int, where: str = "") -> np.ndarray | None:
+        return None
+
+    def pinned(self, shape: tuple[int, ...], dtype: DType, where: str = "") -> np.ndarray:
+        return np.empty(shape, dtype.numpy)
 
     def run(self, plan: Plan) -> None:
         for launch in plan.launches:

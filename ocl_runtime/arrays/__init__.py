@@ -12,6 +12,7 @@ In the order in which an operation goes through them:
     manipulation.py     views
     creation.py         arrays from data and from nothing
     statistics.py       reductions
+    transfers.py        values to and from the host without waiting
 """
 
 from math import e, inf, nan, pi
@@ -154,18 +155,21 @@ from ocl_runtime.arrays.statistics import (  # noqa: A004
     sum,
     var,
 )
+from ocl_runtime.arrays.transfers import Download, allocate, compute_into, download, pinned_empty, upload
 
 newaxis = None
 __array_api_version__ = "2024.12"
 
 __all__ = [
     "Array",
+    "Download",
     "__array_api_version__",
     "abs",
     "acos",
     "acosh",
     "add",
     "all",
+    "allocate",
     "any",
     "arange",
     "asarray",
@@ -191,12 +195,14 @@ __all__ = [
     "clip",
     "clz",
     "compute",
+    "compute_into",
     "copysign",
     "cos",
     "cosh",
     "count_nonzero",
     "current",
     "divide",
+    "download",
     "e",
     "empty",
     "empty_like",
@@ -261,6 +267,7 @@ __all__ = [
     "ones_like",
     "permute_dims",
     "pi",
+    "pinned_empty",
     "positive",
     "pow",
     "prod",
@@ -291,6 +298,7 @@ __all__ = [
     "uint32",
     "uint64",
     "unstack",
+    "upload",
     "use",
     "var",
     "where",

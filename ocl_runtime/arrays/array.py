@@ -27,6 +27,7 @@ from ocl_runtime.arrays.table import TABLE
 from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, ShapeError
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.tracing import tracer
 
 _SHOWN = 64
 """Elements up to which `repr` shows the values of a computed array."""
@@ -131,7 +132,7 @@ class Array:
             self._executor.run(dense)
             (node,) = dense.results
             low, high = node.layout.range()
-        found = self._executor.download(node.storage, node.dtype, low, high - low)
+        found = self._executor.download(node.storage, node.dtype, low, high - low, calling_line()).result()
         if node.layout.is_dense:
             return found.reshape(self.shape)
         strides = [stride * node.dtype.size for stride in node.layout.strides]
@@ -139,12 +140,26 @@ class Array:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
+            return self._in_place(dtype)
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+    def _in_place(self, dtype: Any) -> NDArray[Any]:
+        """The values where they are, read-only. Raises `Error` where the host cannot reach them, or not as asked."""
+        compute(self)
+        node = self._node
+        assert isinstance(node, Buffer)
+        low, high = node.layout.range()
+        found = None
+        if node.size and dtype in {None, self.dtype}:
+            found = self._executor.view(node.storage, node.dtype, low, high - low, calling_line())
+        if found is None:
             raise Error(
-                "the values are on the device and cannot be had without a copy",
+                "the values cannot be had without a copy: they are on a device with memory of its own, or not as asked",
                 place=calling_line(),
                 remedy="use copy=None or x.numpy()",
             )
-        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+        strides = [stride * node.dtype.size for stride in node.layout.strides]
+        return as_strided(found[node.layout.offset - low :], self.shape, strides, writeable=False)
 
     def _item(self, as_what: str) -> Any:
         if self.ndim:
@@ -361,14 +376,17 @@ def compute(*arrays: Array) -> None:
         return
     planned = plan(wanted, executor)
     executor.run(planned)
+    trace = tracer.get()
     results: dict[Node, Buffer] = dict(zip(wanted, planned.results, strict=True))
     for array, node in zip(arrays, nodes, strict=True):
         if not isinstance(node, Number | Buffer):
+            if trace is not None:
+                trace.rebound(array, node)
             array._node = results[node]
 
 
 def from_host(host: NDArray[Any], executor: Executor) -> Array:
     """A copy of a NumPy array, computed already. Raises `DTypeError` for a dtype that the device does not have."""
     dtype = require(to_dtype(host.dtype), executor.target)
-    storage = executor.upload(np.ascontiguousarray(host)) if host.size else None
+    storage = executor.upload(np.ascontiguousarray(host), calling_line()) if host.size else None
     return Array(graph.buffer(storage, dtype, Layout.contiguous(host.shape)), executor)

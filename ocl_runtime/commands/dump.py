@@ -23,15 +23,18 @@ from ocl_runtime.commands.expression import Planner, parse
 from ocl_runtime.errors import Error, InputFileError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.dump import FolderDump
-from ocl_runtime.observe.stages import NAMES
+from ocl_runtime.observe.stages import NAMES, PROGRAM_NAMES
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
 
+_STAGES = (*NAMES, *PROGRAM_NAMES)
+_PICTURES = {".svg", ".dot"}
 _EPILOG = """\
   ocl-dump "a*b + sin(c)" "a:f32[n]" "b:f32[n]" "c:f32[n]"
   ocl-dump "sum(x*x, axis=1)" "x:f32[h,w]" --stage source --device gpu
   ocl-dump program.py --out kernels -- its own arguments
+Host programs (prepared or captured ones) are shown too; --out has their pictures: streams.svg, memory.svg.
 A running program writes the same with OCL_RUNTIME_DUMP=folder in its environment."""
 
 
@@ -43,13 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _parser().error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         with _folder(options.out) as folder:
-            earlier = _kernels(folder)
+            earlier = _dumped(folder)
             status, message = 0, ""
             if _is_program(options.what):
                 status, message = _program(options, rest, folder)
             else:
                 _expression(options, folder)
-            _show(_kernels(folder) - earlier, options.stage or NAMES, options.out)
+            _show(_dumped(folder) - earlier, options.stage or _STAGES, options.out)
         if message:
             print(message, file=sys.stderr)
         return status
@@ -70,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("what", help="an expression, or a Python file (ending in .py) to run")
     parser.add_argument("declarations", nargs="*", metavar="NAME:DTYPE[SIZE,…]", help="the names in the expression")
-    parser.add_argument("--stage", action="append", choices=NAMES, help="only this stage (may be given again)")
+    parser.add_argument("--stage", action="append", choices=_STAGES, help="only this stage (may be given again)")
     parser.add_argument("--strategy", choices=list(STRATEGIES), help="how locals become declarations")
     parser.add_argument("--device", help="words of the device: gpu, cpu, pocl, nvidia, …")
     parser.add_argument("--out", type=Path, help="write the stages into this folder instead of showing them")
@@ -151,26 +154,28 @@ def _traceback(error: Exception, program: str) -> str:
     return "".join(traceback.format_exception(type(error), error, frame)).rstrip()
 
 
-def _kernels(folder: Path) -> set[Path]:
-    """The folders of kernels, which are called NUMBER_NAME."""
+def _dumped(folder: Path) -> set[Path]:
+    """The folders of kernels and programs, which are called NUMBER_NAME."""
     return {path for path in folder.glob("*_*") if path.name.partition("_")[0].isdecimal() and path.is_dir()}
 
 
-def _show(kernels: Iterable[Path], wanted: Sequence[str], out: Path | None) -> None:
-    """Prints the wanted stages; in a folder to keep, drops the others of these kernels."""
-    kernels = sorted(kernels, key=lambda kernel: int(kernel.name.partition("_")[0]))
-    for kernel in kernels:
-        name = kernel.name.partition("_")[2]
-        for file in sorted(kernel.iterdir()):
-            stage = file.stem.partition("_")[2]
+def _show(folders: Iterable[Path], wanted: Sequence[str], out: Path | None) -> None:
+    """Prints the wanted stages that are text; in a folder to keep, drops those of these kernels that are not wanted."""
+    folders = sorted(folders, key=lambda one: int(one.name.partition("_")[0]))
+    programs = 0
+    for folder in folders:
+        name, files = folder.name.partition("_")[2], sorted(folder.iterdir())
+        programs += any(file.stem in PROGRAM_NAMES for file in files)
+        for file in files:
+            stage = file.stem if file.stem in PROGRAM_NAMES else file.stem.partition("_")[2]
             if stage not in wanted:
                 if out is not None:
                     file.unlink()
-                continue
-            if out is None:
+            elif out is None and file.suffix not in _PICTURES:
                 _print(f"── {name}: {stage} ", file.read_text(encoding="utf-8"), file.suffix)
     if out is not None:
-        print(f"{len(kernels)} kernels in {out}")
+        and_programs = f" and {programs} programs" if programs else ""
+        print(f"{len(folders) - programs} kernels{and_programs} in {out}")
 
 
 def _print(title: str, content: str, ending: str) -> None:

@@ -29,6 +29,7 @@ from ocl_runtime import arrays
 from ocl_runtime.arrays import Array, use
 from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.executor import Coming
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.target import Target
 
@@ -44,7 +45,21 @@ _ALLOWED = (
     ast.Tuple, ast.Load, ast.keyword, ast.operator, ast.unaryop, ast.cmpop,
 )  # fmt: skip
 _REFUSED = (ast.MatMult,)
-_NO_VALUES = frozenset({"Array", "compute", "current", "set_default", "use"})
+_NO_VALUES = frozenset(
+    {
+        "Array",
+        "Download",
+        "allocate",
+        "compute",
+        "compute_into",
+        "current",
+        "download",
+        "pinned_empty",
+        "set_default",
+        "upload",
+        "use",
+    }
+)
 """Names of `ocl_runtime.arrays` that give no array."""
 _LARGEST_POWER = 64
 """Exponent of a number to a number; Python would be busy for years with 9**9**9**9."""
@@ -59,17 +74,27 @@ class Planner:
     kernels: KernelCache = field(default_factory=KernelCache)
     device: object = "no device: this expression is planned, not computed"
 
-    def allocate(self, nbytes: int) -> object:
+    def allocate(self, nbytes: int, where: str = "") -> object:
         """A storage that holds nothing."""
         return object()
 
-    def upload(self, host: NDArray[Any]) -> object:
+    def upload(self, host: NDArray[Any], where: str = "", *, snapshot: bool = True) -> object:
         """A storage that holds nothing."""
         return object()
 
-    def download(self, storage: object, dtype: DType, start: int, count: int) -> NDArray[Any]:
+    def download(
+        self, storage: object, dtype: DType, start: int, count: int, where: str = "", out: NDArray[Any] | None = None
+    ) -> Coming:
         """Nothing is there to be read."""
         raise Error("the expression asks for a value while it is only planned", remedy="leave out bool(), int(), …")
+
+    def view(self, storage: object, dtype: DType, start: int, count: int, where: str = "") -> NDArray[Any] | None:
+        """Nothing is there to be read."""
+        return None
+
+    def pinned(self, shape: tuple[int, ...], dtype: DType, where: str = "") -> NDArray[Any]:
+        """Host memory, as any."""
+        return np.empty(shape, dtype.numpy)
 
     def run(self, plan: Plan) -> None:
         """Nothing is run."""

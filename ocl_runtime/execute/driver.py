@@ -1,66 +1,256 @@
-"""Commands and memory: the one module of `execute` that talks to PyOpenCL. It decides nothing."""
+"""The seam to OpenCL: what a device is told, one method for each command. It decides nothing.
+
+`Driver` is the protocol; `OpenCL` speaks to a real device through PyOpenCL, and is the one class of `execute` that
+does. Tests put others in its place: one that records, one that fails, one that computes with NumPy in the most awkward
+order that the waits allow. Every command is told which bytes it touches; OpenCL has no use for that, a recorder has.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import pyopencl as cl
 
 from ocl_runtime.device import Device
 
+if TYPE_CHECKING:
+    from ocl_runtime.execute.hazards import Touch
+
 Context: TypeAlias = cl.Context
-Queue: TypeAlias = cl.CommandQueue
-Buffer: TypeAlias = cl.Buffer
-Kernel: TypeAlias = cl.Kernel
-Event: TypeAlias = cl.Event
 Error: TypeAlias = cl.Error
+Queue: TypeAlias = Any
+Buffer: TypeAlias = Any
+KernelHandle: TypeAlias = Any
+Event: TypeAlias = Any
+Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+"""Host memory, as a contiguous 1-D array of bytes."""
+Sizes: TypeAlias = tuple[int, ...]
+
+STATUS_NAMES = {
+    value: name for name, value in vars(cl.status_code).items() if isinstance(value, int) and not name.startswith("_")
+}
+"""OpenCL's names of error codes."""
 
 
-def create_context(device: Device) -> Context:
-    """A context of one device."""
-    return cl.Context([device.cl])
+class Driver(Protocol):
+    """A device. All methods but `wait` and `finish` return at once; all may raise `Error`."""
+
+    def queue(self) -> Queue:
+        """A new in-order queue."""
+
+    def buffer(self, nbytes: int) -> Buffer:
+        """Memory on the device."""
+
+    def pinned(self, nbytes: int) -> tuple[Buffer, Bytes]:
+        """Memory of the host that the device copies from and to without help, with the bytes in it."""
+
+    def release(self, buffer: Buffer) -> None:
+        """Gives memory back; no command may use it any more."""
+
+    def set_types(self, kernel: KernelHandle, types: Sequence[type[np.generic] | None]) -> None:
+        """Says what a kernel's arguments are: None for a buffer, the type of a number."""
+
+    def group_size_limit(self, kernel: KernelHandle) -> int:
+        """The largest work-group that this kernel can have, given the registers it needs."""
+
+    def launch(
+        self,
+        queue: Queue,
+        kernel: KernelHandle,
+        args: tuple[Any, ...],
+        sizes: tuple[Sizes, Sizes],
+        waits: list[Event] | None,
+        touched: Sequence[Touch],
+    ) -> Event:
+        """Runs a kernel with these arguments over (global size, group size)."""
+
+    def write(
+        self, queue: Queue, buffer: Buffer, at: int, source: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
+    ) -> Event:
+        """Copies host memory, which must stay as it is until the event, into a buffer."""
+
+    def read(
+        self, queue: Queue, buffer: Buffer, at: int, target: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
+    ) -> Event:
+        """Copies from a buffer into host memory."""
+
+    def map(
+        self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Sequence[Touch]
+    ) -> tuple[Event, Bytes]:
+        """Bytes of a buffer to be read in place once the event has happened, until nobody refers to them any more."""
+
+    def fill(
+        self,
+        queue: Queue,
+        buffer: Buffer,
+        at: int,
+        nbytes: int,
+        pattern: np.generic,
+        waits: list[Event] | None,
+        touched: Sequence[Touch],
+    ) -> Event:
+        """Repeats a pattern."""
+
+    def enqueue(
+        self,
+        queue: Queue,
+        kernel: KernelHandle,
+        global_size: Sizes,
+        group_size: Sizes,
+        offset: None,
+        waits: list[Event] | None,
+    ) -> Event:
+        """Runs a kernel whose arguments are set already. The shortest way there is: PyOpenCL's own function."""
+
+    def marker(self, queue: Queue, waits: list[Event] | None) -> Event:
+        """An event of these events, or of everything that the queue has."""
+
+    def gate(self, queue: Queue, waits: list[Event] | None, touched: Sequence[Touch]) -> Event:
+        """An event of something to come: what this thread of the host will give the queue next, after these waits."""
+
+    def open(self, gate: Event, *, ok: bool) -> None:
+        """The gate's event has happened, or failed."""
+
+    def flush(self, queue: Queue) -> None:
+        """Makes the queue start what it has."""
+
+    def status(self, event: Event) -> int:
+        """0 once it is complete, below 0 where it failed, above 0 before."""
+
+    def times(self, event: Event) -> tuple[int, int]:
+        """When a complete command began and ended, in nanoseconds of the device's clock."""
+
+    def wait(self, event: Event) -> None:
+        """Returns when the event is complete; raises where it failed."""
+
+    def finish(self, queue: Queue) -> None:
+        """Returns when the queue has nothing left to do."""
 
 
-def create_queue(context: Context, device: Device) -> Queue:
-    """An in-order queue."""
-    return cl.CommandQueue(context, device.cl)
+class OpenCL:
+    """A device of a real driver, through PyOpenCL."""
 
+    enqueue = staticmethod(cl.enqueue_nd_range_kernel)
 
-def create_buffer(context: Context, nbytes: int) -> Buffer:
-    """A read-write buffer."""
-    return cl.Buffer(context, cl.mem_flags.READ_WRITE, nbytes)
+    def __init__(self, device: Device, *, profile: bool = False) -> None:
+        self._properties: Any = cl.command_queue_properties.PROFILING_ENABLE if profile else 0
+        self.context = cl.Context([device.cl])
+        self._device = device.cl
+        self._maps: dict[int, tuple[Queue, Any]] = {}
+        """What keeps pinned memory mapped, by buffer."""
 
+    def queue(self) -> Queue:
+        """A new in-order queue, which measures times only if asked to: that costs."""
+        return cl.CommandQueue(self.context, self._device, self._properties)
 
-def write(queue: Queue, buffer: Buffer, source: np.ndarray[Any, Any]) -> None:
-    """Copies a contiguous host array to the start of a buffer, and waits until the array may change again."""
-    cl.enqueue_copy(queue, buffer, source, is_blocking=True)
+    def buffer(self, nbytes: int) -> Buffer:
+        """A read-write buffer."""
+        return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, nbytes)
 
+    def pinned(self, nbytes: int) -> tuple[Buffer, Bytes]:
+        """A buffer in the host's memory, mapped for as long as it lives."""
+        flags = cl.mem_flags
+        buffer = cl.Buffer(self.context, flags.READ_WRITE | flags.ALLOC_HOST_PTR, nbytes)
+        both = cl.map_flags.READ | cl.map_flags.WRITE
+        queue = self.queue()
+        map_buffer: Any = cl.enqueue_map_buffer  # PyOpenCL's stub mistakes most of its arguments
+        host, _ = map_buffer(queue, buffer, both, 0, (nbytes,), np.uint8, is_blocking=True)
+        self._maps[buffer.int_ptr] = queue, host.base
+        return buffer, host
 
-def read(queue: Queue, buffer: Buffer, target: np.ndarray[Any, Any], offset: int) -> None:
-    """Copies a buffer, from `offset` bytes on, into a contiguous host array, and waits for it."""
-    cl.enqueue_copy(queue, target, buffer, src_offset=offset, is_blocking=True)
+    def release(self, buffer: Buffer) -> None:
+        """The driver itself waits for commands that still use the buffer."""
+        queue, mapped = self._maps.pop(buffer.int_ptr, (None, None))
+        if mapped is not None:
+            mapped.release(queue)
+        buffer.release()
 
+    def set_types(self, kernel: KernelHandle, types: Sequence[type[np.generic] | None]) -> None:
+        """PyOpenCL then takes Python's numbers, 50 times as fast as without."""
+        kernel.set_arg_types(types)
 
-def group_size_limit(kernel: Kernel, device: Device) -> int:
-    """The largest work-group that this kernel can have, given the registers it needs."""
-    return int(kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device.cl))
+    def group_size_limit(self, kernel: KernelHandle) -> int:
+        """The device's answer for the kernel as it was compiled."""
+        return int(kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self._device))
 
+    def launch(
+        self,
+        queue: Queue,
+        kernel: KernelHandle,
+        args: tuple[Any, ...],
+        sizes: tuple[Sizes, Sizes],
+        waits: list[Event] | None,
+        touched: Sequence[Touch],
+    ) -> Event:
+        """Sets the arguments and enqueues the kernel."""
+        kernel.set_args(*args)
+        return cl.enqueue_nd_range_kernel(queue, kernel, sizes[0], sizes[1], None, waits)
 
-def enqueue(
-    queue: Queue,
-    kernel: Kernel,
-    args: Sequence[Buffer | np.generic],
-    global_size: tuple[int, ...],
-    group_size: tuple[int, ...],
-) -> Event:
-    """Sets the arguments and enqueues the kernel."""
-    for position, arg in enumerate(args):
-        kernel.set_arg(position, arg)
-    return cl.enqueue_nd_range_kernel(queue, kernel, global_size, group_size)
+    def write(
+        self, queue: Queue, buffer: Buffer, at: int, source: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
+    ) -> Event:
+        """Without waiting, where the driver can do that from this memory."""
+        return cl.enqueue_copy(queue, buffer, source, dst_offset=at, is_blocking=False, wait_for=waits)
 
+    def read(
+        self, queue: Queue, buffer: Buffer, at: int, target: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
+    ) -> Event:
+        """Without waiting, where the driver can do that to this memory."""
+        return cl.enqueue_copy(queue, target, buffer, src_offset=at, is_blocking=False, wait_for=waits)
 
-def finish(queue: Queue) -> None:
-    """Waits for everything in the queue."""
-    queue.finish()
+    def map(
+        self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Sequence[Touch]
+    ) -> tuple[Event, Bytes]:
+        """A map of OpenCL; PyOpenCL takes it back when the bytes go."""
+        map_buffer: Any = cl.enqueue_map_buffer
+        host, event = map_buffer(
+            queue, buffer, cl.map_flags.READ, at, (nbytes,), np.uint8, wait_for=waits, is_blocking=False
+        )
+        return event, host
+
+    def fill(
+        self,
+        queue: Queue,
+        buffer: Buffer,
+        at: int,
+        nbytes: int,
+        pattern: np.generic,
+        waits: list[Event] | None,
+        touched: Sequence[Touch],
+    ) -> Event:
+        """A fill of OpenCL 1.2."""
+        return cl.enqueue_fill_buffer(queue, buffer, np.asarray(pattern), at, nbytes, waits)
+
+    def marker(self, queue: Queue, waits: list[Event] | None) -> Event:
+        """A marker of OpenCL 1.2."""
+        return cl.enqueue_marker(queue, waits)
+
+    def gate(self, queue: Queue, waits: list[Event] | None, touched: Sequence[Touch]) -> Event:
+        """A user event; what the host does behind it waits by itself."""
+        return cl.UserEvent(self.context)
+
+    def open(self, gate: Event, *, ok: bool) -> None:
+        """Sets the user event's status: complete, or out of resources."""
+        gate.set_status(0 if ok else cl.status_code.OUT_OF_RESOURCES)
+
+    def flush(self, queue: Queue) -> None:
+        """Commands reach the device; without this some drivers hold them back."""
+        queue.flush()
+
+    def status(self, event: Event) -> int:
+        """The driver's answer, without waiting."""
+        return int(event.get_info(cl.event_info.COMMAND_EXECUTION_STATUS))
+
+    def times(self, event: Event) -> tuple[int, int]:
+        """Where queues measure them."""
+        return event.profile.start, event.profile.end
+
+    def wait(self, event: Event) -> None:
+        """Other Python threads go on meanwhile."""
+        event.wait()
+
+    def finish(self, queue: Queue) -> None:
+        """Waits for everything in the queue."""
+        queue.finish()

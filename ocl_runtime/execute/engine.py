@@ -1,26 +1,35 @@
-"""One device at work: its context, its queue, and every kernel that was built for it."""
+"""One device at work: its streams, its memory, its transfers, and every kernel that was built for it."""
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from ir.kernel import Kernel
+from ir.reference import calling_line
+from ir.schedule import MemoryPlan, Schedule
 from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.codegen.compile import Compilation, compile_kernel
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.device import Device
-from ocl_runtime.errors import DeviceError, DTypeError
-from ocl_runtime.execute import driver, transfer
-from ocl_runtime.execute.launch import Argument, Executable
-from ocl_runtime.execute.storage import Memory, Storage
+from ocl_runtime.errors import DeviceError, DTypeError, Error, LaunchError
+from ocl_runtime.execute.command import Command, Stream
+from ocl_runtime.execute.driver import Driver, OpenCL
+from ocl_runtime.execute.driver import Error as DriverError
+from ocl_runtime.execute.launch import Argument, Executable, Launch
+from ocl_runtime.execute.log import Log
+from ocl_runtime.execute.storage import Memory, Storage, pinned_array
+from ocl_runtime.execute.streams import Streams
+from ocl_runtime.execute.transfer import Download, Transfers
 from ocl_runtime.settings import Settings
 
 _MOST_EXECUTABLES = 4096
@@ -35,6 +44,9 @@ class Recorder(Protocol):
     def compiled(self, compilation: Compilation, program: Program) -> None:
         """A kernel was compiled for the first time in this process."""
 
+    def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
+        """A host program was planned for some sizes, and is about to be made ready to be replayed."""
+
 
 @dataclass
 class LaunchCounters:
@@ -46,16 +58,31 @@ class LaunchCounters:
 
 
 class Engine:
-    """Executes kernels on one device. Any thread may use it; commands run in the order in which they are given."""
+    """Executes kernels on one device. Any thread may use it.
 
-    def __init__(self, device: Device, settings: Settings, recorder: Recorder | None = None) -> None:
+    Commands go to the calling thread's stream (see `streams.stream`) and come after all that they depend on. `driver`
+    puts something around the driver: tests record, fail and delay commands there.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        settings: Settings,
+        recorder: Recorder | None = None,
+        driver: Callable[[OpenCL], Driver] | None = None,
+    ) -> None:
         self.device = device
         self.settings = settings
-        self.context = driver.create_context(device)
-        self.queue = driver.create_queue(self.context, device)
-        self.programs = ProgramCache(self.context, device, settings.cache_folder, disk_bytes=settings.cache_bytes)
+        self.opencl = OpenCL(device, profile=settings.profile)
+        self.driver: Driver = self.opencl if driver is None else driver(self.opencl)
+        self.programs = ProgramCache(
+            self.opencl.context, device, settings.cache_folder, disk_bytes=settings.cache_bytes
+        )
         self.counters = LaunchCounters()
-        self.memory = Memory(self.context, device)
+        log = Log(settings.log)
+        self.streams = Streams(self.driver, settings.streams or _streams_of(device), log, profile=settings.profile)
+        self.memory = Memory(self.driver, self.streams, device, settings, log)
+        self.transfers = Transfers(self.driver, self.streams, self.memory, device)
         self._dialect = Dialect(own_math=device.quirks.own_math, vector_hint=device.quirks.vector_hint)
         self._recorder = recorder
         self._executables: OrderedDict[tuple[int, str], tuple[Kernel, Executable]] = OrderedDict()
@@ -65,21 +92,46 @@ class Engine:
 
     # ------------------------------------------------------------------ memory
 
-    def allocate(self, nbytes: int) -> Storage:
+    def allocate(self, nbytes: int, where: str = "", *, persistent: bool = False) -> Storage:
         """Memory with undefined contents. Raises `OutOfMemoryError`."""
-        self._check_process()
-        return self.memory.allocate(nbytes)
+        self.check_process()
+        return self.memory.allocate(nbytes, None, where, persistent=persistent)
 
-    def upload(self, source: np.ndarray[Any, Any]) -> Storage:
-        """New memory with a host array's elements in C order."""
-        new = self.allocate(source.nbytes)
-        transfer.upload(self.queue, new, source, self.device)
-        return new
+    def upload(self, source: np.ndarray[Any, Any], where: str = "", *, snapshot: bool = True) -> Storage:
+        """New memory with a host array's elements in C order; without `snapshot` it must stay as it is until they are
+        there."""
+        self.check_process()
+        dense = np.ascontiguousarray(source)
+        own = not np.may_share_memory(dense, source)  # a copy already; NumPy gives a view where only the shape changes
+        return self.transfers.upload(dense, self.streams.current(), where, snapshot=snapshot and not own)
 
-    def download(self, from_: Storage, dtype: np.dtype[Any], count: int, offset: int = 0) -> np.ndarray[Any, Any]:
-        """`count` elements from element `offset` on, as a new 1-D host array."""
-        self._check_process()
-        return transfer.download(self.queue, from_, dtype, count, offset, self.device)
+    def download(
+        self,
+        from_: Storage,
+        dtype: np.dtype[Any],
+        count: int,
+        offset: int = 0,
+        where: str = "",
+        out: np.ndarray[Any, Any] | None = None,
+    ) -> Download:
+        """`count` elements from element `offset` on, on their way to a new 1-D host array or to a contiguous `out`."""
+        self.check_process()
+        return self.transfers.download(from_, dtype, count, offset, where, out)
+
+    def view(
+        self, of: Storage, dtype: np.dtype[Any], count: int, offset: int = 0, where: str = ""
+    ) -> np.ndarray[Any, Any] | None:
+        """`count` elements in place, to be read only, where the device shares the host's memory; None elsewhere."""
+        self.check_process()
+        return self.transfers.view(of, dtype, count, offset, where)
+
+    def pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any], where: str = "") -> np.ndarray[Any, Any]:
+        """A host array that the device copies from and to by itself. Raises `OutOfMemoryError`."""
+        self.check_process()
+        nbytes = math.prod(shape) * dtype.itemsize
+        if not nbytes:
+            return np.empty(shape, dtype)
+        return pinned_array(self.memory.pinned(nbytes, where), shape, dtype)
 
     # ------------------------------------------------------------------ kernels
 
@@ -89,7 +141,7 @@ class Engine:
         `strategy` says how locals become declarations; None takes the settings', else what suits the device. Raises
         `VerifyError`, `BuildError`, or `DTypeError` where the device lacks a dtype of the kernel's.
         """
-        self._check_process()
+        self.check_process()
         chosen = strategy or self.settings.locals_strategy or self.device.quirks.locals_strategy
         key = (id(kernel), chosen)
         with self._lock:
@@ -117,9 +169,9 @@ class Engine:
         self.counters.compiled += 1
         if self._recorder is not None:
             self._recorder.compiled(compilation, program)
-        return Executable(self.device, compilation, program, self.memory)
+        return Executable(self.device, self.driver, compilation, program, self.memory)
 
-    def _check_process(self) -> None:
+    def check_process(self) -> None:
         """OpenCL does not survive a fork: PoCL's threads are gone in the child, which would wait for them for ever."""
         if os.getpid() != self._process:
             raise DeviceError(
@@ -136,23 +188,64 @@ class Engine:
                     remedy="convert to float32, or choose another device (ocl-devices lists what each can do)",
                 )
 
+    def prepare(
+        self,
+        kernel: Kernel,
+        args: Mapping[str, Argument] | Sequence[Argument],
+        global_size: tuple[int, ...],
+        group_size: tuple[int, ...] | None = None,
+        where: str = "",
+    ) -> Launch:
+        """A kernel with its arguments, compiled and checked, to be submitted any number of times."""
+        if group_size is None:
+            group_size = kernel.group_size or (self.device.quirks.group_size, 1, 1)
+            group_size = group_size[: len(global_size)]
+        return self.executable(kernel).prepare(args, global_size, group_size, where)
+
+    def submit(self, launch: Launch, stream: Stream | None = None) -> Command:
+        """Gives a launch to a stream, by default the calling thread's; does not wait for it.
+
+        Raises `LaunchError` where the driver refuses it, or where it would read what an earlier failure spoilt.
+        """
+        self.check_process()
+        self.counters.launches += 1
+        try:
+            return self.streams.submit(
+                stream or self.streams.current(),
+                launch.touches,
+                launch.what,
+                launch.where,
+                self.driver.launch,
+                launch.executable.handle(),
+                launch.args,
+                launch.sizes,
+            )
+        except LaunchError as error:
+            if not isinstance(error.__cause__, DriverError):
+                raise
+            raise launch.refused(error.__cause__) from error.__cause__
+
     def launch(
         self,
         kernel: Kernel,
         args: Mapping[str, Argument] | Sequence[Argument],
         global_size: tuple[int, ...],
         group_size: tuple[int, ...] | None = None,
-    ) -> driver.Event:
-        """Runs a kernel over the index space; returns the command's event without waiting."""
-        if group_size is None:
-            group_size = kernel.group_size or (self.device.quirks.group_size, 1, 1)
-            group_size = group_size[: len(global_size)]
-        event = self.executable(kernel).launch(self.queue, args, global_size, group_size)
-        with self._lock:
-            self.counters.launches += 1
-        return event
+        where: str = "",
+    ) -> Command:
+        """Prepares a launch and submits it, once, to the calling thread's stream."""
+        return self.submit(self.prepare(kernel, args, global_size, group_size, where or calling_line()))
 
     def finish(self) -> None:
-        """Waits until the device has done everything it was given."""
+        """Returns when everything the device was given has ended. Raises the first failure that nobody has seen."""
         if os.getpid() == self._process:  # in a forked child there is nothing to wait for, and nobody who would answer
-            driver.finish(self.queue)
+            self.streams.finish()
+
+    def close(self) -> None:
+        """As the process ends: no command may be left running, and nobody is there for an error."""
+        with suppress(Error):
+            self.finish()
+
+
+def _streams_of(device: Device) -> int:
+    return 8 if device.capabilities.kind == "gpu" else 4

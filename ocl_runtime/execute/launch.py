@@ -8,11 +8,13 @@ import reprlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from ir.accesses import modes
 from ir.kernel import Array, Const, Kernel, Param, walk
+from ir.layout import Layout
 from ir.names import entry_name
 from ir.printer import text
 from ir.types import BOOL, DType, Pointer, element
@@ -21,12 +23,40 @@ from ocl_runtime.codegen.driver import Program
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, LaunchError, MixedDevicesError, NumberRangeError, ShapeError
 from ocl_runtime.execute import driver
+from ocl_runtime.execute.driver import Driver, KernelHandle, Sizes
+from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.storage import Memory, Storage
 
-Argument: TypeAlias = "tuple[Storage, int] | np.generic | int | float | bool"
-"""A storage and an offset in elements for a pointer parameter; a number for a scalar one."""
+Argument: TypeAlias = "tuple[Storage, int] | tuple[Storage, int, Layout] | np.generic | int | float | bool"
+"""For a pointer parameter, a storage and an offset in elements, and where they are known the elements of the storage
+that the kernel touches; a number for a scalar one."""
 
 _MOST_ITEMS = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel with its arguments and sizes, checked and ready; it may be given to streams any number of times.
+
+    It holds its storages. `what` names it in errors, `where` is the Python line that asked for it.
+    """
+
+    executable: Executable
+    what: str
+    args: tuple[Any, ...]
+    touches: tuple[Touch, ...]
+    sizes: tuple[Sizes, Sizes]
+    storages: tuple[Storage, ...]
+    where: str
+
+    def refused(self, error: driver.Error) -> LaunchError:
+        """What to say when the driver does not take it."""
+        kernel, (global_size, group_size) = self.executable.kernel, self.sizes
+        return LaunchError(
+            f"{self.what} could not be launched on {self.executable.device}: {error}",
+            place=f"asked for at {self.where}\nglobal size {global_size}, group size {group_size}\n{text(kernel)}",
+            remedy="see the driver's error code; ocl-dump shows the generated source",
+        )
 
 
 @dataclass
@@ -34,55 +64,108 @@ class Executable:
     """A program's kernel, ready to be launched from any thread."""
 
     device: Device
+    driver: Driver
     compilation: Compilation
     program: Program
     memory: Memory
     _of_thread: threading.local = field(default_factory=threading.local, repr=False)
-    _positions: Mapping[int, int] = field(init=False, repr=False)
-    """The place of each parameter by its id."""
 
     def __post_init__(self) -> None:
-        self._positions = {param.value.id: place for place, param in enumerate(self.kernel.params)}
+        kernel = self.kernel
+        self.what = f"kernel {kernel.name}"
+        """Its name in errors."""
+        self._positions = {param.value.id: place for place, param in enumerate(kernel.params)}
+        """The place of each parameter by its id."""
+        self._modes = modes(kernel)
+        self._types: list[type[np.generic] | None] = []
+        for param in kernel.params:
+            type_ = param.value.type
+            pointer = isinstance(type_, Pointer)
+            self._types += [None, np.uint64] if pointer else [_passed(element(type_)).type]
 
     @property
     def kernel(self) -> Kernel:
         """The kernel IR."""
         return self.compilation.kernel
 
-    def launch(
+    def prepare(
         self,
-        queue: driver.Queue,
         args: Mapping[str, Argument] | Sequence[Argument],
         global_size: tuple[int, ...],
         group_size: tuple[int, ...],
-    ) -> driver.Event:
-        """Enqueues the kernel with its arguments, by name or in the order of its parameters.
+        where: str = "",
+    ) -> Launch:
+        """The launch with these arguments, by name or in the order of the parameters.
 
         The global size is padded to a multiple of the group size, so the kernel must guard its accesses.
-        Raises `DTypeError`, `NumberRangeError` or `ShapeError` for arguments and sizes that do not fit,
-        `MixedDevicesError` for memory of another runtime, `LaunchError` where the driver refuses.
+        Raises `DTypeError`, `NumberRangeError` or `ShapeError` for arguments and sizes that do not fit, and
+        `MixedDevicesError` for memory of another runtime.
         """
-        handle = self._handle()
+        self.handle()
         self._check_sizes(global_size, group_size)
-        padded = tuple(-(-size // group) * group for size, group in zip(global_size, group_size, strict=True))
-        try:
-            return driver.enqueue(queue, handle, self._arguments(args), padded, group_size)
-        except driver.Error as error:
-            raise LaunchError(
-                f"kernel {self.kernel.name} could not be launched on {self.device}: {error}",
-                place=f"global size {padded}, group size {group_size}\n{text(self.kernel)}",
-                remedy="see the driver's error code; ocl-dump shows the generated source",
-            ) from error
+        padded = tuple([-(-size // group) * group for size, group in zip(global_size, group_size, strict=True)])
+        params = self.kernel.params
+        given = self.checked(args)
+        values: list[Any] = []
+        touches: list[Touch] = []
+        storages: list[Storage] = []
+        for param, value, mode in zip(params, given, self._modes, strict=True):
+            name, type_ = param.value.hint, param.value.type
+            if isinstance(type_, Pointer):
+                storage, offset, touch = self._address(name, type_, value, self._promised(param, given), mode)
+                values += [storage.buffer, offset]
+                storages.append(storage)
+                if mode and touch.low < touch.high:
+                    touches.append(touch)
+            elif isinstance(value, tuple):
+                raise self._unfit(f"got a storage for {name!r}, which takes a number")
+            else:
+                values.append(self._number(name, element(type_), value))
+        return Launch(
+            self, self.what, tuple(values), tuple(touches), (padded, tuple(group_size)), tuple(storages), where
+        )
 
-    def _handle(self) -> driver.Kernel:
+    def checked(self, args: Mapping[str, Argument] | Sequence[Argument]) -> Sequence[Argument]:
+        """The arguments in the order of the parameters, memory for pointers and numbers for scalars."""
+        given = self._ordered(args) if isinstance(args, Mapping) else args
+        if len(given) != len(self.kernel.params):
+            raise self._unfit(f"got {len(given)} arguments")
+        for param, value in zip(self.kernel.params, given, strict=True):
+            if isinstance(value, tuple) and not isinstance(param.value.type, Pointer):
+                raise self._unfit(f"got a storage for {param.value.hint!r}, which takes a number")
+            if not isinstance(value, tuple) and isinstance(param.value.type, Pointer):
+                raise self._unfit(
+                    f"got {reprlib.repr(value)} for {param.value.hint!r}, which takes a storage and an offset"
+                )
+        return given
+
+    def handle(self) -> KernelHandle:
         """This thread's kernel object: a shared one would mix up the arguments of two threads."""
         handle = getattr(self._of_thread, "handle", None)
         if handle is None:
-            handle = self._of_thread.handle = self.program.kernel(entry_name(self.kernel))
-            self._check_limits(handle)
+            handle = self._of_thread.handle = self._new_handle()
         return handle
 
-    def _check_limits(self, handle: driver.Kernel) -> None:
+    def fresh_handle(
+        self, global_size: tuple[int, ...], group_size: tuple[int, ...]
+    ) -> tuple[KernelHandle, tuple[Sizes, Sizes]]:
+        """A kernel object for the caller alone, and the sizes, checked and padded, with a default for no group size."""
+        handle = self._new_handle()
+        groups = group_size or (self.device.quirks.group_size, 1, 1)[: len(global_size)]
+        self._check_sizes(global_size, groups)
+        padded = tuple([-(-size // group) * group for size, group in zip(global_size, groups, strict=True)])
+        return handle, (padded, tuple(groups))
+
+    def _new_handle(self) -> KernelHandle:
+        handle = self.program.kernel(entry_name(self.kernel))
+        try:
+            self.driver.set_types(handle, self._types)
+            self._check_limits(handle)
+        except driver.Error as error:
+            raise LaunchError(f"{self.what} cannot be launched on {self.device}: {error}") from error
+        return handle
+
+    def _check_limits(self, handle: KernelHandle) -> None:
         caps = self.device.capabilities
         arrays = [stmt for stmt in walk(self.kernel.body) if isinstance(stmt, Array)]
         pointers = [(array.pointer.type, array.length) for array in arrays]
@@ -97,7 +180,7 @@ class Executable:
                 place=f"{self.device} has {caps.local_memory:,} bytes",
                 remedy="use smaller local arrays",
             )
-        self._of_thread.limit = driver.group_size_limit(handle, self.device)
+        self._of_thread.limit = self.driver.group_size_limit(handle)
 
     def _check_sizes(self, global_size: tuple[int, ...], group_size: tuple[int, ...]) -> None:
         sizes = (*global_size, *group_size)
@@ -116,34 +199,21 @@ class Executable:
                 remedy="use a smaller group size",
             )
 
-    def _arguments(self, args: Mapping[str, Argument] | Sequence[Argument]) -> list[driver.Buffer | np.generic]:
-        params = self.kernel.params
-        given = self._ordered(args) if isinstance(args, Mapping) else args
-        if len(given) != len(params):
-            raise self._unfit(f"got {len(given)} arguments")
-        out: list[driver.Buffer | np.generic] = []
-        for param, value in zip(params, given, strict=True):
-            name, type_ = param.value.hint, param.value.type
-            if isinstance(type_, Pointer):
-                out += self._address(name, type_, value, self._promised(param, given))
-            elif isinstance(value, tuple):
-                raise self._unfit(f"got a storage for {name!r}, which takes a number")
-            else:
-                out.append(self._number(name, element(type_), value))
-        return out
-
-    def _promised(self, param: Param, given: Sequence[Argument]) -> int:
+    def _promised(self, param: Param, given: Sequence[Argument]) -> int | None:
         """How many elements the kernel may touch from the offset on: the parameter's length where it is known."""
         if isinstance(param.length, Const):
             return int(param.length.value)
         number = self._positions.get(param.length.id) if param.length is not None else None
-        value = given[number] if number is not None else 0
-        return int(value) if isinstance(value, int | np.integer) else 0
+        value = given[number] if number is not None else None
+        return int(value) if isinstance(value, int | np.integer) else None
 
-    def _address(self, name: str, type_: Pointer, value: Argument, promised: int) -> tuple[driver.Buffer, np.generic]:
-        if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[0], Storage):
+    def _address(
+        self, name: str, type_: Pointer, value: Argument, promised: int | None, mode: int
+    ) -> tuple[Storage, int, Touch]:
+        """The storage, the offset in elements of its buffer, and the access."""
+        if not isinstance(value, tuple) or not 2 <= len(value) <= 3 or not isinstance(value[0], Storage):
             raise self._unfit(f"got {reprlib.repr(value)} for {name!r}, which takes a storage and an offset")
-        storage, offset = value
+        storage, offset = value[:2]
         if storage.memory is not self.memory:
             raise MixedDevicesError(
                 f"kernel {self.kernel.name} got memory of another runtime for {name!r}",
@@ -152,7 +222,7 @@ class Executable:
             )
         size = type_.dtype.size
         whole = isinstance(offset, int | np.integer) and offset >= 0
-        if not whole or (offset + promised) * size > storage.nbytes:
+        if not whole or (offset + (promised or 0)) * size > storage.nbytes:
             touched = f" and may touch {promised} elements from there" if promised else ""
             raise ShapeError(
                 f"kernel {self.kernel.name} got the offset {offset!r} for {name!r}{touched}",
@@ -165,11 +235,17 @@ class Executable:
                 place=f"{offset} elements of {type_.dtype} are {offset * size} bytes",
                 remedy="use an aligned offset, or a kernel that promises less",
             )
-        return storage.handle, np.uint64(offset)
+        if len(value) == 3:
+            touch = storage.touch_layout(mode, value[2], size)
+        elif promised is not None:
+            touch = storage.touch(mode, offset * size, (offset + promised) * size)
+        else:
+            touch = storage.touch(mode)
+        return storage, storage.start // size + int(offset), touch
 
-    def _number(self, name: str, dtype: DType, value: np.generic | int | float | bool) -> np.generic:
+    def _number(self, name: str, dtype: DType, value: np.generic | int | float | bool) -> bool | int | float:
         """The number as the kernel takes it: Python's are weak, NumPy's keep their values."""
-        passed = np.dtype(np.uint8) if dtype == BOOL else dtype.numpy
+        passed = _passed(dtype)
         if isinstance(value, np.generic):
             fits = np.can_cast(value.dtype, passed)
         else:
@@ -178,12 +254,13 @@ class Executable:
         if not fits:
             raise self._unfit(f"got {reprlib.repr(value)} for {name!r}, which is no {dtype}")
         try:
-            return passed.type(value)
+            number: bool | int | float = passed.type(value).item()
         except OverflowError:
             raise NumberRangeError(
                 f"kernel {self.kernel.name} got {reprlib.repr(value)} for {name!r}, which is out of range for {dtype}",
                 remedy="use a smaller number, or a wider parameter",
             ) from None
+        return number
 
     def _ordered(self, args: Mapping[str, Argument]) -> list[Argument]:
         names = [param.value.hint for param in self.kernel.params]
@@ -195,3 +272,8 @@ class Executable:
     def _unfit(self, fact: str) -> DTypeError:
         takes = ", ".join(f"{param.value.hint}: {param.value.type}" for param in self.kernel.params)
         return DTypeError(f"kernel {self.kernel.name} {fact}", remedy=f"it takes {takes}")
+
+
+def _passed(dtype: DType) -> np.dtype[Any]:
+    """Kernels take no bools."""
+    return np.dtype(np.uint8) if dtype == BOOL else dtype.numpy

@@ -1,134 +1,269 @@
-"""Memory on the device, and its reuse.
+"""Memory that somebody holds: storages on the device, arrays of the host that the device can copy by itself.
 
-Strategy: memory that nobody refers to any more is kept and handed out again for the same number of bytes, because new
-memory is slow (CPU drivers fault in every page of it). One in-order queue makes this safe at once: whatever still runs
-on the old contents comes before what the new owner enqueues. At most a share of the device's memory is kept; the
-longest unused goes first, and all of it goes before an allocation fails.
+A `Storage` is a block of a pool for as long as somebody refers to it. A pinned array is a NumPy array over such a block
+of host memory; every view of it holds the block too.
 """
 
 from __future__ import annotations
 
 import sys
-import threading
-from collections import OrderedDict, deque
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
+from weakref import WeakSet
 
+import numpy as np
+
+from ir.accesses import WRITE
+from ir.layout import Layout, Shape
 from ocl_runtime.device import Device
-from ocl_runtime.errors import OutOfMemoryError, ShapeError
-from ocl_runtime.execute import driver
+from ocl_runtime.errors import LaunchError, OutOfMemoryError
+from ocl_runtime.execute.blocks import Block
+from ocl_runtime.execute.command import Stream
+from ocl_runtime.execute.driver import Buffer, Bytes, Driver
+from ocl_runtime.execute.hazards import Touch, footprint_of
+from ocl_runtime.execute.log import Log
+from ocl_runtime.execute.pool import NoRoomError, Pool, PoolSizes
+from ocl_runtime.execute.streams import Streams
+from ocl_runtime.settings import Settings
 
-_KEPT_SHARE = 8
-"""One part in this many of the device's memory may be kept unused."""
+_LONGEST_REPORT = 12
+"""Lines of a report about who holds memory."""
+_POISON = np.uint32(0xDEADBEEF)
+"""As a float32 -6.3e18, as an integer far from zero, too."""
 
 
 class Storage:
-    """One allocation of `nbytes` bytes, told apart by identity. It goes back when nothing refers to it."""
+    """One allocation of `nbytes` bytes, told apart by identity. It goes back to its pool when nothing refers to it."""
 
-    __slots__ = ("__weakref__", "handle", "memory", "nbytes")
+    __slots__ = ("__weakref__", "block", "memory", "nbytes")
 
-    def __init__(self, memory: Memory, nbytes: int, handle: driver.Buffer) -> None:
+    def __init__(self, memory: Memory, block: Block, nbytes: int) -> None:
         self.memory = memory
+        self.block = block
         self.nbytes = nbytes
-        self.handle = handle
 
     def __repr__(self) -> str:
         return f"<Storage of {self.nbytes:,} bytes>"
 
     def __del__(self) -> None:
-        self.memory.give_back(self.nbytes, self.handle)
+        self.memory.device_pool.returned.append(self.block)
+
+    @property
+    def buffer(self) -> Buffer:
+        """The OpenCL buffer that it lies in, from byte `start` on."""
+        return self.block.page.buffer
+
+    @property
+    def start(self) -> int:
+        """The byte of the buffer at which it begins."""
+        return self.block.low
+
+    def touch(self, mode: int, low: int = 0, high: int | None = None) -> Touch:
+        """An access to bytes `low … high` of it, by default to all."""
+        block = self.block
+        if high is None or high >= self.nbytes:
+            return Touch(block.ranges, block.low + low, block.high, mode)
+        return Touch(block.ranges, block.low + low, block.low + high, mode)
+
+    def touch_layout(self, mode: int, layout: Layout, itemsize: int) -> Touch:
+        """An access to the elements of a layout."""
+        low, high, gaps = footprint_of(layout, itemsize, self.block.low)
+        if gaps is None and high == self.block.low + self.nbytes:
+            high = self.block.high
+        return Touch(self.block.ranges, low, high, mode, gaps)
 
 
-@dataclass
-class MemoryCounters:
-    """`allocations` were asked for; `created` of them were new memory of the driver's, the others `reused`."""
+class Pinned:
+    """A block of host memory; NumPy arrays made of it hold it."""
 
-    allocations: int = 0
-    created: int = 0
-    reused: int = 0
-    bytes_kept: int = 0
+    def __init__(self, pool: Pool, block: Block) -> None:
+        assert block.page.host is not None
+        self.pool = pool
+        self.block = block
+        self.bytes: Bytes = block.page.host[block.low : block.low + block.wanted]
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self.bytes.__array_interface__
+
+    def __del__(self) -> None:
+        self.pool.returned.append(self.block)
+
+    def touch(self, mode: int, data: Bytes) -> Touch:
+        """An access to some of it."""
+        block = self.block
+        if data.nbytes == self.bytes.nbytes:
+            return Touch(block.ranges, block.low, block.high, mode)
+        low = block.low + _address(data) - _address(self.bytes)
+        return Touch(block.ranges, low, low + data.nbytes, mode)
+
+
+def _address(data: Bytes) -> int:
+    return int(data.__array_interface__["data"][0])
+
+
+class Idle(Protocol):
+    """Who holds memory that it could do without."""
+
+    def give_up(self) -> None:
+        """Gives it back to the pool."""
 
 
 class Memory:
-    """The memory of one context. Any thread may use it."""
+    """The memory of one device, and the pinned memory of the host. Any thread may use it."""
 
-    def __init__(self, context: driver.Context, device: Device) -> None:
-        self.counters = MemoryCounters()
-        self._context = context
-        self._device = device
-        self._most_kept = device.capabilities.global_memory // _KEPT_SHARE
-        self._kept: OrderedDict[int, list[driver.Buffer]] = OrderedDict()
-        # A finalizer may run at any moment, also inside of the lock: it only appends here.
-        self._returned: deque[tuple[int, driver.Buffer]] = deque()
-        self._lock = threading.Lock()
+    def __init__(self, driver: Driver, streams: Streams, device: Device, settings: Settings, log: Log) -> None:
+        self.device = device
+        self._driver = driver
+        self._streams = streams
+        device_sizes, host_sizes, staging_sizes = pool_sizes(device, settings)
+        self.idle: WeakSet[Idle] = WeakSet()
+        """Asked to give up what they can when there is no room."""
+        self.device_pool = Pool(streams, device_sizes, self._device_page, driver.release, log)
+        self.host_pool = Pool(streams, host_sizes, driver.pinned, driver.release, log)
+        self.staging_pool = Pool(streams, staging_sizes, driver.pinned, driver.release, log)
+        if settings.poison:
+            self.device_pool.on_free = self._poison
 
-    def give_back(self, nbytes: int, handle: driver.Buffer) -> None:
-        """Called when a storage dies."""
-        self._returned.append((nbytes, handle))
+    def allocate(
+        self, nbytes: int, stream: Stream | None = None, where: str = "", *, persistent: bool = False
+    ) -> Storage:
+        """Memory with undefined contents, for use on a stream first (by default the calling thread's).
 
-    def allocate(self, nbytes: int) -> Storage:
-        """Memory with undefined contents.
-
-        Raises `OutOfMemoryError` where the device has no room for it, `ShapeError` for what is no number of bytes.
+        `persistent` memory, as for weights, has a page of exactly its size. Raises `OutOfMemoryError` where the device
+        has no room for it, `ShapeError` for what is no number of bytes.
         """
-        if not isinstance(nbytes, int) or nbytes < 1:
-            raise ShapeError(f"memory of {nbytes!r} bytes", remedy="ask for a whole number of bytes, at least 1")
-        with self._lock:
-            self._collect()
-            self.counters.allocations += 1
-            same_size = self._kept.get(nbytes)
-            if same_size:
-                self.counters.reused += 1
-                self.counters.bytes_kept -= nbytes
-                handle = same_size.pop()
-                if not same_size:
-                    del self._kept[nbytes]
-            else:
-                self.counters.created += 1
-                handle = self._create(nbytes)
-        return Storage(self, nbytes, handle)
-
-    def _collect(self) -> None:
-        """Sorts what came back; drops the longest unused beyond the share that may be kept."""
-        while self._returned:
-            nbytes, handle = self._returned.popleft()
-            self._kept.setdefault(nbytes, []).append(handle)
-            self._kept.move_to_end(nbytes)
-            self.counters.bytes_kept += nbytes
-        while self.counters.bytes_kept > self._most_kept:
-            nbytes, handles = next(iter(self._kept.items()))
-            handles.pop(0)
-            self.counters.bytes_kept -= nbytes
-            if not handles:
-                del self._kept[nbytes]
-
-    def _create(self, nbytes: int) -> driver.Buffer:
-        caps = self._device.capabilities
-        if nbytes > caps.max_allocation:
-            raise OutOfMemoryError(
-                f"{nbytes:,} bytes are more than one allocation on {self._device} may have",
-                place=f"largest allocation: {caps.max_allocation:,} bytes; all memory: {caps.global_memory:,} bytes",
-                remedy="work on parts of the data, or use a narrower dtype",
-            )
+        stream = stream or self._streams.current()
         try:
-            return self._from_driver(nbytes)
-        except (driver.Error, MemoryError):
-            self._kept.clear()
-            self.counters.bytes_kept = 0
-        try:
-            return self._from_driver(nbytes)
-        except (driver.Error, MemoryError) as error:
+            try:
+                block = self.device_pool.allocate(nbytes, stream, where, persistent=persistent)
+            except NoRoomError:
+                for one in list(self.idle):
+                    one.give_up()
+                block = self.device_pool.allocate(nbytes, stream, where, persistent=persistent)
+        except NoRoomError as error:
+            largest, most = self.device_pool.sizes.largest, self.device_pool.sizes.limit
+            if nbytes > largest:
+                raise OutOfMemoryError(
+                    f"{nbytes:,} bytes are more than one allocation on {self.device} may have",
+                    place=f"largest allocation: {largest:,} bytes; all memory: {most:,} bytes",
+                    remedy="work on parts of the data, or use a narrower dtype",
+                ) from error
             raise OutOfMemoryError(
-                f"{self._device} has no room for {nbytes:,} bytes: {error}",
-                place=f"all memory: {caps.global_memory:,} bytes",
+                f"{self.device} has no room for {nbytes:,} bytes: {error}",
+                place=self.report(),
                 remedy="drop arrays that are no longer needed, or work on parts of the data",
             ) from error
+        return Storage(self, block, nbytes)
 
-    def _from_driver(self, nbytes: int) -> driver.Buffer:
+    def pinned(self, nbytes: int, where: str = "") -> Pinned:
+        """Host memory for an array, which no command uses any more. Raises `OutOfMemoryError`."""
+        try:
+            return Pinned(self.host_pool, self.host_pool.allocate(nbytes, None, where))
+        except NoRoomError as error:
+            raise OutOfMemoryError(
+                f"no {nbytes:,} bytes of pinned host memory: {error}",
+                place=self.report(),
+                remedy="drop pinned arrays, use smaller ones, or raise OCL_RUNTIME_PINNED_BYTES",
+            ) from error
+
+    def staging(self, nbytes: int, where: str = "") -> Pinned | None:
+        """Host memory for one step of a transfer, from a share that arrays cannot use up; None where nothing is left of
+        that before commands have ended."""
+        try:
+            return Pinned(self.staging_pool, self.staging_pool.allocate(nbytes, None, where, wait=False))
+        except NoRoomError:
+            return None
+
+    def pinned_under(self, host: np.ndarray[Any, Any]) -> Pinned | None:
+        """The pinned memory of this runtime that an array is a view of, if it is."""
+        base: object = host
+        while isinstance(base, np.ndarray):
+            base = base.base
+        return base if isinstance(base, Pinned) and base.pool is self.host_pool else None
+
+    def _device_page(self, nbytes: int) -> tuple[Buffer, None]:
         # Where memory is only taken when it is touched, the process would end there: look before.
-        if self._device.quirks.allocates_lazily and nbytes > _free_host_memory():
+        if self.device.quirks.allocates_lazily and nbytes > _free_host_memory():
             raise MemoryError("the host has less free memory")
-        return driver.create_buffer(self._context, nbytes)
+        return self._driver.buffer(nbytes), None
+
+    def _poison(self, block: Block) -> None:
+        """Fills a block that came back, so that whoever still reads it can see that."""
+        streams = self._streams
+        running = block.ranges.commands()
+        if any(command.error is not None for command in running):
+            return  # `submit` would wait for them, and the lock is held
+        users = (command.stream for command in running if command.stream.index < streams.count)
+        nbytes = block.size // _POISON.nbytes * _POISON.nbytes
+        touch = Touch(block.ranges, block.low, block.high, WRITE)
+        args = (self._driver.fill, block.page.buffer, block.low, nbytes, _POISON)
+        with suppress(LaunchError):  # whoever asks for memory now has nothing to do with it
+            streams.submit(next(users, streams.current()), [touch], "poisoning freed memory", block.where, *args)
+
+    def report(self) -> str:
+        """What is held and by whom, for a person to read."""
+        pools = {"device": self.device_pool, "pinned host": self.host_pool, "staging": self.staging_pool}
+        return "\n".join(
+            line
+            for name, pool in pools.items()
+            if pool is self.device_pool or pool.counters.created
+            for line in _report(name, pool)
+        )
+
+
+def _report(name: str, pool: Pool) -> Iterator[str]:
+    counters, live = replace(pool.counters), pool.live()
+    limit = "" if pool.sizes.limit == sys.maxsize else f", of {pool.sizes.limit:,} at most"
+    yield f"{name} memory: {counters.in_use:,} bytes in use by {len(live):,} allocation{'s' * (len(live) != 1)}"
+    yield f"  {counters.padding:,} bytes of padding, {pool.free:,} free"
+    yield f"  {counters.reserved:,} bytes from the driver{limit}"
+    yield f"  at most {counters.peak_in_use:,} were in use at once, and {counters.peak_reserved:,} from the driver"
+    groups = Counter((block.wanted, block.where) for block in live)
+    largest = sorted(groups.items(), key=lambda group: (-group[0][0] * group[1], group[0]))
+    for (nbytes, where), count in largest[:_LONGEST_REPORT]:
+        yield f"  {count:>6,} × {nbytes:>15,} bytes  {where}".rstrip()
+    if len(largest) > _LONGEST_REPORT:
+        yield f"  and {len(largest) - _LONGEST_REPORT:,} smaller kinds"
+
+
+def pool_sizes(device: Device, settings: Settings) -> tuple[PoolSizes, PoolSizes, PoolSizes]:
+    """Of device memory, pinned arrays and the staging ring: what the settings say, else what suits the device."""
+    caps, gpu = device.capabilities, device.capabilities.kind == "gpu"
+    limit = settings.memory_limit or caps.global_memory
+    unit, page, ladder, kept = settings.align_bytes, settings.page_bytes, settings.ladder, settings.kept_bytes
+    if device.quirks.simulator:
+        # It finds accesses beyond the end of a buffer, so there every allocation is one of just its size.
+        unit, page, ladder = 1, 0, 0
+    unit = unit or max(256, caps.mem_base_addr_align)
+    page = (32 * 2**20 if gpu else 4 * 2**20) if page is None else page
+    page = min(page, limit // 8, caps.max_allocation) // unit * unit
+    on_device = PoolSizes(
+        unit=unit,
+        page=page,
+        small=page // 16 // unit * unit,
+        ladder=ladder,
+        largest=caps.max_allocation,
+        limit=limit,
+        idle=limit // 8,
+        kept=(limit // 2 if gpu else limit // 8) if kept is None else kept,
+    )
+    pinned, ring = settings.pinned_bytes or sys.maxsize, settings.staging_bytes
+    arrays = PoolSizes(
+        unit=256, page=4 * 2**20, small=2**18, ladder=8, largest=sys.maxsize, limit=pinned, idle=pinned, kept=2**30
+    )
+    page = min(4 * 2**20, ring // 8) // 256 * 256
+    staging = replace(arrays, page=page, small=page // 16 // 256 * 256, limit=ring, kept=ring)
+    return on_device, arrays, staging
+
+
+def pinned_array(pinned: Pinned, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A NumPy array over pinned memory."""
+    return np.asarray(pinned).view(dtype).reshape(shape)
 
 
 def _free_host_memory() -> int:

@@ -1,47 +1,243 @@
-"""Host to device and back. Both wait: streams and pinned staging are to come."""
+"""Host to device and back, without holding up the calling thread.
+
+What a device can copy by itself is one command: pinned arrays, and everything where it shares the host's memory. Small
+pieces of ordinary memory go through a block of pinned memory, large ones through several (`staging.py`).
+
+An upload either takes a copy before it returns (`snapshot`), or relies on the array staying as it is until it has
+ended; either way the array is kept alive. For a snapshot the host waits for the device's own copying only where no
+other command can be in its way; else it copies too.
+"""
 
 from __future__ import annotations
 
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from ir.accesses import READ, WRITE
 from ocl_runtime.device import Device
-from ocl_runtime.errors import LaunchError, ShapeError
-from ocl_runtime.execute import driver
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.errors import DTypeError, LaunchError, ShapeError
+from ocl_runtime.execute.command import Command, Stream
+from ocl_runtime.execute.driver import Bytes, Driver, Error, Event, Queue
+from ocl_runtime.execute.hazards import Touch
+from ocl_runtime.execute.mapped import array_over
+from ocl_runtime.execute.staging import Movers
+from ocl_runtime.execute.storage import Memory, Pinned, Storage
+from ocl_runtime.execute.streams import Streams
+
+_SMALL = 64 * 2**10
+"""Bytes that are copied sooner than another thread is waited for."""
 
 
-def upload(queue: driver.Queue, storage: Storage, source: np.ndarray[Any, Any], device: Device) -> None:
-    """Copies a host array, in C order, to the start of the storage."""
-    if source.nbytes:
-        try:
-            driver.write(queue, storage.handle, np.ascontiguousarray(source))
-        except driver.Error as error:
-            raise _failed(f"{source.nbytes:,} bytes could not be copied to {device}", error) from error
+class Download:
+    """Values on their way to the host: `come` waits for them."""
+
+    def __init__(self, streams: Streams, command: Command, come: Callable[[], np.ndarray[Any, Any]]) -> None:
+        self._streams = streams
+        self._command = command
+        self._come: Callable[[], np.ndarray[Any, Any]] | None = come
+        self._result: np.ndarray[Any, Any] | None = None
+
+    def done(self) -> bool:
+        """Whether `result` would return at once. Whoever asks again and again gets to hear so some time."""
+        streams, command = self._streams, self._command
+        streams.look()
+        with streams.lock:
+            stream = command.stream
+            if command.event is not None and stream.flushed < command.position:
+                with suppress(Error):
+                    streams.driver.flush(stream.queue)
+                    stream.flushed = stream.position
+                    streams.counters.flushes += 1
+        return command.event is None
+
+    def result(self) -> np.ndarray[Any, Any]:
+        """The values, once they have come. Raises `LaunchError` for the failure that spoilt them."""
+        come = self._come
+        if come is not None:
+            self._result = come()
+            self._come = None  # it holds the memory that the values came through
+        assert self._result is not None
+        return self._result
 
 
-def download(
-    queue: driver.Queue, storage: Storage, dtype: np.dtype[Any], count: int, offset: int, device: Device
-) -> np.ndarray[Any, Any]:
-    """`count` elements from element `offset` on, as a new 1-D host array. Raises `ShapeError` if not there."""
-    if offset < 0 or count < 0 or (offset + count) * dtype.itemsize > storage.nbytes:
+class Transfers:
+    """Moves data of one device."""
+
+    def __init__(self, driver: Driver, streams: Streams, memory: Memory, device: Device) -> None:
+        self._driver = driver
+        self._streams = streams
+        self._memory = memory
+        self._movers = Movers(driver, streams, memory)
+        self._shared = device.capabilities.unified_memory
+        # Letting go of a transfer's event waits for it inside of PyOpenCL, where the threads that it needs cannot run.
+        weakref.finalize(self, _finish, streams, os.getpid())
+
+    # ------------------------------------------------------------------ up
+
+    def upload(self, source: np.ndarray[Any, Any], stream: Stream, where: str, *, snapshot: bool = True) -> Storage:
+        """New memory with a contiguous host array's elements in C order; the array has at least one.
+
+        Without `snapshot` the array must stay as it is until they are there.
+        """
+        if source.dtype.hasobject:
+            raise DTypeError(f"upload of {source.dtype}, which are Python's objects", place=where)
+        data = source.reshape(-1).view(np.uint8)
+        what = f"the upload of {source.nbytes:,} bytes"
+        pinned = self._memory.pinned_under(source)
+        if pinned is None and not self._shared:
+            return self._upload_staged(data, stream, what, where, snapshot=snapshot)
+        if not snapshot:
+            return self._upload(data, pinned, stream, what, where)[0]
+        aside = self._undisturbed()
+        if aside is not None and (data.nbytes > _SMALL or not self._shared):
+            storage, command = self._upload(data, pinned, aside, what, where)
+            self._streams.wait(command)
+            return storage
+        if self._shared:
+            return self._upload(data.copy(), None, stream, what, where)[0]
+        return self._upload_staged(data, stream, what, where, snapshot=True)
+
+    def _upload(
+        self, data: Bytes, pinned: Pinned | None, stream: Stream, what: str, where: str
+    ) -> tuple[Storage, Command]:
+        """In one command, of memory that the device can reach."""
+        storage = self._memory.allocate(data.nbytes, stream, where)
+        touches = [storage.touch(WRITE)] if pinned is None else [storage.touch(WRITE), pinned.touch(READ, data)]
+        args = (self._driver.write, storage.buffer, storage.start, data)
+        return storage, self._streams.submit(stream, touches, what, where, *args, keep=data)
+
+    def _upload_staged(self, data: Bytes, stream: Stream, what: str, where: str, *, snapshot: bool) -> Storage:
+        block = self._memory.staging(data.nbytes, where) if data.nbytes <= self._movers.piece else None
+        if block is not None:
+            np.copyto(block.bytes, data)
+            return self._upload(block.bytes, block, stream, what, where)[0]
+        if data.nbytes <= self._movers.piece:
+            data = data.copy()
+        storage = self._memory.allocate(data.nbytes, self._streams.uploads, where)
+        job = self._movers.start(storage, storage.start, data, storage.touch(WRITE), what, where)
+        if snapshot and data.nbytes > self._movers.piece:
+            job.taken.wait()
+        return storage
+
+    def _undisturbed(self) -> Stream | None:
+        """The stream of single transfers, if they would wait there for nothing but the device's copying."""
+        streams = self._streams
+        streams.look()
+        # Where kernels run on the host's own cores they are in the way on whichever stream.
+        busy = any(one.pending for one in streams.all()) if self._shared else bool(streams.aside.pending)
+        return None if busy else streams.aside
+
+    # ------------------------------------------------------------------ down
+
+    def download(
+        self,
+        storage: Storage,
+        dtype: np.dtype[Any],
+        count: int,
+        offset: int,
+        where: str,
+        out: np.ndarray[Any, Any] | None = None,
+    ) -> Download:
+        """`count` elements (at least one) from element `offset` on, as a new 1-D array or in a contiguous `out`.
+
+        Raises `ShapeError` if they are not there or `out` has not room for just them, `DTypeError` if it has another
+        dtype.
+        """
+        if offset < 0 or count < 1 or (offset + count) * dtype.itemsize > storage.nbytes:
+            raise ShapeError(
+                f"elements {offset} to {offset + count} of a storage that has {storage.nbytes // dtype.itemsize}",
+                place=f"{storage!r}, read as {dtype}",
+                remedy="ask for elements that are there",
+            )
+        if out is not None:
+            _check(out, dtype, count)
+        target = np.empty(count, dtype) if out is None else out
+        data = target.reshape(-1).view(np.uint8)
+        low, nbytes = offset * dtype.itemsize, data.nbytes
+        touch, at = storage.touch(READ, low, low + nbytes), storage.start + low
+        what = f"the download of {nbytes:,} bytes"
+        pinned = self._memory.pinned_under(target)
+        block = None
+        if pinned is None and not self._shared:
+            block = pinned = self._memory.staging(nbytes, where) if nbytes <= self._movers.piece else None
+            if block is None:
+                job = self._movers.start(storage, at, data, touch, what, where)
+
+                def all_come() -> np.ndarray[Any, Any]:
+                    job.wait(self._streams)
+                    return target
+
+                return Download(self._streams, job.command, all_come)
+        goal = data if block is None else block.bytes
+        touches = [touch] if pinned is None else [touch, pinned.touch(WRITE, goal)]
+        args = (self._driver.read, storage.buffer, at, goal)
+        command = self._streams.submit(self._stream_of(touch), touches, what, where, *args, keep=goal)
+
+        def come() -> np.ndarray[Any, Any]:
+            self._streams.wait(command)
+            if block is not None:
+                np.copyto(data, block.bytes)
+            return target
+
+        return Download(self._streams, command, come)
+
+    def view(
+        self, storage: Storage, dtype: np.dtype[Any], count: int, offset: int, where: str
+    ) -> np.ndarray[Any, Any] | None:
+        """`count` elements from element `offset` on, in place and read-only, once they are there; None where the device
+        has memory of its own."""
+        if not self._shared:
+            return None
+        low, nbytes = offset * dtype.itemsize, count * dtype.itemsize
+        touch, mapped = storage.touch(READ, low, low + nbytes), []
+
+        def enqueue(queue: Queue, waits: list[Event] | None, touches: Sequence[Touch]) -> Event:
+            event, host = self._driver.map(queue, storage.buffer, storage.start + low, nbytes, waits, touches)
+            mapped.append(host)
+            return event
+
+        what = f"the view of {nbytes:,} bytes"
+        command = self._streams.submit(self._stream_of(touch), [touch], what, where, enqueue, keep=storage)
+        self._streams.wait(command)
+        return array_over(storage, mapped[0], dtype)
+
+    def _stream_of(self, touch: Touch) -> Stream:
+        """The stream whose last command wrote these bytes, since nothing has to be waited for there; else that of
+        single transfers, or another one with nothing to do, or where there is none the caller's own."""
+        streams = self._streams
+        streams.look()
+        with streams.lock:
+            for cell in touch.ranges.within(touch.low, touch.high):
+                for command, _ in cell.writes:
+                    stream = command.stream
+                    if (
+                        command.event is not None
+                        and command.position == stream.position
+                        and stream.index < streams.count
+                    ):
+                        return stream
+        for stream in (streams.aside, *streams.all()):
+            if not stream.pending and stream not in (streams.uploads, streams.downloads):
+                return stream
+        return streams.current()
+
+
+def _finish(streams: Streams, process: int) -> None:
+    if os.getpid() == process:  # a forked child has nothing to wait for
+        with suppress(LaunchError):
+            streams.finish()
+
+
+def _check(out: np.ndarray[Any, Any], dtype: np.dtype[Any], count: int) -> None:
+    if out.dtype != dtype:
+        raise DTypeError(f"download of {dtype} into an array of {out.dtype}", remedy="give an array of the same dtype")
+    if out.size != count or not out.flags.c_contiguous or not out.flags.writeable:
         raise ShapeError(
-            f"elements {offset} to {offset + count} of a storage that has {storage.nbytes // dtype.itemsize}",
-            place=f"{storage!r}, read as {dtype}",
-            remedy="ask for elements that are there",
+            f"download of {count} elements into an array of shape {out.shape} with strides {out.strides}",
+            remedy="give a writable, contiguous array of as many elements",
         )
-    target = np.empty(count, dtype)
-    if count:
-        try:
-            driver.read(queue, storage.handle, target, offset * target.itemsize)
-        except driver.Error as error:
-            raise _failed(f"{target.nbytes:,} bytes could not be copied from {device}", error) from error
-    return target
-
-
-def _failed(fact: str, error: driver.Error) -> LaunchError:
-    return LaunchError(
-        f"{fact}: {error}",
-        remedy="a command before this one may have failed on the device: see what ran last, and make a new Runtime",
-    )

@@ -1,6 +1,7 @@
-"""A recorder that writes every stage of every kernel into a folder, for a person to read.
+"""A recorder that writes every stage of every kernel, and every host program, into a folder, for a person to read.
 
-    FOLDER/001_mul_sin_add/0_graph.txt … 7_locals.txt 8_source.cl …
+    FOLDER/001_mul_sin_add/00_graph.txt … 09_locals.txt 10_source.cl …
+    FOLDER/002_smooth/program.txt schedule.txt streams.dot streams.svg memory.svg
 
 A folder that cannot be written is an error at once: who asks for a dump wants to see it.
 """
@@ -11,16 +12,18 @@ import itertools
 import secrets
 import shutil
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
+from ir.schedule import MemoryPlan, Schedule
 from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.errors import InputFileError
-from ocl_runtime.observe.stages import NAMES, Stage, stages
+from ocl_runtime.observe.stages import NAMES, Stage, program_stages, stages
 
 
 class FolderDump:
-    """Writes a folder for each kernel; what an earlier run left stays, and numbers go on after it."""
+    """Writes a folder for each kernel and each program; what an earlier run left stays, and numbers go on after it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,28 +43,37 @@ class FolderDump:
         """Writes the stages of a kernel."""
         expression = getattr(self._expression, "text", "")
         before = [Stage("graph", expression, "txt")] if expression else []
-        unfinished = self.folder / f".{compilation.kernel.name}.{secrets.token_hex(4)}.part"
+        found = [*before, *stages(compilation, program)]
+        files = {f"{NAMES.index(stage.name):02}_{stage.name}.{stage.ending}": stage.text for stage in found}
+        self._write(compilation.kernel.name, files)
+
+    def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
+        """Writes a host program and its pictures; the kernels that this thread compiles next are its own."""
+        name = schedule.program.name
+        files = {f"{stage.name}.{stage.ending}": stage.text for stage in program_stages(schedule, memory)}
+        folder = self._write(name, files)
+        self._expression.text = f"program {name}, in {folder.name}\n"
+
+    def _write(self, name: str, files: Mapping[str, str]) -> Path:
+        unfinished = self.folder / f".{name}.{secrets.token_hex(4)}.part"
         try:
             unfinished.mkdir()
-            for stage in [*before, *stages(compilation, program)]:
-                file = unfinished / f"{NAMES.index(stage.name):02}_{stage.name}.{stage.ending}"
-                file.write_text(stage.text, encoding="utf-8")
-            self._finish(unfinished, compilation.kernel.name)
+            for file, text in files.items():
+                (unfinished / file).write_text(text, encoding="utf-8", errors="replace")
+            return self._finish(unfinished, name)
         except OSError as error:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise self._unwritable(error) from error
 
-    def _finish(self, unfinished: Path, name: str) -> None:
-        """Gives a kernel's folder its number: it is there whole or not at all."""
-        for number in self._numbers:
-            into = self.folder / f"{number:03}_{name}"
+    def _finish(self, unfinished: Path, name: str) -> Path:
+        """Gives a folder its number: it is there whole or not at all."""
+        while True:
+            into = self.folder / f"{next(self._numbers):03}_{name}"
             try:
-                unfinished.rename(into)
+                return unfinished.rename(into)
             except OSError:
                 if not into.exists():  # else another runtime or process that writes here has taken the number
                     raise
-            else:
-                return
 
     def _unwritable(self, error: OSError) -> InputFileError:
         return InputFileError(

@@ -1,17 +1,24 @@
-"""Every stage between an array expression and the binary, as text."""
+"""Every stage between an array expression and the binary, and every view of a host program, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ir.host_text import text as program_text
 from ir.passes import PIPELINE
 from ir.printer import text
+from ir.schedule import MemoryPlan, Schedule
+from ir.verify_order import text as nodes_text
 from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
+from ocl_runtime.observe.memory_picture import memory_summary, memory_svg
+from ocl_runtime.observe.pictures import streams_dot, streams_svg, summary
 
 NAMES = ("graph", "built", *(name for name, _ in PIPELINE), "locals", "source", "log", "binary")
 """In order: the expression, kernel IR as built and after each pass, declarations, OpenCL C, build log, binary."""
+PROGRAM_NAMES = ("program", "schedule", "streams", "memory")
+"""Of a host program: as it was written, bound to sizes, and as pictures."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,26 @@ def stages(compilation: Compilation, program: Program | None = None) -> list[Sta
         found.append(Stage("log", _log_text(program), "txt"))
         found.append(Stage("binary", binary_text(program), "txt"))
     return found
+
+
+def program_stages(schedule: Schedule, memory: MemoryPlan) -> list[Stage]:
+    """A host program for one choice of sizes; its streams as a Graphviz graph, too."""
+    return [
+        Stage("program", program_text(schedule.program) + "\n", "txt"),
+        Stage("schedule", schedule_text(schedule, memory), "txt"),
+        Stage("streams", streams_dot(schedule), "dot"),
+        Stage("streams", streams_svg(schedule), "svg"),
+        Stage("memory", memory_svg(schedule, memory), "svg"),
+    ]
+
+
+def schedule_text(schedule: Schedule, memory: MemoryPlan) -> str:
+    """The memory of a schedule, and its nodes in order."""
+    lines = [summary(schedule), memory_summary(schedule, memory)]
+    for buffer in schedule.buffers:
+        at = f" at {schedule.offsets[buffer.id]:,}" if buffer.id in schedule.offsets else ""
+        lines.append(f"  {buffer.kind} {buffer.name}: {buffer.nbytes:,} bytes{at}")
+    return "\n".join([*lines, nodes_text(schedule), ""])
 
 
 def _log_text(program: Program) -> str:

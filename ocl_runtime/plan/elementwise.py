@@ -67,12 +67,14 @@ def elementwise_launch(
     kernels: KernelCache,
     names: Mapping[Node, str],
     where: str = "",
+    to: Layout | None = None,
 ) -> Launch:
-    """The launch that writes the last value at every place of `shape` (which is not empty) into a dense storage.
+    """The launch that writes the last value at every place of `shape` (which is not empty) into a storage: densely, or
+    where the layout `to` says, which shares no element with a leaf.
 
     Leaves among the values are buffers, iotas and scalars.
     """
-    shape, layouts = _collapsed(shape, [*leaf_layouts(values), Layout.contiguous(shape)])
+    shape, layouts = _collapsed(shape, [*leaf_layouts(values), to or Layout.contiguous(shape)])
     lane = len(shape) - 1
     lanes = lanes_for(values, [dtype], target)
     few = len(shape) > 1 and shape[lane] < lanes
@@ -84,7 +86,8 @@ def elementwise_launch(
         parameters.size(_size_name(axis, len(shape)), length)
     flat = "n" if len(shape) == 1 else ""
     described = accesses(values, layouts[:-1], parameters, lane, lanes, names=names, length=flat)
-    result = parameters.memory("y", dtype, storage, layouts[-1], lane, lanes, length=flat)
+    whole = flat if layouts[-1].is_dense else ""
+    result = parameters.memory("y", dtype, storage, layouts[-1], lane, lanes, length=whole)
     form = ElementwiseForm(
         described, result, tuple(parameters.specs), len(shape), lanes, grid, parameters.index, target.fp16
     )
@@ -135,6 +138,7 @@ def build(form: ElementwiseForm) -> Kernel:
     each = f"{form.lanes} elements" if form.lanes > 1 else "1 element"
     k = KernelBuilder(
         kernel_name(form.values),
+        pointwise=True,
         note=f"y = {formula(form.values)}    {form.result.dtype}, {form.rank}-D, {each} a work-item",
     )
     return _Builder(k, form).build()

@@ -7,10 +7,21 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from ir.graph import Storage
+from ir.layout import Shape
 from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.target import Target
+
+
+class Coming(Protocol):
+    """Values on their way to the host."""
+
+    def done(self) -> bool:
+        """Whether `result` would return at once."""
+
+    def result(self) -> NDArray[Any]:
+        """The values, once they have come."""
 
 
 class Executor(Protocol):
@@ -35,14 +46,29 @@ class Executor(Protocol):
     def device(self) -> object:
         """What `Array.device` answers; equal only to itself."""
 
-    def allocate(self, nbytes: int) -> Storage:
-        """Memory of `nbytes` (at least 1) with undefined contents, at an address that 64 divides."""
+    def allocate(self, nbytes: int, where: str = "") -> Storage:
+        """Memory of `nbytes` (at least 1) with undefined contents, at an address that 64 divides.
 
-    def upload(self, host: NDArray[Any]) -> Storage:
-        """New memory with a copy of a contiguous array (of at least one element), taken before this returns."""
+        `where` is the Python line that asked for it, as in the methods below.
+        """
 
-    def download(self, storage: Storage, dtype: DType, start: int, count: int) -> NDArray[Any]:
-        """Elements `start … start + count` as a new 1-D array of `dtype.numpy`, once all work on them is done."""
+    def upload(self, host: NDArray[Any], where: str = "", *, snapshot: bool = True) -> Storage:
+        """New memory with a copy of a contiguous array (of at least one element), taken before this returns.
+
+        Without `snapshot` the copy is taken later: the array must stay as it is until it was used.
+        """
+
+    def download(
+        self, storage: Storage, dtype: DType, start: int, count: int, where: str = "", out: NDArray[Any] | None = None
+    ) -> Coming:
+        """Elements `start … start + count`, on their way once all work on them is done: to a new 1-D array of
+        `dtype.numpy`, or to a contiguous `out` of that dtype and size."""
+
+    def view(self, storage: Storage, dtype: DType, start: int, count: int, where: str = "") -> NDArray[Any] | None:
+        """Elements in place, to be read only, once all work on them is done; None where the host cannot reach them."""
+
+    def pinned(self, shape: Shape, dtype: DType, where: str = "") -> NDArray[Any]:
+        """A host array, with undefined contents, that the device copies from and to by itself."""
 
     def run(self, plan: Plan) -> None:
         """Starts a plan's launches, which may depend on each other in their order, and on everything started before."""

@@ -119,7 +119,9 @@ class Parameters:
             and layout.strides[lane] == 1
             and all(stride >= 0 and stride % lanes == 0 for stride in (*across, low))
         )
-        self.pointer(name, Pointer(dtype, align=dtype.size * (lanes if wide else 1)), Address(storage, low), length)
+        self.pointer(
+            name, Pointer(dtype, align=dtype.size * (lanes if wide else 1)), Address(storage, low, layout), length
+        )
         first = layout.offset - low if layout.offset != low else None
         access = Access(name, dtype, "memory", wide=wide)
         always = {axis for axis in range(layout.ndim) if axis != lane} if general else set()

@@ -9,16 +9,21 @@ import numpy as np
 
 from ir.graph import Buffer, Node, Storage
 from ir.kernel import Kernel
+from ir.layout import Layout
 
 Sizes: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The argument of a pointer parameter: a place in a storage, `offset` in elements of the parameter's dtype."""
+    """The argument of a pointer parameter: a place in a storage, `offset` in elements of the parameter's dtype.
+
+    `touched` are the elements of the storage that the kernel reads or writes there, where they are known.
+    """
 
     storage: Storage
     offset: int = 0
+    touched: Layout | None = None
 
 
 Argument: TypeAlias = Address | np.generic

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from ir.graph import Buffer, Node, buffer
-from ir.layout import Layout
+from ir.layout import Layout, Shape
 from ocl_runtime.plan.elementwise import elementwise_launch
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.fuse import Group, Leaf, Value, groups
@@ -21,26 +21,57 @@ def plan(
     names: Mapping[Node, str] = MappingProxyType({}),
     *,
     dense: bool = False,
+    into: Mapping[Node, Buffer] = MappingProxyType({}),
 ) -> Plan:
     """Plans to compute nodes.
 
     What only looks at memory that exists, or is computed anyway, becomes a view of it, unless results must be `dense`.
-    `names` gives names to buffers for the generated code.
+    `names` gives names to buffers for the generated code. `into` is memory for some of the results, of their dtype and
+    shape, of which nothing that they are made of uses an element.
     """
-    planner = _Planner(executor, names)
+    planner = _Planner(executor, names, into)
     for group in groups(roots, executor.target, dense=dense):
         planner.add(group)
     return Plan(tuple(roots), tuple(planner.launches), tuple(planner.results[root] for root in roots))
 
 
 class _Planner:
-    def __init__(self, executor: Executor, names: Mapping[Node, str]) -> None:
+    def __init__(self, executor: Executor, names: Mapping[Node, str], into: Mapping[Node, Buffer]) -> None:
         self.launches: list[Launch] = []
         self.results: dict[Node, Buffer] = {}
         self._executor = executor
         self._names = names
+        self._into = into
 
     def add(self, group: Group) -> None:
+        root, target = group.root, self._into.get(group.root)
+        if target is not None and root.size:
+            if group.view is None and group.reduce is None:
+                values = tuple(self._bound(value) if isinstance(value, Leaf) else value for value in group.values)
+                self.launches.append(self._elementwise(values, group.shape, target, root.where))
+                self.results[root] = target
+                return
+            self._compute(group)
+            made = self.results[root]
+            self.launches.append(self._elementwise((Leaf(made, made.layout, False),), root.shape, target, root.where))
+            self.results[root] = target
+            return
+        self._compute(group)
+
+    def _elementwise(self, values: tuple[Value, ...], shape: Shape, target: Buffer, where: str = "") -> Launch:
+        return elementwise_launch(
+            values,
+            shape,
+            target.dtype,
+            target.storage,
+            target=self._executor.target,
+            kernels=self._executor.kernels,
+            names=self._names,
+            where=where,
+            to=target.layout,
+        )
+
+    def _compute(self, group: Group) -> None:
         root = group.root
         if group.view is not None:
             seen = self._bound(group.view)
@@ -50,7 +81,7 @@ class _Planner:
         values = tuple(self._bound(value) if isinstance(value, Leaf) else value for value in group.values)
         storage = None
         if root.size:
-            storage = self._executor.allocate(root.size * root.dtype.size)
+            storage = self._executor.allocate(root.size * root.dtype.size, root.where)
             self.launches += self._launches(group, values, storage)
         self.results[root] = buffer(storage, root.dtype, Layout.contiguous(root.shape))
 
@@ -61,17 +92,8 @@ class _Planner:
     def _launches(self, group: Group, values: tuple[Value, ...], storage: object) -> list[Launch]:
         executor, root = self._executor, group.root
         if group.reduce is None:
-            launch = elementwise_launch(
-                values,
-                group.shape,
-                root.dtype,
-                storage,
-                target=executor.target,
-                kernels=executor.kernels,
-                names=self._names,
-                where=root.where,
-            )
-            return [launch]
+            dense = buffer(storage, root.dtype, Layout.contiguous(group.shape))
+            return [self._elementwise(values, group.shape, dense, root.where)]
         reduction = Reduction(
             values=values,
             shape=group.shape,

@@ -9,55 +9,31 @@ device is missed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
+from figures import ROOT, Figure, main, median_seconds, seconds
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))  # a checkout need not be installed
-
-import ocl_runtime as ocl  # noqa: E402
-from ocl_runtime.plan.launch import Address  # noqa: E402
-from ocl_runtime.plan.planner import plan  # noqa: E402
+import ocl_runtime as ocl
+from ocl_runtime.plan.planner import plan
+from ocl_runtime.runtime import argument
 
 IMPORTS = "import numpy; import pyopencl"
 PROGRAM = """
 import json, numpy as np
-import ocl_runtime as ocl  # noqa: E402
+import ocl_runtime as ocl
 a, b, c = (ocl.asarray(np.full(1000, x, np.float32)) for x in (1, 2, 3))
 result = (a * b + ocl.sin(c)).numpy()
 runtime = ocl.current()
 print(json.dumps({"built": runtime.statistics()["program"]["built"], "first": float(result[0])}))
 """
-
-
-@dataclass
-class Figure:
-    name: str
-    measured: str
-    target: str = ""
-    met: bool = True
-
-
-def median_seconds(run: Callable[[], object], repeats: int = 15) -> float:
-    run()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
 
 
 def back_to_back(enqueue: Callable[[], object], finish: Callable[[], object], count: int = 50) -> float:
@@ -79,7 +55,7 @@ def operands(size: int) -> list[np.ndarray]:
 def on_the_devices_clock(runtime: ocl.Runtime, enqueue: Callable[[cl.CommandQueue], list[cl.Event]]) -> float:
     """Seconds that commands take together on the device's own clock: the median of some runs."""
     properties = cl.command_queue_properties.PROFILING_ENABLE
-    queue = cl.CommandQueue(runtime.engine.context, runtime.device.cl, properties)
+    queue = cl.CommandQueue(runtime.engine.opencl.context, runtime.device.cl, properties)
     times = []
     for _ in range(18):
         events = enqueue(queue)
@@ -95,9 +71,9 @@ def device_seconds(runtime: ocl.Runtime, expression: ocl.Array) -> float:
     def launch_all(queue: cl.CommandQueue) -> list[cl.Event]:
         events = []
         for launch in planned.launches:
-            args = [(arg.storage, arg.offset) if isinstance(arg, Address) else arg for arg in launch.args]
-            executable = engine.executable(launch.kernel)
-            events.append(executable.launch(queue, args, launch.global_size, launch.group_size))
+            args = [argument(arg) for arg in launch.args]
+            made = engine.prepare(launch.kernel, args, launch.global_size, launch.group_size)
+            events.append(engine.driver.launch(queue, made.executable.handle(), made.args, made.sizes, None, ()))
         return events
 
     return on_the_devices_clock(runtime, launch_all)
@@ -105,15 +81,16 @@ def device_seconds(runtime: ocl.Runtime, expression: ocl.Array) -> float:
 
 def copy_bandwidth(runtime: ocl.Runtime, nbytes: int) -> float:
     """Bytes read and written in a second by the faster of the driver's own copy and a plain float4 kernel."""
-    engine = runtime.engine
-    source, target = engine.allocate(nbytes), engine.allocate(nbytes)
-    cl.enqueue_fill_buffer(engine.queue, source.handle, np.float32(1.5), 0, nbytes).wait()
+    context = runtime.engine.opencl.context
+    source, target = (cl.Buffer(context, cl.mem_flags.READ_WRITE, nbytes) for _ in range(2))
+    with cl.CommandQueue(context) as queue:
+        cl.enqueue_fill_buffer(queue, source, np.float32(1.5), 0, nbytes)
     body = "{ y[get_global_id(0)] = x[get_global_id(0)]; }"
     text = f"__kernel void copy(__global const float4 *x, __global float4 *y) {body}"
-    kernel = cl.Kernel(cl.Program(engine.context, text).build(), "copy")
-    kernel.set_args(source.handle, target.handle)
+    kernel = cl.Kernel(cl.Program(context, text).build(), "copy")
+    kernel.set_args(source, target)
     ways: tuple[Callable[[cl.CommandQueue], list[cl.Event]], ...] = (
-        lambda queue: [cl.enqueue_copy(queue, target.handle, source.handle, byte_count=nbytes)],
+        lambda queue: [cl.enqueue_copy(queue, target, source, byte_count=nbytes)],
         lambda queue: [cl.enqueue_nd_range_kernel(queue, kernel, (nbytes // 16,), None)],
     )
     return 2 * nbytes / min(on_the_devices_clock(runtime, way) for way in ways)
@@ -169,12 +146,7 @@ def second_start(words: str | None) -> tuple[float, int]:
         built = json.loads(start(PROGRAM))["built"]
         pairs = []
         for _ in range(7):  # alternating, so that a noisy moment meets both
-            times = []
-            for program in (PROGRAM, IMPORTS):
-                begin = time.perf_counter()
-                start(program)
-                times.append(time.perf_counter() - begin)
-            pairs.append(times)
+            pairs.append([seconds(lambda program=program: start(program)) for program in (PROGRAM, IMPORTS)])
         ours, bare = (statistics.median(one) for one in zip(*pairs, strict=True))
     return ours / bare, built
 
@@ -232,19 +204,5 @@ def figures(runtime: ocl.Runtime, words: str | None) -> list[Figure]:
     return found
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", help="words of the device")
-    parser.add_argument("--check", action="store_true", help="exit 1 where a target is missed")
-    options = parser.parse_args()
-    runtime = ocl.Runtime(options.device)
-    print(runtime.device)
-    found = figures(runtime, options.device)
-    for figure in found:
-        verdict = "" if not figure.target else f"   target {figure.target}: {'met' if figure.met else 'MISSED'}"
-        print(f"{figure.name:32} {figure.measured}{verdict}")
-    return int(options.check and not all(figure.met for figure in found))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__ or "", figures))

@@ -55,6 +55,8 @@ def test_on_the_device(case: Case, strategy: str, engine: Engine) -> None:
     for param in case.kernel.params:
         value = given[param.value.hint]
         args[param.value.hint] = (engine.upload(value), 0) if isinstance(param.value.type, Pointer) else value
-    engine.executable(case.kernel, strategy).launch(engine.queue, args, case.global_size, case.group_size)
+    engine.submit(engine.executable(case.kernel, strategy).prepare(args, case.global_size, case.group_size))
     arrays = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
-    check(case, {name: engine.download(args[name][0], value.dtype, value.size) for name, value in arrays.items()})
+    check(
+        case, {name: engine.download(args[name][0], value.dtype, value.size).result() for name, value in arrays.items()}
+    )

@@ -146,9 +146,9 @@ def main() -> None:
             value = given[param.value.hint]
             is_memory = isinstance(param.value.type, Pointer)
             args[param.value.hint] = (engine.upload(value), 0) if is_memory else value
-        engine.executable(kernel, strategy).launch(engine.queue, args, items, group)
+        engine.submit(engine.executable(kernel, strategy).prepare(args, items, group))
         return {
-            name: engine.download(args[name][0], one.dtype, one.size)
+            name: engine.download(args[name][0], one.dtype, one.size).result()
             for name, one in given.items()
             if isinstance(one, np.ndarray)
         }
@@ -161,8 +161,9 @@ def main() -> None:
     import pyopencl as cl
 
     handle = program.kernel("divergent")
-    handle.set_arg(0, engine.upload(np.zeros(8, np.uint32)).handle)
-    cl.enqueue_nd_range_kernel(engine.queue, handle, (8,), (8,))
+    memory = engine.upload(np.zeros(8, np.uint32))
+    handle.set_arg(0, memory.buffer)
+    cl.enqueue_nd_range_kernel(engine.streams.current().queue, handle, (8,), (8,))
 
     for case in CASES:
         if not engine.device.capabilities.computes(NEEDS.get(case.name, "f32")):

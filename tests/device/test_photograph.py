@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from PIL import Image
 from ocl_runtime.device import Device
 from ocl_runtime.observe.stages import NAMES
 from tests.arrays_support import ROOT, python
+from tests.pictures_support import groups, title
 
+WRITTEN = ["memory.svg", "photograph.png", "streams.svg", "timeline.html", "trace.json"]
 EXAMPLE = str(ROOT / "examples" / "photograph.py")
 
 
@@ -46,23 +50,49 @@ def assert_done(done: Any, out: Path, width: int, height: int) -> None:
     assert compared == ["grey", "denoised", "edges", "equalised"]
     assert re.search(r"^time: \S+ ms, NumPy \S+ ms: \S+ times faster$", done.stdout, re.M)
     assert re.search(r"^kernels: \d+ for \d+ launches$", done.stdout, re.M)
-    assert str(Path(out.name) / "photograph.png") in done.stdout
-    assert [path.name for path in out.iterdir() if path.name != "kernels"] == ["photograph.png"]
+    assert re.search(f"^look in .*{re.escape(out.name)} at$", done.stdout, re.M)
+    assert_tiled(done, out)
     with Image.open(out / "photograph.png") as picture:
         assert picture.size == (4 * (width - 8), height - 8)
         panels = np.split(np.asarray(picture), 4, axis=1)
     assert set(np.unique(panels[3])) == {0, 255}
     assert 0.001 < np.mean(panels[3] == 255) < 0.5
     assert all(panel.std() > 10 for panel in panels)
-    folders = [path for path in (out / "kernels").iterdir() if path.is_dir()]
+    folders = [path for path in (out / "kernels").iterdir() if path.is_dir() and not (path / "program.txt").exists()]
     assert len(folders) >= 6
     for folder in folders:
         assert [path.stem.partition("_")[2] for path in sorted(folder.iterdir())] == list(NAMES)
 
 
+def assert_tiled(done: Any, out: Path) -> None:
+    """The tiles gave the same, and what there is to see of them agrees with what ran."""
+    assert re.search(r"^denoised and edges in tiles over 4 streams: the same, bit for bit$", done.stdout, re.M)
+    times = r"time of these two: \S+ ms, NumPy \S+ ms; in one piece \S+ ms replayed, \S+ ms planned anew each time"
+    assert re.search(f"^{times}$", done.stdout, re.M)
+    said = r"^two or more streams were at work at once for \S+ ms of \S+ ms \(\d+%\), at most \d of them$"
+    (words,) = re.findall(said, done.stdout, re.M)
+    assert sorted(path.name for path in out.iterdir()) == sorted([*WRITTEN, "kernels"])
+    (program,) = (out / "kernels").glob("*_tiled")
+    for name in ("streams.svg", "memory.svg"):
+        assert (out / name).read_bytes() == (program / name).read_bytes()
+    text = (out / "streams.svg").read_text()
+    nodes, lanes = groups(text, "node"), groups(text, "stream")
+    assert len(nodes) >= 16  # 8 tiles, twice
+    assert 'class="wait"' in text  # the halo of a tile is another stream's
+    assert all("photograph.py:" in title(node) or "tiles.py:" in title(node) for node in nodes.values())
+    assert groups((out / "memory.svg").read_text(), "buffer")
+    complete = [event for event in json.loads((out / "trace.json").read_text())["traceEvents"] if event["ph"] == "X"]
+    assert sorted(event["name"] for event in complete) == sorted(title(node).split()[1] for node in nodes.values())
+    assert len({event["tid"] for event in complete}) == len(lanes)
+    page = (out / "timeline.html").read_text()
+    assert len(groups(page, "command")) == len(nodes)
+    assert len(groups(page, "stream")) == len(lanes)
+    assert ElementTree.fromstring(page).findtext("body/p", "").endswith(f" streams: {words}.")
+
+
 def test_the_packaged_picture(photograph: Any, tmp_path: Path) -> None:
     done = photograph()
-    assert "look at demo-output/photograph.png" in done.stdout.replace("\\", "/")
+    assert "look in demo-output at" in done.stdout
     assert_done(done, tmp_path / "demo-output", 512, 512)
 
 
@@ -125,14 +155,16 @@ def test_bad_input(photograph: Any, tmp_path: Path, what: str, message: str) -> 
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_picture_that_cannot_be_written_leaves_none(photograph: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["photograph.png", "timeline.html"])
+def test_a_file_that_cannot_be_written_leaves_none(photograph: Any, tmp_path: Path, name: str) -> None:
     out = tmp_path / "out"
-    (out / "photograph.png").mkdir(parents=True)
+    (out / name).mkdir(parents=True)
     done = photograph(str(drawn(tmp_path / "good.png", 64, 48)), "--out", str(out))
     assert done.returncode == 1
-    assert "the picture cannot be written" in done.stderr
+    assert f"photograph: {name} cannot be written" in done.stderr
+    assert "remedy: choose --out" in done.stderr
     assert "Traceback" not in done.stderr
-    assert sorted(path.name for path in out.iterdir()) == ["kernels", "photograph.png"]
+    assert sorted(path.name for path in out.iterdir()) == sorted({"kernels", "photograph.png", name})
 
 
 def test_a_wrong_command_line(photograph: Any) -> None:

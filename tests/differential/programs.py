@@ -179,6 +179,7 @@ class _Maker:
     draw: Callable[[st.SearchStrategy[Any]], Any]
     floats: tuple[DType, ...]
     atomics64: bool
+    barriers_in_branches: bool = True
     emphasis: str = ""
     flow: _Flow = field(default_factory=_Flow)
 
@@ -602,7 +603,8 @@ class _Maker:
             condition = self.uniform_condition()
         else:
             condition = k.const(self.chance(), BOOL)
-        whole = self.flow.whole and kind != "any"
+        # What is known is no branch any more when the device sees it.
+        whole = self.flow.whole and (kind == "known" or (kind == "uniform" and self.barriers_in_branches))
         with k.if_(condition), self.inside(whole=whole):
             self.block(self.number(1, 3))
             self.finish_scope()
@@ -687,13 +689,17 @@ def programs(
     draw: Callable[[st.SearchStrategy[Any]], Any],
     floats: tuple[DType, ...] = (),
     atomics64: bool = False,
+    barriers_in_branches: bool = True,
     emphasis: str = "",
 ) -> Program:
     """Kernels with float32 and some of the integers, with these floats beside it, and more of one of `EMPHASES`."""
-    return _Maker(draw, floats, atomics64, emphasis).program()
+    return _Maker(draw, floats, atomics64, barriers_in_branches, emphasis).program()
 
 
 def dtypes_of(capabilities: Any) -> dict[str, Any]:
     """What `programs` may use on a device."""
     floats = tuple(dtype for dtype in (F64, F16) if capabilities.computes(dtype.name))
-    return {"floats": floats, "atomics64": capabilities.int64_atomics}
+    # PoCL 3.1 gives a loop whose turns differ between work-items the turns of another one's where it stands between a
+    # barrier in an if and a barrier behind that.
+    pocl = capabilities.platform == "Portable Computing Language"
+    return {"floats": floats, "atomics64": capabilities.int64_atomics, "barriers_in_branches": not pocl}

@@ -46,10 +46,10 @@ def on_the_device(program: Program, engine: Engine, strategy: str) -> tuple[dict
         name: (engine.upload(value), 0) if isinstance(value, np.ndarray) else value for name, value in given.items()
     }
     executable = engine.executable(program.kernel, strategy)
-    executable.launch(engine.queue, args, (ITEMS,), (program.group,))
+    engine.submit(executable.prepare(args, (ITEMS,), (program.group,)))
     for name, value in given.items():
         if isinstance(value, np.ndarray):
-            given[name] = engine.download(args[name][0], value.dtype, value.size)
+            given[name] = engine.download(args[name][0], value.dtype, value.size).result()
     return given, executable.program.source
 
 

@@ -151,7 +151,7 @@ def launched(engine: Engine, kernel: Kernel, args: dict[str, Any], items: int) -
     """All arrays as the device leaves them."""
     on_device = {name: (engine.upload(value), 0) for name, value in args.items()}
     engine.launch(kernel, on_device, (items,), (math.gcd(items, 16),))
-    return {name: engine.download(on_device[name][0], one.dtype, one.size) for name, one in args.items()}
+    return {name: engine.download(on_device[name][0], one.dtype, one.size).result() for name, one in args.items()}
 
 
 # ---------------------------------------------------------------------- what is right
@@ -477,7 +477,9 @@ def test_questions_about_the_index_space(engine: Engine) -> None:
     on_device = {"y": (engine.upload(args["y"]), 0)}
     engine.launch(made, on_device, (8, 4, 2), (4, 2, 1))
     run(made, args, (8, 4, 2), (4, 2, 1))
-    np.testing.assert_array_equal(engine.download(on_device["y"][0], np.dtype(np.uint64), args["y"].size), args["y"])
+    np.testing.assert_array_equal(
+        engine.download(on_device["y"][0], np.dtype(np.uint64), args["y"].size).result(), args["y"]
+    )
     assert isinstance(y.type, Pointer)
 
 

@@ -41,8 +41,8 @@ def everywhere(kernel: Kernel, engine: Engine) -> None:
     results = [("after the passes", optimised)]
     for strategy in STRATEGIES:
         args = {name: (engine.upload(one), 0) for name, one in arguments(kernel).items()}
-        engine.executable(kernel, strategy).launch(engine.queue, args, (ITEMS,), (4,))
-        got = {name: engine.download(args[name][0], one.dtype, one.size) for name, one in wanted.items()}
+        engine.submit(engine.executable(kernel, strategy).prepare(args, (ITEMS,), (4,)))
+        got = {name: engine.download(args[name][0], one.dtype, one.size).result() for name, one in wanted.items()}
         results.append((strategy, got))
     for (said, got), name in itertools.product(results, wanted):
         np.testing.assert_array_equal(got[name], wanted[name], f"{name}, {said}")

@@ -25,7 +25,8 @@ from ocl_runtime.plan.target import Target
 ROOT = Path(__file__).resolve().parents[2]
 RUN = re.compile(r"<!-- test: run -->\n```python\n(.*?)```", re.DOTALL)
 GOLDEN = re.compile(r"(<!-- golden: (\w+) -->\n```\w+\n)(.*?)(```)", re.DOTALL)
-DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
+STAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
+DOCUMENTS = [*STAGES, ROOT / "docs" / "STREAMS.md", ROOT / "docs" / "HOST_PROGRAMS.md"]
 
 
 def python_blocks() -> list[tuple[str, str]]:
@@ -47,7 +48,7 @@ def test_python_runs(name: str, block: str) -> None:
     assert done.stdout, f"a block of {name} shows nothing"
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", STAGES, ids=lambda path: path.name)
 def test_stages(path: Path, update_golden: bool) -> None:
     now = current_stages()
     document = path.read_text()

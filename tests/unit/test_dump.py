@@ -132,7 +132,7 @@ def test_more_than_a_thousand_kernels(tmp_path: Path, capsys: pytest.CaptureFixt
     for name in ("1000_b", "999_a", "10000_c_d", "my own", ".e.0.part"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "03_source.cl").write_text("…")
-    dump._show(dump._kernels(tmp_path), ["source"], None)
+    dump._show(dump._dumped(tmp_path), ["source"], None)
     assert titles(capsys.readouterr().out) == ["a: source", "b: source", "c_d: source"]
 
 

@@ -63,9 +63,9 @@ def in_slots(case: Case, strategy: str) -> dict[str, Any]:
 def on_the_device(kernel: Kernel, given_: dict[str, Any], engine: Engine, items: int, strategy: str) -> dict[str, Any]:
     engine = Engine(engine.device, engine.settings)  # a used one remembers what it compiled before something was broken
     args = {name: (engine.upload(one), 0) if isinstance(one, np.ndarray) else one for name, one in given_.items()}
-    engine.executable(kernel, strategy).launch(engine.queue, args, (items,), (1,))
+    engine.submit(engine.executable(kernel, strategy).prepare(args, (items,), (1,)))
     return {
-        name: engine.download(args[name][0], one.dtype, one.size) if isinstance(one, np.ndarray) else one
+        name: engine.download(args[name][0], one.dtype, one.size).result() if isinstance(one, np.ndarray) else one
         for name, one in given_.items()
     }
 

@@ -49,7 +49,7 @@ class Desk:
 
     def host(self, found: Buffer) -> np.ndarray:
         assert found.layout.is_dense
-        flat = self.runtime.download(found.storage, found.dtype, found.layout.offset, found.size)
+        flat = self.runtime.download(found.storage, found.dtype, found.layout.offset, found.size).result()
         return flat.reshape(found.shape)
 
 
@@ -390,7 +390,7 @@ def test_divided_index_spaces_are_right(monkeypatch: pytest.MonkeyPatch) -> None
 def test_large_arrays_count_in_64_bits() -> None:
     desk = Desk()
     huge = graph.buffer(object(), I8, Layout.contiguous((2**32,)))
-    desk.runtime.allocate = lambda nbytes: object()  # type: ignore[method-assign, assignment, return-value]
+    desk.runtime.allocate = lambda nbytes, where="": object()  # type: ignore[method-assign, assignment, return-value]
     (launch,) = desk.plan(graph.elementwise("neg", huge)).launches
     assert launch.args[0] == np.uint64(2**32)
     assert launch.kernel.params[0].value.type == U64
@@ -486,7 +486,7 @@ def test_reductions_propagate_nan_and_wrap_integers(desk: Desk) -> None:
 )
 def test_no_number_is_added_to_a_long_chain(target: Target, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     runtime = InterpretedRuntime(target)
-    runtime.allocate = lambda nbytes: object()  # type: ignore[method-assign, assignment, return-value]
+    runtime.allocate = lambda nbytes, where="": object()  # type: ignore[method-assign, assignment, return-value]
     node = graph.reduce("sum", graph.buffer(object(), F32, Layout.contiguous(shape)), axes, F32)
     for launch in plan([node], runtime).launches:
         names = [param.value.hint for param in launch.kernel.params]

@@ -179,8 +179,8 @@ def test_regression_names_beside_what_a_pointer_is_passed_as(other: str, first: 
     k.store(made["a"], 0, made[other])
     given = engine.upload(np.zeros(1, np.uint32))
     args = {"a": (given, 0), other: 7}
-    engine.executable(k.build(), "hybrid").launch(engine.queue, args, (1,), (1,))
-    assert engine.download(given, np.dtype(np.uint32), 1)[0] == 7
+    engine.submit(engine.executable(k.build(), "hybrid").prepare(args, (1,), (1,)))
+    assert engine.download(given, np.dtype(np.uint32), 1).result()[0] == 7
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_no_name_of_a_parameter_or_kernel_breaks_the_generated_source(name: str,
         p = k.pointer(parameter, U32)
         k.store(p, k.global_id(0), k.op("minimum", k.global_id(0), 7))
         given = engine.upload(np.zeros(4, np.uint32))
-        engine.executable(k.build(), "hybrid").launch(engine.queue, {parameter: (given, 0)}, (4,), (1,))
-        np.testing.assert_array_equal(engine.download(given, np.dtype(np.uint32), 4), range(4))
+        engine.submit(engine.executable(k.build(), "hybrid").prepare({parameter: (given, 0)}, (4,), (1,)))
+        np.testing.assert_array_equal(engine.download(given, np.dtype(np.uint32), 4).result(), range(4))
 
 
 @pytest.mark.parametrize("hint", ["two words", "größe", "a-b", "x;}", "*/ evil", "1st", "__hidden", "a\nb", '"', "\\"])

@@ -76,9 +76,21 @@ def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> 
     assert default_cache_folder({}) is None
 
 
+def test_memory_settings() -> None:
+    found = Settings.from_environment(
+        {"OCL_RUNTIME_MEMORY": "4G", "OCL_RUNTIME_PAGE": "0", "OCL_RUNTIME_ALIGN": "4K", "OCL_RUNTIME_LADDER": "16",
+         "OCL_RUNTIME_KEPT": "0", "OCL_RUNTIME_STAGING_BYTES": "1M", "OCL_RUNTIME_PINNED_BYTES": "1G"}
+    )  # fmt: skip
+    assert (found.memory_limit, found.page_bytes, found.align_bytes) == (2**32, 0, 4096)
+    assert (found.ladder, found.kept_bytes, found.staging_bytes, found.pinned_bytes) == (16, 0, 2**20, 2**30)
+
+
 @pytest.mark.parametrize(
     ("variable", "text", "remedy"),
     [
+        ("OCL_RUNTIME_ALIGN", "300", "a power of two, 64 or more"),
+        ("OCL_RUNTIME_ALIGN", "32", "a power of two, 64 or more"),
+        ("OCL_RUNTIME_LADDER", "-1", "a whole number: 8"),
         ("OCL_RUNTIME_CACHE_BYTES", "much", "256M"),
         ("OCL_RUNTIME_CACHE_BYTES", "-1", "256M"),
         ("OCL_RUNTIME_LOCALS", "SSA!", "reuse, hybrid, ssa"),

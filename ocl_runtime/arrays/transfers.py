@@ -1,0 +1,164 @@
+"""Moving values without waiting: uploads that begin, downloads that come, and host arrays made for both.
+
+`asarray` and `Array.numpy` do the same with NumPy's manners: what they return is there, and nobody has to keep still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir import graph
+from ir.graph import Buffer, Node
+from ir.layout import Layout, Shape
+from ir.reference import calling_line
+from ocl_runtime.arrays.array import Array, compute, operands_of
+from ocl_runtime.arrays.axes import shape_of
+from ocl_runtime.arrays.dtypes import require, to_dtype
+from ocl_runtime.arrays.in_use import executor_for
+from ocl_runtime.errors import DTypeError, ShapeError
+from ocl_runtime.plan.executor import Coming
+from ocl_runtime.plan.planner import plan
+
+
+class Download:
+    """The values of an array on their way to the host."""
+
+    def __init__(self, coming: Coming | None, shape: Shape, out: NDArray[Any]) -> None:
+        self._coming = coming
+        self._shape = shape
+        self._out = out
+
+    def done(self) -> bool:
+        """Whether `result` would return at once."""
+        return self._coming is None or self._coming.done()
+
+    def result(self) -> NDArray[Any]:
+        """The values, once they have come. Raises `LaunchError` for the failure that spoilt them."""
+        return self._out if self._coming is None else self._coming.result().reshape(self._shape)
+
+
+def upload(host: NDArray[Any], /, *, device: object = None) -> Array:
+    """An array with the values of a NumPy array, which are copied while this thread goes on.
+
+    The host array is kept alive, and must keep its values until something that was made of the result has been seen on
+    the host, or `Runtime.finish` has returned. Copying is fastest from `pinned_empty` arrays. Raises `DTypeError` for
+    what is no NumPy array or has a dtype that the device does not have.
+    """
+    if not isinstance(host, np.ndarray):
+        raise DTypeError(
+            f"upload of a {type(host).__name__}", place=calling_line(), remedy="use a NumPy array, or asarray(x)"
+        )
+    executor = executor_for(device)
+    dtype = require(to_dtype(host.dtype), executor.target)
+    dense = np.ascontiguousarray(host)
+    storage = executor.upload(dense, calling_line(), snapshot=False) if host.size else None
+    return Array(graph.buffer(storage, dtype, Layout.contiguous(host.shape)), executor)
+
+
+def download(x: Array, /, *, out: NDArray[Any] | None = None) -> Download:
+    """Computes an array and begins to copy its values to the host, to `out` if given, while this thread goes on.
+
+    Raises `ShapeError` or `DTypeError` for an `out` that is not contiguous and writable, or not of the array's shape
+    and dtype.
+    """
+    if out is not None:
+        _check(x, out)
+    compute(x)
+    node = x.node
+    assert isinstance(node, Buffer)
+    if not node.size:
+        return Download(None, x.shape, np.empty(x.shape, x.dtype) if out is None else out)
+    if not node.layout.is_dense:
+        dense = plan([node], x.executor, dense=True)
+        x.executor.run(dense)
+        (node,) = dense.results
+    coming = x.executor.download(node.storage, node.dtype, node.layout.offset, node.size, calling_line(), out)
+    return Download(coming, x.shape, np.empty(0) if out is None else out)
+
+
+def _check(x: Array, out: NDArray[Any]) -> None:
+    if not isinstance(out, np.ndarray) or out.dtype != x.dtype:
+        what = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
+        raise DTypeError(
+            f"download of {x.dtype} into {what}", place=calling_line(), remedy="give a NumPy array of the same dtype"
+        )
+    if out.shape != x.shape or not out.flags.c_contiguous or not out.flags.writeable:
+        raise ShapeError(
+            f"download of shape {x.shape} into an array of shape {out.shape} with strides {out.strides}",
+            place=calling_line(),
+            remedy="give a writable, contiguous array of the same shape",
+        )
+
+
+def pinned_empty(shape: int | Iterable[int], *, dtype: Any = None, device: object = None) -> NDArray[Any]:
+    """A NumPy array with undefined values in memory that the device copies from and to by itself, at full speed.
+
+    Every view of it keeps the memory. Raises `OutOfMemoryError` where there is none, `ShapeError` and `DTypeError` as
+    `empty` does.
+    """
+    executor = executor_for(device)
+    type_ = require(executor.default_real if dtype is None else to_dtype(dtype), executor.target)
+    return executor.pinned(shape_of(shape, type_.size), type_, calling_line())
+
+
+def compute_into(out: Array, x: Array, /) -> Array:
+    """Computes an array into the memory of another one, or of a view of it, without any other memory where that can be.
+
+    `out` must have been computed (an output made by `allocate`, or a view of one). Everything that looks at that memory
+    sees the new values, and so does every expression over it that is not computed yet. Gives `out`. Raises `ShapeError`
+    or `DTypeError` where shape or dtype differ, `MixedDevicesError` for arrays of two runtimes.
+    """
+    operands_of("compute_into", (out, x))
+    target = out.node
+    if not isinstance(target, Buffer):
+        raise DTypeError(
+            "compute_into an expression, which has no memory",
+            place=calling_line(),
+            remedy="use allocate, or a view of it",
+        )
+    if target.dtype != x.node.dtype:
+        raise DTypeError(
+            f"compute_into {out.dtype} from {x.dtype}",
+            place=calling_line(),
+            remedy="convert it first: astype(x, dtype)",
+        )
+    repeats = any(length > 1 and not stride for length, stride in zip(out.shape, target.layout.strides, strict=True))
+    if out.shape != x.shape or repeats:
+        raise ShapeError(
+            f"compute_into shape {out.shape} with strides {target.layout.strides} from shape {x.shape}",
+            place=calling_line(),
+            remedy="use equal shapes, and an array that is not broadcast",
+        )
+    node = x.node
+    if any(one.storage is target.storage and one.layout.overlaps(target.layout) for one in _buffers(node)):
+        between = allocate(x.shape, dtype=x.dtype, device=x.device).node  # what is read must not be overwritten
+        assert isinstance(between, Buffer)
+        x.executor.run(plan([node], x.executor, into={node: between}))
+        node = between
+    x.executor.run(plan([node], x.executor, into={node: target}))
+    return out
+
+
+def _buffers(node: Node) -> list[Buffer]:
+    """The memory that an expression reads."""
+    found: dict[Node, None] = {}
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        if one not in found:
+            found[one] = None
+            stack += one.args
+    return [one for one in found if isinstance(one, Buffer)]
+
+
+def allocate(shape: int | Iterable[int], *, dtype: Any = None, device: object = None) -> Array:
+    """An array with memory of its own and undefined values, to be computed into. Raises as `empty` does."""
+    executor = executor_for(device)
+    type_ = require(executor.default_real if dtype is None else to_dtype(dtype), executor.target)
+    layout = Layout.contiguous(shape_of(shape, type_.size))
+    storage = executor.allocate(layout.size * type_.size, calling_line()) if layout.size else None
+    return Array(graph.buffer(storage, type_, layout), executor)

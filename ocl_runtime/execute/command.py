@@ -1,0 +1,77 @@
+"""What streams are given: commands, and what each comes after."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from ocl_runtime.execute.driver import Event, Queue
+
+if TYPE_CHECKING:
+    from ocl_runtime.execute.failures import Failure
+
+LOOK_EVERY = 64
+"""Commands of a stream between two looks at which of them have completed."""
+
+Clock: TypeAlias = tuple[int, ...]
+"""For each stream, by its index, the position up to which its commands have happened."""
+
+
+class Command:
+    """Something that a stream was given.
+
+    `clock` says which commands of other streams have happened before it begins. `event` is None once it is known to
+    have completed, `error` why its results are not to be trusted.
+    """
+
+    __slots__ = ("after", "clock", "error", "event", "keep", "position", "stream", "what", "where")
+
+    def __init__(
+        self,
+        stream: Stream,
+        position: int,
+        clock: Clock,
+        what: str,
+        where: str,
+        event: Event | None = None,
+        keep: object = None,
+    ) -> None:
+        self.stream = stream
+        self.position = position
+        self.clock = clock
+        self.what = what
+        self.where = where
+        self.keep = keep
+        self.event = event
+        self.after: Sequence[Command] = ()
+        """The commands of other streams that it waits for, until it has completed."""
+        self.error: Failure | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.what} on stream {self.stream.index}, command {self.position}>"
+
+    def follows(self, other: Command) -> bool:
+        """Whether it comes after another one, by the order of a stream and by waits."""
+        if self.stream is other.stream:
+            return self.position > other.position
+        return self.clock[other.stream.index] >= other.position
+
+
+class Stream:
+    """One in-order queue. `position` counts its commands, `known` is its clock, `flushed` what surely has started."""
+
+    __slots__ = ("flushed", "index", "known", "look_at", "pending", "position", "queue")
+
+    def __init__(self, index: int, queue: Queue, clock: Clock) -> None:
+        self.index = index
+        self.queue = queue
+        self.position = 0
+        self.known = clock
+        self.flushed = 0
+        self.pending: deque[Command] = deque()
+        """Commands that are not known to have completed, in order."""
+        self.look_at = LOOK_EVERY
+
+    def __repr__(self) -> str:
+        return f"<stream {self.index}, {self.position} commands, {len(self.pending)} pending>"

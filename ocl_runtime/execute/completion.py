@@ -1,0 +1,160 @@
+"""What has completed and what has failed, found out by asking events.
+
+A command that has completed lets go of its event and of what it kept alive. One that failed spoils what its stream was
+given after it and what waited for it, as far as that is pending now. Drivers differ in what they do with commands
+behind a failed one: some run them, some fail them at once, before the rest of what they wait for.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ocl_runtime.execute import failures
+from ocl_runtime.execute.command import Command, Stream
+from ocl_runtime.execute.driver import Driver, Error, Event
+from ocl_runtime.execute.failures import Failure
+from ocl_runtime.execute.log import Log
+
+_MOST_TIMED = 1_000_000
+"""Commands whose times are kept, the newest."""
+
+
+@dataclass
+class StreamCounters:
+    """What the streams did: `waits` of one queue for another on the device; `waits_elided`, conflicts between queues
+    whose order was known already; `flushes`; `host_waits`, the times the host waited for a command; `failures`."""
+
+    waits: int = 0
+    waits_elided: int = 0
+    flushes: int = 0
+    host_waits: int = 0
+    failures: int = 0
+
+
+class Timed(NamedTuple):
+    """When a command ran on the device, in nanoseconds of its clock."""
+
+    what: str
+    where: str
+    stream: int
+    start: int
+    end: int
+
+
+class Completion:
+    """Looks at the pending commands of streams, under the streams' lock.
+
+    `profile` says when commands ran, of those known to have ended, where that is measured; `unreported` are failures
+    that nobody was told of yet; `doubt`, whether there was any, so that a stream's own commands must be looked at too.
+    """
+
+    def __init__(self, driver: Driver, counters: StreamCounters, log: Log, *, profile: bool) -> None:
+        self.profile: deque[Timed] | None = deque(maxlen=_MOST_TIMED) if profile else None
+        self.unreported: list[Failure] = []
+        self.doubt = False
+        self._driver = driver
+        self._counters = counters
+        self._log = log
+
+    def look(self, streams: Sequence[Stream]) -> None:
+        """Takes note of what has ended on these streams: all that have pending commands."""
+        more = True
+        if self.doubt or not self._all_well(streams):
+            while more:
+                more = sum([self._look(one, streams) for one in streams if one.pending]) > 0
+
+    def _all_well(self, streams: Sequence[Stream]) -> bool:
+        """The quick way: as long as nothing failed, what came before one that has completed has completed too. Does
+        nothing but say False if something may have failed."""
+        status, counts = self._driver.status, dict.fromkeys(streams, 0)
+        more = True
+        while more:  # again, since what is asked first may end before something else is asked
+            more = False
+            for stream, count in counts.items():
+                for command in itertools.islice(stream.pending, count, None):
+                    try:
+                        state = status(command.event)
+                    except Error:
+                        return False  # it may be one that failed
+                    if state < 0 or self._failed_part(command, state) is not None:
+                        return False
+                    if state > 0:
+                        break
+                    counts[stream] += 1
+                more = more or counts[stream] > count
+        for stream, count in counts.items():
+            for _ in range(count):
+                self._ended(stream.pending[0])
+        return True
+
+    def _look(self, stream: Stream, streams: Sequence[Stream]) -> int:
+        """Takes note of the commands at the front of a stream that have ended, and of which all that comes before is
+        known to have; says how many there were."""
+        pending, status = stream.pending, self._driver.status
+        count = len(pending)
+        while pending:
+            command = pending[0]
+            if command.after and any(other.event is not None for other in command.after):
+                break
+            try:
+                state = status(command.event)
+            except Error:
+                break  # it is asked again later
+            if state > 0:
+                break
+            if command.error is None and (state < 0 or self._failed_part(command, state) is not None):
+                self._failed(command, state, streams)
+            self._ended(command)
+        return count - len(pending)
+
+    def _ended(self, command: Command) -> None:
+        if self.profile is not None:
+            whole = (command.what, command.where, command.stream.index, command.event)
+            for what, where, stream, event in _parts(command) or [whole]:
+                with suppress(Error):  # a gate has no times
+                    self.profile.append(Timed(what, where, stream, *self._driver.times(event)))
+        command.stream.pending.popleft()
+        command.event = command.keep = None
+        command.after = ()
+
+    def _failed_part(self, command: Command, status: int) -> Failure | None:
+        """What failed inside of a command that has ended: queues go on behind it, and so does the command's event."""
+        if status > 0 or command.keep is None:
+            return None
+        told = getattr(command.keep, "failed", "")
+        if told:
+            return Failure(command.what, command.where, told)
+        for what, where, _, event in _parts(command):
+            with suppress(Error):
+                state = self._driver.status(event)
+                if state < 0:
+                    return Failure(f"{what} of {command.what}", where, failures.reason(state))
+        return None
+
+    def _failed(self, command: Command, status: int, streams: Sequence[Stream]) -> None:
+        part = self._failed_part(command, min(status, 0))
+        failure = part or Failure(command.what, command.where, failures.reason(status))
+        self._counters.failures += 1
+        self.unreported.append(failure)
+        self.doubt = True
+        self._log.basic("%s", failure)
+        for one in streams:
+            for other in one.pending:
+                if other.error is None and (other is command or other.follows(command)):
+                    other.error = failure
+
+    def reported(self, failure: Failure) -> None:
+        """Somebody is told of a failure."""
+        if failure in self.unreported:
+            self.unreported.remove(failure)
+
+
+def _parts(command: Command) -> list[tuple[str, str, int, Event]]:
+    """What a command of several parts, as a replay is, consists of: each as (name, line of Python, stream, event)."""
+    parts = getattr(command.keep, "parts", None)
+    return list(parts()) if parts is not None else []

@@ -1,0 +1,97 @@
+"""A schedule run command by command, each through the streams, which order it by what it touches.
+
+Nothing is prepared: scratch memory comes from the pool, and waits from the history of the bytes. It is what a program
+that runs once wants, and what replays are compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ir.accesses import WRITE, modes
+from ir.host import Launch
+from ir.layout import Layout
+from ir.schedule import Access, Node, Place, Schedule
+from ocl_runtime.execute.command import Stream
+from ocl_runtime.execute.driver import Bytes
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.steps import Part
+
+
+def run(
+    engine: Engine, schedule: Schedule, given: Mapping[str, Part | Bytes], where: str = ""
+) -> list[tuple[Part, Place]]:
+    """Runs the program over memory for each of its parameters; gives each result as memory and the place in it.
+
+    Nodes go to their streams, counted from the calling thread's on. Raises as `Engine.launch` does.
+    """
+    memory = {one.id: given[one.name] for one in schedule.buffers if one.name in given}
+    last = {buffer: ends for buffer, (_, ends) in schedule.lives.items()}
+    home = engine.streams.current()
+    for number, node in enumerate(schedule.nodes):
+        line = node.command.where or where
+        for access in node.accesses:
+            if access.buffer not in memory:
+                memory[access.buffer] = Part(engine.allocate(max(schedule.buffers[access.buffer].nbytes, 1), line))
+        stream = engine.streams.neighbour(home, node.stream or 0)
+        if isinstance(node.command, Launch):
+            args, groups = _arguments(node, memory), node.command.group_size or None
+            engine.submit(engine.prepare(node.command.kernel, args, node.sizes, groups, line), stream)
+        else:
+            _transfer(engine, schedule, node, memory, stream, line)
+        for access in node.accesses:
+            if last.get(access.buffer) == number:
+                memory.pop(access.buffer, None)
+    results = []
+    for place in schedule.results:
+        part = memory.get(place.buffer)
+        if not isinstance(part, Part):  # a result without elements
+            part = Part(engine.allocate(1, where))
+        results.append((part, place))
+    return results
+
+
+def _arguments(node: Node, memory: Mapping[int, Part | Bytes]) -> list[Any]:
+    """Each pointer with the elements of its storage that the node touches."""
+    assert isinstance(node.command, Launch)
+    accesses = iter(node.accesses)
+    args: list[Any] = []
+    for arg, mode in zip(node.args, modes(node.command.kernel), strict=True):
+        if not isinstance(arg, Place):
+            args.append(arg)
+            continue
+        part = memory[arg.buffer]
+        assert isinstance(part, Part)
+        first = part.offset // arg.dtype.size
+        touched = next(accesses).layout if mode and arg.layout.size else arg.layout
+        moved = Layout(touched.shape, touched.strides, touched.offset + first)
+        args.append((part.storage, first + arg.layout.range()[0], moved))
+    return args
+
+
+def _transfer(
+    engine: Engine,
+    schedule: Schedule,
+    node: Node,
+    memory: Mapping[int, Part | Bytes],
+    stream: Stream,
+    where: str,
+) -> None:
+    """Copies between an array of the host and the device."""
+    at_host: Access = next(one for one in node.accesses if schedule.buffers[one.buffer].kind.startswith("host"))
+    on_device = next(one for one in node.accesses if one is not at_host)
+    part, host = memory[on_device.buffer], memory[at_host.buffer]
+    assert isinstance(part, Part)
+    assert not isinstance(host, Part)
+    (low, high), (host_low, host_high) = on_device.range, at_host.range
+    touches = [part.storage.touch(on_device.mode, part.offset + low, part.offset + high)]
+    piece = host[host_low:host_high]
+    pinned = engine.memory.pinned_under(host)
+    if pinned is not None:
+        touches.append(pinned.touch(at_host.mode, piece))
+    up = bool(on_device.mode & WRITE)
+    command = engine.driver.write if up else engine.driver.read
+    what = f"the {'upload' if up else 'download'} of {high - low:,} bytes"
+    at = part.storage.start + part.offset + low
+    engine.streams.submit(stream, touches, what, where, command, part.storage.buffer, at, piece, keep=(host, part))

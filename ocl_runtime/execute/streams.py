@@ -1,0 +1,346 @@
+"""Streams: in-order queues, and the order between them.
+
+A stream counts the commands that it is given, and knows for every other stream up to which of its commands everything
+has happened before the stream's own next one (a vector clock). `Streams.submit` looks up what a command conflicts with
+(`hazards.py`), has its queue wait on the device for as few events as imply all of it, and records its accesses. The
+host waits for nothing there. Ids are taken modulo the number of streams, so two may share a queue, which is then
+ordered anyway.
+
+What has completed, or failed, is found out by asking events (`completion.py`), a few at a time as commands are given
+and whenever the host has waited; there are no callbacks.
+
+One lock guards streams, histories and the pool's blocks. No wait of the host happens inside of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any
+
+from ir.reference import calling_line
+from ocl_runtime.errors import LaunchError, SettingError
+from ocl_runtime.execute.command import LOOK_EVERY, Clock, Command, Stream
+from ocl_runtime.execute.completion import Completion, StreamCounters, Timed
+from ocl_runtime.execute.driver import Driver, Error, Event
+from ocl_runtime.execute.failures import Failure
+from ocl_runtime.execute.hazards import Conflicts, Touch, alone, conflicts, fewest, poison, record, shared
+from ocl_runtime.execute.log import Log
+
+_NEVER = 1 << 62
+
+_chosen: ContextVar[int | None] = ContextVar("ocl_runtime_stream", default=None)
+
+
+@contextmanager
+def stream(number: int) -> Iterator[int]:
+    """Commands of this thread go to stream `number` (modulo the streams that a runtime has) until the block ends.
+
+    Without, each thread has a stream of its own, by the order in which threads first use a runtime. Raises
+    `SettingError` for what is no stream number.
+    """
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise SettingError(
+            f"{number!r} is no stream", place=calling_line(), remedy="number streams with integers from 0 on"
+        )
+    token = _chosen.set(number)
+    try:
+        yield number
+    finally:
+        _chosen.reset(token)
+
+
+@contextmanager
+def unchosen() -> Iterator[None]:
+    """As if the calling thread had chosen no stream."""
+    token = _chosen.set(None)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def chosen() -> int | None:
+    """The stream that the calling thread has chosen, if it has."""
+    return _chosen.get()
+
+
+class _SpoiltError(Exception):
+    """These commands must have ended before another one can be given."""
+
+    def __init__(self, commands: list[Command]) -> None:
+        super().__init__()
+        self.commands = commands
+
+
+class Streams:
+    """The streams of one device: `count` for the user, and three for the library's own transfers."""
+
+    def __init__(self, driver: Driver, count: int, log: Log, *, profile: bool = False) -> None:
+        self.driver = driver
+        self.count = count
+        self.counters = StreamCounters()
+        self.lock = threading.RLock()
+        self._log = log
+        self._streams: list[Stream | None] = [None] * (count + 3)
+        self._completion = Completion(driver, self.counters, log, profile=profile)
+        self._of_thread = threading.local()
+        self._threads = itertools.count()
+
+    # ------------------------------------------------------------------ which stream
+
+    def current(self) -> Stream:
+        """The calling thread's."""
+        number = _chosen.get()
+        if number is None:
+            number = getattr(self._of_thread, "number", None)
+            if number is None:
+                number = self._of_thread.number = next(self._threads)
+        return self._streams[number % self.count] or self._stream(number % self.count)
+
+    @property
+    def aside(self) -> Stream:
+        """For single transfers that are to wait for nothing but the data."""
+        return self._streams[self.count + 2] or self._stream(self.count + 2)
+
+    @property
+    def uploads(self) -> Stream:
+        """For transfers to the device in many pieces, whose commands are gates."""
+        return self._streams[self.count] or self._stream(self.count)
+
+    @property
+    def downloads(self) -> Stream:
+        """For transfers from the device in many pieces, whose commands are gates."""
+        return self._streams[self.count + 1] or self._stream(self.count + 1)
+
+    def _stream(self, index: int) -> Stream:
+        with self.lock:
+            made = self._streams[index]
+            if made is None:
+                try:
+                    queue = self.driver.queue()
+                except Error as error:
+                    raise LaunchError(f"the driver refused a queue for stream {index}: {error}") from error
+                made = self._streams[index] = Stream(index, queue, (0,) * len(self._streams))
+                if index in (self.count, self.count + 1):
+                    made.flushed = _NEVER  # gates are nothing that a flush could start
+            return made
+
+    def neighbour(self, stream: Stream, steps: int) -> Stream:
+        """The stream that many numbers on; one of the library's own counts as the first."""
+        index = (stream.index + steps) % self.count if stream.index < self.count else steps % self.count
+        return self._streams[index] or self._stream(index)
+
+    def all(self) -> list[Stream]:
+        """Those that have been used."""
+        return [one for one in self._streams if one is not None]
+
+    # ------------------------------------------------------------------ commands
+
+    def submit(
+        self,
+        stream: Stream,
+        touches: Sequence[Touch],
+        what: str,
+        where: str,
+        enqueue: Callable[..., Event],
+        *args: Any,
+        keep: object = None,
+    ) -> Command:
+        """Gives a command to a stream: `enqueue(queue, *args, waits, touches)`, ordered after what it conflicts with.
+
+        `what` and `where` name it in errors, `keep` lives until it has completed. Raises `LaunchError` where the driver
+        refuses it (what it should have written is then in error too), or where it would read what an earlier failure
+        spoilt.
+        """
+        while True:
+            try:
+                with self.lock:
+                    needed = None
+                    pending = stream.pending
+                    if self._completion.doubt and pending and pending[-1].error is not None:
+                        raise _SpoiltError([pending[-1]])
+                    found = conflicts(touches, stream) if self._completion.doubt or not alone(touches, stream) else None
+                    if found is not None:
+                        needed = self._needed(found, touches, stream, what)
+                    waits = [command.event for command in needed] if needed else None
+                    event = enqueue(stream.queue, *args, waits, touches)
+                    if needed:
+                        stream.known = _after(stream.known, needed)
+                    stream.position += 1
+                    command = Command(stream, stream.position, stream.known, what, where, event, keep)
+                    if needed:
+                        command.after = needed
+                    record(touches, command)
+                    pending.append(command)
+                    if len(pending) >= stream.look_at:
+                        self.look()
+                        stream.look_at = len(pending) + LOOK_EVERY
+                    if self._log.level > 1:
+                        self._log.full("%r %s", command, "; ".join(map(str, touches)) or "touches nothing")
+                    return command
+            except Error as error:
+                raise self._refused(stream, touches, what, where, needed or [], error).error() from error
+            except _SpoiltError as error:
+                # A driver may make the new command fail, for waiting for one that failed, or run it too early, for
+                # being in a queue behind one.
+                for spoilt in error.commands:
+                    self.wait(spoilt, failed_too=True)
+                    if spoilt.event is not None and spoilt.error is not None:
+                        raise spoilt.error.error() from None  # the driver no longer answers
+
+    def _needed(self, found: Conflicts, touches: Sequence[Touch], stream: Stream, what: str) -> list[Command]:
+        """The commands to wait for, their queues flushed up to them.
+
+        Raises `LaunchError` where what is to be read was spoilt, `_SpoiltError` where what is to be waited for was.
+        """
+        if found.failed is not None and found.failed.error is not None:
+            self._completion.reported(found.failed.error)
+            raise found.failed.error.error()
+        needed = fewest(found.needed)
+        spoilt = [command for command in needed if command.error is not None]
+        if spoilt:
+            raise _SpoiltError(spoilt)
+        counters = self.counters
+        counters.waits_elided += found.known + len(found.needed) - len(needed)
+        for command in needed:
+            producer = command.stream
+            if producer.flushed < command.position:
+                self._flush(producer)
+            if self._log.level:
+                self._log.basic(
+                    "stream %d waits for %r before %s: %s", stream.index, command, what, shared(touches, command)
+                )
+        counters.waits += len(needed)
+        return needed
+
+    def _flush(self, stream: Stream) -> None:
+        self.driver.flush(stream.queue)
+        stream.flushed = stream.position
+        self.counters.flushes += 1
+
+    def _refused(
+        self, stream: Stream, touches: Iterable[Touch], what: str, where: str, needed: list[Command], error: Error
+    ) -> Failure:
+        """The driver did not take a command: perhaps because it knew already that one to wait for had failed."""
+        with self.lock:
+            self.look()
+            spoilt = next((one.error for one in needed if one.error is not None), None)
+            command = Command(stream, stream.position, stream.known, what, where)
+            command.error = spoilt or Failure(what, where, str(error))
+            self._completion.doubt = True
+            poison(touches, command)
+            if spoilt is not None:
+                self._completion.reported(spoilt)
+                return spoilt
+            self.counters.failures += 1
+        self._log.basic("%s", command.error)
+        return command.error
+
+    def spoil(self, command: Command, reason: str) -> LaunchError:
+        """A command that was given in part is in error; gives what to raise."""
+        with self.lock:
+            failure = Failure(command.what, command.where, reason)
+            command.error = command.error or failure
+            self._completion.doubt = True
+            self.counters.failures += 1
+        return failure.error()
+
+    # ------------------------------------------------------------------ completion
+
+    @property
+    def profile(self) -> deque[Timed] | None:
+        """When commands ran, of those known to have ended; None where that is not measured."""
+        return self._completion.profile
+
+    def look(self) -> None:
+        """Finds out, without waiting, what has completed and what has failed."""
+        with self.lock:
+            self._completion.look([one for one in self._streams if one is not None and one.pending])
+
+    # ------------------------------------------------------------------ the host waits
+
+    def wait(self, command: Command, *, failed_too: bool = False) -> None:
+        """Returns when a command has completed.
+
+        Raises `LaunchError` for the failure that spoilt it, unless it may have `failed_too`, and where the driver will
+        not wait.
+        """
+        event = command.event
+        refused = None
+        if event is not None:
+            self.counters.host_waits += 1
+            self._log.basic("the host waits for %r", command)
+            refused = self._ended(command, event)
+        if failed_too and (refused is None or command.event is None):
+            return
+        if command.error is not None:
+            with self.lock:
+                self._completion.reported(command.error)
+            raise command.error.error()
+        if refused is not None:
+            raise refused.error()
+
+    def _ended(self, command: Command, event: Event) -> Failure | None:
+        """Waits for a command, and takes note of everything before it. Where the driver would not wait, says so."""
+        refused = ""
+        try:
+            self.driver.wait(event)
+        except Error as error:
+            refused = str(error) or type(error).__name__  # the error itself would hold this frame, and so the event
+            self.before(command)
+        with self.lock:
+            self.look()
+            if not refused or (command.event is None and command.error is not None):
+                return None  # where it has no error, Intel's driver says of what it did not run that it is complete
+            return Failure(f"waiting for {command.what}", command.where, refused)
+
+    def before(self, command: Command) -> None:
+        """Waits for what a command comes after, for the drivers on which it fails before that has ended."""
+        with self.lock:
+            before = [one.event for stream in self.all() for one in stream.pending if command.follows(one)]
+        for event in before:
+            with suppress(Error):
+                self.driver.wait(event)
+
+    def finish(self) -> None:
+        """Returns when everything that was given to the streams has ended; raises the first failure nobody saw yet."""
+        with self.lock:
+            for one in self.all():
+                if one.pending and one.flushed < one.position:
+                    with suppress(Error):  # waiting flushes too, but only the one queue
+                        self._flush(one)
+        for one in self.all():
+            while one.pending:
+                with self.lock:
+                    last = one.pending[-1] if one.pending else None
+                    event = last.event if last is not None else None
+                    count = len(one.pending)
+                if last is None or event is None:
+                    break
+                self.counters.host_waits += 1
+                refused = self._ended(last, event)
+                if len(one.pending) >= count:  # the driver no longer answers
+                    if refused is not None:
+                        self._completion.unreported.append(refused)
+                    break
+        self.look()
+        with self.lock:
+            unreported = self._completion.unreported[:]
+            self._completion.unreported.clear()
+        if unreported:
+            raise unreported[0].error()
+
+
+def _after(known: Clock, needed: Iterable[Command]) -> Clock:
+    """The clock of a stream that waits for commands."""
+    clock = list(known)
+    for command in needed:
+        clock = [one if one > other else other for one, other in zip(clock, command.clock, strict=True)]
+        index = command.stream.index
+        clock[index] = max(clock[index], command.position)
+    return tuple(clock)

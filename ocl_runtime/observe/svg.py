@@ -1,0 +1,132 @@
+"""Pictures as text: SVG that any browser shows, with a title for whatever the mouse points at.
+
+A label is written only where it fits. Names come from users: whatever is in them, the picture stays well-formed.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+
+_CHARACTER, _HEAD = 6.7, 8.0
+"""Pixels of a character of a label, and of one of a headline."""
+_STYLE = """\
+text { font: 11px ui-monospace, Menlo, Consolas, monospace; fill: #222; dominant-baseline: middle; }
+text.head { font-size: 13px; font-weight: bold; }
+.lane { fill: #f4f4f6; }
+.box { stroke: #555; stroke-width: 0.5; }
+.grid { stroke: #ccc; stroke-width: 0.5; }
+.wait { fill: none; stroke: #555; stroke-width: 1.2; opacity: 0.7; }
+.memory { stroke-dasharray: 4 3; }
+.bound { stroke: #b00; stroke-width: 1; stroke-dasharray: 6 3; }
+.peak { stroke: #b00; stroke-width: 1; }
+.busy { fill: #7a7; stroke: none; }
+g:hover .box, path.wait:hover { stroke: #000; stroke-width: 2; opacity: 1; }"""
+
+
+def clean(text: str) -> str:
+    """Text without the characters that XML does not have."""
+    return "".join(one if one.isprintable() or one in "\n\t" else "\N{REPLACEMENT CHARACTER}" for one in text)
+
+
+def escape(text: str) -> str:
+    """Text as it stands in XML, between tags and in attributes."""
+    return html.escape(clean(text))
+
+
+def colour(number: int) -> str:
+    """One of many light colours, as far from its neighbours as can be."""
+    return f"hsl({number * 137 % 360}, 60%, {78 - number // 36 % 3 * 6}%)"
+
+
+def fitting(width: float, *labels: str) -> str:
+    """The first label that fits into so many pixels; of the last one perhaps only its beginning; else nothing."""
+    room = int(width / _CHARACTER)
+    for label in labels:
+        if len(label) <= room:
+            return label
+    return f"{labels[-1][: room - 1]}…" if labels and room > 5 else ""
+
+
+def headline(text: str) -> float:
+    """The pixels that a headline needs."""
+    return 20 + len(text) * _HEAD
+
+
+def steps(most: int, count: int) -> range:
+    """Round numbers (1, 2 or 5, and zeros) from 0 to `most`, about `count` of them."""
+    size = 1
+    while most > size * count:
+        size = size * 5 // 2 if str(size)[0] == "2" else size * 2
+    return range(0, most + 1, size)
+
+
+class Drawing:
+    """An SVG in the making. Positions are pixels from the upper left corner."""
+
+    def __init__(self, width: float, height: float, title: str) -> None:
+        self.width, self.height = width, height
+        self._lines = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_number(width)}" height="{_number(height)}" '
+            f'viewBox="0 0 {_number(width)} {_number(height)}">',
+            f"<title>{escape(title)}</title>",
+            f"<style>\n{_STYLE}\n</style>",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join([*self._lines, "</svg>", ""])
+
+    @contextmanager
+    def group(self, kind: str, name: str, title: str = "") -> Iterator[None]:
+        """Shapes of the block belong together, under a `name` of their own, and share a title."""
+        self._lines.append(f'<g class="{escape(kind)}" id="{escape(name)}">{_title(title)}')
+        yield
+        self._lines.append("</g>")
+
+    def rect(
+        self, kind: str, at: tuple[float, float], size: tuple[float, float], fill: str = "", title: str = ""
+    ) -> None:
+        """A rectangle, by its upper left corner and its width and height."""
+        place = " ".join(
+            f'{name}="{_number(value)}"'
+            for name, value in zip(("x", "y", "width", "height"), (*at, *size), strict=True)
+        )
+        style = f' fill="{escape(fill)}"' if fill else ""
+        self._lines.append(f'<rect class="{escape(kind)}" {place}{style}>{_title(title)}</rect>')
+
+    def line(self, kind: str, start: tuple[float, float], end: tuple[float, float], title: str = "") -> None:
+        """A straight line."""
+        (x1, y1), (x2, y2) = start, end
+        place = f'x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" y2="{_number(y2)}"'
+        self._lines.append(f'<line class="{escape(kind)}" {place}>{_title(title)}</line>')
+
+    def arrow(self, kind: str, name: str, points: Sequence[tuple[float, float]], title: str = "") -> None:
+        """A curve through points, level at each of them, from left to right, with an arrow at its end."""
+        path = [f"M {_number(points[0][0])} {_number(points[0][1])}"]
+        for (x1, y1), (x2, y2) in pairwise(points):
+            middle = _number((x1 + x2) / 2)
+            path.append(f"C {middle} {_number(y1)}, {middle} {_number(y2)}, {_number(x2)} {_number(y2)}")
+        x, y = points[-1]
+        back = _number(x - 5)
+        path.append(f"M {back} {_number(y - 3)} L {_number(x)} {_number(y)} L {back} {_number(y + 3)}")
+        self._lines.append(
+            f'<path class="{escape(kind)}" id="{escape(name)}" d="{" ".join(path)}">{_title(title)}</path>'
+        )
+
+    def text(self, at: tuple[float, float], content: str, kind: str = "", anchor: str = "start") -> None:
+        """A line of text, whose `anchor` (start, middle, end) is at a place."""
+        if content:
+            x, y = at
+            style = f' class="{escape(kind)}"' if kind else ""
+            place = f'x="{_number(x)}" y="{_number(y)}" text-anchor="{anchor}"'
+            self._lines.append(f"<text{style} {place}>{escape(content)}</text>")
+
+
+def _title(text: str) -> str:
+    return f"<title>{escape(text)}</title>" if text else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,188 @@
+"""When commands ran: a timeline for a browser, and a trace for Perfetto (ui.perfetto.dev) or chrome://tracing.
+
+Both are made from `Runtime.profile()`, of a runtime with `Settings(profile=True)`, and show streams as lanes. Times
+are those of the device's clock, from the first begin on. On a device that is a CPU, commands of two streams share its
+cores: they may overlap and be done no sooner.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ocl_runtime.execute.completion import Timed
+from ocl_runtime.observe.svg import Drawing, colour, escape, fitting, headline, steps
+
+_LEFT, _TOP, _RIGHT, _LANE, _BAR = 110.0, 40.0, 60.0, 40.0, 24.0
+_LEAST, _MOST = 1100.0, 6000.0
+"""Pixels of the time axis: so many that half of the commands are …"""
+_WIDE = 3.0
+"""… as wide as this, if that can be."""
+_OWN = ("uploads", "downloads", "transfers")
+"""The library's own streams, behind those of the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How well streams ran at once, in nanoseconds: the time from first to last, and that with two or more at work."""
+
+    span: int
+    together: int
+    most: int
+    """The most streams that were at work at once."""
+
+    def __str__(self) -> str:
+        share = f"{self.together / self.span:.0%}" if self.span else "0%"
+        return (
+            f"two or more streams were at work at once for {_ms(self.together)} of {_ms(self.span)} ({share}), "
+            f"at most {self.most} of them"
+        )
+
+
+def at_work(timed: Sequence[Timed]) -> list[tuple[int, int, int]]:
+    """How many streams are at work when: (from, to, how many), without the times when none is."""
+    changes: list[tuple[int, int, int]] = []
+    for one in timed:
+        if one.end > one.start:
+            changes += [(one.start, 1, one.stream), (one.end, -1, one.stream)]
+    changes.sort()
+    running: dict[int, int] = {}
+    found: list[tuple[int, int, int]] = []
+    before = 0
+    for now, change, stream in changes:
+        count = len(running)
+        if count and now > before:
+            if found and found[-1][1:] == (before, count):
+                found[-1] = (found[-1][0], now, count)
+            else:
+                found.append((before, now, count))
+        before = now
+        running[stream] = running.get(stream, 0) + change
+        if not running[stream]:
+            del running[stream]
+    return found
+
+
+def overlap(timed: Sequence[Timed]) -> Overlap:
+    """How well the streams ran at once."""
+    parts = at_work(timed)
+    span = max((one.end for one in timed), default=0) - min((one.start for one in timed), default=0)
+    together = sum(end - start for start, end, count in parts if count > 1)
+    return Overlap(span, together, max((count for _, _, count in parts), default=0))
+
+
+def timeline_html(timed: Sequence[Timed], title: str, streams: int | None = None) -> str:
+    """A page with everything in it.
+
+    `streams` is how many the user has (`runtime.engine.streams.count`): those behind them are the library's own.
+    """
+    head = f"{len(timed)} commands on {len(_lanes(timed))} streams: {overlap(timed)}"
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            f'<head><meta charset="utf-8"/><title>{escape(title)}</title>',
+            "<style>body { font-family: sans-serif; margin: 1em; } div { overflow-x: auto; }</style></head>",
+            f"<body><h1>{escape(title)}</h1>",
+            f"<p>{escape(head)}.</p>",
+            f"<div>{timeline_svg(timed, title, streams)}</div>",
+            "</body></html>",
+            "",
+        ]
+    )
+
+
+def timeline_svg(timed: Sequence[Timed], title: str, streams: int | None = None) -> str:
+    """The picture in that page: a lane for each stream, and below how many are at work."""
+    timed = _in_order(timed)
+    first, last = min((one.start for one in timed), default=0), max((one.end for one in timed), default=0)
+    span, lanes = max(last - first, 1), _lanes(timed)
+    usual = sorted(max(one.end - one.start, 1) for one in timed)[len(timed) // 2] if timed else span
+    wide = min(_MOST, max(_LEAST, _WIDE * span / usual))
+    lane = {stream: _TOP + place * _LANE for place, stream in enumerate(lanes)}
+    below = _TOP + len(lanes) * _LANE
+
+    def x(time: int) -> float:
+        return _LEFT + wide * (time - first) / span
+
+    drawing = Drawing(max(_LEFT + wide + _RIGHT, headline(title)), below + _LANE + 30, title)
+    drawing.text((10, 18), title, "head")
+    for stream in lanes:
+        with drawing.group("stream", f"stream-{stream}"):
+            drawing.rect("lane", (0, lane[stream] + 2), (_LEFT + wide, _LANE - 4))
+            drawing.text((10, lane[stream] + _LANE / 2), lane_name(stream, streams))
+    for time in steps(span, 12):
+        drawing.line("grid", (x(first + time), _TOP), (x(first + time), below + _LANE))
+        drawing.text((x(first + time), below + _LANE + 14), _ms(time), anchor="middle")
+    kinds = {what: place for place, what in enumerate(dict.fromkeys(one.what for one in timed))}
+    for number, one in enumerate(timed):
+        with drawing.group("command", f"command-{number}", _title(one, first)):
+            width = max(x(one.end) - x(one.start), 0.5)
+            corner = x(one.start), lane[one.stream] + (_LANE - _BAR) / 2
+            drawing.rect("box", corner, (width, _BAR), colour(kinds[one.what]))
+            middle = x(one.start) + width / 2, lane[one.stream] + _LANE / 2
+            drawing.text(middle, fitting(width - 4, one.what), anchor="middle")
+    _draw_at_work(drawing, timed, x, below)
+    return str(drawing)
+
+
+def _draw_at_work(drawing: Drawing, timed: Sequence[Timed], x: Callable[[int], float], top: float) -> None:
+    parts = at_work(timed)
+    most = max((count for _, _, count in parts), default=1)
+    drawing.text((10, top + _LANE / 2), "at work")
+    for start, end, count in parts:
+        height = (_LANE - 6) * count / most
+        many = f"{count} streams" if count > 1 else "1 stream"
+        drawing.rect("busy", (x(start), top + _LANE - height), (x(end) - x(start), height), title=many)
+
+
+def trace_json(timed: Sequence[Timed], process: str = "ocl_runtime", streams: int | None = None) -> str:
+    """The commands in the Trace Event Format: complete events ("X") in microseconds, streams as threads."""
+    first = min((one.start for one in timed), default=0)
+    events: list[dict[str, Any]] = [_named("process_name", 0, name=process)]
+    for stream in _lanes(timed):
+        events.append(_named("thread_name", stream, name=lane_name(stream, streams)))
+        events.append(_named("thread_sort_index", stream, sort_index=stream))
+    for one in _in_order(timed):
+        events.append(
+            {
+                "name": one.what,
+                "cat": "command",
+                "ph": "X",
+                "pid": 0,
+                "tid": one.stream,
+                "ts": (one.start - first) / 1e3,
+                "dur": (one.end - one.start) / 1e3,
+                "args": {"where": one.where},
+            }
+        )
+    return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, indent=1) + "\n"
+
+
+def lane_name(stream: int, streams: int | None = None) -> str:
+    """What a stream is called, of a runtime that has so many for the user."""
+    own = stream - streams if streams is not None else -1
+    return _OWN[own] if 0 <= own < len(_OWN) else f"stream {stream}"
+
+
+def _in_order(timed: Sequence[Timed]) -> list[Timed]:
+    return sorted(timed, key=lambda one: (one.start, one.stream, one.end, one.what, one.where))
+
+
+def _named(what: str, stream: int, **args: object) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": 0, "tid": stream, "args": args}
+
+
+def _lanes(timed: Sequence[Timed]) -> list[int]:
+    return sorted({one.stream for one in timed})
+
+
+def _title(one: Timed, first: int) -> str:
+    times = f"{_ms(one.end - one.start)}, from {_ms(one.start - first)} on"
+    return "\n".join(filter(None, (one.what, times, one.where)))
+
+
+def _ms(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e6:.4g} ms"

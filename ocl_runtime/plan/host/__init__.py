@@ -1,0 +1,9 @@
+"""From a bound host program to one that can be replayed, in order:
+
+copies.py    copies and fills as kernels
+in_place.py  which results are written over operands
+streams.py   on which stream each node runs
+memory.py    where scratch memory lies
+waits.py     for what each node waits
+prepare.py   all of it
+"""

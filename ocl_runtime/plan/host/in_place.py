@@ -1,0 +1,128 @@
+"""Results written over operands that die there.
+
+Where a launch reads a buffer for the last time and writes one of the same size for the first time, element by element
+(`Kernel.pointwise`) and in the same order, the second needs no memory of its own. The first may be scratch memory, or a
+donated input. The kernel then is a variant whose parameters do not promise to be apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ir.accesses import READ, WRITE
+from ir.host import Launch
+from ir.kernel import Kernel
+from ir.schedule import Access, Node, Place, Schedule
+from ocl_runtime.plan.cache import KernelCache
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """What became of a node's result: it is written over `operand`, or has memory of its own for this `reason`."""
+
+    node: int
+    result: str
+    operand: str
+    reason: str
+
+
+def reuse_in_place(schedule: Schedule, kernels: KernelCache) -> tuple[Schedule, tuple[InPlace, ...]]:
+    """The schedule with results in the memory of operands where they can be, and what was decided for each launch that
+    writes memory of its own for the first time."""
+    first, last = _uses(schedule)
+    nodes = list(schedule.nodes)
+    moved: dict[int, int] = {}
+    decided: list[InPlace] = []
+    kept = {place.buffer for place in schedule.results}
+    for number, node in enumerate(schedule.nodes):
+        taken: set[int] = set()
+        for access in node.accesses:
+            buffer = schedule.buffers[access.buffer]
+            fresh = buffer.kind in {"scratch", "result"} and first[access.buffer] == number and access.mode == WRITE
+            if not fresh or not isinstance(node.command, Launch):
+                continue
+            operand, reason = _operand(schedule, number, access, last, kept | taken, moved)
+            name = "" if operand is None else schedule.buffers[operand].name
+            decided.append(InPlace(number, buffer.name, name, reason))
+            if operand is not None:
+                taken.add(operand)
+                moved[access.buffer] = moved.get(operand, operand)
+                last[moved[access.buffer]] = last[access.buffer]
+                nodes[number] = replace(
+                    nodes[number], command=replace(node.command, kernel=_unrestricted(node.command.kernel, kernels))
+                )
+    nodes = [_renamed(node, moved) for node in nodes]
+    results = tuple(replace(one, buffer=moved.get(one.buffer, one.buffer)) for one in schedule.results)
+    buffers = list(schedule.buffers)
+    for place in results:
+        if buffers[place.buffer].kind == "scratch":
+            buffers[place.buffer] = replace(buffers[place.buffer], kind="result")
+    changed = replace(schedule, nodes=tuple(nodes), results=results, buffers=tuple(buffers))
+    scratch = {one.id for one in changed.buffers if one.kind == "scratch"} - set(moved)
+    first, last = _uses(changed)
+    lives = {one: (first[one], last[one]) for one in sorted(scratch) if one in first}
+    return replace(changed, lives=lives), tuple(decided)
+
+
+def _uses(schedule: Schedule) -> tuple[dict[int, int], dict[int, int]]:
+    """The first and the last node that uses each buffer."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for number, node in enumerate(schedule.nodes):
+        for access in node.accesses:
+            first.setdefault(access.buffer, number)
+            last[access.buffer] = number
+    return first, last
+
+
+def _operand(
+    schedule: Schedule,
+    number: int,
+    result: Access,
+    last: Mapping[int, int],
+    kept: set[int],
+    moved: Mapping[int, int],
+) -> tuple[int | None, str]:
+    """The buffer to write over, or why there is none."""
+    node = schedule.nodes[number]
+    assert isinstance(node.command, Launch)
+    reason = "the kernel reads no operand element by element"
+    if not node.command.kernel.pointwise:
+        return None, reason
+    for access in node.accesses:
+        if access.mode != READ:
+            continue
+        buffer = schedule.buffers[access.buffer]
+        home = moved.get(access.buffer, access.buffer)
+        if sum(one.buffer == access.buffer for one in node.accesses) > 1:
+            reason = f"{buffer.name} is read in several ways"
+        elif buffer.kind not in {"scratch", "donated", "result"}:
+            reason = f"{buffer.name} is the caller's"
+        elif access.buffer in kept:
+            reason = f"{buffer.name} is a result, or has another one in its place"
+        elif last[home] > number:
+            reason = f"{buffer.name} is needed later"
+        elif buffer.nbytes != schedule.buffers[result.buffer].nbytes or access.itemsize != result.itemsize:
+            reason = f"{buffer.name} has another size"
+        elif access.layout != result.layout or not access.layout.is_dense:
+            reason = f"{buffer.name} is read in another order"
+        else:
+            return access.buffer, ""
+    return None, reason
+
+
+def _renamed(node: Node, moved: Mapping[int, int]) -> Node:
+    args = tuple(
+        replace(arg, buffer=moved.get(arg.buffer, arg.buffer)) if isinstance(arg, Place) else arg for arg in node.args
+    )
+    accesses = tuple(replace(one, buffer=moved.get(one.buffer, one.buffer)) for one in node.accesses)
+    return replace(node, args=args, accesses=accesses)
+
+
+def _unrestricted(kernel: Kernel, kernels: KernelCache) -> Kernel:
+    """The kernel without promises that its parameters are apart."""
+    if not any(param.restrict for param in kernel.params):
+        return kernel
+    params = tuple(replace(param, restrict=False) for param in kernel.params)
+    return kernels.get(("unrestricted", kernel), lambda _: replace(kernel, params=params))

@@ -1,0 +1,33 @@
+"""All passes from a host program to a schedule that can be replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ir.host import Program
+from ir.schedule import MemoryPlan, Schedule, bind
+from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.host.copies import as_launches
+from ocl_runtime.plan.host.in_place import reuse_in_place
+from ocl_runtime.plan.host.memory import plan_memory
+from ocl_runtime.plan.host.streams import place_streams
+from ocl_runtime.plan.host.waits import place_waits
+
+
+def prepare(
+    program: Program,
+    sizes: Mapping[str, int],
+    kernels: KernelCache,
+    *,
+    streams: int,
+    group_size: int,
+    limit: int | None = None,
+) -> tuple[Schedule, MemoryPlan]:
+    """The schedule for these sizes: streams chosen, scratch memory placed (within `limit` bytes where that is possible
+    by waiting), waits placed; and how well memory came out. `Replay` proves the order before it runs any of it.
+
+    Raises what `ir.schedule.bind` does.
+    """
+    schedule, _ = reuse_in_place(as_launches(bind(program, sizes), kernels, group_size), kernels)
+    schedule, memory = plan_memory(place_streams(schedule, streams), limit)
+    return place_waits(schedule), memory

@@ -1,0 +1,127 @@
+"""Streams for the nodes that name none.
+
+Nodes are first joined to chains: a node continues the chain of the last one that it depends on, if nothing continues
+that yet. A chain is worth a stream of its own if its work, estimated by the bytes that it moves, is much more than the
+waits that joining it to the others costs; one that is not goes along with the chain that uses its result, or that it
+comes from. So tiny kernels are not spread, and an expression of many small steps stays together. Chains then take the
+stream that has least to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ir.conflicts import conflicts
+from ir.schedule import Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What a device needs, in seconds: for a byte, to start a node; and the work that makes a chain worth a stream."""
+
+    byte: float = 1 / 1e12
+    start: float = 3e-6
+    chain: float = 50e-6
+
+
+def place_streams(schedule: Schedule, count: int, costs: Costs | None = None) -> Schedule:
+    """The schedule with every node on one of `count` streams; those that name one keep it, modulo their number."""
+    costs = costs or Costs()
+    seconds = [
+        costs.start + costs.byte * sum(high - low for low, high in (one.range for one in node.accesses))
+        for node in schedule.nodes
+    ]
+    named = [None if node.stream is None else node.stream % count for node in schedule.nodes]
+    conflicting = conflicts(schedule)
+    chains = _chains(conflicting, seconds, named, costs)
+    load = [0.0] * count
+    for stream, work in zip(named, seconds, strict=True):
+        if stream is not None:
+            load[stream] += work
+    stream_of: dict[int, int] = {}
+    streams: list[int] = []
+    for number, asked in enumerate(named):
+        if asked is None:
+            chain = chains[number]
+            if chain not in stream_of:
+                own = [other for other, one in enumerate(chains) if one == chain and named[other] is None]
+                work = sum(seconds[other] for other in own)
+                near = _named_neighbours(own, conflicting, named)
+                small = near and work < costs.chain
+                stream_of[chain] = near[0] if small else min(range(count), key=lambda one: (load[one], one))
+                load[stream_of[chain]] += work
+        streams.append(stream_of[chains[number]] if asked is None else asked)
+    nodes = tuple(replace(node, stream=stream) for node, stream in zip(schedule.nodes, streams, strict=True))
+    return replace(schedule, nodes=nodes)
+
+
+def _named_neighbours(
+    own: Sequence[int], conflicting: Sequence[Sequence[int]], named: Sequence[int | None]
+) -> list[int]:
+    """The streams of nodes that name one and use what these nodes made, or made what these use."""
+    nodes = set(own)
+    users = [number for number, earlier in enumerate(conflicting) if nodes.intersection(earlier)]
+    sources = [one for number in own for one in conflicting[number]]
+    return [stream for number in (*users, *sources) if (stream := named[number]) is not None]
+
+
+def _chains(
+    conflicting: Sequence[Sequence[int]], seconds: Sequence[float], named: Sequence[int | None], costs: Costs
+) -> list[int]:
+    """For each node the number of its chain, the small ones joined with others; named nodes are not looked at."""
+    chain: list[int] = []
+    tails: dict[int, int] = {}
+    ends: list[float] = []
+    for number, earlier in enumerate(conflicting):
+        ends.append(seconds[number] + max((ends[one] for one in earlier), default=0.0))
+        free = [one for one in earlier if named[one] is None and tails.get(chain[one]) == one]
+        chain.append(chain[max(free, key=lambda one: ends[one])] if free and named[number] is None else number)
+        tails[chain[number]] = number
+    work: dict[int, float] = {}
+    for number, one in enumerate(chain):
+        if named[number] is None:
+            work[one] = work.get(one, 0.0) + seconds[number]
+    neighbours = _neighbours(conflicting, chain, named)
+    joined = {one: one for one in work}
+    small = sorted((one for one in work if work[one] < costs.chain), key=lambda one: (work[one], one))
+    for one in small:
+        if work[_root(joined, one)] >= costs.chain:
+            continue
+        others = [
+            _root(joined, other) for other in neighbours.get(one, []) if _root(joined, other) != _root(joined, one)
+        ]
+        if others:
+            _join(joined, work, one, others[0])
+    rest = [one for one in joined if _root(joined, one) == one and work[one] < costs.chain]
+    for one in rest[1:]:  # small, and nobody's: together on one stream
+        _join(joined, work, one, rest[0])
+    return [_root(joined, one) if one in joined else -1 for one in chain]
+
+
+def _neighbours(
+    conflicting: Sequence[Sequence[int]], chain: Sequence[int], named: Sequence[int | None]
+) -> dict[int, list[int]]:
+    """The chains that use what a chain made, then those that it comes from."""
+    users: dict[int, list[int]] = {}
+    sources: dict[int, list[int]] = {}
+    for number, earlier in enumerate(conflicting):
+        for one in earlier:
+            if chain[one] != chain[number] and named[one] is None and named[number] is None:
+                users.setdefault(chain[one], []).append(chain[number])
+                sources.setdefault(chain[number], []).append(chain[one])
+    return {one: users.get(one, []) + sources.get(one, []) for one in set(chain)}
+
+
+def _root(joined: dict[int, int], one: int) -> int:
+    while joined[one] != one:
+        joined[one] = joined[joined[one]]
+        one = joined[one]
+    return one
+
+
+def _join(joined: dict[int, int], work: dict[int, float], one: int, other: int) -> None:
+    low, high = sorted((_root(joined, one), _root(joined, other)))
+    if low != high:
+        joined[high] = low
+        work[low] += work[high]

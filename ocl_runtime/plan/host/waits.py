@@ -1,0 +1,37 @@
+"""The fewest waits that order every conflict.
+
+Nodes are taken in the order of the program. What conflicts with an earlier node on another stream, and is not known to
+come after it by the stream's vector clock, waits for it, unless another of its waits implies that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ir.conflicts import Order, conflicts
+from ir.schedule import Schedule
+
+
+def place_waits(schedule: Schedule) -> Schedule:
+    """The schedule with the waits of every node."""
+    return with_waits(schedule, conflicts(schedule))
+
+
+def with_waits(schedule: Schedule, conflicting: Sequence[Sequence[int]]) -> Schedule:
+    """The same for conflicts that are known already."""
+    order, nodes = Order(), []
+    for node, earlier in zip(schedule.nodes, conflicting, strict=True):
+        assert node.stream is not None, "streams are chosen before waits"
+        newest: dict[int, int] = {}
+        for one in earlier:
+            stream = schedule.nodes[one].stream
+            assert stream is not None
+            if stream != node.stream and not order.knows(node.stream, one):
+                newest[stream] = one
+        needed = [
+            one for one in newest.values() if not any(order.before(one, two) for two in newest.values() if two != one)
+        ]
+        nodes.append(replace(node, waits=tuple(sorted(needed))))
+        order.add(node.stream, needed)
+    return replace(schedule, nodes=tuple(nodes))

@@ -1,0 +1,40 @@
+"""Who writes down what would be computed, instead of computing it: capture of a Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from ir.graph import Node, Storage
+from ir.kernel import Kernel
+from ocl_runtime.plan.launch import Argument, Plan
+
+
+class Tracer(Protocol):
+    """Takes the place of a runtime for what computes."""
+
+    def allocate(self, nbytes: int, where: str) -> Storage:
+        """Memory that is only planned."""
+
+    def run(self, plan: Plan) -> None:
+        """Launches that are only written down."""
+
+    def launch(
+        self,
+        kernel: Kernel,
+        args: Sequence[Argument | int | float],
+        global_size: tuple[int, ...],
+        group_size: tuple[int, ...] | None,
+    ) -> None:
+        """One launch of a kernel by hand."""
+
+    def rebound(self, array: Any, node: Node) -> None:
+        """An array that was a node was given memory that is only planned."""
+
+    def has_no_values(self, storage: Storage) -> bool:
+        """Whether there is no memory yet behind a storage, or what is written there is only written down."""
+
+
+tracer: ContextVar[Tracer | None] = ContextVar("ocl_runtime_tracer", default=None)
+"""The one that is at work in this thread."""

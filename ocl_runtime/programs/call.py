@@ -1,0 +1,226 @@
+"""A host program with arrays for its parameters.
+
+The first call with some sizes plans and prepares (compiles, sets arguments, takes an arena); every later one replays.
+Sizes are found from the shapes of the arrays, and those that no shape has are given by name. Results are new arrays
+each time, except where the caller gave memory for them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir import graph
+from ir.graph import Buffer
+from ir.host import Parameter, Program
+from ir.host_text import text
+from ir.layout import Layout
+from ir.reference import calling_line
+from ir.schedule import MemoryPlan, Schedule
+from ir.sizes import Size, Symbol, value
+from ocl_runtime.arrays import Array, current
+from ocl_runtime.arrays.array import compute
+from ocl_runtime.errors import DTypeError, MixedDevicesError, ShapeError
+from ocl_runtime.execute.driver import Bytes
+from ocl_runtime.execute.replay import ALIGNED, Replay
+from ocl_runtime.execute.steps import Part
+from ocl_runtime.plan.host.prepare import prepare as prepare_schedule
+from ocl_runtime.plan.planner import plan
+from ocl_runtime.runtime import Runtime
+
+_MOST_PREPARED = 64
+"""Sizes for which a program stays prepared."""
+
+
+def prepare(program: Program, runtime: Runtime | None = None) -> Callable:
+    """The program, to be called with arrays; on the runtime in use unless another is given."""
+    if runtime is None:
+        found = current()
+        assert isinstance(found, Runtime)
+        runtime = found
+    return Callable(program, runtime)
+
+
+class Callable:
+    """A program to be called. Any thread may call it."""
+
+    def __init__(self, program: Program, runtime: Runtime) -> None:
+        self.program = program
+        self.runtime = runtime
+        self._prepared: OrderedDict[tuple[int, ...], tuple[Replay, MemoryPlan]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return text(self.program)
+
+    def __call__(
+        self, *given: Array | NDArray[Any], **named: Array | NDArray[Any] | int
+    ) -> Array | tuple[Array, ...] | None:
+        """Starts the program: inputs and outputs in their order or by name, other sizes by name.
+
+        Arrays of the host, for its host parameters, must stay as they are until `Runtime.finish` has returned.
+
+        Gives the result, a tuple of several, or None. Raises `ShapeError` for arrays and sizes that do not fit,
+        `DTypeError` for another dtype, `MixedDevicesError` for another runtime's.
+        """
+        arrays = self._arguments(given, named)
+        sizes = self._sizes(
+            arrays, {name: int(one) for name, one in named.items() if isinstance(one, int | np.integer)}
+        )
+        replay, _ = self.prepared(sizes)
+        parts = {name: self._part(param, arrays[name]) for name, param in self._params().items()}
+        results = tuple(
+            Array(graph.buffer(part.storage, place.dtype, _moved(place.layout, part, place.dtype.size)), self.runtime)
+            for part, place in replay(parts)
+        )
+        return None if not results else results[0] if len(results) == 1 else results
+
+    def prepared(self, sizes: Mapping[str, int]) -> tuple[Replay, MemoryPlan]:
+        """What a call with these sizes replays, and how well its memory was planned."""
+        key = tuple(sizes[symbol.name] for symbol in self.program.symbols)
+        with self._lock:
+            found = self._prepared.get(key)
+            if found is not None:
+                self._prepared.move_to_end(key)
+                return found
+        runtime = self.runtime
+        schedule, memory = self._schedule(sizes)
+        runtime.prepared(schedule, memory)
+        made = Replay(runtime.engine, schedule), memory
+        with self._lock:
+            self._prepared[key] = made
+            while len(self._prepared) > _MOST_PREPARED:
+                self._prepared.popitem(last=False)
+        return made
+
+    def _schedule(self, sizes: Mapping[str, int]) -> tuple[Schedule, MemoryPlan]:
+        runtime = self.runtime
+        return prepare_schedule(
+            self.program,
+            sizes,
+            runtime.kernels,
+            streams=runtime.engine.streams.count,
+            group_size=runtime.target.group_size,
+            limit=runtime.settings.memory_limit,
+        )
+
+    # ------------------------------------------------------------------ arguments
+
+    def _params(self) -> dict[str, Parameter]:
+        return {param.value.hint: param for param in self.program.params}
+
+    def _arguments(
+        self, given: tuple[Array | NDArray[Any], ...], named: Mapping[str, Array | NDArray[Any] | int]
+    ) -> dict[str, Array | NDArray[Any]]:
+        names = list(self._params())
+        found: dict[str, Any] = dict(zip(names, given, strict=False))
+        symbols = {symbol.name for symbol in self.program.symbols}
+        twice = [name for name in named if name in found]
+        found |= {name: one for name, one in named.items() if name not in symbols}
+        wrong = sorted(set(found) ^ set(names))
+        if len(given) > len(names) or twice or wrong:
+            raise self._unfit(f"got {len(given)} arrays in order and {', '.join(named) or 'none'} by name")
+        for name, one in found.items():
+            self._check(name, one)
+        return found
+
+    def _check(self, name: str, given: object) -> None:
+        """That an argument is an array of the right side, dtype and runtime."""
+        param = self._params()[name]
+        wanted = np.ndarray if param.host else Array
+        if not isinstance(given, wanted):
+            raise DTypeError(
+                f"program {self.program.name} got a {type(given).__name__} for {name}",
+                place=calling_line(),
+                remedy="give a NumPy array: it is memory of the host" if param.host else "give an array: asarray(x)",
+            )
+        if isinstance(given, Array) and given.executor is not self.runtime:
+            raise MixedDevicesError(
+                f"program {self.program.name} got an array of another runtime for {name}",
+                place=calling_line(),
+                remedy="move it first: with use(runtime): asarray(x.numpy())",
+            )
+        dtype = given.node.dtype.numpy if isinstance(given, Array) else given.dtype
+        if dtype != param.value.dtype.numpy:
+            raise DTypeError(
+                f"program {self.program.name} got {dtype} for {name}",
+                place=calling_line(),
+                remedy=f"it takes {param.value.dtype.numpy}: astype(x, …)",
+            )
+        if isinstance(given, np.ndarray) and not (
+            given.flags.c_contiguous and (given.flags.writeable or not param.output)
+        ):
+            raise ShapeError(
+                f"program {self.program.name} got an array for {name} that is not contiguous or cannot be written",
+                place=calling_line(),
+                remedy="give a contiguous array, best one of pinned_empty",
+            )
+
+    def _sizes(self, arrays: Mapping[str, Array | NDArray[Any]], named: Mapping[str, int]) -> dict[str, int]:
+        bound: dict[str, tuple[int, str]] = {name: (one, "by name") for name, one in named.items()}
+        for name, param in self._params().items():
+            shape = arrays[name].shape
+            if len(shape) != len(param.value.shape):
+                raise self._misfit(name, param.value.shape, shape)
+            for axis, (size, length) in enumerate(zip(param.value.shape, shape, strict=True)):
+                if isinstance(size, Symbol):
+                    known, where = bound.setdefault(size.name, (length, f"by axis {axis} of {name}"))
+                    if known != length:
+                        raise self._unfit(
+                            f"got {size} = {known} {where}, and {size} = {length} by axis {axis} of {name}", ShapeError
+                        )
+        sizes = {name: one for name, (one, _) in bound.items()}
+        missing = [symbol.name for symbol in self.program.symbols if symbol.name not in sizes]
+        if missing or len(sizes) > len(self.program.symbols):
+            raise self._unfit(
+                f"does not get the size {', '.join(missing)}" if missing else "got sizes it does not have"
+            )
+        for name, param in self._params().items():
+            wanted = tuple(value(size, sizes) for size in param.value.shape)
+            if wanted != arrays[name].shape:
+                raise self._misfit(name, param.value.shape, arrays[name].shape)
+        return sizes
+
+    def _part(self, param: Parameter, given: Array | NDArray[Any]) -> Part | Bytes:
+        """The memory of an array: its own where that is dense, else a copy, which only an input may be."""
+        if isinstance(given, np.ndarray):
+            return given.reshape(-1).view(np.uint8)
+        compute(given)
+        node = given.node
+        assert isinstance(node, Buffer)
+        if not node.size:
+            return Part(self.runtime.allocate(ALIGNED, "an empty array"))
+        offset = node.layout.offset * node.dtype.size
+        if node.layout.is_dense and offset % ALIGNED == 0:
+            return Part(node.storage, offset)
+        if param.output or param.donated or param.written:
+            raise ShapeError(
+                f"program {self.program.name} would write {param.value.hint}, which is a view with gaps or not aligned",
+                place=calling_line(),
+                remedy="give an array of its own",
+            )
+        dense = plan([node], self.runtime, dense=True)
+        self.runtime.run(dense)
+        return Part(dense.results[0].storage)
+
+    def _misfit(self, name: str, wanted: tuple[Size, ...], got: tuple[int, ...]) -> ShapeError:
+        return ShapeError(
+            f"program {self.program.name} got shape {got} for {name}",
+            place=calling_line(),
+            remedy=f"it takes the shape ({', '.join(map(str, wanted))})",
+        )
+
+    def _unfit(self, fact: str, kind: type[ShapeError] | type[DTypeError] = ShapeError) -> ShapeError | DTypeError:
+        takes = text(self.program).splitlines()[0]
+        return kind(f"program {self.program.name} {fact}", place=calling_line(), remedy=f"call it as it is: {takes}")
+
+
+def _moved(layout: Layout, part: Part, itemsize: int) -> Layout:
+    """A place in a parameter's memory, in the storage that this lies in."""
+    return replace(layout, offset=layout.offset + part.offset // itemsize)

@@ -1,0 +1,54 @@
+"""What the benchmarks share: figures beside their targets, and the clock."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # a checkout need not be installed
+
+import ocl_runtime as ocl  # noqa: E402
+
+
+@dataclass
+class Figure:
+    """Something measured; `target` and whether it was `met`, where this device has one."""
+
+    name: str
+    measured: str
+    target: str = ""
+    met: bool = True
+
+
+def median_seconds(run: Callable[[], object], repeats: int = 15) -> float:
+    """Of some runs after a first one."""
+    run()
+    return statistics.median(seconds(run) for _ in range(repeats))
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """Of one run."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def main(about: str, figures: Callable[[ocl.Runtime, str | None], list[Figure]]) -> int:
+    """Measures on the device that the command line names, prints, and says with --check whether a target was missed."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", help="words of the device")
+    parser.add_argument("--check", action="store_true", help="exit 1 where a target is missed")
+    options = parser.parse_args()
+    runtime = ocl.Runtime(options.device)
+    print(runtime.device)
+    found = figures(runtime, options.device)
+    for figure in found:
+        verdict = "" if not figure.target else f"   target {figure.target}: {'met' if figure.met else 'MISSED'}"
+        print(f"{figure.name:44} {figure.measured}{verdict}")
+    return int(options.check and not all(figure.met for figure in found))

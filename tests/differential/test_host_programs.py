@@ -1,0 +1,126 @@
+"""Random host programs: every wait is needed, and no stream, arena, replay or slow kernel changes a result."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from hypothesis import given, settings
+
+from ir.conflicts import conflicts
+from ir.interpret_host import run as interpret
+from ir.schedule import Place
+from ir.verify_order import unordered
+from ocl_runtime.device import Device
+from ocl_runtime.execute.driver import OpenCL
+from ocl_runtime.execute.eager import run as run_eagerly
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.replay import Replay
+from ocl_runtime.execute.steps import Part
+from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.host.prepare import prepare
+from ocl_runtime.plan.host.waits import place_waits
+from tests.differential.host_programs import WIDTH, Made, host_programs
+
+KERNELS = KernelCache()
+SPIN = """
+__kernel void spin(__global uint *sink)
+{
+    uint state = 1;
+    for (uint j = 0; j < 30000; ++j)
+        state = state * 1664525u + 1013904223u;
+    sink[0] = state;
+}
+"""
+
+
+class Delaying:
+    """A driver that sometimes keeps a queue busy for a while before a node."""
+
+    def __init__(self, opencl: OpenCL) -> None:
+        self._opencl = opencl
+        self._random = random.Random(0)
+        program = cl.Program(opencl.context, SPIN).build()
+        self._spin = cl.Kernel(program, "spin")
+        self._sink = cl.Buffer(opencl.context, cl.mem_flags.READ_WRITE, 4)  # set_args does not hold it
+        self._spin.set_args(self._sink)
+        self.delayed = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._opencl, name)
+
+    def enqueue(self, queue: Any, *args: Any) -> Any:
+        if self._random.random() < 0.2:
+            self.delayed += 1
+            cl.enqueue_nd_range_kernel(queue, self._spin, (1,), (1,))
+        return cl.enqueue_nd_range_kernel(queue, *args)
+
+
+@pytest.fixture(scope="module")
+def delayed(device: Device, engine: Engine) -> Engine:
+    return Engine(device, replace(engine.settings, streams=8), driver=Delaying)
+
+
+def inputs(made: Made) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(made.rows)
+    return {name: rng.integers(-8, 8, (made.rows, WIDTH)).astype("f4") for name in "xzy"}
+
+
+def on_device(
+    engine: Engine, made: Made, run: Callable[[Mapping[str, Part]], list[tuple[Part, Place]]]
+) -> list[np.ndarray]:
+    parts = {name: Part(engine.upload(array)) for name, array in inputs(made).items()}
+    results = run(parts)
+    return [
+        engine.download(part.storage, place.dtype.numpy, place.layout.size).result().reshape(place.layout.shape)
+        for part, place in results
+    ]
+
+
+@given(host_programs())
+def test_every_wait_of_a_schedule_is_needed(made: Made) -> None:
+    schedule, memory = prepare(made.program, {"n": made.rows}, KERNELS, streams=made.streams, group_size=16)
+    assert memory.bound <= memory.arena <= memory.unshared
+    conflicting = conflicts(schedule)
+    assert unordered(schedule, conflicting) is None
+    for number, node in enumerate(schedule.nodes):
+        for wait in node.waits:
+            nodes = list(schedule.nodes)
+            nodes[number] = replace(node, waits=tuple(one for one in node.waits if one != wait))
+            assert unordered(replace(schedule, nodes=tuple(nodes)), conflicting) is not None
+
+
+@given(host_programs())
+@settings(max_examples=max(1, settings.default.max_examples // 2))
+def test_sharing_memory_adds_no_wait(made: Made) -> None:
+    schedule, memory = prepare(made.program, {"n": made.rows}, KERNELS, streams=made.streams, group_size=16)
+    apart = replace(schedule, offsets={}, arena=0)
+    assert not memory.by_program_order
+    assert [node.waits for node in place_waits(apart).nodes] == [node.waits for node in schedule.nodes]
+
+
+@given(made=host_programs())
+@settings(max_examples=max(1, settings.default.max_examples // 4))
+def test_slow_kernels_change_nothing(delayed: Engine, made: Made) -> None:
+    arrays = inputs(made)
+    expected = interpret(made.program, {"n": made.rows}, arrays)
+    schedule, _ = prepare(made.program, {"n": made.rows}, KERNELS, streams=made.streams, group_size=16)
+    replay = Replay(delayed, schedule)
+    for run in (replay, replay, lambda parts: run_eagerly(delayed, schedule, parts)):
+        for one, other in zip(on_device(delayed, made, run), expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_kernels_are_delayed(delayed: Engine) -> None:
+    """What the test above relies on."""
+    driver = delayed.driver
+    assert isinstance(driver, Delaying)
+    before, queue = driver.delayed, delayed.streams.current().queue
+    for _ in range(100):
+        driver.enqueue(queue, driver._spin, (1,), (1,))
+    assert 5 < driver.delayed - before < 50

@@ -1,0 +1,141 @@
+"""Host programs in a dump: shown by ocl-dump, and written with their pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ir.host_builder import HostBuilder
+from ir.schedule import MemoryPlan, Schedule
+from ir.types import F32
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.observe.dump import FolderDump
+from ocl_runtime.observe.stages import PROGRAM_NAMES
+from tests.arrays_support import ROOT, python
+
+CAPTURED = """
+import numpy as np
+import ocl_runtime as ocl
+
+@ocl.capture
+def step(x):
+    with ocl.stream(1):
+        y = (x - 1).compute()
+    return y * y
+
+for _ in range(2):
+    print(step(ocl.asarray(np.arange(4, dtype="f4"))).numpy().tolist())
+"""
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(CAPTURED)
+    return path
+
+
+def run(*arguments: str, cwd: Path, cache: str) -> Any:
+    env: dict[str, str | None] = {"OCL_RUNTIME_CACHE": cache, "OCL_RUNTIME_DUMP": None}
+    return python(str(ROOT / "tools" / "kernel_dump.py"), *arguments, cwd=cwd, env=env)
+
+
+def titles(text: str) -> list[str]:
+    return [line.strip("─ ") for line in text.splitlines() if line.startswith("── ")]
+
+
+def test_a_host_program_is_shown_once_before_its_kernels(program: Path, tmp_path: Path, cache: str) -> None:
+    stages = [part for stage in (*PROGRAM_NAMES, "graph", "source") for part in ("--stage", stage)]
+    done = run(str(program), *stages, cwd=tmp_path, cache=cache)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("[1.0, 0.0, 1.0, 4.0]\n[1.0, 0.0, 1.0, 4.0]\n")
+    assert titles(done.stdout) == [
+        "step: program", "step: schedule", "sub: graph", "sub: source", "mul: graph", "mul: source"
+    ]  # fmt: skip
+    for shown in (
+        "\nprogram step(",
+        "\n  launch sub(",
+        "\nstep: 2 nodes on ",
+        "stream 1: sub: reads ",
+        "in 001_step\n",
+    ):
+        assert shown in done.stdout
+    assert "<svg" not in done.stdout
+
+
+def test_a_folder_has_the_pictures_of_a_program(program: Path, tmp_path: Path, cache: str) -> None:
+    out = tmp_path / "out"
+    done = run(str(program), "--out", str(out), cwd=tmp_path, cache=cache)
+    assert done.stdout.endswith(f"2 kernels and 1 programs in {out}\n")
+    assert sorted(path.name for path in out.iterdir()) == ["001_step", "002_sub", "003_mul"]
+    names = ["memory.svg", "program.txt", "schedule.txt", "streams.dot", "streams.svg"]
+    assert sorted(path.name for path in (out / "001_step").iterdir()) == names
+    for name in ("streams.svg", "memory.svg"):
+        assert ElementTree.parse(out / "001_step" / name).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    assert [file.name for file in (out / "002_sub").glob("*graph*")] == ["00_graph.txt"]
+    some = run(str(program), "--out", "some", "--stage", "streams", cwd=tmp_path, cache=cache)
+    assert some.returncode == 0
+    kept = sorted(str(path.relative_to(tmp_path / "some")) for path in (tmp_path / "some").rglob("*.*"))
+    assert kept == [str(Path("001_step") / name) for name in ("streams.dot", "streams.svg")]
+
+
+def test_a_running_program_writes_the_same_pictures(program: Path, tmp_path: Path, cache: str) -> None:
+    assert run(str(program), "--out", "by_command", cwd=tmp_path, cache=cache).returncode == 0
+    env: dict[str, str | None] = {"OCL_RUNTIME_CACHE": cache, "OCL_RUNTIME_DUMP": str(tmp_path / "by_variable")}
+    assert python(str(program), cwd=tmp_path, env=env).returncode == 0
+    for name in ("program.txt", "schedule.txt", "streams.dot", "streams.svg", "memory.svg"):
+        one, other = ((tmp_path / by / "001_step" / name).read_text() for by in ("by_command", "by_variable"))
+        assert one == other
+
+
+def test_kernels_compiled_later_are_not_said_to_be_the_programs(program: Path, tmp_path: Path, cache: str) -> None:
+    program.write_text(CAPTURED + 'print((ocl.asarray(np.ones(3, dtype="f4")) * 7).numpy())\n')
+    done = run(str(program), "--out", "out", cwd=tmp_path, cache=cache)
+    assert (done.returncode, done.stderr) == (0, "")
+    graphs = {path.parent.name: path.read_text() for path in (tmp_path / "out").rglob("*_graph.txt")}
+    last = graphs.pop(max(graphs))
+    assert "mul(a, 7.0)" in last
+    assert set(graphs.values()) == {"program step, in 001_step\n"}
+
+
+class Seen(FolderDump):
+    """A recorder that also remembers."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.programs: list[tuple[Schedule, MemoryPlan]] = []
+
+    def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
+        self.programs.append((schedule, memory))
+        super().prepared(schedule, memory)
+
+
+def test_a_program_is_dumped_once_for_each_choice_of_sizes(engine: Engine, tmp_path: Path) -> None:
+    p = HostBuilder("copied")
+    n = p.size("n")
+    x, between = p.input("x", F32, (n,)), p.alloc(F32, (n,))
+    program = p.build(p.copy(p.alloc(F32, (n,)), p.copy(between, x)))
+    seen = Seen(tmp_path)
+    runtime = ocl.Runtime(engine.device, engine.settings, seen)
+    copied = ocl.prepare(program, runtime)
+    with ocl.use(runtime):
+        for length in (4, 4, 8, 4):
+            found = copied(ocl.asarray(np.arange(length, dtype="f4")))
+            assert isinstance(found, ocl.Array)
+            assert found.numpy().tolist() == list(range(length))
+    assert [dict(schedule.bound) for schedule, _ in seen.programs] == [{"n": 4}, {"n": 8}]
+    assert seen.programs[1][1] == copied.prepared({"n": 8})[1]
+    assert seen.programs[1][0].offsets
+    assert all(node.stream is not None for node in seen.programs[1][0].nodes)
+    texts = [path.read_text() for path in sorted(tmp_path.glob("*_copied/schedule.txt"))]
+    assert [text.splitlines()[0].partition(":")[0] for text in texts] == ["copied with n = 4", "copied with n = 8"]
