@@ -283,6 +283,20 @@ def test_who_reads_what_a_failure_spoilt_is_told_of_the_first(spoil: tuple[Engin
     engine.finish()  # it has been reported
 
 
+def test_a_driver_that_keeps_a_failure_to_itself_is_caught_where_its_command_is_waited_for(make: Make) -> None:
+    engine, driver = make()
+    a = engine.upload(SMALL)
+    adding(engine, a, a, 0)
+    engine.finish()
+    failure = Spoil(engine, driver, "what it waits for")
+    failure.next_launch()
+    command = adding(engine, a, a, 1, 0, "model.py:7")
+    failure.happen()
+    with pytest.raises(LaunchError, match="kernel add_more failed") as caught:
+        engine.streams.wait(command)
+    assert "model.py:7" in caught.value.place
+
+
 def test_streams_and_memory_go_on_after_a_failure(spoil: tuple[Engine, Spoil]) -> None:
     engine, failure = spoil
     a, b = engine.upload(SMALL), engine.upload(SMALL)

@@ -310,7 +310,12 @@ class SimulatedRunner:
         command = world.streams.submit(
             world.stream(step.stream), [touch], "a read", "", world.recording.read, *args, keep=target
         )
-        return Download(world.streams, command, lambda: target)
+
+        def come() -> Array:
+            world.streams.wait(command)
+            return target
+
+        return Download(world.streams, command, come)
 
     def look(self) -> None:
         self.world.streams.look()

@@ -188,6 +188,26 @@ def test_a_job_that_fails_early_still_ends_after_what_it_comes_after() -> None:
         here.streams.wait(job.command)
 
 
+def test_a_job_that_fails_halfway_ends_when_what_it_began_has_ended() -> None:
+    here = world("staged", eager=0.0)
+    write, begin, unfinished = here.device.write, here.device.open, []
+
+    def third_fails(*args: Any) -> Any:
+        if here.device.calls["write"] == 2:
+            raise cl.RuntimeError("injected")
+        return write(*args)
+
+    def opened(gate: Any, *, ok: bool) -> None:
+        unfinished.append(here.device.unfinished)
+        begin(gate, ok=ok)
+
+    here.device.write, here.device.open = third_fails, opened  # type: ignore[method-assign]
+    upload(here, 5 * PIECE)
+    with pytest.raises(LaunchError, match="injected"):
+        here.streams.finish()
+    assert unfinished == [0]
+
+
 def test_a_download_behind_one_of_what_a_failure_spoilt_is_none_the_worse() -> None:
     """They share a thread, and nothing else."""
     here = world("staged")
