@@ -76,14 +76,13 @@ class Block:
         What a failed command still does cannot be waited for on a device, so that is never ready.
         """
         for cell in self.ranges.cells:
-            for uses in (cell.writes, cell.reads):
-                for command, _ in uses:
-                    if command.event is None:
-                        continue
-                    if command.error is not None or stream is None:
-                        return False
-                    if command.stream is not stream and stream.known[command.stream.index] < command.position:
-                        return False
+            for command, _ in cell.reads + cell.writes:
+                if command.event is None:
+                    continue
+                if command.error is not None or stream is None:
+                    return False
+                if command.stream is not stream and stream.known[command.stream.index] < command.position:
+                    return False
         return True
 
     def orderly(self) -> bool:

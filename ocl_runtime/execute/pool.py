@@ -101,6 +101,8 @@ class Pool:
         self._create = create
         self._release = release
         self._log = log
+        self._tells = log.level > 1
+        self._of_streams = streams.counters
         self._lock: threading.RLock = streams.lock
         self._counters = PoolCounters()
         self._pages: dict[Page, None] = {}
@@ -150,14 +152,14 @@ class Pool:
 
     def _owned(self, block: Block, nbytes: int, where: str) -> Block:
         block.wanted, block.where = nbytes, where
-        if self._streams.counters.failures:
+        if self._of_streams.failures:
             block.forget_failures()
         counters = self._counters
         counters.allocations += 1
         counters.in_use += nbytes
         if counters.in_use > counters.peak_in_use:  # noqa: PLR1730  # this is where each allocation passes
             counters.peak_in_use = counters.in_use
-        if self._log.level > 1:
+        if self._tells:
             self._log.full("%d bytes for %s: bytes %d…%d of %r", nbytes, where, block.low, block.high, block.page)
         return block
 

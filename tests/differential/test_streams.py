@@ -54,10 +54,10 @@ def assert_right(steps: Sequence[Step], runner: Runner, forgive: tuple[type[Exce
     return sum(value is None for value in values)
 
 
-def assert_ordered_by_the_fewest_waits(recording: Recording) -> None:
+def assert_ordered_by_the_fewest_waits(recording: Recording, *, perhaps_more: bool = False) -> None:
     order = Order(recording.log)
     assert not list(map(str, order.violations()))
-    assert not order.redundant(), "deleting any wait must let two commands race"
+    assert perhaps_more or not order.redundant(), "deleting any wait must let two commands race"
 
 
 @given(programs())
@@ -74,10 +74,11 @@ def test_programs_give_what_they_give_step_by_step_and_every_wait_is_needed(
         page_bytes=2**13,
         memory_limit=2**16,
     )
-    if seed % 8 == 0:
+    if in_pieces := seed % 8 == 0:
         world.transfers._movers.piece = 200  # bytes: larger transfers go in pieces, by threads of the library
     assert_right(steps, SimulatedRunner(world))
-    assert_ordered_by_the_fewest_waits(world.recording)
+    # What these threads have waited for the host knows, but not who gives the next command at the same time.
+    assert_ordered_by_the_fewest_waits(world.recording, perhaps_more=in_pieces)
     assert world.memory.device_pool.counters.waits == 0
 
 
