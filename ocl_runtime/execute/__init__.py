@@ -7,8 +7,13 @@ completion.py what has completed and what has failed
 hazards.py    which commands a command must come after
 failures.py   what failed first
 pool.py       memory handed out again
+blocks.py     its pages, blocks and free list
 storage.py    memory that somebody holds
 transfer.py   host to device and back
+staging.py    large transfers in pieces
+steps.py      the nodes of a schedule, ready to be enqueued
+replay.py     a schedule made ready to run again and again
+eager.py      a schedule run command by command
 mapped.py     memory of the device that the host reads in place
 driver.py     the seam to OpenCL
 log.py        what streams and memory do, for who asks
