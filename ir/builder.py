@@ -58,9 +58,7 @@ class KernelBuilder:
     ) -> None:
         if not (name.isidentifier() and name.isascii()):
             raise IRError(f"{name!r} cannot be the name of a kernel", remedy="use letters, digits and underscores")
-        self._name = name
-        self._group_size, self._pointwise = group_size, pointwise
-        self._note = note
+        self._name, self._group_size, self._pointwise, self._note = name, group_size, pointwise, note
         self._params: list[Param] = []
         self._stack: list[list[Stmt]] = [[]]
         self._next_id = 0
@@ -273,13 +271,10 @@ class KernelBuilder:
     def build(self) -> Kernel:
         """The kernel made so far."""
         if len(self._stack) > 1:
-            raise IRError(
-                "a kernel is built inside of a block that is still open",
-                place=calling_line(),
-                remedy="call k.build() behind the with statements",
-            )
-        head = (self._name, tuple(self._params), tuple(self._stack[0]))
-        return Kernel(*head, self._group_size, self._pointwise, self._note)
+            fact, remedy = "a kernel is built inside of an open block", "call k.build() behind the with statements"
+            raise IRError(fact, place=calling_line(), remedy=remedy)
+        params, body = tuple(self._params), tuple(self._stack[0])
+        return Kernel(self._name, params, body, self._group_size, self._pointwise, self._note)
 
     # ------------------------------------------------------------------ inside
 

@@ -17,15 +17,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ir.accesses import READ, WRITE
 from ir.layout import Layout
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Buffer
-
-if TYPE_CHECKING:
-    pass
 
 _MOST_USES = 64
 _MOST_CELLS = 256

@@ -4,8 +4,7 @@ call.py      a program with arrays for its parameters
 capture.py   a program from what a Python function does
 """
 
-from ocl_runtime.programs.call import Callable as Prepared
-from ocl_runtime.programs.call import prepare
+from ocl_runtime.programs.call import Prepared, prepare
 from ocl_runtime.programs.capture import capture
 
 __all__ = ["Prepared", "capture", "prepare"]

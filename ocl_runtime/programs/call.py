@@ -38,21 +38,22 @@ _MOST_PREPARED = 64
 """Sizes for which a program stays prepared."""
 
 
-def prepare(program: Program, runtime: Runtime | None = None) -> Callable:
+def prepare(program: Program, runtime: Runtime | None = None) -> Prepared:
     """The program, to be called with arrays; on the runtime in use unless another is given."""
     if runtime is None:
         found = current()
         assert isinstance(found, Runtime)
         runtime = found
-    return Callable(program, runtime)
+    return Prepared(program, runtime)
 
 
-class Callable:
+class Prepared:
     """A program to be called. Any thread may call it."""
 
     def __init__(self, program: Program, runtime: Runtime) -> None:
         self.program = program
         self.runtime = runtime
+        self._params: dict[str, Parameter] = {param.value.hint: param for param in program.params}
         self._prepared: OrderedDict[tuple[int, ...], tuple[Replay, MemoryPlan]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -74,7 +75,7 @@ class Callable:
             arrays, {name: int(one) for name, one in named.items() if isinstance(one, int | np.integer)}
         )
         replay, _ = self.prepared(sizes)
-        parts = {name: self._part(param, arrays[name]) for name, param in self._params().items()}
+        parts = {name: self._part(param, arrays[name]) for name, param in self._params.items()}
         results = tuple(
             Array(graph.buffer(part.storage, place.dtype, _moved(place.layout, part, place.dtype.size)), self.runtime)
             for part, place in replay(parts)
@@ -112,13 +113,10 @@ class Callable:
 
     # ------------------------------------------------------------------ arguments
 
-    def _params(self) -> dict[str, Parameter]:
-        return {param.value.hint: param for param in self.program.params}
-
     def _arguments(
         self, given: tuple[Array | NDArray[Any], ...], named: Mapping[str, Array | NDArray[Any] | int]
     ) -> dict[str, Array | NDArray[Any]]:
-        names = list(self._params())
+        names = list(self._params)
         found: dict[str, Any] = dict(zip(names, given, strict=False))
         symbols = {symbol.name for symbol in self.program.symbols}
         twice = [name for name in named if name in found]
@@ -132,7 +130,7 @@ class Callable:
 
     def _check(self, name: str, given: object) -> None:
         """That an argument is an array of the right side, dtype and runtime."""
-        param = self._params()[name]
+        param = self._params[name]
         wanted = np.ndarray if param.host else Array
         if not isinstance(given, wanted):
             raise DTypeError(
@@ -164,7 +162,7 @@ class Callable:
 
     def _sizes(self, arrays: Mapping[str, Array | NDArray[Any]], named: Mapping[str, int]) -> dict[str, int]:
         bound: dict[str, tuple[int, str]] = {name: (one, "by name") for name, one in named.items()}
-        for name, param in self._params().items():
+        for name, param in self._params.items():
             shape = arrays[name].shape
             if len(shape) != len(param.value.shape):
                 raise self._misfit(name, param.value.shape, shape)
@@ -181,7 +179,7 @@ class Callable:
             raise self._unfit(
                 f"does not get the size {', '.join(missing)}" if missing else "got sizes it does not have"
             )
-        for name, param in self._params().items():
+        for name, param in self._params.items():
             wanted = tuple(value(size, sizes) for size in param.value.shape)
             if wanted != arrays[name].shape:
                 raise self._misfit(name, param.value.shape, arrays[name].shape)

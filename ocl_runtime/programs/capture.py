@@ -19,8 +19,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable as Function
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -80,7 +79,7 @@ class Captured:
     shape: Shape
 
 
-def capture(function: Function[..., Any]) -> Function[..., Any]:
+def capture(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that replays what `function` does with arrays.
 
     Arrays may stand in tuples, lists and dictionaries, in arguments as in what is returned; other arguments are told
@@ -169,7 +168,7 @@ def _layouts(arrays: list[Array]) -> list[Hashable]:
     return found
 
 
-def _captured(function: Function[..., Any], name: str, arrays: list[Array], shape: Shape, runtime: Runtime) -> Captured:
+def _captured(function: Callable[..., Any], name: str, arrays: list[Array], shape: Shape, runtime: Runtime) -> Captured:
     """Runs the function once with arrays that have no memory."""
     trace = Trace(name, runtime)
     args, kwargs = unflatten(shape, trace.parameters(arrays))
