@@ -6,6 +6,8 @@ In the order in which a kernel goes through them:
     types.py            scalar, vector and pointer types
     numpy_functions.py  what operations mean where NumPy has no function for them
     ops.py              the table of operations
+    sizes.py            integers that a call binds, and formulas of them
+    guards.py           sizes with an example, and what code found out about them
     layout.py           shapes, strides and offsets of arrays
     graph.py            array expressions
     kernel.py           the grammar of kernel IR

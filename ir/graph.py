@@ -26,6 +26,7 @@ from typing import Any, Literal, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from ir.errors import DTypeError, ShapeError
+from ir.guards import Number, formulas
 from ir.layout import Item, Layout, Shape, Span
 from ir.ops import result_type
 from ir.reference import calling_line
@@ -44,6 +45,9 @@ class Step:
 
     kind: Literal["index", "permute", "expand", "reshape"]
     value: tuple[Item, ...]
+
+    def __hash__(self) -> int:
+        return hash((self.kind, formulas(self.value)))
 
     def apply(self, layout: Layout) -> Layout | None:
         """The layout that the view of a layout has; None for a reshape that would have to copy."""
@@ -104,7 +108,7 @@ class Iota(_Node):
 class Scalar(_Node):
     """One value everywhere."""
 
-    value: bool | int | float
+    value: Number
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
@@ -190,7 +194,7 @@ def iota(dtype: DType, layout: Layout) -> Node:
     return _intern(("iota", dtype, layout), make)
 
 
-def scalar(value: bool | int | float, dtype: DType, shape: Shape = ()) -> Scalar:
+def scalar(value: Number, dtype: DType, shape: Shape = ()) -> Scalar:
     """One value at every place of `shape`."""
     return Scalar(shape=shape, dtype=dtype, where=calling_line(), value=value)
 

@@ -8,7 +8,6 @@ arithmetic.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import EllipsisType
@@ -17,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ir.errors import ShapeError
+from ir.guards import formula, formulas, integer
 from ir.reference import calling_line
 
 Shape: TypeAlias = tuple[int, ...]
@@ -30,6 +30,9 @@ class Span:
     step: int
     length: int
 
+    def __hash__(self) -> int:
+        return hash(formulas((self.start, self.step, self.length)))
+
 
 Item: TypeAlias = int | Span | None
 """What an index does with an axis: picks one element, keeps a part, or (None) makes a new axis of size 1."""
@@ -42,6 +45,9 @@ class Layout:
     shape: Shape
     strides: tuple[int, ...]
     offset: int = 0
+
+    def __hash__(self) -> int:
+        return hash((formulas(self.shape), formulas(self.strides), formula(self.offset)))
 
     @classmethod
     def contiguous(cls, shape: Shape, offset: int = 0) -> Layout:
@@ -75,10 +81,13 @@ class Layout:
         """The lowest touched element and the one after the highest; equal for an array without elements."""
         if self.size == 0:
             return self.offset, self.offset
-        ends = [(length - 1) * stride for length, stride in zip(self.shape, self.strides, strict=True)]
-        low = sum(end for end in ends if end < 0)
-        high = sum(end for end in ends if end > 0)
-        return self.offset + low, self.offset + high + 1
+        low = high = self.offset
+        for length, stride in zip(self.shape, self.strides, strict=True):
+            if stride < 0:
+                low += (length - 1) * stride
+            else:
+                high += (length - 1) * stride
+        return low, high + 1
 
     def index(self, items: Sequence[Item]) -> Layout:
         """The view that `parse_index` describes."""
@@ -204,7 +213,10 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[int] = []
     for axis in range(-rank, 0):
-        lengths = {shape[axis] for shape in shapes if -axis <= len(shape)} - {1}
+        lengths: list[int] = []
+        for shape in shapes:
+            if -axis <= len(shape) and shape[axis] != 1 and shape[axis] not in lengths:
+                lengths.append(shape[axis])
         if len(lengths) > 1:
             listed = " and ".join(map(str, dict.fromkeys(shapes)))
             raise ShapeError(
@@ -250,16 +262,15 @@ def _item(part: object, axis: int, shape: Shape) -> Item:
     length = shape[axis]
     if isinstance(part, slice):
         try:
-            start, stop, step = part.indices(length)
+            return _span(part, length)
         except (TypeError, ValueError) as error:
             raise _index_error(
                 f"axis {axis} has the index {part}: {error}", "use integers or nothing, and a step that is not 0"
             ) from error
-        return Span(start, step, len(range(start, stop, step)))
     try:
         if isinstance(part, bool | np.bool_):
             raise TypeError
-        position = operator.index(part)  # type: ignore[arg-type]
+        position: int = integer(part)
     except TypeError:
         raise _index_error(
             f"axis {axis} has an index of type {type(part).__name__}",
@@ -270,7 +281,28 @@ def _item(part: object, axis: int, shape: Shape) -> Item:
             f"index {position} is out of bounds for axis {axis} of length {length}",
             f"use {-length} to {length - 1}" if length else "the axis has no elements",
         )
-    return position % length
+    return position + length if position < 0 else position
+
+
+def _span(part: slice, length: int) -> Span:
+    """What a slice picks of an axis: `slice.indices`, of sizes too."""
+    step = 1 if part.step is None else integer(part.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    lowest, highest = (0, length) if step > 0 else (-1, length - 1)
+
+    def end(given: object, otherwise: int) -> int:
+        if given is None:
+            return otherwise
+        place: int = integer(given)
+        if place < 0:
+            place += length
+        return min(max(place, lowest), highest)
+
+    start, stop = (lowest, highest) if step > 0 else (highest, lowest)
+    start, stop = end(part.start, start), end(part.stop, stop)
+    away = stop - start if step > 0 else start - stop
+    return Span(start, step, -(-away // abs(step)) if away > 0 else 0)
 
 
 def _index_error(fact: str, remedy: str) -> ShapeError:

@@ -115,21 +115,36 @@ def term(op: str, left: object, right: object) -> Size:
     left, right = checked(left), checked(right)
     if isinstance(left, int) and isinstance(right, int):
         return _apply(op, left, right)
+    if op in {"add", "mul"} and isinstance(left, int):
+        left, right = right, left
+    if op in {"eq", "le"} and left == right:
+        return 1
+    if op == "lt" and left == right:
+        return 0
     if op in {"add", "sub"} and isinstance(right, int):
         if right == 0:
             return left
         if isinstance(left, Term) and left.op in {"add", "sub"} and isinstance(left.right, int):
             inner = left.right if left.op == "add" else -left.right
             return _plus(left.left, inner + (right if op == "add" else -right))
-    if op == "add" and left == 0:
-        return right
+    if op == "sub" and left == 0 and isinstance(right, Term):
+        return _negated(right)
     if op in {"mul", "floordiv"} and isinstance(right, int) and right == 1:
         return left
-    if op == "mul" and isinstance(left, int) and left == 1:
-        return right
-    if op == "mul" and 0 in (one for one in (left, right) if isinstance(one, int)):
+    if op == "mul" and isinstance(right, int) and right == 0:
         return 0
     return Term(op, left, right)
+
+
+def _negated(size: Term) -> Size:
+    """Minus a size; -(-x) is x, and -(-x // 8) is the division that rounds up."""
+    above, below = size.left, size.right
+    if size.op == "sub" and above == 0:
+        return below
+    rounds_up = size.op == "floordiv" and isinstance(above, Term) and above.op == "sub" and above.left == 0
+    if rounds_up and isinstance(above, Term) and isinstance(below, int) and below > 0:
+        return parts(above.right, below)
+    return Term("sub", 0, size)
 
 
 def checked(size: object) -> Size:

@@ -249,7 +249,7 @@ def arguments_fit(program: Program) -> Iterator[Fault]:
             if isinstance(type_, Pointer):
                 fits = isinstance(arg, Value) and arg.dtype == type_.dtype
             elif isinstance(arg, Symbol | Term):
-                fits = element(type_).is_integer
+                fits = element(type_) != BOOL
             else:
                 fits = not isinstance(arg, Value) and (element(type_).is_float or not isinstance(arg, float))
             if not fits:

@@ -14,6 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ir.graph_text import text
+from ir.guards import plain
 from ir.kernel import Kernel
 from ir.reference import calling_line
 from ir.schedule import MemoryPlan, Schedule
@@ -86,7 +87,7 @@ class Runtime:
         trace = tracer.get()
         if trace is not None:
             return trace.allocate(nbytes, where)
-        return self.engine.allocate(nbytes, where)
+        return self.engine.allocate(plain(nbytes), where)
 
     def upload(self, host: NDArray[Any], where: str = "", *, snapshot: bool = True) -> Storage:
         """New memory with a copy of a contiguous host array."""
@@ -184,7 +185,8 @@ class Runtime:
 def argument(planned: PlannedArgument) -> Argument:
     """A plan's argument as the engine takes it. Raises `Error` for memory that only a captured program has."""
     if not isinstance(planned, Address):
-        return planned
+        number: Argument = plain(planned)
+        return number
     if not isinstance(planned.storage, Storage):
         raise Error(
             "an array that was kept from a captured function has no values outside of it",

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from ir import graph
 from ir.graph import Buffer, Node
+from ir.guards import Number
 from ir.layout import Layout, parse_index
 from ir.reference import calling_line
-from ocl_runtime.arrays.dtypes import Number, require, to_dtype
+from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.semantics import Operand, apply
 from ocl_runtime.arrays.table import TABLE
@@ -350,7 +351,7 @@ def _operand(what: str, given: object, executor: Executor) -> Operand:
         return given.node
     if isinstance(given, np.generic):
         return graph.scalar(given.item(), require(to_dtype(given.dtype), executor.target))
-    if isinstance(given, bool | int | float):
+    if isinstance(given, Number):
         return given
     raise DTypeError(
         f"{what} does not take an operand of type {type(given).__name__}",

@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Iterable
 
+from ir.guards import integer
 from ir.layout import Shape
 from ir.reference import calling_line
 from ocl_runtime.errors import ShapeError
@@ -58,7 +59,7 @@ def shape_of(shape: int | Iterable[int], itemsize: int = 1) -> Shape:
 def length_of(what: str, length: object) -> int:
     """A number of elements. Raises `ShapeError` for what is negative or no integer."""
     try:
-        number = operator.index(length)  # type: ignore[arg-type]
+        number: int = integer(length)
     except TypeError:
         number = -1
     if number < 0 or isinstance(length, bool):

@@ -11,12 +11,13 @@ import numpy as np
 
 from ir import graph
 from ir.graph import Node
+from ir.guards import Backed, Number
 from ir.layout import Layout, Shape
 from ir.reference import calling_line
 from ir.types import BOOL, F16, F32, I32, I64, DType
 from ocl_runtime.arrays.array import Array, from_host
 from ocl_runtime.arrays.axes import length_of, shape_of
-from ocl_runtime.arrays.dtypes import Number, checked, promote, require, to_dtype
+from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype
 from ocl_runtime.arrays.functions import astype, where
 from ocl_runtime.arrays.in_use import executor_for
 from ocl_runtime.arrays.manipulation import broadcast_to, reshape
@@ -180,7 +181,7 @@ def arange(
     first, last = (0, start) if stop is None else (start, stop)
     type_ = _dtype(dtype, promote([], [first, last, step, 0], executor.default_real), executor)
     try:
-        length = max(0, math.ceil((last - first) / step))
+        length = _count(first, last, step)
     except (ZeroDivisionError, OverflowError, ValueError):
         raise ShapeError(
             f"arange from {first} to {last} by {step} never ends",
@@ -191,6 +192,13 @@ def arange(
     if type_ == BOOL:
         raise DTypeError("arange does not count in bool", place=calling_line(), remedy="use an integer dtype")
     return Array(_line(first, step, shape, type_), executor)
+
+
+def _count(first: Any, last: Any, step: Any) -> int:
+    """How many numbers there are from `first` below `last`."""
+    whole = all(isinstance(one, int | Backed) for one in (first, last, step))
+    count: int = -((first - last) // step) if whole else math.ceil((last - first) / step)
+    return max(0, count)
 
 
 def _line(first: Number, step: Number, shape: Shape, dtype: DType) -> Node:

@@ -2,23 +2,22 @@
 
 Promotion is NumPy 2's, with weak Python scalars, but for one thing: where NumPy falls back on float64 (an integer array
 with a Python float, the quotient of integers, a float function of integers), the default real dtype of the runtime is
-used. Nothing is ever converted to a dtype that the device does not have.
+used. A size of a function that is captured is a Python scalar too. Nothing is ever converted to a dtype that the device
+does not have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from ir.guards import Backed, Number
 from ir.reference import calling_line
 from ir.types import BOOL, I64, DType, from_numpy
 from ocl_runtime.errors import DTypeError, NumberRangeError
 from ocl_runtime.plan.target import Target
-
-Number: TypeAlias = bool | int | float
-"""A Python scalar: weak, it takes the dtype of the array beside it."""
 
 bool_ = np.dtype(np.bool_)
 int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))
@@ -87,9 +86,11 @@ def checked(value: Number, dtype: DType) -> Number:
                 place=calling_line(),
                 remedy="convert the array to a wider dtype first: astype(x, int64)",
             )
-        return int(value)
+        return value if isinstance(value, Backed) else int(value)
     if dtype == BOOL:
         return value
+    if isinstance(value, Backed) and abs(value) <= 2 ** np.finfo(dtype.numpy).nmant:
+        return value  # exact
     try:
         with np.errstate(over="ignore"):
             return float(dtype.numpy.type(float(value)))

@@ -20,7 +20,7 @@ def broadcast_to(x: Array, /, shape: Iterable[int]) -> Array:
     """
     wanted = shape_of(shape)
     fits = len(wanted) >= x.ndim and all(
-        length in {1, to} for length, to in zip(reversed(x.shape), reversed(wanted), strict=False)
+        length in (1, to) for length, to in zip(reversed(x.shape), reversed(wanted), strict=False)
     )
     if not fits:
         raise ShapeError(

@@ -13,11 +13,12 @@ import numpy as np
 
 from ir import graph
 from ir.graph import Node
+from ir.guards import Number
 from ir.layout import Shape, broadcast_shapes
 from ir.ops import OPS
 from ir.reference import calling_line
 from ir.types import BOOL, I8, U8, DType
-from ocl_runtime.arrays.dtypes import Number, checked, promote, require
+from ocl_runtime.arrays.dtypes import checked, promote, require
 from ocl_runtime.arrays.table import BOOL_OPS, WIDENS_BOOL, Row, Rule
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.plan.executor import Executor

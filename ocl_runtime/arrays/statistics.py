@@ -74,7 +74,7 @@ def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     dtype = _real(x)
     # The sum of halves may be out of their range when their mean is not.
     total = _reduce("sum", x, axis, F32 if dtype.bits == 16 else dtype, keepdims)
-    return astype(total / float(_count(x, axis)), dtype.numpy)
+    return astype(total / _count(x, axis), dtype.numpy)
 
 
 def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
@@ -85,8 +85,9 @@ def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bo
     dtype = _real(x)
     wide = astype(x, (F32 if dtype.bits == 16 else dtype).numpy)
     total = sum(square(wide - mean(wide, axis=axis, keepdims=True)), axis=axis, keepdims=keepdims)
-    left = float(_count(x, axis)) - correction
-    return astype(total / (left if left > 0 else 0.0), dtype.numpy)
+    whole = int(correction) if correction == int(correction) else correction
+    left = _count(x, axis) - whole
+    return astype(total / (left if left > 0 else 0), dtype.numpy)
 
 
 def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:

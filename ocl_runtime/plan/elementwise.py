@@ -78,7 +78,7 @@ def elementwise_launch(
     lane = len(shape) - 1
     lanes = lanes_for(values, [dtype], target)
     few = len(shape) > 1 and shape[lane] < lanes
-    if few or any(layout.strides[lane] not in {0, 1} for layout in layouts):
+    if few or any(layout.strides[lane] not in (0, 1) for layout in layouts):
         lanes = 1
     grid, global_size, group_size = _index_space((*shape[:-1], -(-shape[lane] // lanes)), target.group_size)
     parameters = Parameters(index_dtype(layouts, *(size * lanes for size in global_size)))
@@ -114,7 +114,7 @@ def _index_space(shape: Shape, items: int) -> tuple[tuple[tuple[int, ...], ...],
             sizes.append(size)
         left, group = items, []
         for size in sizes:
-            group.append(min(left, power_of_two(size)))
+            group.append(power_of_two(size, left))
             left //= group[-1]
         if len(sizes) == 1:
             group[0] = items

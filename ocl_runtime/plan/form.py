@@ -10,7 +10,6 @@ sum comes out right. Steps of 0 and 1 are part of the form, because they decide 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Literal, TypeAlias
 
 from ir.graph import Buffer, Node, Scalar, Storage
 from ir.graph_text import letter
+from ir.guards import Backed, Number
 from ir.layout import Layout
 from ir.types import BF16, BOOL, F16, F32, U8, U32, U64, DType, Pointer
 from ocl_runtime.plan.fuse import Leaf, Operation, Value
@@ -79,12 +79,12 @@ class Parameters:
     specs: list[Spec] = field(default_factory=list)
     args: list[Argument] = field(default_factory=list)
 
-    def number(self, name: str, dtype: DType, value: bool | int | float) -> None:
+    def number(self, name: str, dtype: DType, value: Number) -> None:
         """A scalar; integers wrap around."""
-        if dtype.kind == "uint":
-            value = int(value) % (1 << dtype.bits)
+        if dtype.kind == "uint" and not 0 <= value < 1 << dtype.bits:
+            value %= 1 << dtype.bits
         self.specs.append(Spec(name, dtype))
-        self.args.append(dtype.numpy.type(value))
+        self.args.append(value if isinstance(value, Backed) else dtype.numpy.type(value))
 
     def size(self, name: str, value: int) -> None:
         """A scalar of the index type."""
@@ -137,13 +137,13 @@ class Parameters:
             self.size(access.first_name, first)
         strides: list[Stride] = []
         for axis, stride in enumerate(layout.strides):
-            known = axis not in always and stride in {0, 1}
+            known = axis not in always and stride in (0, 1)
             strides.append("param" if not known else "one" if stride else "none")
             if strides[-1] == "param":
                 self.size(access.stride_name(axis), stride // unit)
         return Access(access.name, access.dtype, access.kind, tuple(strides), access.wide, first is not None)
 
-    def scalar(self, name: str, dtype: DType, value: bool | int | float) -> Access:
+    def scalar(self, name: str, dtype: DType, value: Number) -> Access:
         """A value that is the same everywhere. Kernels take neither bools nor, on many devices, halves."""
         self.number(name, _PASSED_AS.get(dtype, dtype), value)
         return Access(name, dtype, "scalar")
@@ -155,7 +155,8 @@ _PASSED_AS = {BOOL: U8, F16: F32, BF16: F32}
 def index_dtype(layouts: Sequence[Layout], *counts: int) -> DType:
     """U32, or U64 where a place in a layout or a count does not fit."""
     spans = [high - low for low, high in (layout.range() for layout in layouts)]
-    return U32 if max((*spans, *counts, *(layout.offset for layout in layouts))) < _INDEX_LIMIT else U64
+    reached = (*spans, *counts, *(layout.offset for layout in layouts))
+    return U32 if all(one < _INDEX_LIMIT for one in reached) else U64
 
 
 def lanes_for(values: Sequence[Value], more: Sequence[DType], target: Target) -> int:
@@ -266,6 +267,9 @@ def rounded_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def power_of_two(size: int) -> int:
-    """The least power of two that is not below `size`."""
-    return 1 << max(0, math.ceil(size) - 1).bit_length()
+def power_of_two(size: int, most: int) -> int:
+    """The least power of two that is not below `size`, or below `most`, another one."""
+    power = 1
+    while power < most and power < size:
+        power *= 2
+    return power

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ir.graph import Buffer, Node, Storage
+from ir.guards import Backed
 from ir.kernel import Kernel
 from ir.layout import Layout
 
@@ -26,7 +27,7 @@ class Address:
     touched: Layout | None = None
 
 
-Argument: TypeAlias = Address | np.generic
+Argument: TypeAlias = Address | np.generic | Backed
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,11 +89,11 @@ class _Space:
 
     def vectors(self, lanes: int) -> int:
         """Vectors of neighbouring results."""
-        return self.results // self.kept[-1] * -(-self.kept[-1] // lanes) if self.kept else 1
+        return math.prod(self.kept[:-1]) * -(-self.kept[-1] // lanes) if self.kept else 1
 
-    def steps(self, axis: int) -> set[int]:
-        """The strides of all leaves along an axis."""
-        return {layout.strides[axis] for layout in self.layouts}
+    def in_lanes(self, axis: int) -> bool:
+        """Whether all leaves have neighbours along an axis, or the same element everywhere."""
+        return all(layout.strides[axis] in (0, 1) for layout in self.layouts)
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,9 @@ def _collapsed(reduction: Reduction) -> _Space:
 def _choose(space: _Space, reduction: Reduction, target: Target, *, split: bool = True) -> _Plan:
     lanes = lanes_for([value for value in reduction.values if isinstance(value, Leaf)], [], target)
     rank = len(space.kept)
-    in_rows = len(space.reduced) == 1 and space.steps(rank) <= {0, 1}
-    in_columns = rank > 0 and {1} <= space.steps(rank - 1) <= {0, 1} and space.kept[-1] >= lanes
+    in_rows = len(space.reduced) == 1 and space.in_lanes(rank)
+    in_columns = rank > 0 and space.in_lanes(rank - 1) and space.kept[-1] >= lanes
+    in_columns = in_columns and any(layout.strides[rank - 1] == 1 for layout in space.layouts)
     # Where there is no splitting, columns keep only as many work-items busy as there are results.
     enough = space.kept[-1] >= _FEW_COLUMNS and (split or space.results >= _MANY_RESULTS) if in_columns else False
     if (enough and not in_rows) or space.elements <= _FEW_ELEMENTS:
@@ -188,7 +189,7 @@ def _rows(space: _Space, lanes: int, reduction: Reduction, target: Target, split
     chains = 1 if operations > _LARGE_EXPRESSION else max(1, min(4, registers))
     team, wanted, least = 1, 4, 1024 * chains
     if target.kind == "gpu":
-        team = min(target.group_size, max(32, power_of_two(-(-vectors // chains))))
+        team = max(32, power_of_two(-(-vectors // chains), target.group_size))
         wanted, least = 8, 2 * team * chains
     in_sequence = -(-vectors // (team * chains))
     parts = _parts(space.results, wanted * target.compute_units, vectors // least, in_sequence) if split else 1
@@ -261,7 +262,6 @@ def _launch(
 def _group(items: int, parts: int, target: Target) -> int:
     """Work-items of a group where they do not work together: on a CPU few enough that all cores have some."""
     most = target.group_size
-    if target.kind == "cpu":
-        most = max(1, min(most, items * parts // (4 * target.compute_units)))
-        most = 1 << (most.bit_length() - 1)
-    return min(most, power_of_two(items))
+    while target.kind == "cpu" and most > 1 and most * 4 * target.compute_units > items * parts:
+        most //= 2
+    return power_of_two(items, most)

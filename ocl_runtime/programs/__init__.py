@@ -1,7 +1,10 @@
 """Host programs as users call them:
 
-call.py      a program with arrays for its parameters
-capture.py   a program from what a Python function does
+call.py       a program with arrays for its parameters
+trees.py      arguments and results of Python functions
+arguments.py  the memory of a captured function's arguments, and what a program for them depends on
+trace.py      what a function does, written down
+capture.py    a program from what a Python function does
 """
 
 from ocl_runtime.programs.call import Prepared, prepare

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ir.host_text import text
+from ir.schedule import MemoryPlan, Schedule
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.execute.engine import Engine
@@ -168,6 +170,128 @@ def test_what_cannot_be_captured(runtime: Runtime) -> None:
     capture(lambda x: kept.append(x + 1))(x)
     with pytest.raises(Error, match="no values"):
         kept[0].numpy()
+
+
+# ---------------------------------------------------------------------- sizes
+
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "elementwise": lambda x, y: ocl.sqrt(x) * 2 + y,
+    "rows and columns": lambda x, y: (ocl.sum(x * y, axis=0), ocl.max(x, axis=1), ocl.mean(x)),
+    "normalised": lambda x, y: (x - ocl.mean(x, axis=-1, keepdims=True)) / (1 + ocl.std(y, axis=-1, keepdims=True)),
+    "stencil": lambda x, y: x[1:-1, 1:-1] * 4 - x[:-2, 1:-1] - x[2:, 1:-1] - y[1:-1, :-2] - y[1:-1, 2:],
+    "turned": lambda x, y: x.T[::-2] + y.T[::-2],
+    "reshaped": lambda x, y: ocl.reshape(x.T, (-1,))[3:] - ocl.reshape(y, (x.size,))[3:],
+    "sizes as numbers": lambda x, y: x * x.shape[0] + ocl.arange(y.shape[1]) / y.size,
+    "made of sizes": lambda x, y: ocl.zeros((x.shape[0], 2)) + ocl.ones(y.shape)[:, :2] + x[:, -1:],
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_program_serves_many_shapes(runtime: Runtime, name: str) -> None:
+    function, calls = FUNCTIONS[name], 0
+
+    @capture
+    def replayed(x: Any, y: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return function(x, y)
+
+    rng, kernels = np.random.default_rng(1), 0
+    for turn in range(50):
+        shape = tuple(rng.integers(260, 700, 2) // 16 * 16)  # rows that begin where wide loads can
+        x, y = (ocl.asarray(rng.random(shape, dtype="f4")) for _ in range(2))
+        expected = function(x, y)
+        ocl.compute(*(expected if isinstance(expected, tuple) else [expected]))
+        with counting(runtime) as counted:
+            found = replayed(x, y)
+        kernels += turn > 25 and counted["kernel", "misses"]
+        for one, other in zip(*((one if isinstance(one, tuple) else [one]) for one in (found, expected)), strict=True):
+            assert_same(one.numpy(), other.numpy())
+    assert kernels == 0
+    # Sums over columns take 1, 2, 4 or 8 vectors at a time, as rows allow, and in parts or not.
+    assert calls <= (20 if name == "rows and columns" else 6)
+
+
+def test_a_program_is_shown_with_its_sizes(runtime: Runtime) -> None:
+    shown: list[str] = []
+
+    class Recorder:
+        def planned(self, expression: str) -> None: ...
+
+        def compiled(self, compilation: Any, program: Any) -> None: ...
+
+        def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
+            shown.append(text(schedule.program))
+
+    @capture
+    def step(x: Any, y: Any) -> Any:
+        return x * y
+
+    with ocl.use(Runtime(runtime.device, runtime.settings, Recorder())):
+        for rows in (500, 1000):
+            x = ocl.asarray(np.ones((rows, 96), "f4"))
+            step(x, ocl.asarray(np.ones((rows, 200), "f4"))[:, 96:192])
+    assert len(shown) == 2
+    assert shown[0] == shown[1]
+    assert shown[0].startswith("program step(n0_0, n0_1, s1_0; x0: ")
+    assert "f32[n0_0, n0_1] strides (s1_0, 1)" in shown[0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 2 if x.shape[0] > 20 else x * 3,
+        lambda x: x * (1.0 / x.shape[0]),
+        lambda x: x * {5: 2, 24: 7}.get(x.shape[0], 3),
+        lambda x: x * (1 if x.shape[0] in {4, 24, 30} else 2),
+        lambda x: sum((x[row] * row for row in range(x.shape[0])), ocl.zeros(x.shape[1])),
+        lambda x: x * len(f"{x.shape[0]}"),
+        lambda x: x * float(np.arange(x.shape[0]).sum()),
+        lambda x: ocl.linspace(0, 1, num=x.shape[1]) * x,
+        lambda x: x if x.shape[0] == x.shape[1] else x.T,
+        lambda x: ocl.unstack(x)[-1],
+        lambda x: ocl.expand_dims(x, axis=1)[:, 0, x.shape[1] // 2],
+    ],
+)
+def test_what_a_function_decides_by_a_size_is_decided_anew(runtime: Runtime, function: Any) -> None:
+    replayed = capture(function)
+    for shape in [(24, 7), (5, 7), (24, 9), (30, 7), (5, 5), (31, 1), (1, 7), (4, 4), (24, 7), (100, 33), (31, 31)]:
+        x = ocl.asarray(np.random.default_rng(2).random(shape, dtype="f4"))
+        assert_same(replayed(x).numpy(), function(x).numpy())
+
+
+def test_a_launch_by_hand_over_sizes(runtime: Runtime) -> None:
+    calls = []
+
+    @capture
+    def scaled(x: Any) -> Any:
+        calls.append(1)
+        y = ocl.allocate(x.shape)
+        runtime.launch(SCALE, [x.size, (x.node.storage, 0), (y.node.storage, 0)], (x.size,))
+        return y
+
+    for count in (100, 1000, 77):
+        x = np.arange(count, dtype="f4")
+        assert_same(scaled(ocl.asarray(x)).numpy(), x * np.float32(0.5) + np.float32(1))
+    assert len(calls) == 1
+
+
+def test_a_new_shape_is_planned_but_runs_no_python_of_the_function(runtime: Runtime) -> None:
+    """Views with gaps and offsets too: lengths and strides are bound by each call."""
+    calls = []
+
+    @capture
+    def add(x: Any, y: Any) -> Any:
+        calls.append(1)
+        return x + y
+
+    whole = ocl.asarray(HOST)
+    whole.compute()
+    for rows, columns, step in [(40, 32, 1), (50, 48, 1), (44, 16, 1)]:
+        x = whole[2 : 2 + rows : step, :columns]
+        y = whole[60 - rows :, 50 - columns :][::-1]
+        assert_same(add(x, y).numpy(), HOST[2 : 2 + rows, :columns] + HOST[60 - rows :, 50 - columns :][::-1])
+    assert len(calls) <= 3
 
 
 # ---------------------------------------------------------------------- faults that were found

@@ -65,7 +65,7 @@ def test_a_host_program_is_shown_once_before_its_kernels(program: Path, tmp_path
     for shown in (
         "\nprogram step(",
         "\n  launch sub(",
-        "\nstep: 2 nodes on ",
+        "\nstep with n0_0 = 4: 2 nodes on ",
         "stream 1: sub: reads ",
         "in 001_step\n",
     ):

@@ -1,0 +1,193 @@
+"""What a function does with arrays, written down as a host program instead of being done.
+
+While a `Trace` is at work, arrays have `Planned` memory, and launches become statements. Memory in the program is
+bytes; each launch views them as it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ir import graph
+from ir.accesses import WRITE, modes
+from ir.graph import Buffer, Node
+from ir.guards import Guards, formula, formulas
+from ir.host import Program, SymbolicLayout, Value
+from ir.host_builder import HostBuilder
+from ir.kernel import Kernel
+from ir.layout import Layout
+from ir.reference import calling_line
+from ir.types import U8, DType, Pointer
+from ocl_runtime.arrays import Array
+from ocl_runtime.errors import Error
+from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.streams import chosen
+from ocl_runtime.plan.launch import Address, Argument, Plan
+from ocl_runtime.plan.planner import plan
+from ocl_runtime.programs.arguments import Arguments
+from ocl_runtime.runtime import Runtime
+
+
+class Planned:
+    """A storage that will have memory when the program runs."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+
+    def __repr__(self) -> str:
+        return "<memory of a captured program: it has no values>"
+
+
+class Result(NamedTuple):
+    """A result of a captured function: its place among the program's (None: it has no elements), and how it lies."""
+
+    place: int | None
+    dtype: DType
+    layout: SymbolicLayout
+
+
+class Trace:
+    """Writes down one function; `constants` are memory that the program refers to, by parameter."""
+
+    def __init__(self, name: str, runtime: Runtime, guards: Guards) -> None:
+        self.constants: dict[str, Storage] = {}
+        self._guards = guards
+        self._builder = HostBuilder(name if name.isidentifier() and name.isascii() else "captured")
+        self._runtime = runtime
+        self._values: dict[int, Value] = {}
+        self._storages: dict[int, object] = {}
+        self._inputs: list[Value] = []
+        self._written: list[Value] = []
+        self._rebound: list[tuple[Any, Node]] = []
+
+    def parameters(self, arguments: Arguments) -> list[Array]:
+        """Arrays like the given ones, whose memory are parameters of the program."""
+        layouts = arguments.backed(self._guards)
+        for name in self._guards.names():
+            self._builder.size(name)
+        stand_ins = [Planned(nbytes) for nbytes in arguments.nbytes(layouts)]
+        for number, stand_in in enumerate(stand_ins):
+            self._know(stand_in, self._input(f"x{number}", stand_in.nbytes))
+        return [
+            Array(graph.buffer(None if place < 0 else stand_ins[place], node.dtype, layout), self._runtime)
+            for node, layout, place in zip(arguments.nodes, layouts, arguments.places, strict=True)
+        ]
+
+    def rebound(self, array: Any, node: Node) -> None:
+        """An array that was `node` holds memory of the program now; after the capture it is `node` again."""
+        self._rebound.append((array, node))
+
+    def restore(self) -> None:
+        """Nothing that was made outside of the function has come to be a part of the program."""
+        for array, node in reversed(self._rebound):
+            array._node = node
+
+    def allocate(self, nbytes: int, where: str) -> Planned:
+        """Scratch memory of the program, or memory of a result."""
+        planned = Planned(nbytes)
+        self._know(planned, self._builder.alloc(U8, (formula(nbytes),), "t"))
+        return planned
+
+    def has_no_values(self, storage: object) -> bool:
+        """Whether it is a part of the program only, or is written by it."""
+        value = self._values.get(id(storage))
+        return isinstance(storage, Planned) or value in self._written
+
+    def run(self, plan: Plan) -> None:
+        """Writes down a plan's launches."""
+        for launch in plan.launches:
+            self.launch(launch.kernel, launch.args, launch.global_size, launch.group_size)
+
+    def launch(
+        self,
+        kernel: Kernel,
+        args: Sequence[Argument | int | float],
+        global_size: tuple[int, ...],
+        group_size: tuple[int, ...] | None,
+    ) -> None:
+        """Writes down one launch, on the stream that the function has chosen, if it has."""
+        given = []
+        for param, arg, mode in zip(kernel.params, args, modes(kernel), strict=True):
+            if not isinstance(arg, Address):
+                given.append(arg.item() if isinstance(arg, np.generic) else formula(arg))
+                continue
+            pointer = param.value.type
+            assert isinstance(pointer, Pointer)
+            base = self._value(arg.storage)
+            touched = arg.touched
+            if touched is None:
+                length = arg.storage.nbytes // pointer.dtype.size - arg.offset
+                touched = Layout((length,), (1,), arg.offset)
+            if mode & WRITE and base in self._inputs:
+                self._builder.writes(base)
+                self._written.append(base)
+            given.append(self._builder.view(base, _symbolic(touched), dtype=pointer.dtype))
+        number, over = chosen(), formulas(global_size)
+        if number is None:
+            self._builder.launch(kernel, given, over, group_size)
+        else:
+            with self._builder.stream(number):
+                self._builder.launch(kernel, given, over, group_size)
+
+    def end(self, roots: list[Node]) -> tuple[Program, list[Result]]:
+        """The program, and where in it the results are."""
+        outs: list[Value] = []
+        results: list[Result] = []
+        for node in self._results(roots):
+            layout = _symbolic(node.layout)
+            if node.storage is None:
+                results.append(Result(None, node.dtype, layout))
+                continue
+            value = self._value(node.storage)
+            if value not in outs:
+                outs.append(value)
+            results.append(Result(outs.index(value), node.dtype, layout))
+        return self._builder.build(*outs), results
+
+    def _results(self, roots: list[Node]) -> list[Buffer]:
+        """The results as memory; what would be memory that the caller keeps is copied."""
+        planned = plan(roots, self._runtime)
+        self.run(planned)
+        found = list(planned.results)
+        for place, node in enumerate(planned.results):
+            if node.storage is not None and self._is_kept(node.storage):
+                copied = plan([node], self._runtime, dense=True)
+                self.run(copied)
+                found[place] = copied.results[0]
+        return found
+
+    def _is_kept(self, storage: object) -> bool:
+        value = self._values.get(id(storage))
+        return value is None or (value in self._inputs and value not in self._written)
+
+    def _input(self, name: str, nbytes: int) -> Value:
+        value = self._builder.input(name, U8, (formula(nbytes),))
+        self._inputs.append(value)
+        return value
+
+    def _know(self, storage: object, value: Value) -> None:
+        self._storages[id(storage)] = storage
+        self._values[id(storage)] = value
+
+    def _value(self, storage: Any) -> Value:
+        """The value of a storage; one that has memory already is a constant of the program."""
+        found = self._values.get(id(storage))
+        if found is None:
+            if not isinstance(storage, Storage):
+                raise Error(
+                    "a captured function uses an array that another captured function kept",
+                    place=calling_line(),
+                    remedy="return arrays from captured functions; do not keep them elsewhere",
+                )
+            name = f"constant{len(self.constants)}"
+            self.constants[name] = storage
+            found = self._input(name, storage.nbytes)
+            self._know(storage, found)
+        return found
+
+
+def _symbolic(layout: Layout) -> SymbolicLayout:
+    return SymbolicLayout(formulas(layout.shape), formulas(layout.strides), formula(layout.offset))
