@@ -81,7 +81,7 @@ class Block:
                     continue
                 if command.error is not None or stream is None:
                     return False
-                if command.stream is not stream and stream.known[command.stream.index] < command.position:
+                if command.stream is not stream and stream.known.get(command.stream, 0) < command.position:
                     return False
         return True
 

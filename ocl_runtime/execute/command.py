@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ocl_runtime.execute.driver import Event, Queue
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 LOOK_EVERY = 64
 """Commands of a stream between two looks at which of them have completed."""
 
-Clock: TypeAlias = tuple[int, ...]
-"""For each stream, by its index, the position up to which its commands have happened."""
+Clock: TypeAlias = "Mapping[Stream, int]"
+"""For each stream of which something is known, the position up to which its commands have happened. Most streams wait
+for few others, so that only those are in it."""
 
 
 class Command:
@@ -55,7 +56,7 @@ class Command:
         """Whether it comes after another one, by the order of a stream and by waits."""
         if self.stream is other.stream:
             return self.position > other.position
-        return self.clock[other.stream.index] >= other.position
+        return self.clock.get(other.stream, 0) >= other.position
 
 
 class Stream:
@@ -63,11 +64,11 @@ class Stream:
 
     __slots__ = ("flushed", "index", "known", "look_at", "pending", "position", "queue")
 
-    def __init__(self, index: int, queue: Queue, clock: Clock) -> None:
+    def __init__(self, index: int, queue: Queue) -> None:
         self.index = index
         self.queue = queue
         self.position = 0
-        self.known = clock
+        self.known: Clock = {}
         self.flushed = 0
         self.pending: deque[Command] = deque()
         """Commands that are not known to have completed, in order."""

@@ -171,7 +171,7 @@ class Conflicts:
         running = command.stream is not stream and command.event is not None
         if not (spoilt or running):
             return
-        if running and stream.known[command.stream.index] >= command.position:
+        if running and stream.known.get(command.stream, 0) >= command.position:
             self.known += 1
             running = False
         if (spoilt or running) and _overlap(footprint, other, cell):

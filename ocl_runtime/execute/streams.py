@@ -125,7 +125,7 @@ class Streams:
                     queue = self.driver.queue()
                 except Error as error:
                     raise LaunchError(f"the driver refused a queue for stream {index}: {error}") from error
-                made = self._streams[index] = Stream(index, queue, (0,) * len(self._streams))
+                made = self._streams[index] = Stream(index, queue)
                 if index in (self.count, self.count + 1):
                     made.flushed = _NEVER  # gates are nothing that a flush could start
             return made
@@ -338,9 +338,11 @@ class Streams:
 
 def _after(known: Clock, needed: Iterable[Command]) -> Clock:
     """The clock of a stream that waits for commands."""
-    clock = list(known)
+    clock = dict(known)
     for command in needed:
-        clock = [one if one > other else other for one, other in zip(clock, command.clock, strict=True)]
-        index = command.stream.index
-        clock[index] = max(clock[index], command.position)
-    return tuple(clock)
+        for stream, position in command.clock.items():
+            if position > clock.get(stream, 0):
+                clock[stream] = position
+        if command.position > clock.get(command.stream, 0):
+            clock[command.stream] = command.position
+    return clock
