@@ -76,7 +76,7 @@ class Block:
         What a failed command still does cannot be waited for on a device, so that is never ready.
         """
         for cell in self.ranges.cells:
-            for command, _ in cell.reads + cell.writes:
+            for command, _ in (*cell.writes, *cell.reads.values()) if cell.reads else cell.writes:
                 if command.event is None:
                     continue
                 if command.error is not None or stream is None:

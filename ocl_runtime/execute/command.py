@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ocl_runtime.execute.driver import Event, Queue
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LOOK_EVERY = 64
 """Commands of a stream between two looks at which of them have completed."""
 
-Clock: TypeAlias = "Mapping[Stream, int]"
+Clock: TypeAlias = "dict[Stream, int]"
 """For each stream of which something is known, the position up to which its commands have happened. Most streams wait
 for few others, so that only those are in it."""
 
@@ -57,6 +57,15 @@ class Command:
         if self.stream is other.stream:
             return self.position > other.position
         return self.clock.get(other.stream, 0) >= other.position
+
+    def joined(self, known: Clock) -> Clock:
+        """The clock of a stream that knew of others, and not of this command, and now waits for it."""
+        clock = known.copy()
+        for stream, position in self.clock.items():
+            if position > clock.get(stream, 0):
+                clock[stream] = position
+        clock[self.stream] = self.position
+        return clock
 
 
 class Stream:

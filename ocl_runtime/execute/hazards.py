@@ -15,19 +15,24 @@ and never less.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ir.accesses import READ, WRITE
 from ir.layout import Layout
-from ocl_runtime.execute.command import Command, Stream
+from ocl_runtime.execute.command import Clock, Command, Stream
 from ocl_runtime.execute.driver import Buffer
 
 _MOST_USES = 64
 _MOST_CELLS = 256
 
-Uses: TypeAlias = "tuple[tuple[Command, Layout | None], ...]"
+Use: TypeAlias = tuple[Command, Layout | None]
+"""A command, and which of a cell's bytes it touched; None is all of them."""
+Uses: TypeAlias = tuple[Use, ...]
+Reads: TypeAlias = dict[Stream | tuple[Stream, Layout], Use]
+"""The newest read of each stream, and of each stream and footprint."""
 
 
 class Cell:
@@ -35,11 +40,11 @@ class Cell:
 
     __slots__ = ("high", "low", "reads", "writes")
 
-    def __init__(self, low: int, high: int, writes: Uses = (), reads: Uses = ()) -> None:
+    def __init__(self, low: int, high: int, writes: Uses = (), reads: Reads | None = None) -> None:
         self.low = low
         self.high = high
         self.writes = writes
-        self.reads = reads
+        self.reads: Reads = {} if reads is None else reads
 
     def __repr__(self) -> str:
         return f"<bytes {self.low}…{self.high}: writes {self.writes}, reads {self.reads}>"
@@ -86,7 +91,7 @@ class Ranges:
         if at == cell.low:
             return place
         if at < cell.high:
-            cells.insert(place + 1, Cell(at, cell.high, cell.writes, cell.reads))
+            cells.insert(place + 1, Cell(at, cell.high, cell.writes, cell.reads.copy()))
             cell.high = at
         return place + 1
 
@@ -122,19 +127,25 @@ class Ranges:
 
     def commands(self) -> list[Command]:
         """Those that may still run."""
-        found = {command: None for cell in self.cells for uses in (cell.writes, cell.reads) for command, _ in uses}
-        return [command for command in found if command.event is not None]
+        return [command for command in dict.fromkeys(_commands(self.cells)) if command.event is not None]
+
+
+def _commands(cells: Iterable[Cell]) -> Iterator[Command]:
+    for cell in cells:
+        for command, _ in (*cell.writes, *cell.reads.values()):
+            yield command
 
 
 def _sole(cells: Sequence[Cell]) -> Stream | None:
-    streams = {command.stream for cell in cells for uses in (cell.writes, cell.reads) for command, _ in uses}
+    streams = {command.stream for command in _commands(cells)}
     return streams.pop() if len(streams) == 1 else None
 
 
 _low = attrgetter("low")
 
 
-class Touch(NamedTuple):
+@dataclass(slots=True)
+class Touch:
     """An access: bytes `low … high` of the buffer that `ranges` describes; of them only the `footprint`, if any.
 
     The driver is told of each, for those who record what it is told.
@@ -152,58 +163,50 @@ class Touch(NamedTuple):
         return f"{does} bytes {self.low}…{self.high}{gaps} of buffer {id(self.ranges.buffer):x}"
 
 
-class Conflicts:
-    """What a command on a stream conflicts with: `needed` commands that the stream does not know of yet, `known` how
-    many more it does know of, `failed` one whose result it would read."""
-
-    __slots__ = ("failed", "known", "needed")
-
-    def __init__(self) -> None:
-        self.needed: list[Command] = []
-        self.known = 0
-        self.failed: Command | None = None
-
-    def add(
-        self, command: Command, stream: Stream, mode: int, footprint: Layout | None, other: Layout | None, cell: Cell
-    ) -> None:
-        """An earlier access to a cell, in the bytes `other` of it, against one that reads or writes `footprint`."""
-        spoilt = command.error is not None and mode & READ
-        running = command.stream is not stream and command.event is not None
-        if not (spoilt or running):
-            return
-        if running and stream.known.get(command.stream, 0) >= command.position:
-            self.known += 1
-            running = False
-        if (spoilt or running) and _overlap(footprint, other, cell):
-            if spoilt and self.failed is None:
-                self.failed = command
-            if running:
-                self.needed.append(command)
+def conflicts(touches: Iterable[Touch], stream: Stream) -> tuple[list[Command], Clock, int]:
+    """The commands of other streams that a new one on a stream has to wait for; the stream's clock from then on; and
+    how many more conflicts there are, whose order is known already (their footprints are not compared)."""
+    needed: list[Command] = []
+    known, elided = stream.known, 0
+    for touch in touches:
+        ranges = touch.ranges
+        if ranges.sole is stream:
+            continue
+        cells: Sequence[Cell] = ranges.cells
+        if touch.low > ranges.low or touch.high < ranges.high:
+            cells = ranges.within(touch.low, touch.high)
+        for cell in cells:
+            for command, other in (*cell.writes, *cell.reads.values()) if touch.mode & WRITE else cell.writes:
+                if command.stream is stream or command.event is None:
+                    continue
+                if known.get(command.stream, 0) >= command.position:
+                    elided += 1
+                elif (other is None and touch.footprint is None) or _overlap(touch.footprint, other, cell):
+                    needed.append(command)
+                    known = command.joined(known)
+    if len(needed) > 1:
+        found, needed = needed, _fewest(needed)
+        elided += len(found) - len(needed)
+    return needed, known, elided
 
 
-def alone(touches: Iterable[Touch], stream: Stream) -> bool:
-    """Whether nobody else has used what a command touches, as far as that can be told at once."""
-    for touch in touches:  # noqa: SIM110  # a generator costs twice as much, on the road of every command
-        if touch[0].sole is not stream:
-            return False
-    return True
+def _fewest(commands: Iterable[Command]) -> list[Command]:
+    """Without those that another one implies."""
+    newest = {command.stream: command for command in commands}  # of a stream, each is newer than those before it
+    return [
+        one for one in newest.values() if not any(other is not one and other.follows(one) for other in newest.values())
+    ]
 
 
-def conflicts(touches: Iterable[Touch], stream: Stream) -> Conflicts | None:
-    """None where there is nothing to wait for, nothing known on another stream, and nothing failed."""
-    found: Conflicts | None = None
-    for ranges, low, high, mode, footprint in touches:
-        for cell in ranges.cells if low <= ranges.low and high >= ranges.high else ranges.within(low, high):
-            for command, other in cell.writes:
-                if command.error is not None or (command.stream is not stream and command.event is not None):
-                    found = found or Conflicts()
-                    found.add(command, stream, mode, footprint, other, cell)
-            if mode & WRITE and cell.reads:
-                for command, other in cell.reads:
-                    if command.stream is not stream and command.event is not None:
-                        found = found or Conflicts()
-                        found.add(command, stream, WRITE, footprint, other, cell)
-    return found
+def spoiler(touches: Iterable[Touch]) -> Command | None:
+    """One whose failure spoilt what is to be read."""
+    for touch in touches:
+        if touch.mode & READ:
+            for cell in touch.ranges.within(touch.low, touch.high):
+                for command, other in cell.writes:
+                    if command.error is not None and _overlap(touch.footprint, other, cell):
+                        return command
+    return None
 
 
 def shared(touches: Iterable[Touch], command: Command) -> str:
@@ -211,63 +214,43 @@ def shared(touches: Iterable[Touch], command: Command) -> str:
     for touch in touches:
         cells = touch.ranges.within(touch.low, touch.high)
         wrote = [cell for cell in cells if command in dict(cell.writes)]
-        reads = [cell for cell in cells if command in dict(cell.reads)] if touch.mode & WRITE else []
+        reads = [cell for cell in cells if command in dict(cell.reads.values())] if touch.mode & WRITE else []
         if wrote or reads:
             low, high = (wrote or reads)[0].low, (wrote or reads)[-1].high
             return f"it {'wrote' if wrote else 'reads'} bytes {low}…{high} of what {touch}"
     return ""
 
 
-def fewest(needed: Iterable[Command]) -> list[Command]:
-    """Those to wait for so that all of them have happened: none that another one, or its stream, implies."""
-    newest: dict[Stream, Command] = {}
-    last: Command | None = None
-    for command in needed:
-        if command is not last:
-            best = newest.get(command.stream)
-            if best is None or best.position < command.position:
-                newest[command.stream] = command
-            last = command
-    if len(newest) <= 1:
-        return list(newest.values())
-    return [
-        one for one in newest.values() if not any(other is not one and other.follows(one) for other in newest.values())
-    ]
-
-
 def record(touches: Iterable[Touch], command: Command) -> None:
     """The command has been given to its stream."""
-    whole: Uses = ((command, None),)
     stream = command.stream
-    for ranges, low, high, mode, footprint in touches:
-        cells = ranges.cells if low <= ranges.low and high >= ranges.high else ranges.within(low, high)
-        if mode & WRITE and footprint is None:
+    use: Use = (command, None)
+    for touch in touches:
+        ranges = touch.ranges
+        cells: Sequence[Cell] = ranges.cells
+        if touch.low > ranges.low or touch.high < ranges.high:
+            cells = ranges.within(touch.low, touch.high)
+        if touch.footprint is not None:
+            for cell in cells:
+                _record_footprint(cell, command, touch.mode, touch.footprint)
+        elif touch.mode & WRITE:
             cell = cells[0] if len(cells) == 1 else ranges.one(cells)
-            cell.writes, cell.reads = whole, ()
-            if ranges.sole is not stream:
-                ranges.sole = stream if len(ranges.cells) == 1 else None
-            continue
-        if ranges.sole is not stream:
-            ranges.sole = None
-        if len(cells) == 1 and footprint is None and ranges.sole is stream:
-            (cell,) = cells
-            if not (cell.writes and cell.writes[0][0] is command):
-                cell.reads = whole
+            cell.writes, cell.reads = (use,), {}
+            if len(ranges.cells) == 1:
+                ranges.sole = stream
         else:
             for cell in cells:
-                if footprint is not None:
-                    _record_footprint(cell, command, mode, footprint)
-                elif cell.reads and (len(cell.reads) > 1 or cell.reads[0][0].stream is not stream):
-                    cell.reads = (*[use for use in cell.reads if use[0].stream is not stream], *whole)
-                elif not (cell.writes and cell.writes[0][0] is command):
-                    cell.reads = whole
+                cell.reads[stream] = use
+        if ranges.sole is not stream:
+            ranges.sole = None
 
 
 def poison(touches: Iterable[Touch], command: Command) -> None:
     """A command that never ran (it has an `error`) should have written these bytes."""
-    for ranges, low, high, mode, footprint in touches:
-        if mode & WRITE:
-            for cell in ranges.within(low, high):
+    for touch in touches:
+        if touch.mode & WRITE:
+            footprint = touch.footprint
+            for cell in touch.ranges.within(touch.low, touch.high):
                 if not any(one.error is not None and spoilt in (None, footprint) for one, spoilt in cell.writes):
                     cell.writes = _few((*cell.writes, (command, footprint)))
 
@@ -275,11 +258,11 @@ def poison(touches: Iterable[Touch], command: Command) -> None:
 def _record_footprint(cell: Cell, command: Command, mode: int, footprint: Layout) -> None:
     """Only what has the same footprint is hidden by it: of the rest, some bytes may have been left alone."""
     if mode & WRITE:
-        cell.reads = tuple(use for use in cell.reads if use[1] != footprint)
+        cell.reads = {key: use for key, use in cell.reads.items() if use[1] != footprint}
         cell.writes = _few((*(use for use in cell.writes if use[1] != footprint), (command, footprint)))
     else:
-        hidden = (command.stream, footprint)
-        cell.reads = _few((*(use for use in cell.reads if (use[0].stream, use[1]) != hidden), (command, footprint)))
+        cell.reads[command.stream, footprint] = command, footprint
+        cell.reads = _few_reads(cell.reads)
 
 
 def _few(uses: Uses) -> Uses:
@@ -288,21 +271,32 @@ def _few(uses: Uses) -> Uses:
     uses = _still_of_use(uses)
     if len(uses) <= _MOST_USES:
         return uses
-    newest: dict[Stream, Command] = {}
-    failed: list[tuple[Command, Layout | None]] = []
-    for command, footprint in uses:
-        if command.error is not None:
-            failed.append((command, footprint))
-        elif command.stream not in newest or newest[command.stream].position < command.position:
-            newest[command.stream] = command
-    return (*((command, None) for command in newest.values()), *failed)
+    failed = [use for use in uses if use[0].error is not None]
+    return (*_newest(command for command, _ in uses if command.error is None).values(), *failed)
 
 
-def _running(uses: Uses) -> Uses:
+def _few_reads(reads: Reads) -> Reads:
+    if len(reads) <= _MOST_USES:
+        return reads
+    reads = _running(reads)
+    if len(reads) <= _MOST_USES:
+        return reads
+    return _newest(command for command, _ in reads.values())
+
+
+def _newest(commands: Iterable[Command]) -> Reads:
+    """The newest of each stream, as if it had touched all of the cell."""
+    newest: Reads = {}
+    for command in commands:
+        best = newest.get(command.stream)
+        if best is None or best[0].position < command.position:
+            newest[command.stream] = command, None
+    return newest
+
+
+def _running(reads: Reads) -> Reads:
     """Without those that have completed."""
-    if all(command.event is not None for command, _ in uses):
-        return uses
-    return tuple(use for use in uses if use[0].event is not None)
+    return {key: use for key, use in reads.items() if use[0].event is not None}
 
 
 def _still_of_use(uses: Uses) -> Uses:
@@ -314,8 +308,12 @@ def _still_of_use(uses: Uses) -> Uses:
 
 def _merged(cells: Sequence[Cell]) -> Cell:
     writes = dict.fromkeys(use for cell in cells for use in cell.writes)
-    reads = dict.fromkeys(use for cell in cells for use in cell.reads)
-    return Cell(cells[0].low, cells[-1].high, _few(tuple(writes)), _few(tuple(reads)))
+    reads: Reads = {}
+    for cell in cells:
+        for key, use in cell.reads.items():
+            if key not in reads or reads[key][0].position < use[0].position:
+                reads[key] = use
+    return Cell(cells[0].low, cells[-1].high, _few(tuple(writes)), _few_reads(reads))
 
 
 def _overlap(one: Layout | None, other: Layout | None, cell: Cell) -> bool:

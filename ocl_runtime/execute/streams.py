@@ -24,11 +24,11 @@ from typing import Any
 
 from ir.reference import calling_line
 from ocl_runtime.errors import LaunchError, SettingError
-from ocl_runtime.execute.command import LOOK_EVERY, Clock, Command, Stream
+from ocl_runtime.execute.command import LOOK_EVERY, Command, Stream
 from ocl_runtime.execute.completion import Completion, StreamCounters, Timed
 from ocl_runtime.execute.driver import Driver, Error, Event
 from ocl_runtime.execute.failures import Failure
-from ocl_runtime.execute.hazards import Conflicts, Touch, alone, conflicts, fewest, poison, record, shared
+from ocl_runtime.execute.hazards import Touch, conflicts, poison, record, shared, spoiler
 from ocl_runtime.execute.log import Log
 
 _NEVER = 1 << 62
@@ -158,21 +158,20 @@ class Streams:
         spoilt.
         """
         while True:
+            needed: list[Command] = []
             try:
                 with self.lock:
-                    needed = None
                     pending = stream.pending
-                    if self._completion.doubt and pending and pending[-1].error is not None:
-                        raise _SpoiltError([pending[-1]])
-                    found = conflicts(touches, stream) if self._completion.doubt or not alone(touches, stream) else None
-                    if found is not None:
-                        needed = self._needed(found, touches, stream, what)
-                    waits = [command.event for command in needed] if needed else None
+                    if self._completion.doubt:
+                        self._check(touches, stream)
+                    needed, known, elided = conflicts(touches, stream)
+                    if elided:
+                        self.counters.waits_elided += elided
+                    waits = self._waits(needed, touches, stream, what) if needed else None
                     event = enqueue(stream.queue, *args, waits, touches)
-                    if needed:
-                        stream.known = _after(stream.known, needed)
+                    stream.known = known
                     stream.position += 1
-                    command = Command(stream, stream.position, stream.known, what, where, event, keep)
+                    command = Command(stream, stream.position, known, what, where, event, keep)
                     if needed:
                         command.after = needed
                     record(touches, command)
@@ -184,7 +183,7 @@ class Streams:
                         self._log.full("%r %s", command, "; ".join(map(str, touches)) or "touches nothing")
                     return command
             except Error as error:
-                raise self._refused(stream, touches, what, where, needed or [], error).error() from error
+                raise self._refused(stream, touches, what, where, needed, error).error() from error
             except _SpoiltError as error:
                 # A driver may make the new command fail, for waiting for one that failed, or run it too early, for
                 # being in a queue behind one.
@@ -193,30 +192,35 @@ class Streams:
                     if spoilt.event is not None and spoilt.error is not None:
                         raise spoilt.error.error() from None  # the driver no longer answers
 
-    def _needed(self, found: Conflicts, touches: Sequence[Touch], stream: Stream, what: str) -> list[Command]:
-        """The commands to wait for, their queues flushed up to them.
+    def _check(self, touches: Sequence[Touch], stream: Stream) -> None:
+        """After a failure: raises `_SpoiltError` where the stream's last command was spoilt, `LaunchError` where what
+        is to be read was."""
+        pending = stream.pending
+        if pending and pending[-1].error is not None:
+            raise _SpoiltError([pending[-1]])
+        command = spoiler(touches)
+        if command is not None and command.error is not None:
+            self._completion.reported(command.error)
+            raise command.error.error()
 
-        Raises `LaunchError` where what is to be read was spoilt, `_SpoiltError` where what is to be waited for was.
-        """
-        if found.failed is not None and found.failed.error is not None:
-            self._completion.reported(found.failed.error)
-            raise found.failed.error.error()
-        needed = fewest(found.needed)
-        spoilt = [command for command in needed if command.error is not None]
-        if spoilt:
-            raise _SpoiltError(spoilt)
-        counters = self.counters
-        counters.waits_elided += found.known + len(found.needed) - len(needed)
+    def _waits(self, needed: Sequence[Command], touches: Sequence[Touch], stream: Stream, what: str) -> list[Event]:
+        """What to wait for, the queues flushed up to there. Raises `_SpoiltError` for commands that were spoilt."""
+        if self._completion.doubt:
+            failed = [command for command in needed if command.error is not None]
+            if failed:
+                raise _SpoiltError(failed)
+        waits = []
         for command in needed:
             producer = command.stream
             if producer.flushed < command.position:
                 self._flush(producer)
+            waits.append(command.event)
             if self._log.level:
                 self._log.basic(
                     "stream %d waits for %r before %s: %s", stream.index, command, what, shared(touches, command)
                 )
-        counters.waits += len(needed)
-        return needed
+        self.counters.waits += len(needed)
+        return waits
 
     def _flush(self, stream: Stream) -> None:
         self.driver.flush(stream.queue)
@@ -334,15 +338,3 @@ class Streams:
             self._completion.unreported.clear()
         if unreported:
             raise unreported[0].error()
-
-
-def _after(known: Clock, needed: Iterable[Command]) -> Clock:
-    """The clock of a stream that waits for commands."""
-    clock = dict(known)
-    for command in needed:
-        for stream, position in command.clock.items():
-            if position > clock.get(stream, 0):
-                clock[stream] = position
-        if command.position > clock.get(command.stream, 0):
-            clock[command.stream] = command.position
-    return clock

@@ -119,7 +119,9 @@ class Recording:
     ) -> Event:
         with self._lock:
             event = enqueue()
-            accesses = [Access(self._buffer(one.ranges.buffer), *one[1:]) for one in touched]
+            accesses = [
+                Access(self._buffer(one.ranges.buffer), one.low, one.high, one.mode, one.footprint) for one in touched
+            ]
             if moved is not None and touched and not any(_covers(one, moved) for one in accesses):
                 accesses.append(moved)
             commands = len(self._events)
