@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -33,6 +34,19 @@ from ocl_runtime.execute.transfer import Download, Transfers
 from ocl_runtime.settings import Settings
 
 _MOST_EXECUTABLES = 4096
+
+_engines: WeakSet[Engine] = WeakSet()
+
+
+def _after_fork() -> None:
+    """The engines that a child has are its parent's. Told so here, no command has to ask the system which process it is
+    in, which takes a good part of what tracking it takes."""
+    for engine in _engines:
+        engine._inherited = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Recorder(Protocol):
@@ -88,7 +102,8 @@ class Engine:
         self._executables: OrderedDict[tuple[int, str], tuple[Kernel, Executable]] = OrderedDict()
         self._lock = threading.Lock()
         self._compiling = threading.Lock()
-        self._process = os.getpid()
+        self._inherited = False
+        _engines.add(self)
 
     # ------------------------------------------------------------------ memory
 
@@ -173,7 +188,7 @@ class Engine:
 
     def check_process(self) -> None:
         """OpenCL does not survive a fork: PoCL's threads are gone in the child, which would wait for them for ever."""
-        if os.getpid() != self._process:
+        if self._inherited:
             raise DeviceError(
                 f"the runtime of {self.device} was made in another process, before a fork",
                 remedy='start processes with multiprocessing.get_context("spawn"), or make the runtime in the child',
@@ -238,7 +253,7 @@ class Engine:
 
     def finish(self) -> None:
         """Returns when everything the device was given has ended. Raises the first failure that nobody has seen."""
-        if os.getpid() == self._process:  # in a forked child there is nothing to wait for, and nobody who would answer
+        if not self._inherited:  # in a forked child there is nothing to wait for, and nobody who would answer
             self.streams.finish()
 
     def close(self) -> None:
