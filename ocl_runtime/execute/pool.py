@@ -125,9 +125,11 @@ class Pool:
         shared = size <= sizes.small and not persistent
         most = size if shared or persistent else self._rounded(size)
         with self._lock:
-            if self.returned:
-                self._collect()
-            block = self._free.exactly(most, stream, cut=shared)
+            block = self._passed_on(most, stream, cut=shared) if len(self.returned) == 1 else None
+            if block is None:
+                if self.returned:
+                    self._collect()
+                block = self._free.exactly(most, stream, cut=shared)
             if block is not None:
                 return self._owned(block, nbytes, where)
         swept = not wait
@@ -214,6 +216,17 @@ class Pool:
         return max(size, min(-(-size // step) * step, sizes.largest))
 
     # ------------------------------------------------------------------ coming back
+
+    def _passed_on(self, size: int, stream: Stream | None, *, cut: bool) -> Block | None:
+        """The one block that came back, if it is just what is asked for: loops give back what they are about to want.
+        It would be taken anyway, after it was put with the free ones."""
+        block = self.returned.popleft()
+        if block.high - block.low == size and block.page.cut == cut and self.on_free is None and block.ready(stream):
+            self._counters.freed += 1
+            self._counters.in_use -= block.wanted
+            return block
+        self.returned.appendleft(block)
+        return None
 
     def _collect(self) -> None:
         """Takes back the blocks of owners that are gone."""

@@ -6,6 +6,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
+from ocl_runtime.execute.blocks import FreeBlocks
 from ocl_runtime.execute.pool import Pool
 from ocl_runtime.execute.storage import Storage
 from tests.world import World
@@ -49,6 +50,34 @@ def test_a_stream_that_knows_the_end_reuses_at_once() -> None:
     again = world.allocate(number=2)
     assert place(again) == at
     assert world.waits(world.write(2, again)) == []
+
+
+def test_what_just_came_back_is_passed_on_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    x = world.allocate(200)
+    at = place(x)
+    monkeypatch.setattr(FreeBlocks, "add", None)
+    for nbytes in (256, 1, 250):
+        del x
+        x = world.allocate(nbytes)
+        assert place(x) == at
+    counters = pool(world).counters
+    assert (counters.allocations, counters.freed, counters.live) == (4, 3, 1)
+    assert (counters.in_use, counters.peak_in_use) == (250, 256)
+
+
+def test_what_just_came_back_is_not_passed_on_where_something_else_is_asked_for() -> None:
+    world = World()
+    x = world.allocate(256)
+    del x
+    larger = world.allocate(512)
+    assert larger.block.size == 512
+    del larger
+    smaller = world.allocate(256)
+    assert smaller.block.size == 256
+    del smaller
+    own = world.memory.allocate(256, world.stream(0), persistent=True)
+    assert (own.block.page.nbytes, own.block.page.cut) == (256, False)
 
 
 def test_another_stream_gets_other_memory_rather_than_wait() -> None:
