@@ -272,7 +272,9 @@ def ping_pong(engine: Engine) -> Figure:
         best["raw"] = min(best["raw"], seconds(raw) / (2 * rounds))
     extra = best["ours"] - best["raw"]
     text = f"{extra * 1e6:.1f} us more than {best['raw'] * 1e6:.1f} us"
-    return Figure("cross-stream ping-pong, against raw", text, "4 us", extra <= 4e-6)
+    # Without a GPU, what the host does shares the processor with the kernels.
+    target = ("4 us", extra <= 4e-6) if engine.device.capabilities.kind == "gpu" else ()
+    return Figure("cross-stream ping-pong, against raw", text, *target)
 
 
 def host_waits(runtime: ocl.Runtime) -> Figure:
@@ -301,9 +303,9 @@ def host_waits(runtime: ocl.Runtime) -> Figure:
 
 def figures(runtime: ocl.Runtime, _: str | None) -> list[Figure]:
     engine = runtime.engine
-    found = [*launches(engine), allocations(engine), host_waits(runtime), *races(runtime)]
+    found = [*launches(engine), allocations(engine), ping_pong(engine), host_waits(runtime), *races(runtime)]
     if runtime.device.capabilities.kind == "gpu":
-        found += [concurrency(engine), pipeline(engine), *transfers(engine), ping_pong(engine)]
+        found += [concurrency(engine), pipeline(engine), *transfers(engine)]
     return found
 
 
