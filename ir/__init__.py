@@ -28,4 +28,5 @@ In the order in which a kernel goes through them:
     races.py            who touched what, and whether an order lies between
     memory.py           the interpreter's memory, watched for races and bounds
     interpret.py        the meaning of kernel IR
+    work.py             how many operations a kernel does, about
 """

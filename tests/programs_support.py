@@ -74,5 +74,17 @@ def wide() -> Kernel:
     return k.build()
 
 
-SCALE, ADD, ACCUMULATE, WIDE = scale(), add(), accumulate(), wide()
+def loop() -> Kernel:
+    """y = x / 2 + 1, over and over: as long as one likes, with few bytes."""
+    k = KernelBuilder("loop")
+    turns, x, y = k.scalar("turns", U32), k.pointer("x", F32), k.pointer("y", F32)
+    i = k.global_id(0)
+    value = k.variable(k.load(x, i), hint="value")
+    with k.for_(0, turns):
+        k.assign(value, value * 0.5 + 1)
+    k.store(y, i, value)
+    return k.build()
+
+
+SCALE, ADD, ACCUMULATE, WIDE, LOOP = scale(), add(), accumulate(), wide(), loop()
 RESTRICTED, REVERSED, BOTH = scale(restrict=True), reversed_(), both()

@@ -23,7 +23,7 @@ from ocl_runtime.plan.host.memory import plan_memory
 from ocl_runtime.plan.host.prepare import prepare
 from ocl_runtime.plan.host.streams import Costs, place_streams
 from ocl_runtime.plan.host.waits import place_waits
-from tests.programs_support import ACCUMULATE, ADD, BOTH, RESTRICTED, REVERSED, SCALE, WIDE
+from tests.programs_support import ACCUMULATE, ADD, BOTH, LOOP, RESTRICTED, REVERSED, SCALE, WIDE
 
 
 def chain(links: int, streams: int = 0) -> Program:
@@ -233,6 +233,24 @@ def test_dependent_work_stays_on_a_stream_and_independent_work_spreads() -> None
     assert [set(streams[at : at + 3]) for at in range(0, 12, 3)] == [{0}, {1}, {2}, {3}]
     tiny = place_streams(bind(program, {"n": 10}), 4, Costs(start=1e-7))
     assert {node.stream for node in tiny.nodes} == {0}  # not worth a wait
+
+
+def test_long_loops_over_few_bytes_spread() -> None:
+    """By their operations: 4 KiB each, and as many turns as it takes. As long in all, by one work-item or by many."""
+
+    def streams(turns: int, n: int) -> set[int | None]:
+        p = HostBuilder("loops")
+        x = p.input("x", F32, (n,))
+        ends = [p.alloc(F32, (n,)) for _ in range(2)]
+        for out in ends:
+            p.launch(LOOP, (turns, x, out), (n,))
+        return {node.stream for node in place_streams(bind(p.build(*ends), {}), 4).nodes}
+
+    assert streams(turns=10**6, n=1024) == {0, 1}
+    assert streams(turns=10**5, n=1) == {0, 1}  # one after the other, by a single work-item
+    assert streams(turns=10**3, n=2**20) == {0, 1}  # many, though each by itself is soon done
+    assert streams(turns=10, n=1024) == {0}
+    assert streams(turns=10, n=1) == {0}
 
 
 def test_streams_are_taken_modulo_their_number() -> None:
