@@ -29,4 +29,5 @@ In the order in which a kernel goes through them:
     memory.py           the interpreter's memory, watched for races and bounds
     interpret.py        the meaning of kernel IR
     work.py             how many operations a kernel does, about
+    written.py          which bytes of a host program's buffer have been computed
 """

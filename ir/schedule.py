@@ -23,6 +23,7 @@ from ir.layout import Layout
 from ir.sizes import Size, Symbol, Term
 from ir.sizes import value as number_of
 from ir.types import BOOL, DType, Pointer, element
+from ir.written import Written
 
 _MOST_NODES = 1_000_000
 
@@ -149,7 +150,7 @@ class _Binder:
         self._buffers: list[Buffer] = []
         self._nodes: list[Node] = []
         self._places: dict[int, Place] = {}
-        self._written: dict[int, list[tuple[int, int]]] = {}
+        self._written: list[Written] = []
         self._stmt: Stmt | None = None
 
     def schedule(self) -> Schedule:
@@ -165,9 +166,7 @@ class _Binder:
             kind = "written" if param.written and kind == "input" else kind
             if param.host:
                 kind = "host output" if param.output else "host input"
-            place = self._new(param.value, kind)
-            if not param.output:
-                self._written[place.buffer] = [(0, self._buffers[place.buffer].nbytes)]
+            self._new(param.value, kind)
         self._block(program.body)
         self._stmt = None
         results = []
@@ -221,6 +220,7 @@ class _Binder:
             raise self._error(f"{self._name(value)} has the shape {layout.shape}", "use sizes that are not negative")
         buffer = Buffer(len(self._buffers), layout.size * value.dtype.size, kind, self._name(value))
         self._buffers.append(buffer)
+        self._written.append(Written(buffer.nbytes, whole=kind in {"input", "written", "donated", "host input"}))
         place = self._places[value.id] = Place(buffer.id, value.dtype, layout)
         return place
 
@@ -313,7 +313,7 @@ class _Binder:
             accesses.append(Access(place.buffer, place.layout, place.dtype.size, mode))
         for access in accesses:
             if access.mode & WRITE:
-                self._written[access.buffer] = _joined(self._written.get(access.buffer, []), access.range)
+                self._written[access.buffer].add(access.layout, access.itemsize)
         if not accesses:
             return
         if len(self._nodes) >= _MOST_NODES:
@@ -334,13 +334,10 @@ class _Binder:
         return place
 
     def _check_written(self, place: Place, value: Value) -> None:
-        if not place.layout.size:
-            return
-        low, high = place.layout.range()
-        low, high = low * place.dtype.size, high * place.dtype.size
-        if not any(first <= low and high <= last for first, last in self._written.get(place.buffer, [])):
+        missing = self._written[place.buffer].missing(place.layout, place.dtype.size)
+        if missing:
             raise self._error(
-                f"{self._name(value)} is read and was never computed (bytes {low} to {high} of its memory)",
+                f"{self._name(value)} is read and was never computed ({missing})",
                 "write it first; a branch that was not taken, or a loop without turns, wrote nothing",
                 IRError,
             )
@@ -371,18 +368,6 @@ def holds(dtype: DType, number: object) -> bool:
         limits = np.iinfo(dtype.numpy)
         return bool(limits.min <= number <= limits.max)
     return dtype.is_float and isinstance(number, int | float)
-
-
-def _joined(ranges: Sequence[tuple[int, int]], new: tuple[int, int]) -> list[tuple[int, int]]:
-    """Ranges of bytes without overlaps, with one more."""
-    low, high = new
-    kept = []
-    for first, last in ranges:
-        if last < low or first > high:
-            kept.append((first, last))
-        else:
-            low, high = min(low, first), max(high, last)
-    return [*kept, (low, high)]
 
 
 def _lives(nodes: Sequence[Node], scratch: set[int]) -> dict[int, tuple[int, int]]:
