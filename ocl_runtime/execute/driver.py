@@ -37,6 +37,10 @@ STATUS_NAMES = {
 class Driver(Protocol):
     """A device. All methods but `wait` and `finish` return at once; all may raise `Error`."""
 
+    def listens(self) -> bool:
+        """Whether anybody here wants to know which bytes commands touch; `enqueue` cannot tell, so such a driver gets
+        the kernels of a replay by `launch`."""
+
     def queue(self) -> Queue:
         """A new in-order queue."""
 
@@ -140,6 +144,10 @@ class OpenCL:
         self._device = device.cl
         self._maps: dict[int, tuple[Queue, Any]] = {}
         """What keeps pinned memory mapped, by buffer."""
+
+    def listens(self) -> bool:
+        """OpenCL does not."""
+        return False
 
     def queue(self) -> Queue:
         """A new in-order queue, which measures times only if asked to: that costs."""

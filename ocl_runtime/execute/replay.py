@@ -6,6 +6,7 @@ memory for the results, and enqueues the steps.
 To the rest of the runtime a replay is one command, on the stream of the thread that asks for it. A marker on that
 stream's queue comes after everything that the replay's memory depends on, and the other queues wait for it; another one
 waits for them, and its event is the command's. What is between has its waits from the schedule, where they were proven.
+What each node touches is known from the schedule too, and is found out only for a driver that listens.
 
 A replay needs its own arena and kernel objects until it has been enqueued; a second thread takes or makes another set.
 The arena is memory like any other, so a replay that takes a set over comes after the one before, on the device.
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from ir.accesses import READ, WRITE
 from ir.errors import ShapeError
 from ir.host import Launch
 from ir.reference import calling_line
-from ir.schedule import Buffer, Node, Place, Schedule
+from ir.schedule import Access, Buffer, Node, Place, Schedule
 from ir.verify_order import verify_order
 from ocl_runtime.errors import MixedDevicesError
 from ocl_runtime.execute.command import Command, Stream
@@ -82,6 +83,7 @@ class Replay:
         self._lock = threading.Lock()
         self._wanted = {one.name: one for one in schedule.buffers if one.kind not in {"result", "scratch"}}
         self._results = [one for one in schedule.buffers if one.kind == "result"]
+        self._listened = engine.driver.listens()
         self._executables = [self._executable(node) for node in schedule.nodes]
         self._put_back(self._new_set())
         engine.memory.idle.add(self)
@@ -149,7 +151,8 @@ class Replay:
             first = {one: [begin] for one in others}
         elif waits is not None:
             first = dict.fromkeys(queues, waits)
-        enqueue_steps(driver, used.steps, queues, memory, used.arena, first, events)
+        touches = self._touches_of_nodes(used, memory) if self._listened else None
+        enqueue_steps(driver, used.steps, queues, memory, used.arena, first, events, touches)
         if not others:
             return events[-1] if events else begin
         last = {step.stream: event for step, event in zip(used.steps, events, strict=True)}
@@ -170,6 +173,23 @@ class Replay:
         if used.arena is not None:
             found.append(used.arena.touch(WRITE))  # what it held before is nothing to the program
         return found
+
+    def _touches_of_nodes(self, used: _Set, memory: Memory) -> list[list[Touch]]:
+        """What each node touches of what the runtime knows of: not of a host array that is not pinned."""
+        found = []
+        for node in self.schedule.nodes:
+            touches = (self._touch(access, used, memory) for access in node.accesses)
+            found.append([touch for touch in touches if touch is not None])
+        return found
+
+    def _touch(self, access: Access, used: _Set, memory: Memory) -> Touch | None:
+        in_arena = self.schedule.offsets.get(access.buffer)
+        bound = Part(used.arena, in_arena) if used.arena is not None and in_arena is not None else memory[access.buffer]
+        if isinstance(bound, Part):
+            layout = replace(access.layout, offset=access.layout.offset + bound.offset // access.itemsize)
+            return bound.storage.touch_layout(access.mode, layout, access.itemsize)
+        pinned = self._engine.memory.pinned_under(bound)
+        return None if pinned is None else pinned.touch(access.mode, bound[slice(*access.range)])
 
     # ------------------------------------------------------------------ memory
 

@@ -5,7 +5,7 @@ Enqueuing is the road that counts: for each node one call of OpenCL, and one mor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,6 +13,7 @@ from ir.accesses import WRITE
 from ir.host import Launch
 from ir.schedule import Node, Place, Schedule
 from ocl_runtime.execute.driver import Bytes, Driver, Event, KernelHandle, Queue, Sizes
+from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.launch import Executable
 from ocl_runtime.execute.storage import Storage
 
@@ -131,12 +132,14 @@ def enqueue_steps(
     arena: Storage | None,
     first: dict[int, list[Event]],
     events: list[Event],
+    touches: Sequence[Sequence[Touch]] | None = None,
 ) -> None:
     """Gives the steps to the queues of their streams, and appends the event of each to `events`.
 
-    `first` are events that a stream waits for before its first step.
+    `first` are events that a stream waits for before its first step; `touches` is what each step touches, for a driver
+    that listens.
     """
-    enqueue = driver.enqueue
+    enqueue = driver.enqueue if touches is None else _telling(driver, steps, memory, touches, events)
     for stream, after, flushes, handle, (global_size, group_size), args, rebound, transfer in steps:
         for one in flushes:
             driver.flush(queues[one])
@@ -144,12 +147,28 @@ def enqueue_steps(
         if first and stream in first:
             waits = [*first.pop(stream), *(waits or ())]
         if transfer is not None:
-            event = _enqueue_transfer(driver, transfer, queues[stream], memory, arena, waits)
+            touched = touches[len(events)] if touches is not None else ()
+            event = _enqueue_transfer(driver, transfer, queues[stream], memory, arena, waits, touched)
         else:
             if rebound:
                 handle.set_args(*_rebound(args, rebound, memory))
             event = enqueue(queues[stream], handle, global_size, group_size, None, waits)
         events.append(event)
+
+
+def _telling(
+    driver: Driver, steps: Sequence[Step], memory: Memory, touches: Sequence[Sequence[Touch]], events: Sequence[Event]
+) -> Callable[..., Event]:
+    """What stands in for `Driver.enqueue` where the driver listens: it has no place for what a kernel touches."""
+
+    def enqueue(
+        queue: Queue, handle: KernelHandle, global_size: Sizes, group_size: Sizes, _: None, waits: list[Event] | None
+    ) -> Event:
+        step, touched = steps[len(events)], touches[len(events)]
+        args = tuple(_rebound(step.args, step.rebound, memory))
+        return driver.launch(queue, handle, args, (global_size, group_size), waits, touched)
+
+    return enqueue
 
 
 def _rebound(args: tuple[Any, ...], rebound: Sequence[Rebound], memory: Memory) -> list[Any]:
@@ -161,7 +180,13 @@ def _rebound(args: tuple[Any, ...], rebound: Sequence[Rebound], memory: Memory) 
 
 
 def _enqueue_transfer(
-    driver: Driver, transfer: Transfer, queue: Queue, memory: Memory, arena: Storage | None, waits: list[Event] | None
+    driver: Driver,
+    transfer: Transfer,
+    queue: Queue,
+    memory: Memory,
+    arena: Storage | None,
+    waits: list[Event] | None,
+    touched: Sequence[Touch],
 ) -> Event:
     host = memory[transfer.host]
     assert not isinstance(host, Part)
@@ -174,4 +199,4 @@ def _enqueue_transfer(
         assert isinstance(part, Part)
         buffer, at = part.storage.buffer, part.storage.start + part.offset + transfer.at
     command = driver.write if transfer.up else driver.read
-    return command(queue, buffer, at, piece, waits, ())
+    return command(queue, buffer, at, piece, waits, touched)

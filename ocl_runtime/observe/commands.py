@@ -146,6 +146,10 @@ class Recording:
 
     # ------------------------------------------------------------------ the driver's methods
 
+    def listens(self) -> bool:
+        """That is what it is for."""
+        return True
+
     def queue(self) -> Queue:
         """Passed on."""
         return self.driver.queue()
@@ -250,7 +254,7 @@ class Recording:
         offset: None,
         waits: list[Event] | None,
     ) -> Event:
-        """Passed on and written down, without what it touches, which is not told."""
+        """Passed on and written down, without what it touches, which it is not told: see `listens`."""
 
         def enqueue() -> Event:
             return self.driver.enqueue(queue, kernel, global_size, group_size, offset, waits)

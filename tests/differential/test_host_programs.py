@@ -22,6 +22,9 @@ from ocl_runtime.execute.eager import run as run_eagerly
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay import Replay
 from ocl_runtime.execute.steps import Part
+from ocl_runtime.execute.streams import stream
+from ocl_runtime.observe.commands import Recording
+from ocl_runtime.observe.order import Order
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.host.prepare import prepare
 from ocl_runtime.plan.host.waits import place_waits
@@ -114,6 +117,31 @@ def test_slow_kernels_change_nothing(delayed: Engine, made: Made) -> None:
     for run in (replay, replay, lambda parts: run_eagerly(delayed, schedule, parts)):
         for one, other in zip(on_device(delayed, made, run), expected, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@given(made=host_programs())
+@settings(max_examples=max(1, settings.default.max_examples // 8))
+def test_replays_on_record_are_ordered(device: Device, engine: Engine, made: Made) -> None:
+    """Replays and eager runs over the same memory from several streams; of a replay's nodes every wait is needed."""
+    schedule, _ = prepare(made.program, {"n": made.rows}, KERNELS, streams=made.streams, group_size=16)
+    recorded = Engine(device, replace(engine.settings, streams=8), driver=Recording)
+    driver = recorded.driver
+    assert isinstance(driver, Recording)
+    parts = {name: Part(recorded.upload(array)) for name, array in inputs(made).items()}
+    replay, within = Replay(recorded, schedule), []
+    for number in range(4):
+        before = len(driver.commands)
+        with stream(number * 3):
+            (run_eagerly(recorded, schedule, parts) if number == 2 else replay(parts))
+        if number != 2:
+            nodes = [one for one in driver.commands[before:] if one.what != "marker"]
+            within += [(one, wait) for one in nodes for wait in one.waits if wait in nodes]
+    recorded.finish()
+    order = Order(driver.log)
+    assert not list(order.violations())
+    assert len(within) == 3 * sum(len(node.waits) for node in schedule.nodes)
+    for wait in within:
+        assert order.first_without(*wait) is not None
 
 
 def test_kernels_are_delayed(delayed: Engine) -> None:

@@ -1,0 +1,199 @@
+"""Replays on record: what their nodes touch is told to a driver that listens, and the checker proves their order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ir.accesses import READ, WRITE
+from ir.host_builder import HostBuilder
+from ir.schedule import Schedule
+from ir.sizes import parts, smaller
+from ir.types import F32
+from ocl_runtime.device import Device
+from ocl_runtime.execute import replay as replay_module
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.replay import Replay
+from ocl_runtime.execute.steps import Part
+from ocl_runtime.observe.commands import Logged, Recording
+from ocl_runtime.observe.order import Order, violations
+from ocl_runtime.programs import Prepared, prepare
+from ocl_runtime.runtime import Runtime
+from tests.arrays_support import assert_same
+from tests.programs_support import ADD, SCALE
+
+N = 1000
+
+
+@pytest.fixture
+def recorded(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, engine.settings)
+    runtime.engine = Engine(device, replace(engine.settings, streams=4), driver=Recording)
+    with ocl.use(runtime):
+        yield runtime
+
+
+def recording(runtime: Runtime) -> Recording:
+    driver = runtime.engine.driver
+    assert isinstance(driver, Recording)
+    return driver
+
+
+def tiles() -> Prepared:
+    """y += x / 2 + 1 in four tiles on four streams, with scratch memory, and the columns of w in two ways."""
+    p = HostBuilder("tiles")
+    n = p.size("n")
+    x, y = p.input("x", F32, (n,)), p.input("y", F32, (n,), written=True)
+    w = p.alloc(F32, (n, 2), "w")
+    with p.for_(parts(n, 250)) as i, p.stream(i):
+        start = i * 250
+        length = smaller(250, n - start)
+        t, part = p.alloc(F32, (length,), "t"), p.slice(y, 0, start, length)
+        p.launch(SCALE, (length, p.slice(x, 0, start, length), t), (length,))
+        p.launch(ADD, (length, t, part, part), (length,))
+    with p.stream(1):
+        p.copy(p.slice(w, 1, 0, 1), p.reshape(y, (n, 1)))
+    with p.stream(2):
+        p.copy(p.slice(w, 1, 1, 1), p.reshape(x, (n, 1)))
+    return prepare(p.build(w))
+
+
+def nodes(commands: list[Logged]) -> list[Logged]:
+    return [one for one in commands if one.what != "marker"]
+
+
+HOST = np.arange(N, dtype="f4")
+
+
+def test_each_node_says_what_it_touches(recorded: Runtime) -> None:
+    program, x, y = tiles(), ocl.asarray(HOST), ocl.asarray(HOST)
+    schedule = program.prepared({"n": N})[0].schedule
+    before = len(recording(recorded).commands)
+    program(x, y)
+    logged = nodes(recording(recorded).commands[before:])
+    assert [one.what for one in logged] == [node.what for node in schedule.nodes]
+    homes: dict[str, set[int]] = {}
+    for node, one in zip(schedule.nodes, logged, strict=True):
+        assert [access.mode for access in one.accesses] == [access.mode for access in node.accesses]
+        for given, access in zip(one.accesses, node.accesses, strict=True):
+            low, high = access.range
+            assert high - low <= given.high - given.low < high - low + 256  # to the end of its block, perhaps
+            assert (given.footprint is None) == (access.layout.is_dense or access.layout.strides[0] == 1)
+            kind = schedule.buffers[access.buffer].kind
+            homes.setdefault(f"{kind} {access.buffer}", set()).add(given.low - low)
+    for kind, starts in homes.items():
+        assert len(starts) == 1, f"{kind} is one place in memory"
+    assert not violations(recording(recorded).log)
+
+
+def test_a_driver_that_does_not_listen_is_told_nothing(device: Device, engine: Engine) -> None:
+    """Its nodes take the shortest way, and nobody finds out what they touch."""
+    runtime = Runtime(device, engine.settings)
+    with ocl.use(runtime), pytest.MonkeyPatch.context() as patch:
+        program, x, y = tiles(), ocl.asarray(HOST), ocl.asarray(HOST)
+        program.prepared({"n": N})
+        patch.setattr(Replay, "_touches_of_nodes", None)
+        patch.setattr(runtime.engine.opencl, "launch", None)
+        program(x, y)
+        runtime.finish()
+        patch.undo()
+        assert_same(y.numpy(), HOST + (HOST * np.float32(0.5) + np.float32(1)))
+
+
+def test_memory_of_the_host_is_told_where_it_is_pinned(recorded: Runtime) -> None:
+    p = HostBuilder("through")
+    image, out = p.host_input("image", F32, (N,)), p.host_output("out", F32, (N,))
+    for half in range(2):
+        with p.stream(half):
+            x = p.alloc(F32, (N // 2,), "x")
+            p.copy(x, p.slice(image, 0, half * N // 2, N // 2))
+            p.copy(p.slice(out, 0, half * N // 2, N // 2), x)
+    program = prepare(p.build())
+    program.prepared({})
+    for make, known in ((np.empty, [[WRITE], [READ]]), (ocl.pinned_empty, [[READ, WRITE], [READ, WRITE]])):
+        image_, out_ = make(HOST.shape, dtype=np.float32), make(HOST.shape, dtype=np.float32)
+        image_[:] = HOST
+        before = len(recording(recorded).commands)
+        program(image=image_, out=out_)
+        recorded.finish()
+        assert_same(out_, HOST)
+        logged = nodes(recording(recorded).commands[before:])
+        assert [sorted(access.mode for access in one.accesses) for one in logged] == known * 2
+    assert not violations(recording(recorded).log)
+
+
+def test_replays_from_several_threads_next_to_eager_commands(recorded: Runtime) -> None:
+    """All of them on the same arrays, one of which is written: the checker finds nothing unordered."""
+    program, x, y = tiles(), ocl.asarray(HOST), ocl.asarray(HOST * 0)
+    program.prepared({"n": N})
+    threads, rounds, sums = 4, 10, []
+
+    def replaying() -> None:
+        for _ in range(rounds):
+            program(x, y)
+
+    def eager() -> None:
+        for _ in range(rounds):
+            sums.append((y * 2 + x).compute())
+
+    running = [threading.Thread(target=target) for target in [*[replaying] * threads, eager, eager]]
+    for one in running:
+        one.start()
+    for one in running:
+        one.join()
+    recorded.finish()
+    once = HOST * np.float32(0.5) + np.float32(1)
+    np.testing.assert_allclose(y.numpy(), threads * rounds * once, rtol=1e-5)
+    order = Order(recording(recorded).log)
+    assert not list(order.violations())
+    assert len({command.queue for command in order.commands}) >= 4
+    touching = [command for command in order.commands if any(one.mode & WRITE for one in command.accesses)]
+    assert len(touching) >= threads * rounds * 8
+
+
+def test_every_wait_of_a_replay_is_needed(recorded: Runtime) -> None:
+    program, x, y = tiles(), ocl.asarray(HOST), ocl.asarray(HOST)
+    schedule = program.prepared({"n": N})[0].schedule
+    before = len(recording(recorded).commands)
+    program(x, y)
+    (y * 2).compute()
+    recorded.finish()
+    order = Order(recording(recorded).log)
+    replayed = recording(recorded).commands[before:]
+    begin, logged = replayed[0], nodes(replayed)
+    waits = [(one, wait) for one in logged for wait in one.waits if wait is not begin]
+    assert len(waits) == sum(len(node.waits) for node in schedule.nodes) > 0
+    for wait in waits:
+        assert order.first_without(*wait) is not None
+    assert begin.what == "marker"
+    end = next(one for one in replayed[1:] if one.what == "marker")
+    assert any(order.first_without(end, wait) is not None for wait in end.waits)  # the eager command comes after it
+
+
+def without(schedule: Schedule, number: int, wait: int) -> Schedule:
+    nodes = list(schedule.nodes)
+    nodes[number] = replace(nodes[number], waits=tuple(one for one in nodes[number].waits if one != wait))
+    return replace(schedule, nodes=tuple(nodes))
+
+
+def test_a_replay_that_lost_a_wait_is_found_out(recorded: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what the driver was given, each in turn: the proof before that is switched off."""
+    schedule = tiles().prepared({"n": N})[0].schedule
+    monkeypatch.setattr(replay_module, "verify_order", lambda schedule: None)
+    engine, found = recorded.engine, 0
+    for number, node in enumerate(schedule.nodes):
+        for wait in node.waits:
+            parts: dict[str, Any] = {name: Part(engine.upload(HOST)) for name in "xy"}
+            Replay(engine, without(schedule, number, wait))(parts)
+            engine.finish()
+            new = violations(recording(recorded).log)
+            assert len(new) > found
+            assert new[-1].second.what == node.what
+            found = len(new)
+    assert found
