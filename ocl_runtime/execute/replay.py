@@ -85,7 +85,10 @@ class Replay:
         self._results = [one for one in schedule.buffers if one.kind == "result"]
         self._listened = engine.driver.listens()
         self._executables = [self._executable(node) for node in schedule.nodes]
-        self._put_back(self._new_set())
+        used = self._new_set()
+        self._waits = sum(len(step.waits) for step in used.steps)
+        self._flushes = sum(len(step.flushes) for step in used.steps)
+        self._put_back(used)
         engine.memory.idle.add(self)
 
     def _executable(self, node: Node) -> Executable | None:
@@ -153,6 +156,10 @@ class Replay:
             first = dict.fromkeys(queues, waits)
         touches = self._touches_of_nodes(used, memory) if self._listened else None
         enqueue_steps(driver, used.steps, queues, memory, used.arena, first, events, touches)
+        counters = self._engine.streams.counters
+        # Each of the others waits for the first marker, and the last marker for each of them.
+        counters.waits += self._waits + 2 * len(others)
+        counters.flushes += self._flushes + (begin is not None) + len(others)
         if not others:
             return events[-1] if events else begin
         last = {step.stream: event for step, event in zip(used.steps, events, strict=True)}

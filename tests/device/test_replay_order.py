@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ir.accesses import READ, WRITE
+from ir.host import Program
 from ir.host_builder import HostBuilder
 from ir.schedule import Schedule
 from ir.sizes import parts, smaller
@@ -25,7 +26,7 @@ from ocl_runtime.observe.commands import Logged, Recording
 from ocl_runtime.observe.order import Order, violations
 from ocl_runtime.programs import Prepared, prepare
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import assert_same
+from tests.arrays_support import assert_same, counting
 from tests.programs_support import ADD, SCALE
 
 N = 1000
@@ -197,3 +198,35 @@ def test_a_replay_that_lost_a_wait_is_found_out(recorded: Runtime, monkeypatch: 
             assert new[-1].second.what == node.what
             found = len(new)
     assert found
+
+
+@pytest.mark.parametrize(("make", "least"), [(tiles, 7), (lambda: prepare(one_stream()), 0)])
+def test_statistics_count_the_waits_and_flushes_of_replays(
+    recorded: Runtime, make: Callable[[], Prepared], least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as the driver gets, between queues, also for the command before it on another stream."""
+    program, opencl, flushed = make(), recorded.engine.opencl, []
+    x, y = ocl.asarray(HOST), ocl.asarray(HOST)
+    program(x, y)
+    with ocl.stream(3):
+        (x + y).compute()
+    flush = opencl.flush
+    monkeypatch.setattr(opencl, "flush", lambda queue: (flushed.append(queue), flush(queue)))
+    before = len(recording(recorded).commands)
+    with counting(recorded) as counted:
+        program(x, y)
+    new = recording(recorded).commands[before:]
+    assert counted["launch", "launches"] == len(nodes(new))
+    assert counted["stream", "waits"] == sum(wait.queue != one.queue for one in new for wait in one.waits)
+    assert counted["stream", "waits"] >= least
+    assert counted["stream", "flushes"] == len(flushed)
+
+
+def one_stream() -> Program:
+    """y += x / 2 + 1, in two nodes that need no wait between them."""
+    p = HostBuilder("one")
+    n = p.size("n")
+    x, y, t = p.input("x", F32, (n,)), p.input("y", F32, (n,), written=True), p.alloc(F32, (n,), "t")
+    p.launch(SCALE, (n, x, t), (n,))
+    p.launch(ADD, (n, t, y, y), (n,))
+    return p.build()
