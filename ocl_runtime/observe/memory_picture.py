@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from ir.schedule import MemoryPlan, Schedule
 from ocl_runtime.observe.pictures import stream_of
-from ocl_runtime.observe.svg import Drawing, colour, fitting, headline, steps
+from ocl_runtime.observe.svg import Drawing, Legend, colour, fitting, headline, steps
 
 _LEFT, _TOP, _RIGHT, _BELOW = 90.0, 50.0, 100.0, 40.0
 _HEIGHT = 460.0
 _LEAST, _MOST = 900.0, 3000.0
 """Pixels of the time axis; in between, each node has some."""
-_NODE = 12.0
+_NODE = 7.0
 _LINE = 14.0
 """The least height of a rectangle with a label."""
 
@@ -42,7 +42,9 @@ def memory_svg(schedule: Schedule, memory: MemoryPlan) -> str:
 
     head = f"{schedule.program.name}: {memory_summary(schedule, memory)}"
     width = max(_LEFT + wide + _RIGHT, headline(head))
-    drawing = Drawing(width, _TOP + _HEIGHT + _BELOW, f"memory of {schedule.program.name}")
+    streams = sorted({stream_of(schedule.nodes[first]) for first, _ in schedule.lives.values()})
+    legend = Legend.of([(colour(stream), f"first used on stream {stream}") for stream in streams], wide)
+    drawing = Drawing(width, _TOP + _HEIGHT + _BELOW + legend.height, f"memory of {schedule.program.name}")
     drawing.text((10, 18), head, "head")
     between = 1
     while high > 8 * between:
@@ -53,7 +55,8 @@ def memory_svg(schedule: Schedule, memory: MemoryPlan) -> str:
     for node in steps(count, 12):
         drawing.line("grid", (x(node), _TOP), (x(node), _TOP + _HEIGHT))
         drawing.text((x(node), _TOP + _HEIGHT + 14), str(node), anchor="middle")
-    drawing.text((_LEFT, _TOP + _HEIGHT + 30), "nodes; the colour is that of the stream of the first use")
+    drawing.text((_LEFT + wide / 2, _TOP + _HEIGHT + 30), "nodes, in the order of the program", anchor="middle")
+    drawing.legend((_LEFT, _TOP + _HEIGHT + _BELOW - 6), legend)
     for buffer, (first, last) in sorted(schedule.lives.items()):
         low, nbytes = schedule.offsets[buffer], schedule.buffers[buffer].nbytes
         label, stream = schedule.buffers[buffer].name, stream_of(schedule.nodes[first])

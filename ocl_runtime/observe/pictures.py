@@ -1,9 +1,10 @@
 """Pictures of a schedule: its streams as lanes, with the waits between them.
 
 `streams_svg` is for a browser: streams from top to bottom, and nodes from left to right so that each stands to the
-right of the node before it in its stream and of all that it waits for. Nodes in one column are free to run at once.
-`streams_dot` is the same for Graphviz. A dashed wait has nothing to do with values: it is for scratch memory that two
-nodes share, one after the other. For the arena itself see `memory_picture.py`.
+right of the node before it in its stream and of all that it waits for. Nodes in one column are free to run at once;
+those of one colour run the same kernel. `streams_dot` is the same for Graphviz. A dashed wait has nothing to do with
+values: it is for scratch memory that two nodes share, one after the other. For the arena itself see
+`memory_picture.py`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from __future__ import annotations
 from ir.accesses import WRITE
 from ir.schedule import Access, Node, Schedule
 from ir.verify_order import touches
-from ocl_runtime.observe.svg import Drawing, clean, colour, fitting, headline
+from ocl_runtime.observe.svg import Drawing, Legend, clean, colour, fitting, headline
 
-_LEFT, _TOP, _LANE, _BOX = 80.0, 40.0, 56.0, 26.0
+_LEFT, _TOP, _LANE, _BOX, _EDGE = 80.0, 40.0, 56.0, 26.0, 10.0
 _WIDTH = 1600.0
 """Pixels that columns share, as long as each has between the least and the most."""
 _LEAST, _MOST = 10.0, 170.0
@@ -61,13 +62,16 @@ def streams_svg(schedule: Schedule) -> str:
     box = pitch * 0.72
     lane = {stream: _TOP + place * _LANE for place, stream in enumerate(streams)}
     head = summary(schedule)
-    width = max(_LEFT + count * pitch + 10, headline(head))
-    drawing = Drawing(width, _TOP + len(streams) * _LANE + 10, f"streams of {schedule.program.name}")
-    drawing.text((10, 18), head, "head")
+    width = max(_LEFT + count * pitch + _EDGE, headline(head))
+    kinds = {what: place for place, what in enumerate(dict.fromkeys(node.what for node in schedule.nodes))}
+    legend = Legend.of([(colour(place), what) for what, place in kinds.items()], width - 2 * _EDGE)
+    below = _TOP + len(streams) * _LANE
+    drawing = Drawing(width, below + legend.height + _EDGE, f"streams of {schedule.program.name}")
+    drawing.text((_EDGE, 18), head, "head")
     for stream in streams:
         with drawing.group("stream", f"stream-{stream}"):
             drawing.rect("lane", (0, lane[stream] + 2), (width, _LANE - 4))
-            drawing.text((10, lane[stream] + _LANE / 2), f"stream {stream}")
+            drawing.text((_EDGE, lane[stream] + _LANE / 2), f"stream {stream}")
     left = [_LEFT + column * pitch for column in at]
     middle = [lane[stream_of(node)] + _LANE / 2 for node in schedule.nodes]
     for number, node in enumerate(schedule.nodes):
@@ -78,14 +82,14 @@ def streams_svg(schedule: Schedule) -> str:
                 edge = middle[number] + (_LANE / 2 - 6) * (1 if middle[wait] > middle[number] else -1)
                 points[1:1] = [(left[wait] + pitch, edge), (left[number] - pitch + box, edge)]
             drawing.arrow(kind, f"wait-{number}-{wait}", points, title)
-    kinds = {what: place for place, what in enumerate(dict.fromkeys(node.what for node in schedule.nodes))}
     for number, node in enumerate(schedule.nodes):
         with drawing.group("node", f"node-{number}", title_of(schedule, number)):
             corner = left[number], middle[number] - _BOX / 2
             drawing.rect("box", corner, (box, _BOX), colour(kinds[node.what]))
             shorter = [str(number)] if box < _CUT else []
-            label = fitting(box - 4, f"{number} {node.what}", *shorter)
+            label = fitting(box - 2, f"{number} {node.what}", *shorter)
             drawing.text((left[number] + box / 2, middle[number]), label, anchor="middle")
+    drawing.legend((_EDGE, below), legend)
     return str(drawing)
 
 

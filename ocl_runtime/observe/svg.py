@@ -1,6 +1,7 @@
 """Pictures as text: SVG that any browser shows, with a title for whatever the mouse points at.
 
-A label is written only where it fits. Names come from users: whatever is in them, the picture stays well-formed.
+A label is written only where it fits. Colours are for a light page, or for a dark one where the reader's browser asks
+for that. Names come from users: whatever is in them, the picture stays well-formed.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 
 _CHARACTER, _HEAD = 6.7, 8.0
 """Pixels of a character of a label, and of one of a headline."""
 _STYLE = """\
+svg { background: #fff; }
 text { font: 11px ui-monospace, Menlo, Consolas, monospace; fill: #222; dominant-baseline: middle; }
 text.head { font-size: 13px; font-weight: bold; }
 .lane { fill: #f4f4f6; }
@@ -23,7 +26,21 @@ text.head { font-size: 13px; font-weight: bold; }
 .bound { stroke: #b00; stroke-width: 1; stroke-dasharray: 6 3; }
 .peak { stroke: #b00; stroke-width: 1; }
 .busy { fill: #7a7; stroke: none; }
-g:hover .box, path.wait:hover { stroke: #000; stroke-width: 2; opacity: 1; }"""
+g:hover .box, path.wait:hover { stroke: #000; stroke-width: 2; opacity: 1; }
+@media (prefers-color-scheme: dark) {
+svg { background: #1b1b1f; }
+text { fill: #ddd; }
+g > .box + text { fill: #222; }
+.lane { fill: #2a2a30; }
+.grid { stroke: #555; }
+.wait { stroke: #bbb; }
+.bound, .peak { stroke: #f66; }
+g:hover .box, path.wait:hover { stroke: #fff; }
+}"""
+_KEY, _ROW = 12.0, 18.0
+"""Pixels of a square of a legend, and of a row of them."""
+_LONGEST, _MOST_KEYS = 40, 60
+"""Characters of a name in a legend, and names in it."""
 
 
 def clean(text: str) -> str:
@@ -38,7 +55,7 @@ def escape(text: str) -> str:
 
 def colour(number: int) -> str:
     """One of many light colours, as far from its neighbours as can be."""
-    return f"hsl({number * 137 % 360}, 60%, {78 - number // 36 % 3 * 6}%)"
+    return f"hsl({number * 137 % 360}, 60%, {78 - number // 8 % 3 * 9}%)"
 
 
 def fitting(width: float, *labels: str) -> str:
@@ -53,6 +70,33 @@ def fitting(width: float, *labels: str) -> str:
 def headline(text: str) -> float:
     """The pixels that a headline needs."""
     return 20 + len(text) * _HEAD
+
+
+@dataclass(frozen=True)
+class Legend:
+    """What colours mean: squares with names, from left to right in rows, as (x, row, fill, name)."""
+
+    keys: tuple[tuple[float, int, str, str], ...]
+
+    @classmethod
+    def of(cls, names: Sequence[tuple[str, str]], width: float) -> Legend:
+        """Of (fill, name), in rows of so many pixels. Of very many it has the first ones only."""
+        left = [] if len(names) <= _MOST_KEYS else [("", f"and {len(names) - _MOST_KEYS} more")]
+        keys: list[tuple[float, int, str, str]] = []
+        x, row = 0.0, 0
+        for fill, name in [*names[:_MOST_KEYS], *left]:
+            shown = fitting(_LONGEST * _CHARACTER, name)
+            wide = _KEY + 6 + (len(shown) + 2) * _CHARACTER
+            if x and x + wide > width:
+                x, row = 0.0, row + 1
+            keys.append((x, row, fill, shown))
+            x += wide
+        return cls(tuple(keys))
+
+    @property
+    def height(self) -> float:
+        """Pixels from top to bottom."""
+        return (self.keys[-1][1] + 1) * _ROW + 6 if self.keys else 0.0
 
 
 def steps(most: int, count: int) -> range:
@@ -122,6 +166,14 @@ class Drawing:
             style = f' class="{escape(kind)}"' if kind else ""
             place = f'x="{_number(x)}" y="{_number(y)}" text-anchor="{anchor}"'
             self._lines.append(f"<text{style} {place}>{escape(content)}</text>")
+
+    def legend(self, at: tuple[float, float], legend: Legend) -> None:
+        """A legend, from its upper left corner on."""
+        for x, row, fill, name in legend.keys:
+            left, middle = at[0] + x, at[1] + 6 + (row + 0.5) * _ROW
+            if fill:
+                self.rect("box key", (left, middle - _KEY / 2), (_KEY, _KEY), fill)
+            self.text((left + _KEY + 6, middle), name)
 
 
 def _title(text: str) -> str:

@@ -13,13 +13,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from ocl_runtime.execute.completion import Timed
-from ocl_runtime.observe.svg import Drawing, colour, escape, fitting, headline, steps
+from ocl_runtime.observe.svg import Drawing, Legend, colour, escape, fitting, headline, steps
 
 _LEFT, _TOP, _RIGHT, _LANE, _BAR = 110.0, 40.0, 60.0, 40.0, 24.0
 _LEAST, _MOST = 1100.0, 6000.0
 """Pixels of the time axis: so many that half of the commands are …"""
 _WIDE = 3.0
 """… as wide as this, if that can be."""
+_PAGE = """\
+:root { color-scheme: light dark; }
+body { font-family: sans-serif; margin: 1em; }
+h1 { font-size: 1.2em; }
+div { overflow-x: auto; }
+@media (prefers-color-scheme: dark) { body { background: #1b1b1f; color: #ddd; } }
+"""
+_PROCESS = 1
+"""Process and threads of a trace count from 1: thread 0 of process 0 is Linux's idle one, and Perfetto says so."""
 _OWN = ("uploads", "downloads", "transfers")
 """The library's own streams, behind those of the user."""
 
@@ -84,7 +93,7 @@ def timeline_html(timed: Sequence[Timed], title: str, streams: int | None = None
             "<!DOCTYPE html>",
             '<html lang="en">',
             f'<head><meta charset="utf-8"/><title>{escape(title)}</title>',
-            "<style>body { font-family: sans-serif; margin: 1em; } div { overflow-x: auto; }</style></head>",
+            f"<style>{_PAGE}</style></head>",
             f"<body><h1>{escape(title)}</h1>",
             f"<p>{escape(head)}.</p>",
             f"<div>{timeline_svg(timed, title, streams)}</div>",
@@ -107,7 +116,9 @@ def timeline_svg(timed: Sequence[Timed], title: str, streams: int | None = None)
     def x(time: int) -> float:
         return _LEFT + wide * (time - first) / span
 
-    drawing = Drawing(max(_LEFT + wide + _RIGHT, headline(title)), below + _LANE + 30, title)
+    kinds = {what: place for place, what in enumerate(dict.fromkeys(one.what for one in timed))}
+    legend = Legend.of([(colour(place), what) for what, place in kinds.items()], min(wide, _LEAST))
+    drawing = Drawing(max(_LEFT + wide + _RIGHT, headline(title)), below + _LANE + 30 + legend.height, title)
     drawing.text((10, 18), title, "head")
     for stream in lanes:
         with drawing.group("stream", f"stream-{stream}"):
@@ -116,7 +127,6 @@ def timeline_svg(timed: Sequence[Timed], title: str, streams: int | None = None)
     for time in steps(span, 12):
         drawing.line("grid", (x(first + time), _TOP), (x(first + time), below + _LANE))
         drawing.text((x(first + time), below + _LANE + 14), _ms(time), anchor="middle")
-    kinds = {what: place for place, what in enumerate(dict.fromkeys(one.what for one in timed))}
     for number, one in enumerate(timed):
         with drawing.group("command", f"command-{number}", _title(one, first)):
             width = max(x(one.end) - x(one.start), 0.5)
@@ -125,13 +135,15 @@ def timeline_svg(timed: Sequence[Timed], title: str, streams: int | None = None)
             middle = x(one.start) + width / 2, lane[one.stream] + _LANE / 2
             drawing.text(middle, fitting(width - 4, one.what), anchor="middle")
     _draw_at_work(drawing, timed, x, below)
+    drawing.legend((_LEFT, below + _LANE + 22), legend)
     return str(drawing)
 
 
 def _draw_at_work(drawing: Drawing, timed: Sequence[Timed], x: Callable[[int], float], top: float) -> None:
     parts = at_work(timed)
     most = max((count for _, _, count in parts), default=1)
-    drawing.text((10, top + _LANE / 2), "at work")
+    drawing.text((10, top + _LANE / 2 - 7), "at work")
+    drawing.text((10, top + _LANE / 2 + 7), f"1 to {most} streams" if most > 1 else "1 stream")
     for start, end, count in parts:
         height = (_LANE - 6) * count / most
         many = f"{count} streams" if count > 1 else "1 stream"
@@ -141,18 +153,18 @@ def _draw_at_work(drawing: Drawing, timed: Sequence[Timed], x: Callable[[int], f
 def trace_json(timed: Sequence[Timed], process: str = "ocl_runtime", streams: int | None = None) -> str:
     """The commands in the Trace Event Format: complete events ("X") in microseconds, streams as threads."""
     first = min((one.start for one in timed), default=0)
-    events: list[dict[str, Any]] = [_named("process_name", 0, name=process)]
+    events: list[dict[str, Any]] = [_named("process_name", _thread(0), name=process)]
     for stream in _lanes(timed):
-        events.append(_named("thread_name", stream, name=lane_name(stream, streams)))
-        events.append(_named("thread_sort_index", stream, sort_index=stream))
+        events.append(_named("thread_name", _thread(stream), name=lane_name(stream, streams)))
+        events.append(_named("thread_sort_index", _thread(stream), sort_index=stream))
     for one in _in_order(timed):
         events.append(
             {
                 "name": one.what,
                 "cat": "command",
                 "ph": "X",
-                "pid": 0,
-                "tid": one.stream,
+                "pid": _PROCESS,
+                "tid": _thread(one.stream),
                 "ts": (one.start - first) / 1e3,
                 "dur": (one.end - one.start) / 1e3,
                 "args": {"where": one.where},
@@ -171,8 +183,12 @@ def _in_order(timed: Sequence[Timed]) -> list[Timed]:
     return sorted(timed, key=lambda one: (one.start, one.stream, one.end, one.what, one.where))
 
 
-def _named(what: str, stream: int, **args: object) -> dict[str, Any]:
-    return {"name": what, "ph": "M", "pid": 0, "tid": stream, "args": args}
+def _named(what: str, thread: int, **args: object) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": _PROCESS, "tid": thread, "args": args}
+
+
+def _thread(stream: int) -> int:
+    return stream + 1
 
 
 def _lanes(timed: Sequence[Timed]) -> list[int]:

@@ -18,7 +18,7 @@ from ir.types import F32, U32
 from ocl_runtime.observe.memory_picture import memory_svg
 from ocl_runtime.observe.pictures import columns, lanes, streams_dot, streams_svg
 from ocl_runtime.observe.stages import PROGRAM_NAMES, program_stages
-from ocl_runtime.observe.svg import fitting, steps
+from ocl_runtime.observe.svg import Drawing, Legend, colour, fitting, steps
 from ocl_runtime.plan.host.memory import plan_memory
 from ocl_runtime.plan.host.waits import place_waits
 from tests.pictures_support import NASTY, SVG, groups, parsed, rect, title
@@ -350,3 +350,68 @@ def test_an_axis_has_a_few_round_numbers(most: int) -> None:
     assert marks[-1] <= most
     assert min(most, 5) < len(marks) <= 13
     assert all(str(mark).rstrip("0") in {"1", "2", "5"} for mark in marks[1:2])
+
+
+def keys(svg: str) -> list[tuple[float, float, float, str, str]]:
+    """The legend: left, top and bottom of each square, its colour, and its name."""
+    found = []
+    shapes = list(parsed(svg))
+    for shape, after in pairwise(shapes):
+        if shape.get("class") == "box key":
+            left, top, size = (float(shape.get(name, "nan")) for name in ("x", "y", "height"))
+            found.append((left, top, top + size, str(shape.get("fill")), after.text or ""))
+    return found
+
+
+def fills(svg: str, kind: str) -> dict[str, str]:
+    return {name: str(one.find(f"{SVG}rect").get("fill")) for name, one in groups(svg, kind).items()}  # type: ignore[union-attr]
+
+
+def test_a_legend_says_what_colours_mean() -> None:
+    schedule, memory = small()
+    svg = streams_svg(schedule)
+    meaning = {name: fill for _, _, _, fill, name in keys(svg)}
+    assert list(meaning) == ["scale", "copy", "fill"]
+    assert [fills(svg, "node")[f"node-{n}"] for n in range(4)] == [meaning[node.what] for node in schedule.nodes]
+    svg = memory_svg(schedule, memory)
+    meaning = {name: fill for _, _, _, fill, name in keys(svg)}
+    assert list(meaning) == ["first used on stream 0", "first used on stream 2"]
+    assert list(fills(svg, "buffer").values()) == list(meaning.values())
+
+
+@pytest.mark.parametrize("count", [0, 1, 30, 61, 500])
+def test_a_legend_of_many_names_fits(count: int) -> None:
+    names = [("red", f"kernel {number} {'x' * (number % 70)}") for number in range(count)]
+    legend = Legend.of(names, 900)
+    assert len(legend.keys) == min(count, 61)
+    assert (legend.height > 0) == (count > 0)
+    for (x, row, _, name), (next_x, next_row, _, _) in pairwise(legend.keys):
+        assert x + 18 + len(name) * 6.5 <= (next_x if row == next_row else 900)
+        assert next_row == row or (next_row, next_x) == (row + 1, 0)
+    assert count <= 61 or legend.keys[-1][3] == f"and {count - 60} more"
+    drawing = Drawing(900, 40 + legend.height, "legend")
+    drawing.legend((0, 40), legend)
+    assert all(bottom <= 40 + legend.height for _, _, bottom, _, _ in keys(str(drawing)))
+
+
+def test_pictures_are_readable_on_a_dark_page() -> None:
+    """Where the browser asks for one: what is behind text is dark, but for boxes, on which text stays dark."""
+    for svg in (streams_svg(small()[0]), memory_svg(*small())):
+        style = parsed(svg).findtext(f"{SVG}style") or ""
+        light, _, dark = style.partition("@media (prefers-color-scheme: dark)")
+        assert "svg { background: #fff; }" in light
+        assert "svg { background: #1b1b1f; }" in dark
+        assert {"text { fill: #ddd; }", "g > .box + text { fill: #222; }"} < set(dark.splitlines())
+        for kind in ("node", "buffer"):
+            for group in groups(svg, kind).values():
+                shapes = [one for one in group if one.tag != f"{SVG}title"]
+                assert shapes[0].get("class") == "box"
+                assert [one.tag for one in shapes[1:]] in ([], [f"{SVG}text"])
+
+
+def test_colours_are_told_apart() -> None:
+    """The first two dozen differ from each other in hue or lightness; beyond, from their neighbours."""
+    found = [tuple(map(int, re.findall(r"\d+", colour(number)))) for number in range(100)]
+    for one, other in [*combinations(found[:24], 2), *pairwise(found)]:
+        apart = abs(one[0] - other[0])
+        assert min(apart, 360 - apart) >= 15 or abs(one[2] - other[2]) >= 9

@@ -138,18 +138,45 @@ def test_a_trace_in_the_format_that_perfetto_reads() -> None:
     events = trace["traceEvents"]
     complete = [event for event in events if event["ph"] == "X"]
     assert [(one["name"], one["tid"], one["ts"], one["dur"]) for one in complete] == [
-        ("blur", 0, 0.0, 2000.0), ("blur", 1, 1000.0, 3000.0), ("sum", 0, 3000.0, 2000.0), ("write", 4, 7000.0, 1000.0)
+        ("blur", 1, 0.0, 2000.0), ("blur", 2, 1000.0, 3000.0), ("sum", 1, 3000.0, 2000.0), ("write", 5, 7000.0, 1000.0)
     ]  # fmt: skip
     assert [one["args"]["where"] for one in complete] == [one.where for one in SOME]
     named = [(one["name"], one["tid"], one["args"]) for one in events if one["ph"] == "M"]
     assert named == [
-        ("process_name", 0, {"name": "photograph"}),
-        ("thread_name", 0, {"name": "stream 0"}), ("thread_sort_index", 0, {"sort_index": 0}),
-        ("thread_name", 1, {"name": "stream 1"}), ("thread_sort_index", 1, {"sort_index": 1}),
-        ("thread_name", 4, {"name": "uploads"}), ("thread_sort_index", 4, {"sort_index": 4}),
+        ("process_name", 1, {"name": "photograph"}),
+        ("thread_name", 1, {"name": "stream 0"}), ("thread_sort_index", 1, {"sort_index": 0}),
+        ("thread_name", 2, {"name": "stream 1"}), ("thread_sort_index", 2, {"sort_index": 1}),
+        ("thread_name", 5, {"name": "uploads"}), ("thread_sort_index", 5, {"sort_index": 4}),
     ]  # fmt: skip
     assert len(complete) + len(named) == len(events)
-    assert {event["pid"] for event in events} == {0}
+    assert {event["pid"] for event in events} == {1}
+
+
+@given(st.lists(timed, max_size=12))
+def test_a_trace_has_what_its_format_wants(commands: list[Timed]) -> None:
+    """Of the Trace Event Format: its fields, their types and units.
+
+    No thread is 0, which Perfetto takes for Linux's idle one.
+    """
+    trace = json.loads(trace_json(commands))
+    assert trace["displayTimeUnit"] in {"ms", "ns"}
+    named = set()
+    for event in trace["traceEvents"]:
+        assert event["ph"] in {"X", "M"}
+        assert isinstance(event["name"], str)
+        assert isinstance(event["args"], dict)
+        assert all(isinstance(event[key], int) and event[key] > 0 for key in ("pid", "tid"))
+        if event["ph"] == "M":
+            assert event["name"] in {"process_name", "thread_name", "thread_sort_index"}
+            (kind,) = event["args"]
+            assert kind == event["name"].partition("_")[2]
+            named.add((event["name"], event["tid"]))
+        else:
+            assert isinstance(event["cat"], str)
+            assert all(isinstance(event[key], int | float) and event[key] >= 0 for key in ("ts", "dur"))
+            assert ("thread_name", event["tid"]) in named, "a thread has its name before its first slice"
+    slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert sum(event["dur"] for event in slices) * 1e3 == pytest.approx(sum(one.end - one.start for one in commands))
 
 
 @given(st.lists(timed, max_size=12))
