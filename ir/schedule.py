@@ -124,8 +124,8 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """How well the arena came out, in bytes: its size, a lower bound for it, the most that is alive at once in program
-    order, and all scratch memory without sharing."""
+    """How well the arena came out, in bytes: its size, a lower bound for it on these streams without more waits, the
+    most that is alive at once in program order, and all scratch memory without sharing."""
 
     arena: int
     bound: int

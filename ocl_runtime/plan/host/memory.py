@@ -5,8 +5,8 @@ the waits that the data need. Where the arena would be larger than a limit, prog
 is shared between streams that have to wait for each other for it.
 
 Offsets are chosen greedily, each buffer in the lowest gap, the tightest where there are several, among those that it
-may not share with; several orders of buffers are tried and the best is kept. Buffers of which no two may share are a
-lower bound: the largest such set that is found quickly.
+may not share with; several orders of buffers are tried and the best is kept. The lower bound beside it (`bound.py`) is
+of plans that add no wait, on the streams that were chosen.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from dataclasses import replace
 
 from ir.conflicts import Order, conflicts
 from ir.schedule import MemoryPlan, Schedule
+from ocl_runtime.plan.host.bound import heaviest
 from ocl_runtime.plan.host.waits import with_waits
 
 UNIT = 256
 """Bytes that divide every offset."""
-_STARTS = 200
-"""Buffers from which the lower bound is looked for."""
 
 
 def plan_memory(schedule: Schedule, limit: int | None = None) -> tuple[Schedule, MemoryPlan]:
@@ -34,7 +33,7 @@ def plan_memory(schedule: Schedule, limit: int | None = None) -> tuple[Schedule,
         apart = _overlapping_lives(schedule.lives)
         offsets, arena = _best(sizes, apart, schedule.lives)
     live = largest_live_set(schedule.lives, sizes)
-    plan = MemoryPlan(arena, max(live, _heaviest(sizes, apart)), live, sum(sizes.values()), forced)
+    plan = MemoryPlan(arena, _bound(sizes, apart, schedule.lives, live, arena), live, sum(sizes.values()), forced)
     return replace(schedule, offsets=offsets, arena=arena), plan
 
 
@@ -51,18 +50,14 @@ def largest_live_set(lives: Mapping[int, tuple[int, int]], sizes: Mapping[int, i
     return most
 
 
-def _heaviest(sizes: Mapping[int, int], apart: Mapping[int, set[int]]) -> int:
-    """The bytes of a set of buffers of which no two may share, grown from each buffer by the largest that fits."""
-    by_size = sorted(sizes, key=lambda buffer: (-sizes[buffer], buffer))
-    most = 0
-    for start in by_size[:_STARTS]:
-        chosen, left = sizes[start], set(apart[start])
-        for buffer in by_size:
-            if buffer in left:
-                chosen += sizes[buffer]
-                left &= apart[buffer]
-        most = max(most, chosen)
-    return most
+def _bound(
+    sizes: Mapping[int, int], apart: Mapping[int, set[int]], lives: Mapping[int, tuple[int, int]], live: int, arena: int
+) -> int:
+    """A lower bound: the heaviest set of buffers that are all apart, or only what is alive at once in program order,
+    which is such a set, where that is the arena already or the heaviest one takes long to find."""
+    if live == arena:
+        return live
+    return heaviest(sizes, apart, {buffer: first for buffer, (first, _) in lives.items()}) or live
 
 
 def _conflicting(schedule: Schedule) -> dict[int, set[int]]:

@@ -1,0 +1,130 @@
+"""The least memory that any plan needs: the heaviest set of buffers of which no two may share a byte.
+
+One buffer *precedes* another if it is over, in every order that streams and waits permit, before the other begins.
+That is a partial order, and buffers may share memory only if one precedes the other; so those of an antichain all lie
+side by side. The heaviest antichain weighs as much as the lightest cover by chains (Dilworth, with weights), and that
+is a maximum flow: each byte of a buffer may be given on to at most one byte of later ones, and what is not got from
+earlier ones is new.
+
+An arena may still have to be larger: buffers have to be in one piece each, and stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence, Set
+
+_MOST_STEPS = 20_000
+"""Pairs of buffers, directly one after the other, up to which the flow is looked for."""
+
+
+def heaviest(sizes: Mapping[int, int], apart: Mapping[int, Set[int]], begins: Mapping[int, int]) -> int | None:
+    """The bytes of the heaviest set of buffers that are all apart; None where finding out would take long.
+
+    `begins` are numbers that no buffer has lower than one that precedes it.
+    """
+    buffers = sorted(sizes, key=lambda buffer: begins[buffer])
+    steps = _steps(buffers, apart)
+    if sum(map(len, steps)) > _MOST_STEPS:
+        return None
+    weights = [sizes[buffer] for buffer in buffers]
+    return sum(weights) - _flow(weights, steps)
+
+
+def _steps(buffers: Sequence[int], apart: Mapping[int, Set[int]]) -> list[list[int]]:
+    """For each buffer the places of those that it precedes with none in between."""
+    place = {buffer: number for number, buffer in enumerate(buffers)}
+    every = (1 << len(buffers)) - 1
+    after: list[int] = []
+    for number, buffer in enumerate(buffers):
+        shut = sum(1 << place[other] for other in apart[buffer])
+        after.append((every >> (number + 1) << (number + 1)) & ~shut)
+    found = []
+    for behind in after:
+        left, steps = behind, []
+        while left:
+            lowest = (left & -left).bit_length() - 1
+            steps.append(lowest)
+            left &= ~(after[lowest] | 1 << lowest)
+        found.append(steps)
+    return found
+
+
+def _flow(weights: Sequence[int], steps: Sequence[Sequence[int]]) -> int:
+    """The most bytes that can be given on (Dinic's algorithm).
+
+    Each buffer has an end that gives and one that gets; what it gets beyond its own need it can pass on to the first.
+    """
+    count = len(weights)
+    source, sink = 2 * count, 2 * count + 1
+    ends: list[int] = []
+    room: list[int] = []
+    edges: list[list[int]] = [[] for _ in range(2 * count + 2)]
+
+    def join(one: int, other: int, most: int) -> None:
+        edges[one].append(len(ends))
+        edges[other].append(len(ends) + 1)
+        ends.extend((other, one))
+        room.extend((most, 0))
+
+    whole = sum(weights)
+    for number, weight in enumerate(weights):
+        join(source, number, weight)
+        join(count + number, sink, weight)
+        join(count + number, number, whole)
+        for later in steps[number]:
+            join(number, count + later, whole)
+    total = 0
+    while True:
+        level = _levels(source, sink, edges, ends, room)
+        if level[sink] < 0:
+            return total
+        total += _blocking(source, sink, edges, ends, room, level)
+
+
+def _levels(
+    source: int, sink: int, edges: Sequence[Sequence[int]], ends: Sequence[int], room: Sequence[int]
+) -> list[int]:
+    """How many edges with room lead to each end, -1 where none do."""
+    level = [-1] * len(edges)
+    level[source] = 0
+    left = deque([source])
+    while left and level[sink] < 0:
+        one = left.popleft()
+        for edge in edges[one]:
+            if room[edge] and level[ends[edge]] < 0:
+                level[ends[edge]] = level[one] + 1
+                left.append(ends[edge])
+    return level
+
+
+def _blocking(
+    source: int, sink: int, edges: Sequence[Sequence[int]], ends: Sequence[int], room: list[int], level: Sequence[int]
+) -> int:
+    """Fills shortest ways until none has room; gives how much that was."""
+    next_ = [0] * len(edges)
+    path: list[int] = []
+    total, one = 0, source
+    while True:
+        if one == sink:
+            most = min(room[edge] for edge in path)
+            for edge in path:
+                room[edge] -= most
+                room[edge ^ 1] += most
+            total += most
+            full = next(number for number, edge in enumerate(path) if not room[edge])
+            one = ends[path[full] ^ 1]
+            del path[full:]
+            continue
+        while next_[one] < len(edges[one]):
+            edge = edges[one][next_[one]]
+            if room[edge] and level[ends[edge]] == level[one] + 1:
+                path.append(edge)
+                one = ends[edge]
+                break
+            next_[one] += 1
+        else:
+            if not path:
+                return total
+            one = ends[path.pop() ^ 1]
+            next_[one] += 1
