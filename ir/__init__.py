@@ -10,6 +10,7 @@ In the order in which a kernel goes through them:
     guards.py           sizes with an example, and what code found out about them
     layout.py           shapes, strides and offsets of arrays
     graph.py            array expressions
+    substitute.py       other nodes in place of some
     kernel.py           the grammar of kernel IR
     reference.py        operands with Python operators
     builder.py          the way to make kernel IR

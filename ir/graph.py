@@ -6,6 +6,7 @@
          | Elementwise op, Node*              a row of `ir.ops`, or `convert`, place by place; all of one shape
          | Movement step, Node                the same elements elsewhere: index, permute, expand, reshape
          | Reduce op, Node, axes              sum, prod, min or max over axes
+         | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
 
 Nodes are immutable and hash-consed: building the same expression twice gives the same object, so identity is equality
 and a node of two consumers is computed once. The exception is `Scalar`: its value says nothing about the structure, it
@@ -36,7 +37,8 @@ MAX_WORK = 1 << 20
 """Where counting a node's operations ends; nobody needs to know more."""
 
 Storage: TypeAlias = Any
-"""Memory of a runtime. The graph never looks into it; None is the storage of an array without elements."""
+"""Memory of a runtime, of `nbytes` bytes. The graph never looks into it; None is the storage of an array without
+elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,21 @@ class Reduce(_Node):
         return (self.arg,)
 
 
-Node: TypeAlias = Buffer | Iota | Scalar | Elementwise | Movement | Reduce
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Assign(_Node):
+    """A node with other elements in a part of it: `region` lies in its elements in row-major order."""
+
+    arg: Node
+    region: Layout
+    value: Node
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The node that is written, and the new elements."""
+        return (self.arg, self.value)
+
+
+Node: TypeAlias = Buffer | Iota | Scalar | Elementwise | Movement | Reduce | Assign
 
 # ---------------------------------------------------------------------- interning
 
@@ -202,21 +218,21 @@ def scalar(value: Number, dtype: DType, shape: Shape = ()) -> Scalar:
 # ---------------------------------------------------------------------- operations
 
 
-def elementwise(op: str, *operands: Node) -> Node:
-    """A row of the op table at every place.
+def elementwise(op: str, *operands: Node, where: str = "") -> Node:
+    """A row of the op table at every place; `where` is the Python line that asked for it, by default the calling one.
 
     Raises `DTypeError` for dtypes that the row does not take and `ShapeError` for operands of different shapes.
     """
     dtype = result_type(op, tuple(operand.dtype for operand in operands))
-    return _elementwise(op, cast("DType", dtype), operands)
+    return _elementwise(op, cast("DType", dtype), operands, where)
 
 
-def convert(arg: Node, dtype: DType) -> Node:
+def convert(arg: Node, dtype: DType, where: str = "") -> Node:
     """The values as another dtype, by the rules of kernel IR's `convert`; the node itself where it has the dtype."""
-    return arg if arg.dtype == dtype else _elementwise("convert", dtype, (arg,))
+    return arg if arg.dtype == dtype else _elementwise("convert", dtype, (arg,), where)
 
 
-def _elementwise(op: str, dtype: DType, operands: tuple[Node, ...]) -> Node:
+def _elementwise(op: str, dtype: DType, operands: tuple[Node, ...], where: str) -> Node:
     shape = operands[0].shape
     if any(operand.shape != shape for operand in operands):
         listed = ", ".join(str(operand.shape) for operand in operands)
@@ -226,7 +242,7 @@ def _elementwise(op: str, dtype: DType, operands: tuple[Node, ...]) -> Node:
         return Elementwise(
             shape=shape,
             dtype=dtype,
-            where=calling_line(),
+            where=where or calling_line(),
             work=min(MAX_WORK, 1 + sum(operand.work for operand in operands)),
             flat=all(operand.flat for operand in operands),
             op=op,
@@ -241,18 +257,18 @@ def index(arg: Node, items: tuple[Item, ...]) -> Node:
     kept = [item for item in items if not isinstance(item, int)]
     shape = tuple(item.length if isinstance(item, Span) else 1 for item in kept)
     whole = tuple(Span(0, 1, length) for length in arg.shape)
-    return arg if items == whole else _moved(arg, Step("index", items), shape)
+    return arg if items == whole else move(arg, Step("index", items), shape)
 
 
 def permute(arg: Node, axes: tuple[int, ...]) -> Node:
     """The view whose axis `k` is axis `axes[k]` of `arg`."""
     unchanged = axes == tuple(range(len(axes)))
-    return arg if unchanged else _moved(arg, Step("permute", axes), tuple(arg.shape[axis] for axis in axes))
+    return arg if unchanged else move(arg, Step("permute", axes), tuple(arg.shape[axis] for axis in axes))
 
 
 def expand(arg: Node, shape: Shape) -> Node:
     """The view with a shape that `arg`'s broadcasts to."""
-    return arg if shape == arg.shape else _moved(arg, Step("expand", shape), shape)
+    return arg if shape == arg.shape else move(arg, Step("expand", shape), shape)
 
 
 def reshape(arg: Node, shape: Shape) -> Node:
@@ -263,10 +279,21 @@ def reshape(arg: Node, shape: Shape) -> Node:
             place=calling_line(),
             remedy="give a shape with the same number of elements",
         )
-    return arg if shape == arg.shape else _moved(arg, Step("reshape", shape), shape)
+    return arg if shape == arg.shape else move(arg, Step("reshape", shape), shape)
 
 
-def _moved(arg: Node, step: Step, shape: Shape) -> Node:
+def stepped(arg: Node, step: Step) -> Node:
+    """The view that a step makes of a node."""
+    if step.kind == "index":
+        return index(arg, step.value)
+    numbers = cast("Shape", step.value)
+    if step.kind == "permute":
+        return permute(arg, numbers)
+    return expand(arg, numbers) if step.kind == "expand" else reshape(arg, numbers)
+
+
+def move(arg: Node, step: Step, shape: Shape, where: str = "") -> Node:
+    """The elements moved by a step, which gives this shape."""
     if isinstance(arg, Scalar):
         return scalar(arg.value, arg.dtype, shape)
     if isinstance(arg, Buffer | Iota):
@@ -277,7 +304,7 @@ def _moved(arg: Node, step: Step, shape: Shape) -> Node:
     def make() -> Node:
         flat = step.kind == "reshape"
         return Movement(
-            shape=shape, dtype=arg.dtype, where=calling_line(), work=arg.work, flat=flat, step=step, arg=arg
+            shape=shape, dtype=arg.dtype, where=where or calling_line(), work=arg.work, flat=flat, step=step, arg=arg
         )
 
     return _intern((step, arg), make)
@@ -292,7 +319,9 @@ def accumulator(op: ReduceOp, dtype: DType) -> DType:
     return U8 if dtype.kind == "bool" else dtype
 
 
-def reduce(op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keepdims: bool = False) -> Node:
+def reduce(
+    op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keepdims: bool = False, where: str = ""
+) -> Node:
     """The elements along `axes` (distinct, not negative) joined, as `dtype`.
 
     Without elements a sum is 0 and a product 1. Raises `ShapeError` for the least or largest of no elements.
@@ -315,7 +344,7 @@ def reduce(op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keep
         return Reduce(
             shape=shape,
             dtype=dtype,
-            where=calling_line(),
+            where=where or calling_line(),
             op=op,
             arg=arg,
             axes=axes,
@@ -325,6 +354,20 @@ def reduce(op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keep
         )
 
     return _intern(("reduce", op, arg, axes, dtype, keepdims), make)
+
+
+def assign(arg: Node, region: Layout, value: Node, where: str = "") -> Node:
+    """The node with the elements of `region`, none of which it has twice, replaced by those of a node of its shape and
+    of the same dtype. A whole node replaced is the other one."""
+    if region == Layout.contiguous(arg.shape):
+        return value
+
+    def make() -> Node:
+        return Assign(
+            shape=arg.shape, dtype=arg.dtype, where=where or calling_line(), arg=arg, region=region, value=value
+        )
+
+    return _intern(("assign", arg, region, value), make)
 
 
 # ---------------------------------------------------------------------- reading

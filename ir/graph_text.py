@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ir.graph import Buffer, Elementwise, Iota, Movement, Node, Reduce, Scalar, walk
+from ir.graph import Assign, Buffer, Elementwise, Iota, Movement, Node, Reduce, Scalar, walk
 from ir.layout import Item
 
 _LONGEST = 72
@@ -64,6 +64,9 @@ def _call(node: Node, args: list[str]) -> str:
         case Reduce():
             kept = ", keepdims" if node.keepdims else ""
             return f"{node.op}({args[0]}, axes [{', '.join(map(str, node.axes))}]{kept})"
+        case Assign():
+            shape, strides = (", ".join(map(str, numbers)) for numbers in (node.region.shape, node.region.strides))
+            return f"assign({args[0]}, [{shape}] strides [{strides}] offset {node.region.offset}, {args[1]})"
         case Elementwise():
             return f"{node.dtype if node.op == 'convert' else node.op}({', '.join(args)})"
     return ""

@@ -30,6 +30,7 @@ from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Plan
 from ocl_runtime.plan.launch import Argument as PlannedArgument
+from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.settings import Settings
@@ -55,6 +56,7 @@ class Runtime:
         self._recorder = recorder
         self.engine = Engine(chosen, self.settings, recorder)
         self._kernels = KernelCache()
+        self._registry = Registry()
         self._target = _target(chosen)
         # Some drivers abort when the process ends with commands still running.
         weakref.finalize(self, self.engine.close)
@@ -78,6 +80,11 @@ class Runtime:
         return self._kernels
 
     @property
+    def registry(self) -> Registry:
+        """The arrays of this runtime."""
+        return self._registry
+
+    @property
     def default_real(self) -> DType:
         """The dtype of reals where none is asked for."""
         return DTYPES[self.settings.default_real]
@@ -88,6 +95,10 @@ class Runtime:
         if trace is not None:
             return trace.allocate(nbytes, where)
         return self.engine.allocate(plain(nbytes), where)
+
+    def handed_over(self, storage: Storage) -> Storage:
+        """The same memory as another storage."""
+        return storage.handed_over()
 
     def upload(self, host: NDArray[Any], where: str = "", *, snapshot: bool = True) -> Storage:
         """New memory with a copy of a contiguous host array."""

@@ -13,6 +13,7 @@ from ir.kernel import Kernel
 from ir.types import F32, DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Launch, Plan
+from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
 
@@ -21,6 +22,10 @@ class Storage:
 
     def __init__(self, nbytes: int) -> None:
         self.bytes = np.full(nbytes, 0xCD, np.uint8)
+
+    @property
+    def nbytes(self) -> int:
+        return self.bytes.nbytes
 
     def elements(self, dtype: np.dtype) -> np.ndarray:
         return self.bytes.view(dtype)
@@ -45,6 +50,7 @@ class InterpretedRuntime:
     def __init__(self, target: Target | None = None, default_real: DType = F32) -> None:
         self.target = target or Target(kind="gpu", compute_units=2, group_size=8, fp16=False)
         self.kernels = KernelCache()
+        self.registry = Registry()
         self.default_real = default_real
         self.device = f"interpreter {id(self):x}"
         self.launched: list[Launch] = []
@@ -61,6 +67,12 @@ class InterpretedRuntime:
         assert nbytes > 0
         self.allocations[nbytes] += 1
         return Storage(nbytes)
+
+    def handed_over(self, storage: Storage) -> Storage:
+        other = Storage.__new__(Storage)
+        other.bytes = storage.bytes
+        del storage.bytes
+        return other
 
     def upload(self, host: np.ndarray, where: str = "", *, snapshot: bool = True) -> Storage:
         assert host.flags.c_contiguous

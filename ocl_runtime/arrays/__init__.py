@@ -6,7 +6,9 @@ In the order in which an operation goes through them:
     table.py            the elementwise functions, one row each
     semantics.py        what they mean in nodes of the graph
     in_use.py           which runtime is in use
-    array.py            the array: operators, values
+    writing.py          what writes mean in nodes
+    operators.py        Python's operators
+    array.py            the array: views, values, writes
     axes.py             axes and shapes as users give them
     functions.py        elementwise functions
     manipulation.py     views

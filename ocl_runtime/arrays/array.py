@@ -2,32 +2,41 @@
 
 An `Array` is a node of the expression graph and the runtime that will compute it. Operations only build nodes; values
 are computed when they are asked for (`numpy()`, `float(x)`, …) or by `compute`. After that the array holds a buffer,
-and what is built on it later reads that. Arrays are immutable values, so any thread may use any array.
+and what is built on it later reads that.
+
+Basic indexing and other movements give views, which share their `Cell` with the array that they look at. A write makes
+that cell another node, with a part of the elements replaced: whoever shares the cell sees it, and expressions that were
+built before do not (`ocl_runtime.arrays.writing`). Any thread may use any array.
 """
 
 from __future__ import annotations
 
 import importlib
+import weakref
 from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ir import graph
-from ir.graph import Buffer, Node
+from ir.graph import Buffer, Node, Step
 from ir.guards import Number
 from ir.layout import Layout, parse_index
 from ir.reference import calling_line
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.in_use import current
-from ocl_runtime.arrays.semantics import Operand, apply
+from ocl_runtime.arrays.operators import Operators
+from ocl_runtime.arrays.semantics import Operand, apply, cast
 from ocl_runtime.arrays.table import TABLE
+from ocl_runtime.arrays.writing import check_kind, fitted, where_mask, written
 from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, ShapeError
+from ocl_runtime.plan.evaluate import evaluate
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
 
 _SHOWN = 64
@@ -36,23 +45,67 @@ _WASTE = 4
 """How many times its size a view may spread over and still be downloaded with the gaps."""
 
 
-class Array:
+class Array(Operators):
     """A lazy n-dimensional array; make one with `asarray`, `zeros`, `arange`, …"""
 
-    __slots__ = ("__weakref__", "_executor", "_node")
+    __slots__ = ("__weakref__", "_executor", "_known", "_result", "cell", "steps")
     __array_ufunc__ = None  # NumPy's arrays leave the operators to us
-    __hash__ = None  # type: ignore[assignment]  # == compares the elements
+
+    cell: Cell
+    """What the array is, or is a view of."""
+    steps: tuple[Step, ...]
+    """The movements from there to this array."""
+    _known: tuple[weakref.ref[Node], weakref.ref[Node]] | None
+    """What a view looked at, and what it was then; weak, so that it keeps no memory that has been replaced since."""
+    _result: Cell | None
+    """What a view was computed to by itself; a cell, so that nobody writes over it."""
 
     def __init__(self, node: Node, executor: Executor) -> None:
-        self._node = node
         self._executor = executor
+        self.cell = Cell(node, executor.registry)
+        self.steps = ()
+        self._known = self._result = None
+
+    def stepped(self, step: Step) -> Array:
+        """The view that a movement gives."""
+        view = Array.__new__(Array)
+        view._executor = self._executor
+        view.cell = self.cell
+        view.steps = (*self.steps, step)
+        view._known = view._result = None
+        graph.stepped(self.node, step)  # raises here what is wrong with it
+        return view
 
     # ------------------------------------------------------------------ attributes
 
     @property
     def node(self) -> Node:
         """What the array is: an expression, or a buffer once it is computed."""
-        return self._node
+        base = self.cell.node
+        if not self.steps:
+            return base
+        if self._known is not None and self._known[0]() is base:
+            known = self._known[1]() if self._result is None else self._result.node
+            if known is not None:
+                return known
+        node = base
+        for step in self.steps:
+            node = graph.stepped(node, step)
+        self._known, self._result = (weakref.ref(base), weakref.ref(node)), None
+        return node
+
+    def revert(self, base: Node) -> None:
+        """What happened since its cell was `base` has not happened."""
+        self.cell.node = base
+        self._known = self._result = None
+
+    def become(self, result: Buffer) -> None:
+        """The array has been computed: what it is a view of may still not be."""
+        if not self.steps:
+            self.cell.node = result
+        elif not isinstance(self.cell.node, Buffer):
+            self._known = weakref.ref(self.cell.node), weakref.ref(result)
+            self._result = Cell(result, self._executor.registry)
 
     @property
     def executor(self) -> Executor:
@@ -62,12 +115,12 @@ class Array:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the elements, as NumPy's."""
-        return self._node.dtype.numpy
+        return self.node.dtype.numpy
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        return self._node.shape
+        return self.node.shape
 
     @property
     def ndim(self) -> int:
@@ -77,7 +130,7 @@ class Array:
     @property
     def size(self) -> int:
         """Number of elements."""
-        return self._node.size
+        return self.node.size
 
     @property
     def device(self) -> object:
@@ -101,7 +154,7 @@ class Array:
                 f"mT of an array with {self.ndim} axes", place=calling_line(), remedy="add axes first: x[:, None]"
             )
         axes = (*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
-        return Array(graph.permute(self._node, axes), self._executor)
+        return self.stepped(Step("permute", axes))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The module with the functions of the array API standard, version 2024.12."""
@@ -123,7 +176,7 @@ class Array:
     def numpy(self) -> NDArray[Any]:
         """The values as a new NumPy array of the same shape and dtype."""
         compute(self)
-        node = self._node
+        node = self.node
         assert isinstance(node, Buffer)
         if not node.size:
             return np.empty(self.shape, self.dtype)
@@ -147,7 +200,7 @@ class Array:
     def _in_place(self, dtype: Any) -> NDArray[Any]:
         """The values where they are, read-only. Raises `Error` where the host cannot reach them, or not as asked."""
         compute(self)
-        node = self._node
+        node = self.node
         assert isinstance(node, Buffer)
         low, high = node.layout.range()
         found = None
@@ -184,7 +237,7 @@ class Array:
         return complex(self._item("complex"))
 
     def __index__(self) -> int:
-        if not self._node.dtype.is_integer:
+        if not self.node.dtype.is_integer:
             raise DTypeError(
                 f"an array of {self.dtype} is no index", place=calling_line(), remedy="convert it: astype(x, int64)"
             )
@@ -192,7 +245,7 @@ class Array:
 
     def __repr__(self) -> str:
         about = f"shape={self.shape}, dtype={self.dtype}"
-        if not isinstance(self._node, Buffer):
+        if not isinstance(self.node, Buffer):
             return f"Array({about}, not computed yet)"
         if self.size > _SHOWN:
             return f"Array({about})"
@@ -210,118 +263,57 @@ class Array:
 
     def __getitem__(self, key: object, /) -> Array:
         """A view: integers, slices, `...` and None, as in NumPy. Raises `ShapeError` for an index that does not fit."""
-        return Array(graph.index(self._node, parse_index(self.shape, key)), self._executor)
+        return self.stepped(Step("index", parse_index(self.shape, key)))
 
-    def __setitem__(self, key: object, value: object, /) -> NoReturn:
-        raise DTypeError(
-            "arrays cannot be written yet",
-            place=calling_line(),
-            remedy="make a new array with where(condition, value, x)",
-        )
+    def __setitem__(self, key: object, value: object, /) -> None:
+        """Writes a value, broadcast and converted, to what a basic index or a mask picks.
+
+        A mask is an array of bools of this shape, or of that of the first axes; its value is one that broadcasts
+        without counting what is picked. Raises `ShapeError`, `DTypeError` or `NumberRangeError` for what does not fit.
+        """
+        if isinstance(key, np.ndarray) and key.dtype == np.bool_:
+            key = from_host(key, self._executor)
+        given, dtype = self._given("writing", value), self.node.dtype
+        if isinstance(key, Array):
+            self.write(where_mask(key.node, fitted(given, dtype, self.shape), self.node))
+        else:
+            part = self[key]
+            part.write(fitted(given, dtype, part.shape))
+
+    def write(self, value: Node) -> None:
+        """Makes the elements those of a node of the same shape and dtype."""
+        with self._executor.registry.lock:
+            node = written(self.cell.node, self.steps, value)
+            trace = tracer.get()
+            if trace is not None:
+                trace.writes(self.cell)
+            self.cell.node = node
+
+    def _given(self, what: str, value: object) -> Operand:
+        """Something beside this array as an operand; NumPy's arrays and lists too."""
+        if isinstance(value, np.ndarray | list | tuple):
+            value = from_host(np.asarray(value), self._executor)
+        return operands_of(what, (self, value))[0][1]
 
     # ------------------------------------------------------------------ operators
 
+    def _apply(self, name: str, *operands: Any) -> Array:
+        return elementwise(name, *operands)
+
     def __pos__(self) -> Array:
+        return Array(self.node, self._executor)
+
+    def _over(self, name: str, other: Any) -> Array:
+        result = apply(TABLE[name], (self.node, self._given(name, other)), self._executor)
+        check_kind(name, result.dtype, self.node.dtype)
+        if result.shape != self.shape:
+            raise ShapeError(
+                f"{name} of shape {self.shape} in place gives shape {result.shape}",
+                place=calling_line(),
+                remedy="write x = x … for a new array",
+            )
+        self.write(cast(result, self.node.dtype))
         return self
-
-    def __neg__(self) -> Array:
-        return elementwise("negative", self)
-
-    def __abs__(self) -> Array:
-        return elementwise("abs", self)
-
-    def __invert__(self) -> Array:
-        return elementwise("bitwise_invert", self)
-
-    def __add__(self, other: ArrayLike, /) -> Array:
-        return elementwise("add", self, other)
-
-    def __radd__(self, other: ArrayLike, /) -> Array:
-        return elementwise("add", other, self)
-
-    def __sub__(self, other: ArrayLike, /) -> Array:
-        return elementwise("subtract", self, other)
-
-    def __rsub__(self, other: ArrayLike, /) -> Array:
-        return elementwise("subtract", other, self)
-
-    def __mul__(self, other: ArrayLike, /) -> Array:
-        return elementwise("multiply", self, other)
-
-    def __rmul__(self, other: ArrayLike, /) -> Array:
-        return elementwise("multiply", other, self)
-
-    def __truediv__(self, other: ArrayLike, /) -> Array:
-        return elementwise("divide", self, other)
-
-    def __rtruediv__(self, other: ArrayLike, /) -> Array:
-        return elementwise("divide", other, self)
-
-    def __floordiv__(self, other: ArrayLike, /) -> Array:
-        return elementwise("floor_divide", self, other)
-
-    def __rfloordiv__(self, other: ArrayLike, /) -> Array:
-        return elementwise("floor_divide", other, self)
-
-    def __mod__(self, other: ArrayLike, /) -> Array:
-        return elementwise("remainder", self, other)
-
-    def __rmod__(self, other: ArrayLike, /) -> Array:
-        return elementwise("remainder", other, self)
-
-    def __pow__(self, other: ArrayLike, /) -> Array:
-        return elementwise("pow", self, other)
-
-    def __rpow__(self, other: ArrayLike, /) -> Array:
-        return elementwise("pow", other, self)
-
-    def __and__(self, other: ArrayLike, /) -> Array:
-        return elementwise("bitwise_and", self, other)
-
-    def __rand__(self, other: ArrayLike, /) -> Array:
-        return elementwise("bitwise_and", other, self)
-
-    def __or__(self, other: ArrayLike, /) -> Array:
-        return elementwise("bitwise_or", self, other)
-
-    def __ror__(self, other: ArrayLike, /) -> Array:
-        return elementwise("bitwise_or", other, self)
-
-    def __xor__(self, other: ArrayLike, /) -> Array:
-        return elementwise("bitwise_xor", self, other)
-
-    def __rxor__(self, other: ArrayLike, /) -> Array:
-        return elementwise("bitwise_xor", other, self)
-
-    def __lshift__(self, other: ArrayLike, /) -> Array:
-        return elementwise("bitwise_left_shift", self, other)
-
-    def __rlshift__(self, other: ArrayLike, /) -> Array:
-        return elementwise("bitwise_left_shift", other, self)
-
-    def __rshift__(self, other: ArrayLike, /) -> Array:
-        return elementwise("bitwise_right_shift", self, other)
-
-    def __rrshift__(self, other: ArrayLike, /) -> Array:
-        return elementwise("bitwise_right_shift", other, self)
-
-    def __lt__(self, other: ArrayLike, /) -> Array:
-        return elementwise("less", self, other)
-
-    def __le__(self, other: ArrayLike, /) -> Array:
-        return elementwise("less_equal", self, other)
-
-    def __gt__(self, other: ArrayLike, /) -> Array:
-        return elementwise("greater", self, other)
-
-    def __ge__(self, other: ArrayLike, /) -> Array:
-        return elementwise("greater_equal", self, other)
-
-    def __eq__(self, other: ArrayLike, /) -> Array:  # type: ignore[override]
-        return elementwise("equal", self, other)
-
-    def __ne__(self, other: ArrayLike, /) -> Array:  # type: ignore[override]
-        return elementwise("not_equal", self, other)
 
 
 ArrayLike: TypeAlias = Array | Number | np.generic
@@ -371,19 +363,21 @@ def compute(*arrays: Array) -> None:
 
     Raises `MixedDevicesError` for arrays of several runtimes.
     """
-    nodes, executor = operands_of("compute", arrays)
-    wanted = [node for node in nodes if not isinstance(node, Number | Buffer)]
-    if not wanted:
-        return
-    planned = plan(wanted, executor)
-    executor.run(planned)
-    trace = tracer.get()
-    results: dict[Node, Buffer] = dict(zip(wanted, planned.results, strict=True))
-    for array, node in zip(arrays, nodes, strict=True):
-        if not isinstance(node, Number | Buffer):
-            if trace is not None:
-                trace.rebound(array, node)
-            array._node = results[node]
+    _, executor = operands_of("compute", arrays)
+    with executor.registry.lock:
+        lazy = [array for array in arrays if not isinstance(array.node, Buffer)]
+        if not lazy:
+            return
+        trace = tracer.get()
+        if trace is None:
+            cells = [None if array.steps else array.cell for array in lazy]
+            results = evaluate([array.node for array in lazy], cells, executor)
+        else:
+            results = trace.compute([array.node for array in lazy])
+            for array in lazy:
+                trace.changes(array)
+        for array, result in zip(lazy, results, strict=True):
+            array.become(result)
 
 
 def from_host(host: NDArray[Any], executor: Executor) -> Array:

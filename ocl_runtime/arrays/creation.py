@@ -32,7 +32,7 @@ _SHOWN_BITS = 200
 def asarray(obj: Any, /, *, dtype: Any = None, device: object = None, copy: bool | None = None) -> Array:
     """An array of numbers, nested lists, a NumPy array of any strides, or whatever offers `__array__` or DLPack.
 
-    The values are copied at the call, so later changes of `obj` do not show; an `Array` is immutable and is not copied
+    The values are copied at the call, so later changes of `obj` do not show; an `Array` is not copied
     (`dtype` converts it). Python floats become the default real dtype; NumPy's dtypes are kept. With a `dtype`, NumPy
     arrays are converted as by `astype`; Python's numbers must have a value in it.
 

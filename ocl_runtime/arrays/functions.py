@@ -131,8 +131,8 @@ trunc = _unary("trunc")
 
 
 def positive(x: Array, /) -> Array:
-    """The elements as they are."""
-    return x
+    """The elements as they are, as a new array."""
+    return Array(x.node, x.executor)
 
 
 def square(x: ArrayLike, /) -> Array:
@@ -195,16 +195,18 @@ def where(condition: Array, x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: object = None) -> Array:
     """The elements as another dtype: floats are cut to integers, a bool is whether an element is not 0.
 
-    Arrays are immutable, so `copy` makes no difference. Raises `DTypeError` for a dtype that the device does not have.
+    A new array; with `copy=False` the array itself where it has the dtype.
+
+    Raises `DTypeError` for a dtype that the device does not have.
     """
-    del copy
     if device is not None and device != x.device:
         raise MixedDevicesError(
             f"the array is on {x.device}, not on {device}",
             place=calling_line(),
             remedy="move the values first: with use(runtime): x = asarray(x.numpy())",
         )
-    return Array(cast(x.node, require(to_dtype(dtype), x.executor.target)), x.executor)
+    wanted = require(to_dtype(dtype), x.executor.target)
+    return x if not copy and wanted == x.node.dtype else Array(cast(x.node, wanted), x.executor)
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:

@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable
 
 from ir import graph
+from ir.graph import Step
 from ir.layout import Span, broadcast_shapes
 from ir.reference import calling_line
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.axes import axes_of, axis_of, length_of, shape_of
+from ocl_runtime.arrays.writing import is_view
 from ocl_runtime.errors import ShapeError
 
 
@@ -28,7 +30,7 @@ def broadcast_to(x: Array, /, shape: Iterable[int]) -> Array:
             place=calling_line(),
             remedy="each axis, from the last on, has to have the wanted length or 1",
         )
-    return Array(graph.expand(x.node, wanted), x.executor)
+    return x.stepped(Step("expand", wanted))
 
 
 def broadcast_arrays(*arrays: Array) -> list[Array]:
@@ -44,7 +46,7 @@ def permute_dims(x: Array, /, axes: Iterable[int]) -> Array:
         raise ShapeError(
             f"permute_dims of {x.ndim} axes names {len(order)}", place=calling_line(), remedy="name each axis once"
         )
-    return Array(graph.permute(x.node, order), x.executor)
+    return x.stepped(Step("permute", order))
 
 
 def matrix_transpose(x: Array, /) -> Array:
@@ -68,9 +70,9 @@ def moveaxis(x: Array, source: int | Iterable[int], destination: int | Iterable[
 def reshape(x: Array, /, shape: int | Iterable[int], *, copy: bool | None = None) -> Array:
     """The elements in row-major order in another shape; one length may be -1 and is computed.
 
-    Arrays are immutable, so `copy` makes no difference. Raises `ShapeError` for a shape of another size.
+    A view where that can be, as in NumPy, unless `copy`. Raises `ShapeError` for a shape of another size, and for
+    `copy=False` where only a copy has the shape.
     """
-    del copy
     given = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     known = [length_of("a shape", length) for length in given if length != -1]
     if len(known) < len(given):
@@ -82,7 +84,17 @@ def reshape(x: Array, /, shape: int | Iterable[int], *, copy: bool | None = None
                 remedy="leave one length open, and let the others divide the number of elements",
             )
         known.insert(given.index(-1), x.size // rest)
-    return Array(graph.reshape(x.node, tuple(known)), x.executor)
+    wanted = tuple(known)
+    step = Step("reshape", wanted)
+    if not copy and is_view(x.cell.node, (*x.steps, step)):
+        return x.stepped(step)
+    if copy is False:
+        raise ShapeError(
+            f"shape {x.shape} as {wanted} without a copy, which is no view",
+            place=calling_line(),
+            remedy="use copy=None",
+        )
+    return Array(graph.reshape(x.node, wanted), x.executor)
 
 
 def expand_dims(x: Array, /, *, axis: int | tuple[int, ...] = 0) -> Array:
@@ -111,7 +123,7 @@ def flip(x: Array, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     items = tuple(
         Span(length - 1, -1, length) if place in turned else Span(0, 1, length) for place, length in enumerate(x.shape)
     )
-    return Array(graph.index(x.node, items), x.executor)
+    return x.stepped(Step("index", items))
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:

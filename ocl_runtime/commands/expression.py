@@ -31,6 +31,7 @@ from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.executor import Coming
 from ocl_runtime.plan.launch import Plan
+from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
 _SHOWN = 200
@@ -72,11 +73,16 @@ class Planner:
     target: Target
     default_real: DType = F32
     kernels: KernelCache = field(default_factory=KernelCache)
+    registry: Registry = field(default_factory=Registry)
     device: object = "no device: this expression is planned, not computed"
 
     def allocate(self, nbytes: int, where: str = "") -> object:
         """A storage that holds nothing."""
         return object()
+
+    def handed_over(self, storage: object) -> object:
+        """It has nothing that could be written over."""
+        return storage
 
     def upload(self, host: NDArray[Any], where: str = "", *, snapshot: bool = True) -> object:
         """A storage that holds nothing."""

@@ -50,7 +50,15 @@ class Storage:
         return f"<Storage of {self.nbytes:,} bytes>"
 
     def __del__(self) -> None:
-        self.memory.device_pool.returned.append(self.block)
+        block = getattr(self, "block", None)
+        if block is not None:
+            self.memory.device_pool.returned.append(block)
+
+    def handed_over(self) -> Storage:
+        """The same memory as another storage, for who has written over it; this one has none any more."""
+        other = Storage(self.memory, self.block, self.nbytes)
+        del self.block
+        return other
 
     @property
     def buffer(self) -> Buffer:

@@ -12,5 +12,7 @@ In the order in which an expression goes through them:
     cache.py            kernels by their form
     launch.py           a kernel with its arguments and sizes
     executor.py         what is needed of a runtime
-    planner.py          all of it together
+    planner.py          all of it together, and what is written over what
+    registry.py         the arrays of a runtime, and who needs which memory
+    evaluate.py         computing nodes, and replacing them wherever they are
 """

@@ -25,8 +25,8 @@ class Body:
     fp16: bool
 
     @classmethod
-    def start(cls, k: KernelBuilder, specs: Sequence[Spec], index: DType, fp16: bool) -> Body:
-        """Declares the parameters. The result is fresh memory, so no two pointers that matter overlap."""
+    def start(cls, k: KernelBuilder, specs: Sequence[Spec], index: DType, fp16: bool, *, restrict: bool = True) -> Body:
+        """Declares the parameters. Where the result is fresh memory, no two pointers that matter overlap."""
         params: dict[str, Ref] = {}
         for spec in specs:
             if isinstance(spec.type, DType):
@@ -34,7 +34,7 @@ class Body:
             else:
                 length = params[spec.length] if spec.length else None
                 params[spec.name] = k.pointer(
-                    spec.name, spec.type.dtype, align=spec.type.align, restrict=True, length=length
+                    spec.name, spec.type.dtype, align=spec.type.align, restrict=restrict, length=length
                 )
         return cls(k, params, index, fp16)
 

@@ -55,6 +55,7 @@ class ElementwiseForm:
     grid: tuple[tuple[int, ...], ...]
     index: DType
     fp16: bool
+    restrict: bool
 
 
 def elementwise_launch(
@@ -68,9 +69,12 @@ def elementwise_launch(
     names: Mapping[Node, str],
     where: str = "",
     to: Layout | None = None,
+    apart: bool = True,
 ) -> Launch:
     """The launch that writes the last value at every place of `shape` (which is not empty) into a storage: densely, or
-    where the layout `to` says, which shares no element with a leaf.
+    where the layout `to` says.
+
+    A leaf that shares an element with the result (then they are not `apart`) has it at the same place.
 
     Leaves among the values are buffers, iotas and scalars.
     """
@@ -89,7 +93,7 @@ def elementwise_launch(
     whole = flat if layouts[-1].is_dense else ""
     result = parameters.memory("y", dtype, storage, layouts[-1], lane, lanes, length=whole)
     form = ElementwiseForm(
-        described, result, tuple(parameters.specs), len(shape), lanes, grid, parameters.index, target.fp16
+        described, result, tuple(parameters.specs), len(shape), lanes, grid, parameters.index, target.fp16, apart
     )
     return Launch(kernels.get(form, build), tuple(parameters.args), global_size, group_size, where)
 
@@ -148,7 +152,7 @@ class _Builder:
     def __init__(self, k: KernelBuilder, form: ElementwiseForm) -> None:
         self._k = k
         self._form = form
-        self._body = Body.start(k, form.specs, form.index, form.fp16)
+        self._body = Body.start(k, form.specs, form.index, form.fp16, restrict=form.restrict)
         self._sizes = {axis: self._body.params[_size_name(axis, form.rank)] for axis in range(form.rank)}
         self._lane = form.rank - 1
 

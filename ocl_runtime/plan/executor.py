@@ -11,6 +11,7 @@ from ir.layout import Shape
 from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Plan
+from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
 
@@ -43,6 +44,10 @@ class Executor(Protocol):
         """The dtype of reals where none is asked for: F32 or F64."""
 
     @property
+    def registry(self) -> Registry:
+        """The arrays of this executor."""
+
+    @property
     def device(self) -> object:
         """What `Array.device` answers; equal only to itself."""
 
@@ -51,6 +56,9 @@ class Executor(Protocol):
 
         `where` is the Python line that asked for it, as in the methods below.
         """
+
+    def handed_over(self, storage: Storage) -> Storage:
+        """The same memory as another storage, for who has written over it; the old one must not be used any more."""
 
     def upload(self, host: NDArray[Any], where: str = "", *, snapshot: bool = True) -> Storage:
         """New memory with a copy of a contiguous array (of at least one element), taken before this returns.

@@ -4,7 +4,7 @@ A group is a tree of elementwise operations, with at most one reduction at its e
 leaves, breadth first, and stops at
 
 - buffers, iotas and scalars;
-- reductions, which are computed first;
+- reductions and writes, which are computed first;
 - what is computed anyway: a wanted result, or where another group has stopped;
 - a reshape of something that does not lie in memory in order;
 - a costly node that is read through several views: computing it once is cheaper than once for each view;
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ir.graph import Buffer, Elementwise, Iota, Movement, Node, Reduce, Scalar, Step, walk
+from ir.graph import Assign, Buffer, Elementwise, Iota, Movement, Node, Reduce, Scalar, Step, walk
 from ir.layout import Layout, Shape
 from ir.types import DType
 from ocl_runtime.plan.target import Target
@@ -57,7 +57,8 @@ Value: TypeAlias = Leaf | Operation
 class Group:
     """One fused expression: `values`, operands first, the last of which is the result or what `reduce` takes.
 
-    `dense`: another group reads the result, which must lie in memory in order.
+    `dense`: another group reads the result, which must lie in memory in order. Where the root is a write, the values
+    are what is written, over `base`.
     """
 
     root: Node
@@ -65,12 +66,20 @@ class Group:
     shape: Shape
     values: tuple[Value, ...]
     dense: bool = False
+    base: Leaf | None = None
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """All that the group reads."""
+        leaves = tuple(value for value in self.values if isinstance(value, Leaf))
+        return leaves if self.base is None else (*leaves, self.base)
 
     @property
     def view(self) -> Leaf | None:
         """The memory that the group only looks at in another way, if that is all it does."""
         leaf = self.values[0]
-        if self.dense or self.reduce is not None or len(self.values) > 1 or not isinstance(leaf, Leaf):
+        copies = self.dense or self.reduce is not None or self.base is not None
+        if copies or len(self.values) > 1 or not isinstance(leaf, Leaf):
             return None
         return leaf if leaf.computed or isinstance(leaf.source, Buffer) else None
 
@@ -92,7 +101,7 @@ def groups(roots: Sequence[Node], target: Target, *, dense: bool = False) -> lis
             order.append(made[node])
         else:
             made[node] = fuser.group(node)
-            computed = [leaf.source for leaf in made[node].values if isinstance(leaf, Leaf) and leaf.computed]
+            computed = [leaf.source for leaf in made[node].leaves if leaf.computed]
             read.update(computed)
             stack.extend(reversed(computed))
     return [replace(group, dense=group.root in read) for group in order]
@@ -130,11 +139,15 @@ class _Fuser:
     def group(self, root: Node) -> Group:
         reduce = root if isinstance(root, Reduce) else None
         growing = _Growing(root, self._alone)
-        body = growing.place(root.arg if isinstance(root, Reduce) else root, None)
-        growing.open_from(body, self._target)
-        values = growing.values(body)
-        self._alone.update(leaf.source for leaf in values if isinstance(leaf, Leaf) and leaf.computed)
-        return Group(root, reduce, root.arg.shape if isinstance(root, Reduce) else root.shape, values)
+        top = root.arg if isinstance(root, Reduce) else root.value if isinstance(root, Assign) else root
+        body = growing.place(top, None)
+        growing.open_from(body, len(top.shape), self._target)
+        base = None
+        if isinstance(root, Assign):
+            base = _leaf(root.arg, None, computed=not isinstance(root.arg, Buffer | Iota | Scalar))
+        group = Group(root, reduce, top.shape, growing.values(body), base=base)
+        self._alone.update(leaf.source for leaf in group.leaves if leaf.computed)
+        return group
 
 
 def _read_through_views(roots: Iterable[Node]) -> set[Node]:
@@ -166,11 +179,11 @@ class _Growing:
             if copied:
                 return node, chain, True
         leaf = isinstance(node, Buffer | Iota | Scalar)
-        return node, chain, node is not self._root and not leaf and (isinstance(node, Reduce) or node in self._alone)
+        alone = isinstance(node, Reduce | Assign) or node in self._alone
+        return node, chain, node is not self._root and not leaf and alone
 
-    def open_from(self, body: _Place, target: Target) -> None:
-        """Decides which nodes the group computes itself."""
-        rank = len(self._root.args[0].shape if isinstance(self._root, Reduce) else self._root.shape)
+    def open_from(self, body: _Place, rank: int, target: Target) -> None:
+        """Decides which nodes the group, whose index space has `rank` axes, computes itself."""
         pointer_bytes = 32 + 8 * rank  # address, offset, first element, strides
         budget = target.max_argument_bytes - pointer_bytes - 16 * rank - 32
         seen, queue = {body}, deque([body])

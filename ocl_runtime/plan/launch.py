@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -31,6 +32,14 @@ Argument: TypeAlias = Address | np.generic | Backed
 
 
 @dataclass(frozen=True, slots=True)
+class InPlace:
+    """The result of `root` is written over an operand, or has memory of its own for this `reason`."""
+
+    root: Node
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One kernel over an index space; `args` stand in the order of the kernel's parameters.
 
@@ -47,8 +56,15 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`launches` in an order in which they may run; after them `results` hold the values of the nodes `roots`."""
+    """`launches` in an order in which they may run; after them `results` hold the values of the nodes `roots`.
+
+    `computed` has these and what else is in memory by then. `taken` is memory that was offered and is overwritten;
+    `in_place` says for every result of a group what became of it.
+    """
 
     roots: tuple[Node, ...]
     launches: tuple[Launch, ...]
     results: tuple[Buffer, ...]
+    computed: Mapping[Node, Buffer]
+    taken: tuple[Storage, ...] = ()
+    in_place: tuple[InPlace, ...] = ()

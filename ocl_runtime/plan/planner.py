@@ -1,18 +1,27 @@
-"""From array expressions to launches, with the memory they need."""
+"""From array expressions to launches, with the memory they need.
+
+A result is written over an operand where nothing can tell the difference: the operand is read there for the last time,
+by nobody else, in the same order. A part of an array is written in its own memory under the same condition, else in a
+copy.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from ir.graph import Buffer, Node, buffer
+from ir.graph import Assign, Buffer, Node, Storage, buffer
 from ir.layout import Layout, Shape
 from ocl_runtime.plan.elementwise import elementwise_launch
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.fuse import Group, Leaf, Value, groups
-from ocl_runtime.plan.launch import Launch, Plan
+from ocl_runtime.plan.launch import InPlace, Launch, Plan
 from ocl_runtime.plan.reduce import Reduction, reduce_launches
+from ocl_runtime.plan.registry import Spare
+
+NOTHING_SPARE = Spare((), ())
 
 
 def plan(
@@ -22,92 +31,241 @@ def plan(
     *,
     dense: bool = False,
     into: Mapping[Node, Buffer] = MappingProxyType({}),
+    spare: Spare = NOTHING_SPARE,
 ) -> Plan:
     """Plans to compute nodes.
 
     What only looks at memory that exists, or is computed anyway, becomes a view of it, unless results must be `dense`.
     `names` gives names to buffers for the generated code. `into` is memory for some of the results, of their dtype and
-    shape, of which nothing that they are made of uses an element.
+    shape, of which nothing that they are made of uses an element. `spare` says what may be overwritten: memory that
+    nobody needs but these nodes, and what is computed on the way.
     """
-    planner = _Planner(executor, names, into)
-    for group in groups(roots, executor.target, dense=dense):
+    found = groups(roots, executor.target, dense=dense)
+    planner = _Planner(executor, names, into, spare, _Readers(found, roots))
+    for group in found:
         planner.add(group)
-    return Plan(tuple(roots), tuple(planner.launches), tuple(planner.results[root] for root in roots))
+    return Plan(
+        roots=tuple(roots),
+        launches=tuple(planner.launches),
+        results=tuple(planner.results[root] for root in roots),
+        computed={node: result for node, result in planner.results.items() if node not in planner.gone},
+        taken=tuple(planner.taken),
+        in_place=tuple(planner.in_place),
+    )
+
+
+class _Readers:
+    """Who still reads what, as groups are planned one after the other."""
+
+    def __init__(self, groups: Sequence[Group], roots: Sequence[Node]) -> None:
+        self._nodes: Counter[Node] = Counter(roots)
+        self._storages: Counter[int] = Counter()
+        for group in groups:
+            for leaf in group.leaves:
+                if leaf.computed:
+                    self._nodes[leaf.source] += 1
+                elif isinstance(leaf.source, Buffer):
+                    self._storages[id(leaf.source.storage)] += 1
+
+    def done(self, group: Group) -> None:
+        """A group has been planned; what it only looks at stays in use."""
+        for leaf in group.leaves if group.view is None else ():
+            if leaf.computed:
+                self._nodes[leaf.source] -= 1
+            elif isinstance(leaf.source, Buffer):
+                self._storages[id(leaf.source.storage)] -= 1
+
+    def sole(self, group: Group, leaf: Leaf) -> bool:
+        """Whether from now on only this group reads the memory of a leaf."""
+        if leaf.computed:
+            return self._nodes[leaf.source] == sum(other.source is leaf.source for other in group.leaves)
+        assert isinstance(leaf.source, Buffer)
+        storage = leaf.source.storage
+        mine = sum(not other.computed and _storage(other) is storage for other in group.leaves)
+        return self._storages[id(storage)] == mine
 
 
 class _Planner:
-    def __init__(self, executor: Executor, names: Mapping[Node, str], into: Mapping[Node, Buffer]) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        names: Mapping[Node, str],
+        into: Mapping[Node, Buffer],
+        spare: Spare,
+        readers: _Readers,
+    ) -> None:
         self.launches: list[Launch] = []
         self.results: dict[Node, Buffer] = {}
+        self.taken: list[Storage] = []
+        self.in_place: list[InPlace] = []
+        self.gone: set[Node] = set()
+        """Nodes whose result has been written over."""
         self._executor = executor
         self._names = names
         self._into = into
+        self._spare = {id(storage) for storage in spare.storages}
+        self._needed = spare.needed
+        self._own: dict[int, Storage] = {}
+        """Memory that was allocated or taken for this plan; held, so that ids stay theirs."""
+        self._readers = readers
 
     def add(self, group: Group) -> None:
+        """Plans a group after those that it reads."""
         root, target = group.root, self._into.get(group.root)
-        if target is not None and root.size:
-            if group.view is None and group.reduce is None:
-                values = tuple(self._bound(value) if isinstance(value, Leaf) else value for value in group.values)
-                self.launches.append(self._elementwise(values, group.shape, target, root.where))
-                self.results[root] = target
-                return
+        if target is None or not root.size:
             self._compute(group)
-            made = self.results[root]
-            self.launches.append(self._elementwise((Leaf(made, made.layout, False),), root.shape, target, root.where))
+        elif group.view is None and group.reduce is None and group.base is None:
+            self._elementwise(self._bound(group), group.shape, target, root.where)
             self.results[root] = target
-            return
-        self._compute(group)
-
-    def _elementwise(self, values: tuple[Value, ...], shape: Shape, target: Buffer, where: str = "") -> Launch:
-        return elementwise_launch(
-            values,
-            shape,
-            target.dtype,
-            target.storage,
-            target=self._executor.target,
-            kernels=self._executor.kernels,
-            names=self._names,
-            where=where,
-            to=target.layout,
-        )
+        else:
+            self._compute(group)
+            self._copy(self.results[root], target, root.where)
+            self.results[root] = target
+        self._readers.done(group)
 
     def _compute(self, group: Group) -> None:
         root = group.root
         if group.view is not None:
-            seen = self._bound(group.view)
+            seen = self._source(group.view)
             assert isinstance(seen.source, Buffer)
             self.results[root] = buffer(seen.source.storage, root.dtype, seen.layout)
             return
-        values = tuple(self._bound(value) if isinstance(value, Leaf) else value for value in group.values)
-        storage = None
-        if root.size:
-            storage = self._executor.allocate(root.size * root.dtype.size, root.where)
-            self.launches += self._launches(group, values, storage)
-        self.results[root] = buffer(storage, root.dtype, Layout.contiguous(root.shape))
+        if not root.size:
+            self.results[root] = buffer(None, root.dtype, Layout.contiguous(root.shape))
+            return
+        if group.base is not None:
+            self.results[root] = self._written(group, group.base)
+        elif group.reduce is None:
+            over = self._operand(group)
+            target = over or self._fresh(root)
+            self._elementwise(self._bound(group), group.shape, target, root.where, apart=over is None)
+            self.results[root] = target
+        else:
+            self.results[root] = self._reduced(group)
 
-    def _bound(self, leaf: Leaf) -> Leaf:
-        """The leaf; of one that another group computes, its result."""
-        return replace(leaf, source=self.results[leaf.source], computed=False) if leaf.computed else leaf
+    # ------------------------------------------------------------------ kinds of groups
 
-    def _launches(self, group: Group, values: tuple[Value, ...], storage: object) -> list[Launch]:
+    def _reduced(self, group: Group) -> Buffer:
         executor, root = self._executor, group.root
-        if group.reduce is None:
-            dense = buffer(storage, root.dtype, Layout.contiguous(group.shape))
-            return [self._elementwise(values, group.shape, dense, root.where)]
+        assert group.reduce is not None
         reduction = Reduction(
-            values=values,
+            values=self._bound(group),
             shape=group.shape,
             axes=group.reduce.axes,
             op=group.reduce.op,
             accumulator=group.reduce.accumulator,
             dtype=root.dtype,
         )
-        return reduce_launches(
+        target = self._fresh(root)
+        self.launches += reduce_launches(
             reduction,
-            storage,
+            target.storage,
             executor.allocate,
             target=executor.target,
             kernels=executor.kernels,
             names=self._names,
             where=root.where,
         )
+        return target
+
+    def _written(self, group: Group, base: Leaf) -> Buffer:
+        """A write: in the memory of what is written where nobody else needs that, else in a copy."""
+        root = group.root
+        assert isinstance(root, Assign)
+        made = self._source(base)
+        if isinstance(made.source, Buffer) and made.layout.is_dense and self._may_take(group, base):
+            self._take(root, made.source.storage, base)
+            target = buffer(made.source.storage, root.dtype, made.layout)
+        else:
+            target = self._fresh(root)
+            self._elementwise((made,), root.shape, target, root.where)
+        region = replace(root.region, offset=root.region.offset + target.layout.offset)
+        part, values = buffer(target.storage, root.dtype, region), self._bound(group)
+        leaves = [value for value in values if isinstance(value, Leaf)]
+        shared = [leaf.layout for leaf in leaves if _storage(leaf) is target.storage]
+        if any(layout != region and layout.overlaps(region) for layout in shared):
+            between = buffer(self._allocate(root.value), root.dtype, Layout.contiguous(group.shape))
+            self._elementwise(values, group.shape, between, root.where)
+            self._copy(between, part, root.where)
+        else:
+            self._elementwise(values, group.shape, part, root.where, apart=not shared)
+        return target
+
+    def _copy(self, source: Buffer, target: Buffer, where: str) -> None:
+        self._elementwise((Leaf(source, source.layout, False),), source.shape, target, where)
+
+    def _elementwise(
+        self, values: tuple[Value, ...], shape: Shape, target: Buffer, where: str, *, apart: bool = True
+    ) -> None:
+        executor = self._executor
+        launch = elementwise_launch(
+            values,
+            shape,
+            target.dtype,
+            target.storage,
+            target=executor.target,
+            kernels=executor.kernels,
+            names=self._names,
+            where=where,
+            to=target.layout,
+            apart=apart,
+        )
+        self.launches.append(launch)
+
+    # ------------------------------------------------------------------ memory
+
+    def _fresh(self, root: Node) -> Buffer:
+        return buffer(self._allocate(root), root.dtype, Layout.contiguous(root.shape))
+
+    def _allocate(self, node: Node) -> Storage:
+        storage = self._executor.allocate(node.size * node.dtype.size, node.where)
+        self._own[id(storage)] = storage
+        return storage
+
+    def _operand(self, group: Group) -> Buffer | None:
+        """The memory of an operand that the result of an elementwise group is written over, if there is one."""
+        root, dense = group.root, Layout.contiguous(group.shape)
+        reason = "no operand is in memory"
+        for leaf in group.leaves:
+            made = self._source(leaf)
+            if not isinstance(made.source, Buffer):
+                continue
+            storage = made.source.storage
+            others = [self._source(one) for one in group.leaves if one is not leaf]
+            if made.source.dtype.size != root.dtype.size or made.layout != dense or made.source.layout != dense:
+                reason = "the operands have other dtypes, shapes or orders"
+            elif any(_storage(one) is storage for one in others):
+                reason = "an operand is read in several ways"
+            elif not self._may_take(group, leaf):
+                reason = "an operand is needed elsewhere"
+            else:
+                self._take(root, storage, leaf)
+                return buffer(storage, root.dtype, dense)
+        self.in_place.append(InPlace(root, reason))
+        return None
+
+    def _may_take(self, group: Group, leaf: Leaf) -> bool:
+        """Whether nobody but this group needs what is in the memory of a leaf."""
+        if not self._readers.sole(group, leaf):
+            return False
+        storage = id(_storage(self._source(leaf)))
+        return storage in self._own and leaf.source not in self._needed if leaf.computed else storage in self._spare
+
+    def _take(self, root: Node, storage: Storage, leaf: Leaf) -> None:
+        self.in_place.append(InPlace(root, ""))
+        if leaf.computed:
+            self.gone.add(leaf.source)
+        else:
+            self.taken.append(storage)
+            self._own[id(storage)] = storage
+
+    def _source(self, leaf: Leaf) -> Leaf:
+        """The leaf; of one that another group computes, its result."""
+        return replace(leaf, source=self.results[leaf.source], computed=False) if leaf.computed else leaf
+
+    def _bound(self, group: Group) -> tuple[Value, ...]:
+        return tuple(self._source(value) if isinstance(value, Leaf) else value for value in group.values)
+
+
+def _storage(leaf: Leaf) -> Storage | None:
+    return leaf.source.storage if isinstance(leaf.source, Buffer) else None

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Protocol
 
-from ir.graph import Node, Storage
+from ir.graph import Buffer, Node, Storage
 from ir.kernel import Kernel
 from ocl_runtime.plan.launch import Argument, Plan
+from ocl_runtime.plan.registry import Cell
+
+
+class Changed(Protocol):
+    """An array that a function computes while it is captured."""
+
+    cell: Cell
+
+    def revert(self, base: Node) -> None:
+        """What happened since its cell was `base` has not happened."""
 
 
 class Tracer(Protocol):
@@ -29,8 +39,14 @@ class Tracer(Protocol):
     ) -> None:
         """One launch of a kernel by hand."""
 
-    def rebound(self, array: Any, node: Node) -> None:
-        """An array that was a node was given memory that is only planned."""
+    def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
+        """What nodes will be computed to."""
+
+    def changes(self, array: Changed) -> None:
+        """An array is about to become memory that is only planned."""
+
+    def writes(self, cell: Cell) -> None:
+        """An array is about to be written."""
 
     def has_no_values(self, storage: Storage) -> bool:
         """Whether there is no memory yet behind a storage, or what is written there is only written down."""

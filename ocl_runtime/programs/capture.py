@@ -21,12 +21,13 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from ir import graph
+from ir.graph import Buffer
 from ir.guards import Guards
 from ir.host import Program
 from ir.layout import Layout
@@ -38,9 +39,10 @@ from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.replay import Replay
 from ocl_runtime.execute.steps import Part
-from ocl_runtime.execute.storage import Storage
 from ocl_runtime.execute.streams import unchosen
 from ocl_runtime.plan.host.prepare import prepare
+from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.programs.trace import Result, Trace
@@ -57,13 +59,14 @@ _MOST_PROGRAMS = 16
 class Captured:
     """A function's program, for arguments whose sizes pass the guards.
 
-    `constants` are memory that it refers to, by parameter; `results` what it computes, and `shape` how that is
-    returned.
+    `constants` are memory that it refers to, by parameter; `assigned` the arrays that it writes into, by number;
+    `results` what it computes, and `shape` how that is returned.
     """
 
     program: Program
     guards: Guards
-    constants: dict[str, Storage]
+    constants: Mapping[str, Cell]
+    assigned: Sequence[int]
     results: Sequence[Result]
     shape: Shape
 
@@ -146,7 +149,12 @@ def capture(function: Callable[..., Any]) -> Callable[..., Any]:
                 programs.keep(family, captured)
             found = _prepared(captured, sizes, runtime)
             programs.keep_prepared(key, found)
-        return _replayed(found, arguments, runtime)
+        if not found.captured.assigned:
+            return _replayed(found, arguments, runtime)
+        with runtime.registry.lock:
+            if _own([arrays[number] for number in found.captured.assigned]):
+                return replayed(*args, **kwargs)
+            return _replayed(found, arguments, runtime)
 
     return replayed
 
@@ -166,7 +174,7 @@ def _captured(
     finally:
         tracer.reset(token)
         trace.restore()
-    return Captured(program, guards, trace.constants, results, returned_shape)
+    return Captured(program, guards, trace.constants, trace.assigned, results, returned_shape)
 
 
 def _prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> _Prepared:
@@ -193,7 +201,7 @@ def _prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> _P
 
 def _replayed(prepared: _Prepared, arguments: Arguments, runtime: Runtime) -> Any:
     captured = prepared.captured
-    parts: dict[str, Part | Bytes] = {name: Part(storage) for name, storage in captured.constants.items()}
+    parts: dict[str, Part | Bytes] = {name: Part(_buffer(cell).storage) for name, cell in captured.constants.items()}
     parts |= {f"x{number}": Part(one.storage, one.low) for number, one in enumerate(arguments.ranges)}
     found = prepared.replay(parts)
     results = []
@@ -205,3 +213,18 @@ def _replayed(prepared: _Prepared, arguments: Arguments, runtime: Runtime) -> An
         lies = replace(layout, offset=layout.offset + offset // dtype.size)
         results.append(Array(graph.buffer(storage, dtype, lies), runtime))
     return unflatten(captured.shape, results)
+
+
+def _buffer(cell: Cell) -> Buffer:
+    assert isinstance(cell.node, Buffer)
+    return cell.node
+
+
+def _own(arrays: Sequence[Array]) -> bool:
+    """Makes arrays the only ones in their memory, which is to be overwritten; whether any was not."""
+    shared = [one for one in arrays if not one.executor.registry.alone(one.cell)]
+    for one in shared:
+        copied = plan([one.cell.node], one.executor, dense=True)
+        one.executor.run(copied)
+        one.cell.node = copied.results[0]
+    return bool(shared)

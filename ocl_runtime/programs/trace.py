@@ -27,6 +27,8 @@ from ocl_runtime.execute.storage import Storage
 from ocl_runtime.execute.streams import chosen
 from ocl_runtime.plan.launch import Address, Argument, Plan
 from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.registry import Cell, Spare
+from ocl_runtime.plan.tracing import Changed
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.runtime import Runtime
 
@@ -50,10 +52,12 @@ class Result(NamedTuple):
 
 
 class Trace:
-    """Writes down one function; `constants` are memory that the program refers to, by parameter."""
+    """Writes down one function. `constants` are memory that the program refers to, by parameter; cells, so that nobody
+    writes over it. `assigned` are the arguments that it writes into, by number."""
 
     def __init__(self, name: str, runtime: Runtime, guards: Guards) -> None:
-        self.constants: dict[str, Storage] = {}
+        self.constants: dict[str, Cell] = {}
+        self.assigned: list[int] = []
         self._guards = guards
         self._builder = HostBuilder(name if name.isidentifier() and name.isascii() else "captured")
         self._runtime = runtime
@@ -61,7 +65,8 @@ class Trace:
         self._storages: dict[int, object] = {}
         self._inputs: list[Value] = []
         self._written: list[Value] = []
-        self._rebound: list[tuple[Any, Node]] = []
+        self._changed: list[tuple[Changed, Node]] = []
+        self._born = runtime.registry.captures = runtime.registry.captures + 1
 
     def parameters(self, arguments: Arguments) -> list[Array]:
         """Arrays like the given ones, whose memory are parameters of the program."""
@@ -71,19 +76,38 @@ class Trace:
         stand_ins = [Planned(nbytes) for nbytes in arguments.nbytes(layouts)]
         for number, stand_in in enumerate(stand_ins):
             self._know(stand_in, self._input(f"x{number}", stand_in.nbytes))
-        return [
+        self._params = [
             Array(graph.buffer(None if place < 0 else stand_ins[place], node.dtype, layout), self._runtime)
             for node, layout, place in zip(arguments.nodes, layouts, arguments.places, strict=True)
         ]
+        self._given = [one.node for one in self._params]
+        self._shared = [place >= 0 and arguments.places.count(place) > 1 for place in arguments.places]
+        return self._params
 
-    def rebound(self, array: Any, node: Node) -> None:
-        """An array that was `node` holds memory of the program now; after the capture it is `node` again."""
-        self._rebound.append((array, node))
+    def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
+        """What nodes will be computed to."""
+        planned = plan(list(dict.fromkeys(nodes)), self._runtime)
+        self.run(planned)
+        results = dict(zip(planned.roots, planned.results, strict=True))
+        return [results[node] for node in nodes]
+
+    def changes(self, array: Changed) -> None:
+        """An array is about to become memory of the program; after the capture it is again what it was."""
+        self._changed.append((array, array.cell.node))
+
+    def writes(self, cell: Cell) -> None:
+        """An array is about to be written. Raises `Error` for one from outside of the function."""
+        if cell.born < self._born:
+            raise Error(
+                "a captured function writes into an array that is not its own",
+                place=calling_line(),
+                remedy="give the array as an argument, or return a new one",
+            )
 
     def restore(self) -> None:
         """Nothing that was made outside of the function has come to be a part of the program."""
-        for array, node in reversed(self._rebound):
-            array._node = node
+        for array, base in reversed(self._changed):
+            array.revert(base)
 
     def allocate(self, nbytes: int, where: str) -> Planned:
         """Scratch memory of the program, or memory of a result."""
@@ -149,14 +173,35 @@ class Trace:
 
     def _results(self, roots: list[Node]) -> list[Buffer]:
         """The results as memory; what would be memory that the caller keeps is copied."""
-        planned = plan(roots, self._runtime)
+        written = self._written_arguments()
+        spare = Spare([node.storage for node, _ in written], ())
+        planned = plan([*roots, *(after for _, after in written)], self._runtime, spare=spare)
         self.run(planned)
-        found = list(planned.results)
-        for place, node in enumerate(planned.results):
+        found = list(planned.results[: len(roots)])
+        for place, node in enumerate(found):
             if node.storage is not None and self._is_kept(node.storage):
                 copied = plan([node], self._runtime, dense=True)
                 self.run(copied)
                 found[place] = copied.results[0]
+        for (before, _), after in zip(written, planned.results[len(roots) :], strict=True):
+            if after is not before:
+                self.run(plan([after], self._runtime, into={after: before}))
+        return found
+
+    def _written_arguments(self) -> list[tuple[Buffer, Node]]:
+        """What the function has written into: what it was given, and what that is to be."""
+        found: list[tuple[Buffer, Node]] = []
+        for number, (one, before) in enumerate(zip(self._params, self._given, strict=True)):
+            if one.node is before or not isinstance(before, Buffer) or before.storage is None:
+                continue
+            if self._shared[number]:
+                raise Error(
+                    "a captured function writes into an argument that shares memory with another one",
+                    place=calling_line(),
+                    remedy="give the array once, and make views of it inside",
+                )
+            found.append((before, one.node))
+            self.assigned.append(number)
         return found
 
     def _is_kept(self, storage: object) -> bool:
@@ -183,7 +228,8 @@ class Trace:
                     remedy="return arrays from captured functions; do not keep them elsewhere",
                 )
             name = f"constant{len(self.constants)}"
-            self.constants[name] = storage
+            whole = graph.buffer(storage, U8, Layout((storage.nbytes,), (1,)))
+            self.constants[name] = Cell(whole, self._runtime.registry)
             found = self._input(name, storage.nbytes)
             self._know(storage, found)
         return found

@@ -294,6 +294,104 @@ def test_a_new_shape_is_planned_but_runs_no_python_of_the_function(runtime: Runt
     assert len(calls) <= 3
 
 
+# ---------------------------------------------------------------------- writing
+
+
+def test_a_function_writes_into_its_arguments(runtime: Runtime) -> None:
+    calls = []
+
+    def relax(x: Any, edge: Any) -> Any:
+        calls.append(1)
+        x[1:-1] = (x[:-2] + x[2:]) * 0.5
+        x[:, 0] = edge
+        x[x > 0.9] = 0
+        return ocl.max(x)
+
+    replayed, n = capture(relax), HOST.copy()
+    x, edge = ocl.asarray(HOST), ocl.asarray(HOST[:, 3].copy())
+    view = x[5:]
+    for turn in range(4):
+        before = x + 1  # what was there, whenever it is computed
+        expected = n.copy()
+        with counting(runtime) as counted:
+            found = replayed(x, edge)
+        relax(n_ := ocl.asarray(n), edge)
+        n = n_.numpy()
+        assert_same(x.numpy(), n)
+        assert_same(view.numpy(), n[5:])
+        assert_same(before.numpy(), expected + 1)
+        assert float(found) == n.max()
+        assert turn < 1 or counted["launch", "compiled"] == 0
+    assert len(calls) == 1 + 4
+    assert view.node.storage is x.node.storage
+
+
+def test_a_captured_write_copies_nothing_where_nobody_else_looks(runtime: Runtime) -> None:
+    @capture
+    def step(x: Any) -> None:
+        x[1:] *= 2
+
+    x, n = ocl.asarray(HOST), HOST.copy()
+    step(x)
+    with counting(runtime) as counted:
+        for _ in range(3):
+            step(x)
+    assert counted["memory", "allocations"] == 0
+    for _ in range(4):
+        n[1:] *= 2
+    assert_same(x.numpy(), n)
+
+
+def test_a_result_from_before_a_write_is_what_was_there(runtime: Runtime) -> None:
+    @capture
+    def step(x: Any) -> Any:
+        old, head = +x, x[:3] * 1
+        x[...] = 0
+        x[0] = head[2]
+        return old, head, x
+
+    for _ in range(2):
+        x = ocl.asarray(HOST)
+        old, head, new = step(x)
+        assert_same(old.numpy(), HOST)
+        assert_same(head.numpy(), HOST[:3])
+        expected = np.zeros_like(HOST)
+        expected[0] = HOST[2]
+        assert_same(x.numpy(), expected)
+        assert_same(new.numpy(), expected)
+
+
+def test_what_a_captured_function_may_not_write(runtime: Runtime) -> None:
+    outside, x = ocl.asarray(HOST), ocl.asarray(HOST)
+
+    @capture
+    def writes_outside(x: Any) -> Any:
+        outside[0] = x[0]
+        return x
+
+    with pytest.raises(Error, match="writes into an array that is not its own"):
+        writes_outside(x)
+    assert_same(outside.numpy(), HOST)
+
+    @capture
+    def writes_shared(x: Any, y: Any) -> None:
+        x[0] = y[0]
+
+    with pytest.raises(Error, match="an argument that shares memory with another one"):
+        writes_shared(x, x[1:])
+    assert_same(x.numpy(), HOST)
+
+    @capture
+    def writes_its_own(x: Any) -> Any:
+        y = x * 2
+        y[0] = 1
+        return y
+
+    expected = HOST * 2
+    expected[0] = 1
+    assert_same(writes_its_own(x).numpy(), expected)
+
+
 # ---------------------------------------------------------------------- faults that were found
 
 

@@ -121,7 +121,8 @@ def test_compositions() -> None:
     same(xp.square(x), np.square(FLOATS))
     same(xp.reciprocal(x), 1 / FLOATS)
     same(xp.reciprocal(xp.asarray(INTS)), np.float32(1) / INTS.astype("f4"))
-    assert xp.positive(x) is x
+    assert xp.positive(x) is not x
+    same(xp.positive(x), FLOATS)
     for a in (x, xp.asarray(FLOATS)):
         same(xp.logaddexp(a, y), np.logaddexp(FLOATS, FLOATS[::-1]))
         same(xp.logaddexp(a, a), np.logaddexp(FLOATS, FLOATS))
@@ -572,7 +573,16 @@ ERRORS: list[tuple[str, type[Error], str]] = [
     (f"{X}[2]", ShapeError, "index 2 is out of bounds for axis 0 of length 2"),
     (f"{X}[{X} > 0]", ShapeError, "axis 0 has an index of type Array"),
     (f"{X}[0, 0, 0]", ShapeError, "3 indices for an array with 2 axes"),
-    (f"{X}.__setitem__(0, 1)", DTypeError, "arrays cannot be written yet"),
+    (f"{X}.__setitem__(0, 'text')", DTypeError, "writing does not take an operand of type str"),
+    (f"{X}.__setitem__(0, [1, 2])", ShapeError, "writing shape (2,) into shape (3,)"),
+    (f"{X}.__setitem__(xp.zeros(2, dtype='i4'), 1)", DTypeError, "writing with an index array of int32"),
+    (f"{X}.__setitem__(xp.zeros(3, dtype='bool'), 1)", ShapeError, "a mask of shape (3,) for an array of shape (2, 3)"),
+    ("xp.zeros(2, dtype='i4').__setitem__(0, float('nan'))", NumberRangeError, "nan written into int32"),
+    ("xp.zeros(2, dtype='i1').__setitem__(0, 300)", NumberRangeError, "300 is out of range for int8"),
+    ("xp.broadcast_to(xp.zeros(2), (3, 2)).__setitem__(0, 1.0)", ShapeError, "where elements are repeated"),
+    ("xp.zeros(2, dtype='i4').__iadd__(1.5)", DTypeError, "add of int32 in place gives float32"),
+    (f"xp.zeros(3).__imul__({X})", ShapeError, "multiply of shape (3,) in place gives shape (2, 3)"),
+    (f"xp.reshape({X}.T, 6, copy=False)", ShapeError, "without a copy, which is no view"),
     (f"{X} + 'a'", DTypeError, "add does not take an operand of type str"),
     (f"{X} + np.zeros(3)", DTypeError, "add does not take an operand of type ndarray"),
     (f"np.zeros(3) + {X}", DTypeError, "add does not take an operand of type ndarray"),

@@ -1,0 +1,49 @@
+"""Other nodes in place of some nodes of an expression.
+
+Whatever is made of a replaced node is made again of what replaces it; the rest stays the very same. A replacement is
+taken as it is and not walked into, so it may contain what it replaces (a write makes `x` into `x` with a part written).
+Each node is visited once, however many expressions share it, and nothing recurses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ir import graph
+from ir.graph import Assign, Elementwise, Movement, Node, Reduce
+
+
+def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Node]:
+    """The roots with nodes replaced; a root that has none of them is itself."""
+    made: dict[Node, Node] = dict(replaced)
+    stack = list(roots)
+    while stack:
+        node = stack[-1]
+        if node in made:
+            stack.pop()
+            continue
+        waiting = [arg for arg in node.args if arg not in made]
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        args = tuple(made[arg] for arg in node.args)
+        same = all(one is other for one, other in zip(args, node.args, strict=True))
+        made[node] = node if same else rebuilt(node, args)
+    return [made[root] for root in roots]
+
+
+def rebuilt(node: Node, args: tuple[Node, ...]) -> Node:
+    """The node made of others of the same shapes and dtypes."""
+    match node:
+        case Elementwise():
+            if node.op == "convert":
+                return graph.convert(args[0], node.dtype, node.where)
+            return graph.elementwise(node.op, *args, where=node.where)
+        case Movement():
+            return graph.move(args[0], node.step, node.shape, node.where)
+        case Reduce():
+            return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=node.keepdims, where=node.where)
+        case Assign():
+            return graph.assign(args[0], node.region, args[1], node.where)
+    return node

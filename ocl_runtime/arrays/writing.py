@@ -1,0 +1,120 @@
+"""What writing into arrays means in nodes, as NumPy has it.
+
+    x[1:-1] = y        x += 1        x[x < 0] = 0        x[::2, 0] *= y
+
+A write makes the array's cell another node: the elements with a part of them replaced. The array, its views and what
+it is a view of see it, since they share the cell; expressions that were built before keep the node that they were
+built on. Source and target may overlap. Whether memory is overwritten or copied is the planner's business.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ir import graph
+from ir.graph import Node, Step
+from ir.guards import Backed, Number
+from ir.layout import Layout, Shape
+from ir.reference import calling_line
+from ir.types import BOOL, DType
+from ocl_runtime.arrays.dtypes import checked
+from ocl_runtime.arrays.semantics import Operand, as_node, cast
+from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError
+
+
+def written(base: Node, steps: Sequence[Step], value: Node) -> Node:
+    """A node with the view that some steps make of it replaced by elements of the view's shape.
+
+    Raises `ShapeError` for what was broadcast: it may have elements twice.
+    """
+    if not steps:
+        return value
+    region = Layout.contiguous(base.shape)
+    for step in steps:
+        if step.kind == "expand":
+            raise ShapeError(
+                f"writing into shape {value.shape} of an array that was broadcast, where elements are repeated",
+                place=calling_line(),
+                remedy="write into the array before it is broadcast",
+            )
+        moved = step.apply(region)
+        assert moved is not None, "a reshape that copies makes no view"
+        region = moved
+    return graph.assign(base, region, value) if region.size else base
+
+
+def is_view(base: Node, steps: Sequence[Step]) -> bool:
+    """Whether steps lead to a part of a node's elements; a reshape may have to copy instead."""
+    region: Layout | None = Layout.contiguous(base.shape)
+    for step in steps:
+        region = step.apply(region) if region is not None else None
+    return region is not None
+
+
+def fitted(value: Operand, dtype: DType, shape: Shape) -> Node:
+    """What is written, converted and broadcast: floats to integers by cutting, all to bools by comparing with 0.
+
+    Raises `ShapeError` for a shape that does not broadcast, `NumberRangeError` for a Python number that the dtype does
+    not hold.
+    """
+    if isinstance(value, Number):
+        return as_node(_number(value, dtype), dtype, shape)
+    given = value.shape
+    while len(value.shape) > len(shape) and value.shape[0] == 1:  # NumPy drops axes in front
+        value = graph.reshape(value, value.shape[1:])
+    ends = zip(reversed(value.shape), reversed(shape), strict=False)
+    if len(value.shape) > len(shape) or not all(length in (1, wanted) for length, wanted in ends):
+        raise ShapeError(
+            f"writing shape {given} into shape {shape}",
+            place=calling_line(),
+            remedy="each axis, from the last on, has to have the same length or 1",
+        )
+    return graph.expand(cast(value, dtype), shape)
+
+
+def _number(value: Number, dtype: DType) -> Number:
+    if isinstance(value, Backed):
+        return value
+    if dtype == BOOL:
+        return bool(value)
+    if dtype.is_integer and isinstance(value, float):
+        if not math.isfinite(value):
+            raise NumberRangeError(
+                f"{value} written into {dtype.numpy}", place=calling_line(), remedy="use a finite number"
+            )
+        value = int(value)
+    return checked(value, dtype)
+
+
+def where_mask(mask: Node, value: Node, x: Node) -> Node:
+    """`x` with the elements of a value of its shape where a mask holds, which has the shape of its first axes.
+
+    Raises `DTypeError` for what is no mask, `ShapeError` for another shape.
+    """
+    if mask.dtype != BOOL:
+        raise DTypeError(
+            f"writing with an index array of {mask.dtype.numpy}",
+            place=calling_line(),
+            remedy="use slices, or a mask: x[mask] = value",
+        )
+    if mask.shape != x.shape[: len(mask.shape)]:
+        raise ShapeError(
+            f"a mask of shape {mask.shape} for an array of shape {x.shape}",
+            place=calling_line(),
+            remedy="give a mask of the same shape, or of that of the first axes",
+        )
+    widened = graph.reshape(mask, (*mask.shape, *(1 for _ in x.shape[len(mask.shape) :])))
+    return graph.elementwise("select", graph.expand(widened, x.shape), value, x)
+
+
+def check_kind(name: str, result: DType, x: DType) -> None:
+    """Raises `DTypeError` where the result of an operation in place is of another kind than the array."""
+    if not np.can_cast(result.numpy, x.numpy, "same_kind"):
+        raise DTypeError(
+            f"{name} of {x.numpy} in place gives {result.numpy}",
+            place=calling_line(),
+            remedy="write x = x … for a new array, or convert the operand",
+        )

@@ -1,0 +1,191 @@
+"""Results written over operands: that it happens is shown by allocations, that it may not by values and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_runtime.device import Device
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.runtime import Runtime
+from tests.arrays_support import assert_same, counting
+
+HOST = np.arange(1000, dtype="f4")
+
+
+@pytest.fixture
+def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, engine.settings)
+    with ocl.use(runtime):
+        yield runtime
+
+
+def test_a_loop_over_an_array_allocates_nothing(runtime: Runtime) -> None:
+    x, n = ocl.asarray(HOST), HOST.copy()
+    with counting(runtime) as counted:
+        for _ in range(10):
+            x = x * 0.5 + 1
+            x.compute()
+            n = n * np.float32(0.5) + np.float32(1)
+    assert counted["memory", "allocations"] == 0
+    assert_same(x.numpy(), n)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.__iadd__(1),
+        lambda x: x.__setitem__(slice(2, -2), 5),
+        lambda x: x.__setitem__(slice(None, None, 3), x[::3] * 2),
+        lambda x: x.__setitem__(x > 500, 0),
+        lambda x: x[100:].__imul__(2),
+        lambda x: x[::-1].__setitem__(slice(0, 5), 7),
+    ],
+)
+def test_writes_allocate_nothing(runtime: Runtime, write: Callable[[Any], Any]) -> None:
+    x, n = ocl.asarray(HOST), HOST.copy()
+    view = x[10:20]
+    x.compute()
+    with counting(runtime) as counted:
+        for _ in range(3):
+            write(x)
+            write(n)
+            x.compute()
+    assert counted["memory", "allocations"] == 0
+    assert_same(x.numpy(), n)
+    assert_same(view.numpy(), n[10:20])
+    assert view.node.storage is x.node.storage
+
+
+def test_many_writes_in_one_plan(runtime: Runtime) -> None:
+    x, n = ocl.zeros((50, 20)), np.zeros((50, 20), "f4")
+    with counting(runtime) as counted:
+        for row in range(50):
+            x[row] = row
+            n[row] = row
+        x.compute()
+    assert counted["memory", "allocations"] == 1
+    assert_same(x.numpy(), n)
+
+
+class Kept:
+    """What stands in the way of writing over an array: each way gives what must be right afterwards."""
+
+    @staticmethod
+    def the_array(x: Any) -> Any:
+        return x
+
+    @staticmethod
+    def a_view(x: Any) -> Any:
+        return x[3:]
+
+    @staticmethod
+    def an_expression(x: Any) -> Any:
+        return x - 1
+
+    @staticmethod
+    def an_expression_of_a_view(x: Any) -> Any:
+        return x[::2] - 1
+
+    @staticmethod
+    def a_copy_that_shares(x: Any) -> Any:
+        return +x
+
+    @staticmethod
+    def a_captured_function(x: Any) -> Any:
+        captured = ocl.capture(lambda y: y + x)
+        captured(ocl.asarray(HOST))
+        return lambda: captured(ocl.asarray(HOST * 0))
+
+    @staticmethod
+    def its_memory(x: Any) -> Any:
+        storage = x.node.storage
+        return lambda: ocl.Array(ocl.arrays.array.graph.buffer(storage, x.node.dtype, x.node.layout), x.executor)
+
+
+@pytest.mark.parametrize("way", [name for name in vars(Kept) if not name.startswith("_")])
+def test_what_somebody_else_needs_is_left_alone(runtime: Runtime, way: str) -> None:
+    x = ocl.asarray(HOST)
+    kept = getattr(Kept, way)(x)
+    before = (kept() if callable(kept) else kept).numpy() if way != "an_expression" else HOST - 1
+    if way == "an_expression":
+        kept = x - 1  # not computed yet
+    if way == "an_expression_of_a_view":
+        kept = x[::2] - 1
+    y = x * 2
+    if way != "the_array":
+        del x
+    with counting(runtime) as counted:
+        y.compute()
+    assert counted["memory", "allocations"] == 1
+    assert_same(y.numpy(), HOST * 2)
+    assert_same((kept() if callable(kept) else kept).numpy(), before)
+
+
+def test_regression_a_view_that_was_computed_by_itself(runtime: Runtime) -> None:
+    """Its array was not: then the view has memory of its own, which looked like nobody's."""
+    x = ocl.asarray(HOST) + 1
+    view = x[10:20]
+    view.compute()
+    y = view * 2
+    y.compute()
+    assert_same(y.numpy(), (HOST[10:20] + 1) * 2)
+    assert_same(view.numpy(), HOST[10:20] + 1)
+    assert_same(x.numpy(), HOST + 1)
+
+
+def test_expressions_that_were_built_before_a_write_are_computed_with_what_was_there(runtime: Runtime) -> None:
+    x = ocl.asarray(HOST)
+    before, total = x + 1, ocl.sum(x)
+    x[:500] = -1
+    x += 2
+    after = x + 1
+    assert_same(before.numpy(), HOST + 1)
+    assert float(total) == HOST.sum()
+    n = HOST.copy()
+    n[:500] = -1
+    n += 2
+    assert_same(after.numpy(), n + 1)
+
+
+def test_memory_that_is_much_larger_than_a_result_is_not_kept_for_it(runtime: Runtime) -> None:
+    x = ocl.asarray(np.arange(100_000, dtype="f4"))[:100]
+    y = x + 1
+    del x
+    y.compute()
+    assert y.node.storage.nbytes == 400
+
+
+def test_operands_of_other_sizes_and_orders_are_not_written_over(runtime: Runtime) -> None:
+    for make, expression in [
+        (lambda: ocl.asarray(np.ones((30, 20), "f4")), lambda x: x.T + 1),
+        (lambda: ocl.asarray(np.ones((30, 20), "f4")), lambda x: ocl.astype(x, "f8") if runtime.target.fp64 else x[1:]),
+        (lambda: ocl.asarray(np.ones((30, 20), "f4")), lambda x: x + x[::-1]),
+        (lambda: ocl.asarray(np.ones((20,), "f4")), lambda x: ocl.broadcast_to(x, (30, 20)) * 2),
+    ]:
+        x = make()
+        y = expression(x)
+        expected = expression(make()).numpy()
+        del x
+        with counting(runtime) as counted:
+            y.compute()
+        assert counted["memory", "allocations"] == 1
+        assert_same(y.numpy(), expected)
+
+
+def test_a_temporary_of_a_plan_is_written_over(runtime: Runtime) -> None:
+    x = ocl.asarray(np.random.default_rng(0).random((200, 30), dtype="f4"))
+    total = ocl.exp(x - ocl.max(x, axis=1, keepdims=True))
+    y = ocl.sum(total, axis=0)
+    y[3] = 0
+    y *= 2
+    with counting(runtime) as counted:
+        y.compute()
+    expected = 2 * np.exp(x.numpy() - x.numpy().max(1, keepdims=True)).sum(0)
+    expected[3] = 0
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5)
+    assert counted["memory", "allocations"] <= 4

@@ -1,0 +1,148 @@
+"""Random programs that make, view, write, compute and drop arrays give what they give in NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ocl_runtime as ocl
+from ocl_runtime.device import Device
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.runtime import Runtime
+from tests.arrays_support import assert_same
+
+OPS = ("add", "subtract", "multiply", "maximum")
+STEPS = st.lists(st.tuples(st.integers(0, 11), *(st.integers(0, 10**6) for _ in range(3))), min_size=3, max_size=25)
+
+
+@dataclass
+class Both:
+    """The same arrays here and in NumPy; `expressions` are values that later writes must not change."""
+
+    ours: list[Any] = field(default_factory=list)
+    numpy: list[np.ndarray[Any, Any]] = field(default_factory=list)
+
+    def add(self, ours: Any, numpy: np.ndarray[Any, Any]) -> None:
+        assert ours.shape == numpy.shape
+        assert ours.dtype == numpy.dtype
+        self.ours.append(ours)
+        self.numpy.append(numpy)
+
+    def pick(self, number: int) -> tuple[Any, np.ndarray[Any, Any]]:
+        place = number % len(self.ours)
+        return self.ours[place], self.numpy[place]
+
+    def like(self, number: int, shape: tuple[int, ...]) -> tuple[Any, Any]:
+        """An array that broadcasts to a shape, or a number."""
+        for place in range(len(self.ours)):
+            one = (number + place) % len(self.ours)
+            try:
+                if np.broadcast_shapes(self.numpy[one].shape, shape) == shape:
+                    return self.ours[one], self.numpy[one]
+            except ValueError:
+                continue
+        return number % 5, number % 5
+
+    def step(self, kind: int, first: int, second: int, third: int) -> None:
+        if kind == 0 or not self.ours:
+            shape = ((6,), (4, 5), (3, 4), (2, 3, 4))[second % 4]
+            host = np.random.default_rng(first).integers(-20, 20, shape).astype(("i4", "f4")[third % 2])
+            self.add(ocl.asarray(host), host.copy())
+            return
+        x, n = self.pick(first)
+        match kind:
+            case 1 | 2:
+                key = index(n.shape, second, third)
+                self.add(x[key], n[key])
+            case 3 if n.ndim > 1:
+                self.add(ocl.permute_dims(x, tuple(reversed(range(n.ndim)))), n.T)
+            case 4:
+                reshaped = n.reshape(-1)
+                if np.shares_memory(reshaped, n) == ocl_view(x):
+                    self.add(ocl.reshape(x, -1), reshaped)
+            case 5 | 6:
+                y, m = self.like(second, n.shape)
+                name = OPS[third % len(OPS)]
+                ours = getattr(ocl, name)(x, y)
+                self.add(ours, np.asarray(getattr(np, name)(n, m), ours.dtype))
+            case 7:
+                key = index(n.shape, second, third)
+                y, m = self.like(third, n[key].shape)
+                x[key] = y
+                n[key] = m
+            case 8:
+                y, m = self.like(second, n.shape)
+                if np.result_type(n, m) != n.dtype:
+                    y = m = second % 5
+                if third % 2:
+                    x += y
+                    n += m
+                else:
+                    x *= y
+                    n *= m
+            case 9:
+                limit = second % 10
+                x[x > limit] = third % 7
+                n[n > limit] = third % 7
+            case 10:
+                ocl.compute(x, self.pick(second)[0])
+            case 11 if len(self.ours) > 2:
+                del self.ours[first % len(self.ours)]
+                del self.numpy[first % len(self.numpy)]
+
+    def check(self) -> None:
+        for x, n in zip(self.ours, self.numpy, strict=True):
+            assert_same(x.numpy(), n)
+
+
+def ocl_view(x: Any) -> bool:
+    """Whether a flat shape is a view here, which has its base in order where NumPy's may have another."""
+    return ocl.reshape(x, -1).cell is x.cell
+
+
+def index(shape: tuple[int, ...], second: int, third: int) -> Any:
+    """A basic index that picks at least an axis's worth."""
+    key: list[Any] = []
+    for axis, length in enumerate(shape):
+        kind = (second >> (3 * axis)) % 8
+        start, stop = sorted(((third >> axis) % (length + 1), (third >> (axis + 3)) % (length + 1)))
+        step = (1, 2, -1, -2)[(third >> (2 * axis)) % 4]
+        if kind == 0 and length and len(shape) > 1:
+            key.append(start % length)
+        elif kind < 3:
+            key.append(slice(None))
+        else:
+            key.append(slice(start, stop, step) if step > 0 else slice(None, None, step))
+    return (*key, ...)  # never a number, which is no view in NumPy
+
+
+def program(runtime: Runtime, steps: list[tuple[int, int, int, int]]) -> None:
+    with ocl.use(runtime), np.errstate(all="ignore"):
+        both = Both()
+        for step in steps:
+            both.step(*step)
+        both.check()
+
+
+@pytest.fixture(scope="module")
+def runtime(device: Device, engine: Engine) -> Runtime:
+    return Runtime(device, engine.settings)
+
+
+@given(STEPS)
+def test_writes_views_and_expressions_are_numpys(runtime: Runtime, steps: list[tuple[int, int, int, int]]) -> None:
+    program(runtime, steps)
+
+
+@given(STEPS)
+def test_with_memory_that_is_poisoned_when_it_is_freed(
+    device: Device, engine: Engine, steps: list[tuple[int, int, int, int]]
+) -> None:
+    """Nothing reads what was overwritten in place or given back, and the commands are ordered."""
+    runtime = Runtime(device, replace(engine.settings, poison=True, memory_limit=2**20))
+    program(runtime, steps)

@@ -1,0 +1,207 @@
+"""The registry: what becomes of live arrays when a part of them is computed. Runs in the interpreter."""
+
+from __future__ import annotations
+
+import gc
+import random
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime.arrays as xp
+from ir import graph
+from ir.graph import Buffer, Elementwise
+from ir.layout import Layout
+from ir.substitute import substitute
+from ir.types import F32
+from ocl_runtime.arrays.array import compute
+from tests.interpreted import InterpretedRuntime
+
+HOST = np.arange(12, dtype="f4").reshape(3, 4)
+
+
+@pytest.fixture
+def runtime() -> Iterator[InterpretedRuntime]:
+    runtime = InterpretedRuntime()
+    with xp.use(runtime):  # type: ignore[arg-type]
+        yield runtime
+
+
+def kernels(runtime: InterpretedRuntime) -> list[str]:
+    return [launch.kernel.name for launch in runtime.launched]
+
+
+def test_two_consumers_of_a_producer_see_one_result(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(HOST)
+    shared = xp.exp(x)
+    one, other = shared + 1, shared * 2
+    shared.compute()
+    assert isinstance(one.node, Elementwise)
+    assert isinstance(other.node, Elementwise)
+    assert one.node.operands[0] is shared.node is other.node.operands[0]
+    compute(one, other)
+    assert kernels(runtime) == ["exp", "add", "mul"]
+    np.testing.assert_allclose(other.numpy(), np.exp(HOST) * 2, rtol=1e-6)
+
+
+def test_what_is_computed_on_the_way_is_not_computed_again(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(HOST)
+    total = xp.sum(x, axis=0)
+    one, other = total + 1, total * 2
+    one.compute()
+    other.compute()
+    total.compute()
+    assert kernels(runtime) == ["sum", "add", "mul"]
+    np.testing.assert_array_equal(total.numpy(), HOST.sum(0))
+
+
+def test_views_are_substituted_with_what_they_look_at(runtime: InterpretedRuntime) -> None:
+    x = xp.exp(xp.asarray(HOST))
+    row, turned = x[1], x.T
+    y = turned + 1
+    x.compute()
+    assert isinstance(row.node, Buffer)
+    assert row.node.storage is turned.node.storage is x.node.storage
+    assert y.node.args[0] is turned.node
+    assert kernels(runtime) == ["exp"]
+
+
+def test_a_replacement_that_contains_what_it_replaces_is_not_entered() -> None:
+    leaf = graph.buffer(object(), F32, Layout.contiguous((4,)))
+    user = graph.elementwise("mul", leaf, leaf)
+    written = graph.elementwise("add", leaf, graph.scalar(1.0, F32, (4,)))
+    (found,) = substitute([user], {leaf: written})
+    assert isinstance(found, Elementwise)
+    assert found.operands == (written, written)
+    assert written.args[0] is leaf
+
+
+def test_what_is_not_concerned_stays_the_very_same() -> None:
+    leaf, other = (graph.buffer(object(), F32, Layout.contiguous((4,))) for _ in range(2))
+    one, two = graph.elementwise("exp", leaf), graph.elementwise("sin", other)
+    both = graph.elementwise("add", one, two)
+    found = substitute([both, two], {one: other})
+    assert found[1] is two
+    assert found[0].args == (other, two)
+
+
+def test_each_node_is_visited_once_however_many_arrays_share_it(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(HOST)
+    producer = xp.exp(x)
+    deep = producer
+    for _ in range(200):
+        deep = deep + 1
+    users = [deep * number for number in range(1, 101)]
+    before = runtime.registry.visited
+    producer.compute()
+    visited = runtime.registry.visited - before
+    assert visited <= 200 + 100 * 2 + 210  # the chain once, each user and its number, numbers of the chain
+    assert all(user.node.args[0] is users[0].node.args[0] for user in users)
+
+
+def test_nothing_else_alive_costs_nothing(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(HOST)
+    for _ in range(5):
+        x = (x * 2 + 1).compute()
+    assert runtime.registry.visited == 0
+
+
+def test_nothing_keeps_dead_arrays_and_their_memory(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(HOST)
+    storage = weakref.ref(x.node.storage)
+    y = (x + 1) * 2
+    cell = weakref.ref(y.cell)
+    y.compute()
+    del x
+    runtime.launched.clear()
+    gc.collect()
+    assert storage() is None, "an operand that nobody needs"
+    del y
+    assert cell() is None
+    assert runtime.registry.lazy() == []
+    runtime.registry._count()
+    assert not runtime.registry._in_memory
+
+
+def test_results_stay_with_their_runtime(runtime: InterpretedRuntime) -> None:
+    other = InterpretedRuntime()
+    here = xp.arange(6) * 2
+    with xp.use(other):  # type: ignore[arg-type]
+        there = xp.arange(6) * 2
+        elsewhere = there + 1
+    assert here.node.args[0] is there.node.args[0]  # the same expression, of which neither has memory
+    here.compute()
+    assert not isinstance(there.node, Buffer)
+    assert not any(isinstance(arg, Buffer) for arg in elsewhere.node.args)
+    np.testing.assert_array_equal(elsewhere.numpy(), np.arange(6) * 2 + 1)
+    assert runtime.launched[0] not in other.launched
+
+
+def test_an_array_that_was_written_meanwhile_is_not_overwritten(runtime: InterpretedRuntime) -> None:
+    x = xp.exp(xp.asarray(HOST))
+    user = x + 1
+    run = runtime.run
+
+    def writes_first(plan: Any) -> None:
+        runtime.run = run  # type: ignore[method-assign]
+        user[0] = 7
+        run(plan)
+
+    runtime.run = writes_first  # type: ignore[method-assign]
+    x.compute()
+    expected = np.exp(HOST) + 1
+    expected[0] = 7
+    np.testing.assert_allclose(user.numpy(), expected, rtol=1e-6)
+    assert kernels(runtime).count("exp") == 1
+
+
+def test_a_node_that_was_replaced_while_somebody_built_on_it(runtime: InterpretedRuntime) -> None:
+    """As of another thread, which took the node of an array before that was computed over its operand's memory."""
+    x = xp.asarray(HOST) + 1
+    x.compute()
+    y = x * 2
+    del x
+    node = y.node
+    y.compute()  # in place
+    late = xp.Array(graph.elementwise("neg", node), runtime)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(late.numpy(), -(HOST + 1) * 2)
+
+
+def test_eight_threads_and_a_thousand_graphs(runtime: InterpretedRuntime) -> None:
+    """Threads build on shared arrays, compute, write their own, and drop them."""
+    shared = [xp.asarray(HOST[:1] + number) for number in range(4)]
+    lazy = [xp.exp(one) for one in shared]
+    wrong: list[object] = []
+
+    def work(seed: int) -> None:
+        pick = random.Random(seed)
+        with xp.use(runtime):  # type: ignore[arg-type]
+            for _ in range(125):
+                number, more = pick.randrange(4), pick.randrange(5)
+                x = lazy[number] * more + shared[number]
+                y = x[:, 1:] - x[:, :-1]
+                if pick.random() < 0.5:
+                    x[0, 1] = more
+                if pick.random() < 0.3:
+                    compute(x, y)
+                host = np.exp(HOST[:1] + number) * np.float32(more) + (HOST[:1] + number)
+                found = y.numpy()
+                if not np.allclose(found, host[:, 1:] - host[:, :-1], rtol=1e-4, atol=1e-3):
+                    wrong.append((number, more, found))
+                elif pick.random() < 0.2:
+                    x += 1
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    for number, one in enumerate(lazy):
+        np.testing.assert_allclose(one.numpy(), np.exp(HOST[:1] + number), rtol=1e-5)
+    assert all((one.numpy() == HOST[:1] + number).all() for number, one in enumerate(shared))
+    assert runtime.registry.lazy() == []
