@@ -10,6 +10,7 @@ Error
 ├── NumberRangeError        (also OverflowError)  a Python number that the dtype beside it cannot hold
     ├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
 ├── InputFileError          (also OSError)     a file that is missing or cannot be read or written
+├── SharingError            (also BufferError and ValueError)  memory that another library and this one cannot share
 ├── DeviceError             something about a device
 │   ├── NoDeviceError       no usable OpenCL device at all: says what to install
 │   ├── UnknownDeviceError  no device by that name, vendor or kind: lists those there are
@@ -42,6 +43,11 @@ class SettingError(Error, ValueError):
 
 class InputFileError(Error, OSError):
     """A file that is missing, or cannot be read or written."""
+
+
+class SharingError(Error, BufferError, ValueError):
+    """Memory that another library and this one cannot share, or not as asked: a BufferError for the array API standard,
+    a ValueError for NumPy."""
 
 
 class DeviceError(Error):
@@ -93,6 +99,7 @@ __all__ = [
     "OutOfMemoryError",
     "SettingError",
     "ShapeError",
+    "SharingError",
     "UnknownDeviceError",
     "VerifyError",
 ]

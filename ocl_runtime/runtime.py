@@ -11,15 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ir.graph_text import text
 from ir.guards import plain
 from ir.kernel import Kernel
+from ir.layout import Layout
 from ir.reference import calling_line
 from ir.schedule import MemoryPlan, Schedule
 from ir.types import DTYPES, DType
-from ocl_runtime.device import Device, choose
+from ocl_runtime.device import Device, Existing, choose, existing
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.completion import Timed
 from ocl_runtime.execute.engine import Engine, Recorder
@@ -48,18 +50,31 @@ class Runtime:
         device: Device | str | None = None,
         settings: Settings | None = None,
         recorder: Recorder | None = None,
+        *,
+        over: Existing | None = None,
     ) -> None:
         self.settings = settings or Settings.from_environment()
         chosen = device if isinstance(device, Device) else choose(device, self.settings)
         if recorder is None and self.settings.dump_folder is not None:
             recorder = FolderDump(self.settings.dump_folder)
         self._recorder = recorder
-        self.engine = Engine(chosen, self.settings, recorder)
+        self.engine = Engine(chosen, self.settings, recorder, existing=over)
         self._kernels = KernelCache()
         self._registry = Registry()
         self._target = _target(chosen)
         # Some drivers abort when the process ends with commands still running.
         weakref.finalize(self, self.engine.close)
+
+    @classmethod
+    def over(cls, given: Any, settings: Settings | None = None, recorder: Recorder | None = None) -> Runtime:
+        """A runtime over a `pyopencl.Context` with one device, or over an in-order `pyopencl.CommandQueue`.
+
+        It makes everything in that context. With a queue, stream 0, which is that of the first thread that uses the
+        runtime, is that very queue: what the program enqueues there before and after is in order with it. The device is
+        taken without being probed. Raises `DeviceError` for an out-of-order queue and a context of several devices.
+        """
+        found = existing(given)
+        return cls(found.device, settings, recorder, over=found)
 
     def __repr__(self) -> str:
         return f"Runtime({self.device})"
@@ -68,6 +83,11 @@ class Runtime:
     def device(self) -> Device:
         """The device that computes."""
         return self.engine.device
+
+    @property
+    def queue(self) -> Any:
+        """The `pyopencl.CommandQueue` of stream 0, which PyOpenCL's arrays share with it unless they have their own."""
+        return self.engine.streams.first.queue
 
     @property
     def target(self) -> Target:
@@ -128,6 +148,29 @@ class Runtime:
     def pinned(self, shape: tuple[int, ...], dtype: DType, where: str = "") -> NDArray[Any]:
         """A host array that the device copies from and to by itself."""
         return self.engine.pinned(shape, dtype.numpy, where)
+
+    def borrow(
+        self,
+        given: object,
+        dtype: np.dtype[Any] | None,
+        shape: tuple[int, ...] | None,
+        offset: int,
+        queue: object,
+        wait_for: Sequence[object],
+        where: str = "",
+    ) -> tuple[Storage | None, np.dtype[Any], Layout]:
+        """The memory of a PyOpenCL buffer or array, with what lies where in it; see `execute.sharing`."""
+        _not_captured()
+        self.engine.check_process()
+        return self.engine.sharing.borrow(given, dtype, shape, offset, queue, wait_for, where)
+
+    def lend(self, storage: Storage | None, dtype: DType, layout: Layout, queue: object, where: str = "") -> Any:
+        """A PyOpenCL array over elements of a storage; see `execute.sharing`."""
+        _not_captured()
+        self.engine.check_process()
+        if storage is not None:
+            argument(Address(storage))
+        return self.engine.sharing.lend(storage, dtype.numpy, layout, queue, where)
 
     def launch(
         self,
@@ -191,6 +234,15 @@ class Runtime:
             "pinned": asdict(self.engine.memory.host_pool.counters),
             "staging": asdict(self.engine.memory.staging_pool.counters),
         }
+
+
+def _not_captured() -> None:
+    if tracer.get() is not None:
+        raise Error(
+            "a captured function exchanges memory with PyOpenCL, which is nothing that could be run again",
+            place=calling_line(),
+            remedy="exchange it outside of the captured function, and pass arrays",
+        )
 
 
 def argument(planned: PlannedArgument) -> Argument:

@@ -8,6 +8,7 @@ In the order in which an operation goes through them:
     in_use.py           which runtime is in use
     writing.py          what writes mean in nodes
     operators.py        Python's operators
+    values.py           what others get of a computed array
     array.py            the array: views, values, writes
     axes.py             axes and shapes as users give them
     functions.py        elementwise functions
@@ -15,6 +16,7 @@ In the order in which an operation goes through them:
     creation.py         arrays from data and from nothing
     statistics.py       reductions
     transfers.py        values to and from the host without waiting
+    interop.py          arrays of other libraries
 """
 
 from math import e, inf, nan, pi
@@ -133,6 +135,7 @@ from ocl_runtime.arrays.functions import (  # noqa: A004
     where,
 )
 from ocl_runtime.arrays.in_use import current, set_default, use
+from ocl_runtime.arrays.interop import from_dlpack, from_pyopencl
 from ocl_runtime.arrays.manipulation import (  # noqa: A004
     broadcast_arrays,
     broadcast_to,
@@ -224,6 +227,8 @@ __all__ = [
     "floor_divide",
     "fma",
     "fmod",
+    "from_dlpack",
+    "from_pyopencl",
     "full",
     "full_like",
     "greater",

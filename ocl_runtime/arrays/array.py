@@ -18,7 +18,6 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ir import graph
@@ -31,18 +30,16 @@ from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.operators import Operators
 from ocl_runtime.arrays.semantics import Operand, apply, cast
 from ocl_runtime.arrays.table import TABLE
+from ocl_runtime.arrays.values import CPU, capsule, copied, lent, uncopied
 from ocl_runtime.arrays.writing import check_kind, fitted, where_mask, written
 from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, ShapeError
 from ocl_runtime.plan.evaluate import evaluate
 from ocl_runtime.plan.executor import Executor
-from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
 
 _SHOWN = 64
 """Elements up to which `repr` shows the values of a computed array."""
-_WASTE = 4
-"""How many times its size a view may spread over and still be downloaded with the gaps."""
 
 
 class Array(Operators):
@@ -175,45 +172,55 @@ class Array(Operators):
 
     def numpy(self) -> NDArray[Any]:
         """The values as a new NumPy array of the same shape and dtype."""
-        compute(self)
-        node = self.node
-        assert isinstance(node, Buffer)
-        if not node.size:
-            return np.empty(self.shape, self.dtype)
-        low, high = node.layout.range()
-        if high - low > _WASTE * node.size:
-            dense = plan([node], self._executor, dense=True)
-            self._executor.run(dense)
-            (node,) = dense.results
-            low, high = node.layout.range()
-        found = self._executor.download(node.storage, node.dtype, low, high - low, calling_line()).result()
-        if node.layout.is_dense:
-            return found.reshape(self.shape)
-        strides = [stride * node.dtype.size for stride in node.layout.strides]
-        return as_strided(found[node.layout.offset - low :], self.shape, strides).copy()
+        return copied(self._computed(), self._executor)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The values, by NumPy's protocol: a copy, or for `copy=False` a view in place that is to be read only. Raises
+        `SharingError` (a ValueError) for that on a device with memory of its own, for another dtype, and while PyOpenCL
+        may write there."""
         if copy is False:
-            return self._in_place(dtype)
-        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+            return uncopied(self._computed(), self._executor, dtype)
+        return self.numpy() if dtype is None else self.numpy().astype(dtype, copy=False)
 
-    def _in_place(self, dtype: Any) -> NDArray[Any]:
-        """The values where they are, read-only. Raises `Error` where the host cannot reach them, or not as asked."""
+    def __dlpack__(
+        self,
+        *,
+        stream: object = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule of the values on the host, by the array API standard: `numpy.from_dlpack(x)` and the like.
+
+        Where the device shares the host's memory and the taker knows of DLPack 1, that is the device's memory, to be
+        read only, unless `copy` is True; else a copy. Raises `SharingError` (a BufferError) for a stream, for another
+        device than the host, and where `copy` is False but one is needed.
+        """
+        return capsule(self._computed(), self._executor, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The host, as DLPack names it: that is where `__dlpack__` gives the values."""
+        return CPU
+
+    def to_pyopencl(self, queue: Any = None) -> Any:
+        """A `pyopencl.array.Array` over the memory of this array, which is computed first, without a copy.
+
+        It may be written to; whatever looks at that memory sees the new values. It keeps the memory, which is shared
+        with `queue` (by default `Runtime.queue`) until the last PyOpenCL array over it is gone: each command of ours on
+        it comes after all that the queue was given before, and before all that it is given later, on the device and
+        with nothing to announce. Other queues are ordered with this one by events, as ever. Kernels of the user's take
+        `base_data` and `offset`.
+
+        Raises `DeviceError` for an out-of-order queue, `MixedDevicesError` for one of another context (see
+        `Runtime.over`), `LaunchError` where the values were spoilt.
+        """
+        return lent(self._computed(), self._executor, queue)
+
+    def _computed(self) -> Buffer:
         compute(self)
         node = self.node
         assert isinstance(node, Buffer)
-        low, high = node.layout.range()
-        found = None
-        if node.size and dtype in {None, self.dtype}:
-            found = self._executor.view(node.storage, node.dtype, low, high - low, calling_line())
-        if found is None:
-            raise Error(
-                "the values cannot be had without a copy: they are on a device with memory of its own, or not as asked",
-                place=calling_line(),
-                remedy="use copy=None or x.numpy()",
-            )
-        strides = [stride * node.dtype.size for stride in node.layout.strides]
-        return as_strided(found[node.layout.offset - low :], self.shape, strides, writeable=False)
+        return node
 
     def _item(self, as_what: str) -> Any:
         if self.ndim:

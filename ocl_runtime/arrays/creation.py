@@ -21,7 +21,7 @@ from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype
 from ocl_runtime.arrays.functions import astype, where
 from ocl_runtime.arrays.in_use import executor_for
 from ocl_runtime.arrays.manipulation import broadcast_to, reshape
-from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError
+from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError, SharingError
 from ocl_runtime.plan.executor import Executor
 
 _LARGEST = sys.float_info.max
@@ -37,12 +37,13 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: object = None, copy: bool
     arrays are converted as by `astype`; Python's numbers must have a value in it.
 
     Raises `DTypeError` for dtypes that the device does not have, `ShapeError` for lists of differing lengths,
-    `NumberRangeError` for Python numbers that the dtype cannot hold.
+    `NumberRangeError` for Python numbers that the dtype cannot hold, `SharingError` (a ValueError) where `copy` is
+    False but one is needed.
     """
     if isinstance(obj, Array):
         return obj if dtype is None else astype(obj, dtype, device=device)
     if copy is False:
-        raise DTypeError(
+        raise SharingError(
             "asarray always copies what is on the host", place=calling_line(), remedy="use copy=None or copy=True"
         )
     executor = executor_for(device)

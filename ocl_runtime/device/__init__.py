@@ -8,14 +8,29 @@ In the order they come into play:
     devices.py        Device, and all of them in order of preference
     probe.py          whether a device truly works, remembered on disk
     choose.py         the user's words, or the best there is, to one device
+    existing.py       a context or queue of PyOpenCL's to its device
     report.py         all of that as a listing
 
-Only this package and `codegen/driver.py` know PyOpenCL.
+Only this package and the driver modules of `codegen` and `execute` know PyOpenCL.
 """
 
 from ocl_runtime.device.capabilities import Capabilities
 from ocl_runtime.device.choose import Finding, choose, survey
 from ocl_runtime.device.devices import Device, all_devices
+from ocl_runtime.device.existing import Existing, existing, in_order
 from ocl_runtime.device.quirks import Quirks, quirks_for, rows_for
 
-__all__ = ["Capabilities", "Device", "Finding", "Quirks", "all_devices", "choose", "quirks_for", "rows_for", "survey"]
+__all__ = [
+    "Capabilities",
+    "Device",
+    "Existing",
+    "Finding",
+    "Quirks",
+    "all_devices",
+    "choose",
+    "existing",
+    "in_order",
+    "quirks_for",
+    "rows_for",
+    "survey",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyopencl as cl
 
@@ -40,15 +40,20 @@ def all_devices() -> tuple[Device, ...]:
             continue
         for handle in handles:
             try:
-                caps = query(handle)
+                device = describe(handle)
             except cl.Error:
                 continue
-            key = f"{caps.platform} | {caps.name} | {caps.driver_version}"
-            seen[key] += 1
-            if seen[key] > 1:  # two cards of one model
-                key = f"{key} | {seen[key]}"
-            found.append(Device(caps, quirks_for(caps), handle, key))
+            seen[device.key] += 1
+            if seen[device.key] > 1:  # two cards of one model
+                device = replace(device, key=f"{device.key} | {seen[device.key]}")
+            found.append(device)
     return tuple(sorted(found, key=_preference))
+
+
+def describe(handle: cl.Device) -> Device:
+    """All that is known about a device of PyOpenCL's."""
+    caps = query(handle)
+    return Device(caps, quirks_for(caps), handle, f"{caps.platform} | {caps.name} | {caps.driver_version}")
 
 
 def _preference(device: Device) -> tuple[object, ...]:

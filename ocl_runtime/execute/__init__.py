@@ -15,6 +15,9 @@ steps.py      the nodes of a schedule, ready to be enqueued
 replay.py     a schedule made ready to run again and again
 eager.py      a schedule run command by command
 mapped.py     memory of the device that the host reads in place
+sharing.py    memory that PyOpenCL uses too
+borrowed.py   a user's buffer as a storage of ours
+foreign.py    PyOpenCL's own objects
 driver.py     the seam to OpenCL
 log.py        what streams and memory do, for who asks
 engine.py     one device at work: all of the above, and every kernel that was built for it

@@ -134,13 +134,13 @@ class Driver(Protocol):
 
 
 class OpenCL:
-    """A device of a real driver, through PyOpenCL."""
+    """A device of a real driver, through PyOpenCL; in a context of its own, or in one that is there already."""
 
     enqueue = staticmethod(cl.enqueue_nd_range_kernel)
 
-    def __init__(self, device: Device, *, profile: bool = False) -> None:
+    def __init__(self, device: Device, *, profile: bool = False, context: Context | None = None) -> None:
         self._properties: Any = cl.command_queue_properties.PROFILING_ENABLE if profile else 0
-        self.context = cl.Context([device.cl])
+        self.context = cl.Context([device.cl]) if context is None else context
         self._device = device.cl
         self._maps: dict[int, tuple[Queue, Any]] = {}
         """What keeps pinned memory mapped, by buffer."""

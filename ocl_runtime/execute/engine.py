@@ -21,13 +21,14 @@ from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.codegen.compile import Compilation, compile_kernel
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.codegen.expressions import Dialect
-from ocl_runtime.device import Device
+from ocl_runtime.device import Device, Existing
 from ocl_runtime.errors import DeviceError, DTypeError, Error, LaunchError
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Driver, OpenCL
 from ocl_runtime.execute.driver import Error as DriverError
 from ocl_runtime.execute.launch import Argument, Executable, Launch
 from ocl_runtime.execute.log import Log
+from ocl_runtime.execute.sharing import Sharing
 from ocl_runtime.execute.storage import Memory, Storage, pinned_array
 from ocl_runtime.execute.streams import Streams
 from ocl_runtime.execute.transfer import Download, Transfers
@@ -75,7 +76,8 @@ class Engine:
     """Executes kernels on one device. Any thread may use it.
 
     Commands go to the calling thread's stream (see `streams.stream`) and come after all that they depend on. `driver`
-    puts something around the driver: tests record, fail and delay commands there.
+    puts something around the driver: tests record, fail and delay commands there. `existing` is what there is of OpenCL
+    already, which is used instead of new objects.
     """
 
     def __init__(
@@ -84,19 +86,23 @@ class Engine:
         settings: Settings,
         recorder: Recorder | None = None,
         driver: Callable[[OpenCL], Driver] | None = None,
+        existing: Existing | None = None,
     ) -> None:
         self.device = device
         self.settings = settings
-        self.opencl = OpenCL(device, profile=settings.profile)
+        context, first = (existing.context, existing.queue) if existing is not None else (None, None)
+        self.opencl = OpenCL(device, profile=settings.profile, context=context)
         self.driver: Driver = self.opencl if driver is None else driver(self.opencl)
         self.programs = ProgramCache(
             self.opencl.context, device, settings.cache_folder, disk_bytes=settings.cache_bytes
         )
         self.counters = LaunchCounters()
         log = Log(settings.log)
-        self.streams = Streams(self.driver, settings.streams or _streams_of(device), log, profile=settings.profile)
+        count = settings.streams or _streams_of(device)
+        self.streams = Streams(self.driver, count, log, profile=settings.profile, first=first)
         self.memory = Memory(self.driver, self.streams, device, settings, log)
         self.transfers = Transfers(self.driver, self.streams, self.memory, device)
+        self.sharing = Sharing(self.driver, self.streams, self.memory, device, self.opencl.context)
         self._dialect = Dialect(own_math=device.quirks.own_math, vector_hint=device.quirks.vector_hint)
         self._recorder = recorder
         self._executables: OrderedDict[tuple[int, str], tuple[Kernel, Executable]] = OrderedDict()
@@ -136,8 +142,11 @@ class Engine:
     def view(
         self, of: Storage, dtype: np.dtype[Any], count: int, offset: int = 0, where: str = ""
     ) -> np.ndarray[Any, Any] | None:
-        """`count` elements in place, to be read only, where the device shares the host's memory; None elsewhere."""
+        """`count` elements in place, to be read only, where the device shares the host's memory; None elsewhere, and
+        for what PyOpenCL may write to."""
         self.check_process()
+        if self.sharing.shares(of):
+            return None
         return self.transfers.view(of, dtype, count, offset, where)
 
     def pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any], where: str = "") -> np.ndarray[Any, Any]:
@@ -255,6 +264,7 @@ class Engine:
         """Returns when everything the device was given has ended. Raises the first failure that nobody has seen."""
         if not self._inherited:  # in a forked child there is nothing to wait for, and nobody who would answer
             self.streams.finish()
+            self.sharing.settle()
 
     def close(self) -> None:
         """As the process ends: no command may be left running, and nobody is there for an error."""

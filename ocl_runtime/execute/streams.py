@@ -20,13 +20,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 from ir.reference import calling_line
 from ocl_runtime.errors import LaunchError, SettingError
 from ocl_runtime.execute.command import LOOK_EVERY, Command, Stream
 from ocl_runtime.execute.completion import Completion, StreamCounters, Timed
-from ocl_runtime.execute.driver import Driver, Error, Event
+from ocl_runtime.execute.driver import Driver, Error, Event, Queue
 from ocl_runtime.execute.failures import Failure
 from ocl_runtime.execute.hazards import Touch, conflicts, poison, record, shared, spoiler
 from ocl_runtime.execute.log import Log
@@ -77,16 +77,35 @@ class _SpoiltError(Exception):
         self.commands = commands
 
 
-class Streams:
-    """The streams of one device: `count` for the user, and three for the library's own transfers."""
+class Guests(Protocol):
+    """Who else uses memory that commands touch, through queues of their own (`sharing.py`)."""
 
-    def __init__(self, driver: Driver, count: int, log: Log, *, profile: bool = False) -> None:
+    def before(self, stream: Stream, touches: Sequence[Touch]) -> list[Event]:
+        """What else a command on a stream that touches this must wait for."""
+
+    def after(self, command: Command, touches: Sequence[Touch]) -> None:
+        """The command was given to its stream."""
+
+
+class Streams:
+    """The streams of one device: `count` for the user, and three for the library's own transfers.
+
+    `first` is the queue of stream 0, if that is there already.
+    """
+
+    def __init__(
+        self, driver: Driver, count: int, log: Log, *, profile: bool = False, first: Queue | None = None
+    ) -> None:
         self.driver = driver
         self.count = count
         self.counters = StreamCounters()
         self.lock = threading.RLock()
+        self.guests: Guests | None = None
+        """Where nobody else uses any memory, None."""
         self._log = log
         self._streams: list[Stream | None] = [None] * (count + 3)
+        if first is not None:
+            self._streams[0] = Stream(0, first)
         self._completion = Completion(driver, self.counters, log, profile=profile)
         self._of_thread = threading.local()
         self._threads = itertools.count()
@@ -101,6 +120,11 @@ class Streams:
             if number is None:
                 number = self._of_thread.number = next(self._threads)
         return self._streams[number % self.count] or self._stream(number % self.count)
+
+    @property
+    def first(self) -> Stream:
+        """Stream 0."""
+        return self._streams[0] or self._stream(0)
 
     @property
     def aside(self) -> Stream:
@@ -168,6 +192,8 @@ class Streams:
                     if elided:
                         self.counters.waits_elided += elided
                     waits = self._waits(needed, touches, stream, what) if needed else None
+                    if self.guests is not None and (others := self.guests.before(stream, touches)):
+                        waits = [*(waits or ()), *others]
                     event = enqueue(stream.queue, *args, waits, touches)
                     stream.known = known
                     stream.position += 1
@@ -176,6 +202,8 @@ class Streams:
                         command.after = needed
                     record(touches, command)
                     pending.append(command)
+                    if self.guests is not None:
+                        self.guests.after(command, touches)
                     if len(pending) >= stream.look_at:
                         self.look()
                         stream.look_at = len(pending) + LOOK_EVERY
@@ -221,6 +249,11 @@ class Streams:
                 )
         self.counters.waits += len(needed)
         return waits
+
+    def started(self, command: Command) -> None:
+        """Flushes a command's queue up to it, so that a queue that is not ours may wait for it."""
+        if command.stream.flushed < command.position:
+            self._flush(command.stream)
 
     def _flush(self, stream: Stream) -> None:
         self.driver.flush(stream.queue)

@@ -246,9 +246,9 @@ NO_VALUES = {
     "Array", "__array_api_version__", "compute", "current", "use", "set_default", "can_cast", "finfo", "iinfo",
     "isdtype", "result_type", "e", "inf", "nan", "pi", "newaxis", "bool", "int8", "int16", "int32", "int64", "uint8",
     "uint16", "uint32", "uint64", "float16", "float32", "float64",
-    "Download", "allocate", "compute_into", "download", "pinned_empty", "upload",
+    "Download", "allocate", "compute_into", "download", "pinned_empty", "upload", "from_dlpack", "from_pyopencl",
 }  # fmt: skip
-"""Names of `ocl_runtime.arrays` that compute nothing; tests/unit/test_arrays.py tests them."""
+"""Names of `ocl_runtime.arrays` that compute nothing; other files test them."""
 
 
 @pytest.mark.parametrize("code", OTHERS)

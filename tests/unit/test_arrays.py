@@ -16,7 +16,15 @@ from ocl_runtime.arrays import in_use
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.semantics import arity
 from ocl_runtime.arrays.table import TABLE
-from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, NoDeviceError, NumberRangeError, ShapeError
+from ocl_runtime.errors import (
+    DTypeError,
+    Error,
+    MixedDevicesError,
+    NoDeviceError,
+    NumberRangeError,
+    ShapeError,
+    SharingError,
+)
 from ocl_runtime.plan.target import Target
 from tests.interpreted import InterpretedRuntime
 
@@ -615,7 +623,7 @@ ERRORS: list[tuple[str, type[Error], str]] = [
     ("xp.asarray(np.zeros(2, 'M8[s]'))", DTypeError, "has no counterpart"),
     ("xp.asarray(np.zeros(2, '>f4'))", DTypeError, "has the other byte order"),
     ("xp.asarray([[1], [2, 3]])", ShapeError, "no array can be made of a list"),
-    ("xp.asarray([1], copy=False)", DTypeError, "asarray always copies"),
+    ("xp.asarray([1], copy=False)", SharingError, "asarray always copies"),
     ("xp.zeros(3, dtype='nonsense')", DTypeError, "'nonsense' is no dtype"),
     ("xp.zeros(3, device='elsewhere')", MixedDevicesError, "the device elsewhere is not that of the runtime in use"),
     (f"xp.astype({X}, 'i4', device='elsewhere')", MixedDevicesError, "not on elsewhere"),

@@ -1,0 +1,155 @@
+"""What others get of a computed array: a NumPy array, a view in place, a DLPack capsule, a PyOpenCL array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from ir.graph import Buffer, Storage
+from ir.layout import Layout
+from ir.reference import calling_line
+from ir.types import DType
+from ocl_runtime.errors import SharingError
+from ocl_runtime.plan.executor import Executor
+from ocl_runtime.plan.planner import plan
+
+CPU = (1, 0)
+"""DLPack's name of the host: kDLCPU, the first."""
+_WASTE = 4
+"""How many times its size a view may spread over and still be downloaded with the gaps."""
+_VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+"""Whether NumPy makes capsules of DLPack 1, which can say that they are to be read only."""
+
+
+@runtime_checkable
+class SharesMemory(Protocol):
+    """A runtime that computes with OpenCL, and can share memory with other users of that."""
+
+    def borrow(
+        self,
+        given: object,
+        dtype: np.dtype[Any] | None,
+        shape: tuple[int, ...] | None,
+        offset: int,
+        queue: object,
+        wait_for: Sequence[object],
+        where: str = "",
+    ) -> tuple[Storage, np.dtype[Any], Layout]:
+        """The memory of a PyOpenCL object, and what lies where in it; no storage for no elements."""
+
+    def lend(self, storage: Storage, dtype: DType, layout: Layout, queue: object, where: str = "") -> Any:
+        """A PyOpenCL array over elements of a storage, or (None) over none."""
+
+
+def copied(node: Buffer, executor: Executor) -> NDArray[Any]:
+    """The values as a new NumPy array."""
+    dtype = node.dtype.numpy
+    if not node.size:
+        return np.empty(node.shape, dtype)
+    low, high = node.layout.range()
+    if high - low > _WASTE * node.size:
+        dense = plan([node], executor, dense=True)
+        executor.run(dense)
+        (node,) = dense.results
+        low, high = node.layout.range()
+    found = executor.download(node.storage, node.dtype, low, high - low, calling_line()).result()
+    if node.layout.is_dense:
+        return found.reshape(node.shape)
+    strides = [stride * dtype.itemsize for stride in node.layout.strides]
+    return as_strided(found[node.layout.offset - low :], node.shape, strides).copy()
+
+
+def in_place(node: Buffer, executor: Executor) -> NDArray[Any] | None:
+    """The values where they are, read-only; None where the host cannot reach them."""
+    dtype = node.dtype.numpy
+    if not node.size:
+        none: NDArray[Any] = np.empty(node.shape, dtype)
+        none.flags.writeable = False
+        return none
+    low, high = node.layout.range()
+    found = executor.view(node.storage, node.dtype, low, high - low, calling_line())
+    if found is None:
+        return None
+    strides = [stride * dtype.itemsize for stride in node.layout.strides]
+    return as_strided(found[node.layout.offset - low :], node.shape, strides, writeable=False)
+
+
+def uncopied(node: Buffer, executor: Executor, dtype: Any = None) -> NDArray[Any]:
+    """As `in_place`. Raises `SharingError` where the host cannot reach them, or not as this dtype."""
+    if dtype is not None and np.dtype(dtype) != node.dtype.numpy:
+        raise SharingError(
+            f"the values cannot be had without a copy as {np.dtype(dtype)}: they are {node.dtype.numpy}",
+            place=calling_line(),
+            remedy="use copy=None",
+        )
+    found = in_place(node, executor)
+    if found is None:
+        raise SharingError(
+            "the values cannot be had without a copy: they are on a device with memory of its own, or PyOpenCL may "
+            "write to them",
+            place=calling_line(),
+            remedy="use copy=None or x.numpy()",
+        )
+    return found
+
+
+def capsule(
+    node: Buffer,
+    executor: Executor,
+    stream: object,
+    max_version: tuple[int, int] | None,
+    dl_device: tuple[int, int] | None,
+    copy: bool | None,
+) -> Any:
+    """The values on the host as DLPack gives them to others: in place where that is possible and can be said to be read
+    only, else a copy.
+
+    Raises `SharingError` for a stream, another device, and where `copy` is False but one is needed.
+    """
+    if stream is not None:
+        raise SharingError(
+            f"DLPack with the stream {stream!r}: the values are given on the host, where there are none",
+            place=calling_line(),
+            remedy="use stream=None",
+        )
+    if dl_device is not None and tuple(map(int, dl_device)) != CPU:
+        raise SharingError(
+            f"DLPack to the device {tuple(map(int, dl_device))}: the values are given on the host",
+            place=calling_line(),
+            remedy=f"use dl_device={CPU}; for OpenCL without a copy, x.to_pyopencl()",
+        )
+    said = _VERSIONED and max_version is not None and max_version[0] >= 1
+    host: NDArray[Any] | None = None
+    if said and copy is not True:
+        host = uncopied(node, executor) if copy is False else in_place(node, executor)
+        if copy is None and host is not None and min(host.strides, default=0) < 0:
+            host = None  # many who take capsules do not take these
+    elif copy is False:
+        raise SharingError(
+            "DLPack without a copy to one who cannot be told that the values must not be written to",
+            place=calling_line(),
+            remedy="use copy=None, or say max_version=(1, 0) or newer",
+        )
+    if host is None:
+        host = copied(node, executor)
+    make: Any = host.__dlpack__
+    return make(max_version=max_version) if said else make()
+
+
+def lent(node: Buffer, executor: Executor, queue: object) -> Any:
+    """A PyOpenCL array over the values. Raises as `Array.to_pyopencl` does."""
+    storage = node.storage if node.size else None
+    return sharing(executor).lend(storage, node.dtype, node.layout, queue, calling_line())
+
+
+def sharing(executor: object) -> SharesMemory:
+    """The executor itself. Raises `SharingError` for one that has no memory of OpenCL."""
+    if not isinstance(executor, SharesMemory):
+        raise SharingError(
+            "the runtime in use has no memory of OpenCL", place=calling_line(), remedy="use a Runtime, or Runtime.over"
+        )
+    return executor
