@@ -205,11 +205,10 @@ class Array(Operators):
     def to_pyopencl(self, queue: Any = None) -> Any:
         """A `pyopencl.array.Array` over the memory of this array, which is computed first, without a copy.
 
-        It may be written to; whatever looks at that memory sees the new values. It keeps the memory, which is shared
-        with `queue` (by default `Runtime.queue`) until the last PyOpenCL array over it is gone: each command of ours on
-        it comes after all that the queue was given before, and before all that it is given later, on the device and
-        with nothing to announce. Other queues are ordered with this one by events, as ever. Kernels of the user's take
-        `base_data` and `offset`.
+        It may be written to, and whatever looks at that memory sees the new values. It keeps the memory, which is
+        shared with `queue` (by default `Runtime.queue`) until the last PyOpenCL array over it is gone: on the device,
+        each command of ours on it comes after all that the queue was given before, and before all that it is given
+        later. Other queues are ordered with it by events. Kernels of the user's take `base_data` and `offset`.
 
         Raises `DeviceError` for an out-of-order queue, `MixedDevicesError` for one of another context (see
         `Runtime.over`), `LaunchError` where the values were spoilt.

@@ -38,7 +38,7 @@ from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import violations
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import DTYPES, assert_same, counting, has
-from tests.device.wrapped import Wrapped, adding, eventually, on
+from tests.device.wrapped import PIECE, Wrapped, adding, eventually, on
 from tests.device.wrapped import values as values_of
 
 HOST = np.arange(40, dtype="f4").reshape(5, 8)
@@ -664,6 +664,29 @@ def test_memory_lent_to_a_second_queue_comes_after_the_first(
         other.flush()
     copied.wait()
     assert (seen == 3).all()
+
+
+def test_transfers_in_pieces_are_ordered_too(
+    queue: cl.CommandQueue, other: cl.CommandQueue, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a device with memory of its own large arrays pass through pinned blocks, by other threads."""
+    count = 3 * PIECE + 100
+    with ocl.use(Runtime.over(queue, replace(engine.settings, staging_bytes=8 * PIECE))) as runtime:
+        assert isinstance(runtime, Runtime)
+        monkeypatch.setattr(runtime.engine.transfers, "_shared", False)
+        for guest in (queue, other):
+            buffer = buffer_of(guest, np.zeros(count, "u1"))
+            x = ocl.from_pyopencl(buffer, dtype="u1", queue=guest)
+            with waiting(guest):
+                cl.enqueue_fill_buffer(guest, buffer, np.uint8(3), 0, count)
+                coming = ocl.download(x)
+                cl.enqueue_fill_buffer(guest, buffer, np.uint8(4), 0, count)
+                guest.flush()
+                again = ocl.download(x)
+                assert_held_back(coming, again)
+            assert (coming.result() == 3).all()
+            assert (again.result() == 4).all()
+            runtime.finish()
 
 
 def test_slow_kernels_of_both_on_several_streams(runtime: Runtime, guest: cl.CommandQueue, device: Device) -> None:
