@@ -6,6 +6,7 @@ import gc
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -664,6 +665,26 @@ def test_memory_lent_to_a_second_queue_comes_after_the_first(
         other.flush()
     copied.wait()
     assert (seen == 3).all()
+
+
+def test_many_threads_share_at_once(runtime: Runtime, queue: cl.CommandQueue, other: cl.CommandQueue) -> None:
+    """One memory of the user's that all read, and one of ours for each that is lent, written and taken back."""
+    buffer = buffer_of(queue, np.full(N, 7, "u4"))
+
+    def work(number: int) -> None:
+        with ocl.use(runtime), ocl.stream(number):
+            x = ocl.from_pyopencl(buffer, dtype="u4")
+            mine = ocl.asarray(np.zeros(N, "u4"))
+            for turn in range(30):
+                a = mine.to_pyopencl(other if turn % 2 else queue)
+                cl.enqueue_fill_buffer(a.queue, a.base_data, np.uint32(turn), a.offset, N * 4)
+                back = ocl.from_pyopencl(a)
+                del a
+                assert ((back + x).numpy() == turn + 7).all()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert_settles(runtime)
 
 
 def test_transfers_in_pieces_are_ordered_too(
