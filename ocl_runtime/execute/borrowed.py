@@ -27,6 +27,7 @@ class Borrowed(Storage):
 
     def __init__(self, memory: Memory, block: Block, gone: Callable[[], None]) -> None:
         super().__init__(memory, block, block.size)
+        self.guests = 1
         self._gone = gone
         self.read_only = not foreign.written_by_kernels(self.buffer)
 

@@ -197,6 +197,7 @@ class Sharing:
             events = self._caught_up(shared, guest_queue)
             guest = _Guest(guest_queue, shared, storage)
             shared.guests.append(guest)
+            storage.guests += 1
         buffer = foreign.lent(storage.buffer, _Holder(guest, self._gone))
         start = storage.start + layout.offset * dtype.itemsize
         return foreign.array(guest_queue, buffer, dtype, layout.shape, strides, start, events)
@@ -289,6 +290,8 @@ class Sharing:
             if isinstance(one, _Guest):
                 one.end = self._driver.marker(one.queue, None)
                 self._driver.flush(one.queue)
+                if one.storage is not None:
+                    one.storage.guests -= 1
                 one = one.shared
             self._ending[one] = None
         for shared in list(self._ending):

@@ -39,12 +39,14 @@ _POISON = np.uint32(0xDEADBEEF)
 class Storage:
     """One allocation of `nbytes` bytes, told apart by identity. It goes back to its pool when nothing refers to it."""
 
-    __slots__ = ("__weakref__", "block", "memory", "nbytes")
+    __slots__ = ("__weakref__", "block", "guests", "memory", "nbytes")
 
     def __init__(self, memory: Memory, block: Block, nbytes: int) -> None:
         self.memory = memory
         self.block = block
         self.nbytes = nbytes
+        self.guests = 0
+        """How many users outside of this runtime it has (`sharing.py`)."""
 
     def __repr__(self) -> str:
         return f"<Storage of {self.nbytes:,} bytes>"

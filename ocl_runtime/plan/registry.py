@@ -156,7 +156,11 @@ class Registry:
         storages = [
             nodes[0].storage
             for storage, nodes in _memory(below).items()
-            if storage not in kept and storage not in self._in_memory and not _held(nodes) and not _wasted(nodes)
+            if storage not in kept
+            and storage not in self._in_memory
+            and not _held(nodes)
+            and not _wasted(nodes)
+            and not _used_outside(nodes[0].storage)
         ]
         return Spare(storages, others)
 
@@ -169,7 +173,7 @@ class Registry:
         self._count()
         others = [*walk(*(one.node for one in self.lazy())), *self._replaced.values()]
         used = any(isinstance(one, Buffer) and one.storage is node.storage for one in others)
-        return self._in_memory[id(node.storage)] == 1 and not used
+        return self._in_memory[id(node.storage)] == 1 and not used and not _used_outside(node.storage)
 
 
 def _memory(nodes: Iterable[Node]) -> dict[int, list[Buffer]]:
@@ -185,6 +189,11 @@ def _wasted(buffers: list[Buffer]) -> bool:
     """Whether most of a storage would be kept for nothing by a result of the size of these buffers."""
     most = max(one.size * one.dtype.size for one in buffers)
     return bool(buffers[0].storage.nbytes > 2 * most)
+
+
+def _used_outside(storage: Storage) -> bool:
+    """Whether another library uses the memory too, which would see what is written there."""
+    return bool(getattr(storage, "guests", 0))
 
 
 def _held(buffers: list[Buffer]) -> bool:

@@ -845,11 +845,52 @@ def test_what_pyopencl_may_write_to_is_not_viewed_in_place(runtime: Runtime, que
         with pytest.raises(ValueError, match="cannot be had without a copy"):
             np.asarray(one, copy=False)
         assert np.from_dlpack(one).flags.writeable
+    assert (x.node.storage.guests, y.node.storage.guests) == (1, 1)
     del a, x, one
     gc.collect()
     assert_settles(runtime)
+    assert y.node.storage.guests == 0  # it may be written over again
     if runtime.device.capabilities.unified_memory:
         assert_same(np.asarray(y, copy=False), HOST)
+
+
+def test_writing_leaves_shared_memory_as_it_is(runtime: Runtime, queue: cl.CommandQueue) -> None:
+    """And so does computing over an operand that nobody else needs: PyOpenCL does."""
+    buffer = buffer_of(queue, HOST)
+    ours = (ocl.asarray(HOST) + 0).compute()
+    a = ours.to_pyopencl()
+
+    def borrowed() -> ocl.Array:
+        return ocl.from_pyopencl(buffer, dtype="f4", shape=HOST.shape)
+
+    @ocl.capture
+    def doubled(x: ocl.Array) -> ocl.Array:
+        x *= 2
+        return x + 0
+
+    def lent() -> ocl.Array:
+        return ocl.from_pyopencl(a)
+
+    del ours
+    for make in (borrowed, lent):
+        x = make()
+        y = x * 2 + 1
+        del x
+        assert_same(y.compute().numpy(), HOST * 2 + 1)
+        x = make()
+        x += 5
+        assert_same(x.compute().numpy(), HOST + 5)
+        x = make()
+        x[1:3] = 0
+        assert_same(x.compute().numpy()[1:3], HOST[1:3] * 0)
+        x = make()
+        assert_same(doubled(x).numpy(), HOST * 2)
+        assert_same(x.numpy(), HOST * 2)
+        del x, y
+        assert_same(values(queue, a), HOST)
+        assert_same(borrowed().numpy(), HOST)
+    ocl.compute_into(lent(), lent() + 1)
+    assert_same(values(queue, a), HOST + 1)
 
 
 # ---------------------------------------------------------------------- what cannot be
