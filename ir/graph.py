@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from ir.errors import DTypeError, ShapeError
-from ir.guards import Number, formulas
+from ir.guards import Given, Number, formulas
 from ir.layout import Item, Layout, Shape, Span
 from ir.ops import result_type
 from ir.reference import calling_line
@@ -110,7 +110,7 @@ class Iota(_Node):
 class Scalar(_Node):
     """One value everywhere."""
 
-    value: Number
+    value: Number | Given
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
@@ -197,6 +197,8 @@ def buffer(storage: Storage, dtype: DType, layout: Layout) -> Buffer:
             shape=layout.shape, dtype=dtype, where=calling_line(), flat=layout.is_dense, storage=storage, layout=layout
         )
 
+    if storage is None:  # nothing tells such nodes apart
+        return cast("Buffer", make())
     # The node keeps the storage alive, so no other storage has this id while the entry exists.
     return cast("Buffer", _intern(("buffer", id(storage), dtype, layout), make))
 
@@ -207,10 +209,13 @@ def iota(dtype: DType, layout: Layout) -> Node:
     def make() -> Node:
         return Iota(shape=layout.shape, dtype=dtype, where=calling_line(), flat=layout.is_dense, layout=layout)
 
+    numbers = (*layout.shape, *layout.strides, layout.offset)
+    if formulas(numbers) is not numbers:  # sizes of one plan, which are no other's of the same name
+        return make()
     return _intern(("iota", dtype, layout), make)
 
 
-def scalar(value: Number, dtype: DType, shape: Shape = ()) -> Scalar:
+def scalar(value: Number | Given, dtype: DType, shape: Shape = ()) -> Scalar:
     """One value at every place of `shape`."""
     return Scalar(shape=shape, dtype=dtype, where=calling_line(), value=value)
 

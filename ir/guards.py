@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -209,6 +210,13 @@ class Backed:
 
 Number: TypeAlias = bool | int | float | Backed
 """A number that stands in an expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A number that is not known while a plan is made, not even by example: number `place` of those that it gets."""
+
+    place: int
 
 
 def formula(number: Any) -> Size:

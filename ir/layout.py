@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ir.errors import ShapeError
-from ir.guards import formula, formulas, integer
+from ir.guards import formula, formulas, integer, plain
 from ir.reference import calling_line
 
 Shape: TypeAlias = tuple[int, ...]
@@ -174,9 +174,9 @@ class _Addresses:
         self.__array_interface__ = {
             "version": 3,
             "typestr": "|u1",
-            "data": ((1 << 46) + layout.offset, True),
-            "shape": layout.shape,
-            "strides": layout.strides,
+            "data": ((1 << 46) + plain(layout.offset), True),
+            "shape": tuple(map(plain, layout.shape)),
+            "strides": tuple(map(plain, layout.strides)),
         }
 
 

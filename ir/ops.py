@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -280,6 +281,7 @@ integer truncates; out of range is unspecified, as in NumPy); `bitcast` keeps th
 """
 
 
+@lru_cache(maxsize=4096)  # asked for every node and every value of kernel IR
 def result_type(op: str, args: tuple[Type, ...], result: Type | None = None) -> ValueType:
     """The type of `op` applied to operands of types `args`.
 

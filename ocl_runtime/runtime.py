@@ -23,15 +23,18 @@ from ir.schedule import MemoryPlan, Schedule
 from ir.types import DTYPES, DType
 from ocl_runtime.device import Device, Existing, choose, existing
 from ocl_runtime.errors import Error
+from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.completion import Timed
 from ocl_runtime.execute.engine import Engine, Recorder
 from ocl_runtime.execute.launch import Argument
 from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.streams import chosen
 from ocl_runtime.execute.transfer import Download
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Plan
 from ocl_runtime.plan.launch import Argument as PlannedArgument
+from ocl_runtime.plan.plans import PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 from ocl_runtime.plan.tracing import tracer
@@ -54,14 +57,15 @@ class Runtime:
         over: Existing | None = None,
     ) -> None:
         self.settings = settings or Settings.from_environment()
-        chosen = device if isinstance(device, Device) else choose(device, self.settings)
+        found = device if isinstance(device, Device) else choose(device, self.settings)
         if recorder is None and self.settings.dump_folder is not None:
             recorder = FolderDump(self.settings.dump_folder)
         self._recorder = recorder
-        self.engine = Engine(chosen, self.settings, recorder, existing=over)
+        self.engine = Engine(found, self.settings, recorder, existing=over)
         self._kernels = KernelCache()
+        self._plans = PlanCache()
         self._registry = Registry()
-        self._target = _target(chosen)
+        self._target = _target(found, self.engine.streams.count)
         # Some drivers abort when the process ends with commands still running.
         weakref.finalize(self, self.engine.close)
 
@@ -103,6 +107,11 @@ class Runtime:
     def registry(self) -> Registry:
         """The arrays of this runtime."""
         return self._registry
+
+    @property
+    def plans(self) -> PlanCache:
+        """The plans made for this runtime, by structure."""
+        return self._plans
 
     @property
     def default_real(self) -> DType:
@@ -194,16 +203,28 @@ class Runtime:
         trace.launch(kernel, written, global_size, group_size)
 
     def run(self, plan: Plan) -> None:
-        """Starts a plan's launches in their order on this thread's stream, without waiting for them."""
+        """Starts a plan's launches without waiting for them: on the stream that this thread has chosen, else on those
+        that the plan spreads them over."""
         trace = tracer.get()
         if trace is not None:
             trace.run(plan)
             return
         if self._recorder is not None:
             self._recorder.planned("\n".join(map(text, plan.roots)))
+        engine, streams = self.engine, self.engine.streams
+        for launch in plan.launches:
+            engine.executable(launch.kernel)  # what does not compile must not leave half a plan behind
+        home, apart = streams.current(), chosen() is None
+        used: dict[Stream, None] = {}
         for launch in plan.launches:
             args = [argument(arg) for arg in launch.args]
-            self.engine.launch(launch.kernel, args, launch.global_size, launch.group_size, launch.where)
+            ready = engine.prepare(launch.kernel, args, launch.global_size, launch.group_size, launch.where)
+            stream = streams.neighbour(home, launch.stream) if apart and launch.stream else home
+            engine.submit(ready, stream)
+            used[stream] = None
+        if len(used) > 1:  # so that they run at once
+            for stream in used:
+                streams.flush(stream)
 
     def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
         """Shows a planned host program to who looks on, if anybody does."""
@@ -229,6 +250,7 @@ class Runtime:
             "launch": asdict(self.engine.counters),
             "program": asdict(self.engine.programs.counters),
             "kernel": asdict(self._kernels.statistics),
+            "plan": asdict(self._plans.statistics),
             "stream": asdict(self.engine.streams.counters),
             "memory": asdict(self.engine.memory.device_pool.counters),
             "pinned": asdict(self.engine.memory.host_pool.counters),
@@ -261,7 +283,7 @@ def argument(planned: PlannedArgument) -> Argument:
     return planned.storage, planned.offset, planned.touched
 
 
-def _target(device: Device) -> Target:
+def _target(device: Device, streams: int) -> Target:
     caps, quirks = device.capabilities, device.quirks
     return Target(
         kind="cpu" if caps.kind == "cpu" else "gpu",
@@ -269,6 +291,7 @@ def _target(device: Device) -> Target:
         vector_bytes=quirks.vector_bytes,
         group_size=quirks.group_size,
         max_argument_bytes=caps.max_argument_bytes,
+        streams=streams,
         fp16=caps.fp16,
         fp64=caps.fp64,
     )

@@ -13,6 +13,7 @@ from ir.kernel import Kernel
 from ir.types import F32, DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Launch, Plan
+from ocl_runtime.plan.plans import PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
@@ -50,6 +51,7 @@ class InterpretedRuntime:
     def __init__(self, target: Target | None = None, default_real: DType = F32) -> None:
         self.target = target or Target(kind="gpu", compute_units=2, group_size=8, fp16=False)
         self.kernels = KernelCache()
+        self.plans = PlanCache()
         self.registry = Registry()
         self.default_real = default_real
         self.device = f"interpreter {id(self):x}"

@@ -15,6 +15,7 @@ In the order in which an operation goes through them:
     manipulation.py     views
     creation.py         arrays from data and from nothing
     statistics.py       reductions
+    explaining.py       what computing would do
     transfers.py        values to and from the host without waiting
     interop.py          arrays of other libraries
 """
@@ -57,6 +58,7 @@ from ocl_runtime.arrays.dtypes import (
     uint32,
     uint64,
 )
+from ocl_runtime.arrays.explaining import explain
 from ocl_runtime.arrays.functions import (  # noqa: A004
     abs,
     acos,
@@ -216,6 +218,7 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
+    "explain",
     "expm1",
     "eye",
     "finfo",

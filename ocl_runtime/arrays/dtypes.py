@@ -9,6 +9,7 @@ does not have.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,18 @@ def require(dtype: DType, target: Target) -> DType:
 
 def promote(dtypes: Sequence[DType], numbers: Sequence[Number], default_real: DType) -> DType:
     """The dtype that arrays of `dtypes` and Python numbers have in common."""
-    found = from_numpy(np.result_type(*(dtype.numpy for dtype in dtypes))) if dtypes else BOOL
+    found = _common(tuple(dtypes)) if dtypes else BOOL
     if found.is_float:
         return found
     if any(isinstance(number, float) for number in numbers):
         return default_real
     whole = any(not isinstance(number, bool) for number in numbers)
     return I64 if whole and found == BOOL else found
+
+
+@lru_cache(maxsize=1024)  # asked for every operation
+def _common(dtypes: tuple[DType, ...]) -> DType:
+    return from_numpy(np.result_type(*(dtype.numpy for dtype in dtypes)))
 
 
 def checked(value: Number, dtype: DType) -> Number:

@@ -31,6 +31,7 @@ from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.executor import Coming
 from ocl_runtime.plan.launch import Plan
+from ocl_runtime.plan.plans import PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
@@ -55,6 +56,7 @@ _NO_VALUES = frozenset(
         "compute_into",
         "current",
         "download",
+        "explain",
         "pinned_empty",
         "set_default",
         "upload",
@@ -73,6 +75,7 @@ class Planner:
     target: Target
     default_real: DType = F32
     kernels: KernelCache = field(default_factory=KernelCache)
+    plans: PlanCache = field(default_factory=PlanCache)
     registry: Registry = field(default_factory=Registry)
     device: object = "no device: this expression is planned, not computed"
 

@@ -255,6 +255,13 @@ class Streams:
         if command.stream.flushed < command.position:
             self._flush(command.stream)
 
+    def flush(self, stream: Stream) -> None:
+        """Has the driver begin with what a stream was given, if it has not yet."""
+        with self.lock:
+            if stream.flushed < stream.position:
+                with suppress(Error):  # whoever waits for a command is told
+                    self._flush(stream)
+
     def _flush(self, stream: Stream) -> None:
         self.driver.flush(stream.queue)
         stream.flushed = stream.position

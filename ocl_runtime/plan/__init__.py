@@ -13,6 +13,10 @@ In the order in which an expression goes through them:
     launch.py           a kernel with its arguments and sizes
     executor.py         what is needed of a runtime
     planner.py          all of it together, and what is written over what
+    relative.py         expressions without memory, sizes and scalars
+    plans.py            plans that are made once for all expressions that are alike
+    spread.py           their launches on several streams
+    explain.py          a plan for a person to read
     registry.py         the arrays of a runtime, and who needs which memory
     evaluate.py         computing nodes, and replacing them wherever they are
 """

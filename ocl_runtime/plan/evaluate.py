@@ -5,9 +5,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
-from ir.graph import Buffer, Node, buffer
+from ir.graph import Buffer, Node, buffer, walk
 from ocl_runtime.plan.executor import Executor
-from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.explain import explain
+from ocl_runtime.plan.plans import Slots
 from ocl_runtime.plan.registry import Cell
 
 
@@ -22,7 +23,7 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
         nodes.clear()
         wanted = list(dict.fromkeys(root for root in roots if not isinstance(root, Buffer)))
         spare = registry.spare(wanted, [cell for cell in cells if cell is not None])
-        planned = plan(wanted, executor, spare=spare)
+        planned = executor.plans.plan(wanted, spare, executor)
         executor.run(planned)
         # Memory that was written over gets another identity: nodes that still name it are nobody's any more.
         anew = {id(storage): executor.handed_over(storage) for storage in planned.taken}
@@ -35,6 +36,16 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
         del planned, made, wanted, roots, spare
         registry.replace(known)
         return results
+
+
+def look(nodes: Sequence[Node], cells: Sequence[Cell], executor: Executor) -> str:
+    """What `evaluate` would do, as text."""
+    registry = executor.registry
+    with registry.lock:
+        roots = [root for root in dict.fromkeys(registry.current(nodes)) if not isinstance(root, Buffer)]
+        spare = registry.spare(roots, cells)
+        planned = executor.plans.plan(roots, spare, Slots(executor.target, executor.kernels))
+        return explain(planned, [node.storage for node in walk(*roots) if isinstance(node, Buffer)])
 
 
 def _anew(result: Buffer, anew: dict[int, object]) -> Buffer:

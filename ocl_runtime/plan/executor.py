@@ -11,6 +11,7 @@ from ir.layout import Shape
 from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Plan
+from ocl_runtime.plan.plans import PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
@@ -46,6 +47,10 @@ class Executor(Protocol):
     @property
     def registry(self) -> Registry:
         """The arrays of this executor."""
+
+    @property
+    def plans(self) -> PlanCache:
+        """The plans made for this executor."""
 
     @property
     def device(self) -> object:

@@ -18,11 +18,11 @@ from typing import Literal, TypeAlias
 
 from ir.graph import Buffer, Node, Scalar, Storage
 from ir.graph_text import letter
-from ir.guards import Backed, Number
+from ir.guards import Given, Number
 from ir.layout import Layout
 from ir.types import BF16, BOOL, F16, F32, U8, U32, U64, DType, Pointer
 from ocl_runtime.plan.fuse import Leaf, Operation, Value
-from ocl_runtime.plan.launch import Address, Argument
+from ocl_runtime.plan.launch import Address, Argument, Later, passed
 from ocl_runtime.plan.target import Target
 
 Stride: TypeAlias = Literal["none", "one", "param"]
@@ -79,12 +79,10 @@ class Parameters:
     specs: list[Spec] = field(default_factory=list)
     args: list[Argument] = field(default_factory=list)
 
-    def number(self, name: str, dtype: DType, value: Number) -> None:
+    def number(self, name: str, dtype: DType, value: Number | Given) -> None:
         """A scalar; integers wrap around."""
-        if dtype.kind == "uint" and not 0 <= value < 1 << dtype.bits:
-            value %= 1 << dtype.bits
         self.specs.append(Spec(name, dtype))
-        self.args.append(value if isinstance(value, Backed) else dtype.numpy.type(value))
+        self.args.append(Later(value, dtype) if isinstance(value, Given) else passed(value, dtype))
 
     def size(self, name: str, value: int) -> None:
         """A scalar of the index type."""
@@ -143,7 +141,7 @@ class Parameters:
                 self.size(access.stride_name(axis), stride // unit)
         return Access(access.name, access.dtype, access.kind, tuple(strides), access.wide, first is not None)
 
-    def scalar(self, name: str, dtype: DType, value: Number) -> Access:
+    def scalar(self, name: str, dtype: DType, value: Number | Given) -> Access:
         """A value that is the same everywhere. Kernels take neither bools nor, on many devices, halves."""
         self.number(name, _PASSED_AS.get(dtype, dtype), value)
         return Access(name, dtype, "scalar")

@@ -17,7 +17,7 @@ the leaf's layout goes through the chain. A node that is reached twice by one ch
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -58,7 +58,7 @@ class Group:
     """One fused expression: `values`, operands first, the last of which is the result or what `reduce` takes.
 
     `dense`: another group reads the result, which must lie in memory in order. Where the root is a write, the values
-    are what is written, over `base`.
+    are what is written, over `base`. `why` says why the root is not computed by who reads it.
     """
 
     root: Node
@@ -67,6 +67,7 @@ class Group:
     values: tuple[Value, ...]
     dense: bool = False
     base: Leaf | None = None
+    why: str = ""
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
@@ -133,7 +134,9 @@ class _Fuser:
     """What the groups of one plan have in common: which nodes are computed by themselves."""
 
     def __init__(self, roots: Sequence[Node], target: Target) -> None:
-        self._alone: set[Node] = set(roots) | _read_through_views(roots)
+        through_views = "it is read through several views, and storing it costs less than computing it for each"
+        self._alone = dict.fromkeys(_read_through_views(roots), through_views) | dict.fromkeys(roots, "it is wanted")
+        """With the reasons."""
         self._target = target
 
     def group(self, root: Node) -> Group:
@@ -145,8 +148,10 @@ class _Fuser:
         base = None
         if isinstance(root, Assign):
             base = _leaf(root.arg, None, computed=not isinstance(root.arg, Buffer | Iota | Scalar))
-        group = Group(root, reduce, top.shape, growing.values(body), base=base)
-        self._alone.update(leaf.source for leaf in group.leaves if leaf.computed)
+        group = Group(root, reduce, top.shape, growing.values(body), base=base, why=self._alone[root])
+        for leaf in group.leaves:
+            if leaf.computed:
+                self._alone.setdefault(leaf.source, growing.reasons.get(leaf.source, "it is written into"))
         return group
 
 
@@ -163,7 +168,9 @@ def _read_through_views(roots: Iterable[Node]) -> set[Node]:
 class _Growing:
     """One group while it grows."""
 
-    def __init__(self, root: Node, alone: set[Node]) -> None:
+    def __init__(self, root: Node, alone: Mapping[Node, str]) -> None:
+        self.reasons: dict[Node, str] = {}
+        """Why nodes at the edge of the group are left to other groups."""
         self._root = root
         self._alone = alone
         self._chains: dict[tuple[Step, int], _Chain] = {}
@@ -177,7 +184,10 @@ class _Growing:
             copied = node.step.kind == "reshape" and not node.arg.flat
             node = node.arg
             if copied:
+                self.reasons[node] = "a reshape of it has to copy"
                 return node, chain, True
+        if isinstance(node, Reduce | Assign):
+            self.reasons[node] = f"a {'reduction' if isinstance(node, Reduce) else 'write'} ends its kernel"
         leaf = isinstance(node, Buffer | Iota | Scalar)
         alone = isinstance(node, Reduce | Assign) or node in self._alone
         return node, chain, node is not self._root and not leaf and alone
@@ -191,7 +201,10 @@ class _Growing:
         while queue:
             place = queue.popleft()
             node, chain, computed = place
-            if computed or not isinstance(node, Elementwise) or len(self._opened) == MAX_OPERATIONS:
+            if computed or not isinstance(node, Elementwise):
+                continue
+            if len(self._opened) == MAX_OPERATIONS:
+                self.reasons[node] = f"the kernel that reads it has {MAX_OPERATIONS} operations, as many as it may"
                 continue
             new = list(dict.fromkeys(self.place(arg, chain) for arg in node.operands))
             new = [arg for arg in new if arg not in seen]
@@ -199,6 +212,7 @@ class _Growing:
             more = len(new) - numbers - 1
             more_bytes = more * pointer_bytes + numbers * 8
             if self._opened and (pointers + more > MAX_POINTERS or spent + more_bytes > budget):
+                self.reasons[node] = "the kernel that reads it has as many arguments as the device takes"
                 continue
             pointers, spent = pointers + more, spent + more_bytes
             self._opened.add(place)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
 from ir.graph import Buffer, Node, Storage
-from ir.guards import Backed
+from ir.guards import Backed, Given
 from ir.kernel import Kernel
 from ir.layout import Layout
+from ir.types import DType
 
 Sizes: TypeAlias = tuple[int, int, int]
 
@@ -28,7 +29,22 @@ class Address:
     touched: Layout | None = None
 
 
-Argument: TypeAlias = Address | np.generic | Backed
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A scalar argument that is only known when the plan runs."""
+
+    value: Given
+    dtype: DType
+
+
+Argument: TypeAlias = Address | np.generic | Backed | Later
+
+
+def passed(value: bool | int | float | Backed, dtype: DType) -> np.generic | Backed:
+    """A number as a kernel gets it; integers wrap around."""
+    if dtype.kind == "uint" and not 0 <= value < 1 << dtype.bits:
+        value = value % (1 << dtype.bits) if isinstance(value, Backed) else int(value) % (1 << dtype.bits)
+    return value if isinstance(value, Backed) else dtype.numpy.type(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +60,7 @@ class Launch:
     """One kernel over an index space; `args` stand in the order of the kernel's parameters.
 
     The last pointer is written and no other; `global_size` is a multiple of `group_size`. `where` is the Python line
-    that asked for the result.
+    that asked for the result. `stream` counts from the one of who runs it.
     """
 
     kernel: Kernel
@@ -52,6 +68,7 @@ class Launch:
     global_size: Sizes
     group_size: Sizes
     where: str = ""
+    stream: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +76,7 @@ class Plan:
     """`launches` in an order in which they may run; after them `results` hold the values of the nodes `roots`.
 
     `computed` has these and what else is in memory by then. `taken` is memory that was offered and is overwritten;
-    `in_place` says for every result of a group what became of it.
+    `in_place` says for every result of a group what became of it, `why` for what is computed on its own why it is.
     """
 
     roots: tuple[Node, ...]
@@ -68,3 +85,4 @@ class Plan:
     computed: Mapping[Node, Buffer]
     taken: tuple[Storage, ...] = ()
     in_place: tuple[InPlace, ...] = ()
+    why: Mapping[Node, str] = field(default_factory=dict)

@@ -11,22 +11,39 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Protocol
 
 from ir.graph import Assign, Buffer, Node, Storage, buffer
 from ir.layout import Layout, Shape
+from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.elementwise import elementwise_launch
-from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.fuse import Group, Leaf, Value, groups
 from ocl_runtime.plan.launch import InPlace, Launch, Plan
 from ocl_runtime.plan.reduce import Reduction, reduce_launches
 from ocl_runtime.plan.registry import Spare
+from ocl_runtime.plan.target import Target
 
 NOTHING_SPARE = Spare((), ())
 
 
+class Planning(Protocol):
+    """What planning needs of an executor."""
+
+    @property
+    def target(self) -> Target:
+        """The device as the planner sees it."""
+
+    @property
+    def kernels(self) -> KernelCache:
+        """The kernels made for it."""
+
+    def allocate(self, nbytes: int, where: str = "") -> Storage:
+        """Memory of `nbytes` bytes."""
+
+
 def plan(
     roots: Sequence[Node],
-    executor: Executor,
+    executor: Planning,
     names: Mapping[Node, str] = MappingProxyType({}),
     *,
     dense: bool = False,
@@ -51,6 +68,7 @@ def plan(
         computed={node: result for node, result in planner.results.items() if node not in planner.gone},
         taken=tuple(planner.taken),
         in_place=tuple(planner.in_place),
+        why={group.root: group.why for group in found},
     )
 
 
@@ -88,7 +106,7 @@ class _Readers:
 class _Planner:
     def __init__(
         self,
-        executor: Executor,
+        executor: Planning,
         names: Mapping[Node, str],
         into: Mapping[Node, Buffer],
         spare: Spare,

@@ -21,6 +21,8 @@ class Target:
     """Work-items of a group; a power of two."""
     max_argument_bytes: int = 1024
     """All arguments of a kernel together."""
+    streams: int = 1
+    """Queues that run side by side."""
     fp16: bool = False
     """Whether there is arithmetic in half precision; storage there always is."""
     fp64: bool = True

@@ -29,6 +29,7 @@ STATISTICS = {
     "launch": {"launches", "compiled"},
     "program": {"memory_hits", "disk_hits", "built", "damaged", "evicted"},
     "kernel": {"hits", "misses", "evictions", "kernels"},
+    "plan": {"hits", "misses", "evictions", "plans"},
     "stream": {"waits", "waits_elided", "flushes", "host_waits", "failures"},
     "memory": MEMORY,
     "pinned": MEMORY,
@@ -169,7 +170,8 @@ def test_statistics_count(make: Callable[..., Runtime]) -> None:
     found = runtime.statistics()
     assert found["launch"] == {"launches": 4, "compiled": 2}
     assert found["program"] == {"memory_hits": 0, "disk_hits": 0, "built": 2, "damaged": 0, "evicted": 0}
-    assert found["kernel"] == {"hits": 2, "misses": 2, "evictions": 0, "kernels": 2}
+    assert found["kernel"] == {"hits": 1, "misses": 2, "evictions": 0, "kernels": 2}
+    assert found["plan"] == {"hits": 1, "misses": 2, "evictions": 0, "plans": 2}
     memory = found["memory"]
     assert (memory["allocations"], memory["created"]) == (5, 1)
     assert json.loads(json.dumps(found)) == found

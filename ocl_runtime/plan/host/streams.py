@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from ir.conflicts import conflicts
 from ir.host import Launch
+from ir.kernel import Kernel
 from ir.schedule import Node, Schedule
 from ir.work import operations
 
@@ -46,7 +47,20 @@ def place_streams(schedule: Schedule, count: int, costs: Costs | None = None) ->
     costs = costs or Costs()
     seconds = [estimate(node, costs) for node in schedule.nodes]
     named = [None if node.stream is None else node.stream % count for node in schedule.nodes]
-    conflicting = conflicts(schedule)
+    streams = place(conflicts(schedule), seconds, named, count, costs)
+    nodes = tuple(replace(node, stream=stream) for node, stream in zip(schedule.nodes, streams, strict=True))
+    return replace(schedule, nodes=nodes)
+
+
+def place(
+    conflicting: Sequence[Sequence[int]],
+    seconds: Sequence[float],
+    named: Sequence[int | None],
+    count: int,
+    costs: Costs,
+) -> list[int]:
+    """A stream for each node. `conflicting` are the earlier nodes that each must come after, `named` the streams that
+    some have already."""
     chains = _chains(conflicting, seconds, named, costs)
     load = [0.0] * count
     for stream, work in zip(named, seconds, strict=True):
@@ -65,17 +79,21 @@ def place_streams(schedule: Schedule, count: int, costs: Costs | None = None) ->
                 stream_of[chain] = near[0] if small else min(range(count), key=lambda one: (load[one], one))
                 load[stream_of[chain]] += work
         streams.append(stream_of[chains[number]] if asked is None else asked)
-    nodes = tuple(replace(node, stream=stream) for node, stream in zip(schedule.nodes, streams, strict=True))
-    return replace(schedule, nodes=nodes)
+    return streams
 
 
 def estimate(node: Node, costs: Costs) -> float:
     """About how many seconds a node takes."""
-    moving = costs.byte * sum(high - low for low, high in (one.range for one in node.accesses))
+    nbytes = sum(high - low for low, high in (one.range for one in node.accesses))
     if not isinstance(node.command, Launch):
-        return costs.start + moving
-    each = operations(node.command.kernel, node.args)
-    return costs.start + max(moving, costs.operation * each * math.prod(node.sizes), costs.dependent * each)
+        return costs.start + costs.byte * nbytes
+    return launch_seconds(node.command.kernel, node.args, node.sizes, nbytes, costs)
+
+
+def launch_seconds(kernel: Kernel, args: Sequence[object], sizes: Sequence[int], nbytes: int, costs: Costs) -> float:
+    """About how many seconds a kernel takes over an index space in which it touches so many bytes."""
+    each = operations(kernel, args)
+    return costs.start + max(costs.byte * nbytes, costs.operation * each * math.prod(sizes), costs.dependent * each)
 
 
 def _named_neighbours(

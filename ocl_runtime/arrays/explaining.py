@@ -1,0 +1,24 @@
+"""What computing arrays would do."""
+
+from __future__ import annotations
+
+from ir.graph import Buffer
+from ocl_runtime.arrays.array import Array, operands_of
+from ocl_runtime.plan.evaluate import look
+
+
+def explain(*arrays: Array) -> str:
+    """What computing arrays together would do, as text; nothing is computed.
+
+    Shows the graph, why it is cut where it is cut, the kernels with the bytes that they move beside the least that are
+    possible, the streams that they would run on, counted from the one in use, which results are written over operands
+    and why the others are not, and the memory that is allocated. Raises `MixedDevicesError` for arrays of several
+    runtimes.
+    """
+    _, executor = operands_of("explain", arrays)
+    with executor.registry.lock:
+        lazy = [array for array in arrays if not isinstance(array.node, Buffer)]
+        if not lazy:
+            return "computed already\n"
+        cells = [array.cell for array in lazy if not array.steps]
+        return look([array.node for array in lazy], cells, executor)

@@ -1,0 +1,226 @@
+"""Plans that are made once: for an expression and all that are like it.
+
+The key is the expression without memory, sizes and scalars (`relative.py`), with what of it may be written over. A plan
+is made by running the planner over memory that is only numbered, sizes that keep their formula (`ir.guards`), and
+scalars that are not known. What the planner decides by sizes are guards; other sizes that pass them use the same plan.
+Running it again binds numbers to memory and sizes to formulas: no group is formed, no kernel looked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ir.graph import Buffer, Node, Storage, buffer
+from ir.guards import Backed, Given, Guards, formula
+from ir.layout import Layout
+from ir.sizes import value
+from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.launch import Address, Argument, InPlace, Later, Launch, Plan, passed
+from ocl_runtime.plan.planner import Planning, plan
+from ocl_runtime.plan.registry import Spare
+from ocl_runtime.plan.relative import Relative
+from ocl_runtime.plan.spread import spread
+from ocl_runtime.plan.target import Target
+
+_MOST_PLANS = 1024
+_MOST_BOUND = 64
+"""Sizes for which a plan stays bound."""
+
+
+@dataclass(frozen=True)
+class PlanStatistics:
+    """Counts since the cache was made, and the structures that it has plans for now."""
+
+    hits: int
+    misses: int
+    evictions: int
+    plans: int
+
+
+class Slot:
+    """Memory in a plan: number `place` of what it is bound to."""
+
+    __slots__ = ("__weakref__", "nbytes", "place", "where")
+
+    def __init__(self, place: int, nbytes: int = 0, where: str = "") -> None:
+        self.place = place
+        self.nbytes = nbytes
+        self.where = where
+
+
+@dataclass
+class Slots:
+    """What the planner needs of an executor; its memory is slots."""
+
+    target: Target
+    kernels: KernelCache
+    first: int = 0
+    slots: list[Slot] = field(default_factory=list)
+
+    def allocate(self, nbytes: int, where: str = "") -> Slot:
+        """A slot that is allocated when the plan runs."""
+        slot = Slot(self.first + len(self.slots), nbytes, where)
+        self.slots.append(slot)
+        return slot
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A plan for some sizes: bytes to allocate, launches, and for each result its node, dtype, slot and layout."""
+
+    nbytes: Sequence[int]
+    launches: Sequence[Launch]
+    computed: Sequence[tuple[int, Buffer]]
+
+
+class Template:
+    """A plan over slots."""
+
+    def __init__(self, relative: Relative, spare: Sequence[int], needed: Collection[int], executor: Planning) -> None:
+        self.guards = Guards()
+        sizes = [self.guards.size(f"n{place}", number) for place, number in enumerate(relative.sizes)]
+        leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(relative.storages)]
+        nodes = relative.again(leaves, sizes, [Given(place) for place in range(len(relative.scalars))])
+        self._slots = Slots(executor.target, executor.kernels, len(leaves))
+        given = Spare([leaves[place] for place in spare], {nodes[place] for place in needed})
+        self._plan = plan([nodes[place] for place in relative.roots], self._slots, spare=given)
+        places = {node: place for place, node in enumerate(nodes)}
+        self._computed = [(places[node], result) for node, result in self._plan.computed.items()]
+        self._taken = [slot.place for slot in self._plan.taken]
+        self._in_place = [(places[one.root], one.reason) for one in self._plan.in_place]
+        self._why = [(places[node], reason) for node, reason in self._plan.why.items()]
+        self._bound: OrderedDict[tuple[int, ...], _Bound] = OrderedDict()
+
+    def run(self, relative: Relative, executor: Any) -> Plan:
+        """The plan for memory, sizes and scalars that pass the guards, with memory allocated."""
+        key = tuple(relative.sizes)
+        bound = self._bound.get(key)
+        if bound is None:
+            bound = self._bound[key] = self._bind({f"n{place}": size for place, size in enumerate(key)})
+            while len(self._bound) > _MOST_BOUND:
+                self._bound.popitem(last=False)
+        nodes = relative.nodes
+        storages = [
+            *relative.storages,
+            *(
+                executor.allocate(nbytes, _line(slot.where, nodes))
+                for nbytes, slot in zip(bound.nbytes, self._slots.slots, strict=True)
+            ),
+        ]
+
+        def argument(arg: Argument) -> Argument:
+            if isinstance(arg, Address):
+                return Address(storages[arg.storage.place], arg.offset, arg.touched)
+            if isinstance(arg, Later):
+                number = relative.scalars[arg.value.place]
+                assert not isinstance(number, Given)
+                return passed(number, arg.dtype)
+            return arg
+
+        launches = tuple(
+            replace(one, args=tuple(map(argument, one.args)), where=_line(one.where, nodes)) for one in bound.launches
+        )
+        computed = {
+            nodes[place]: buffer(_of(storages, one.storage), one.dtype, one.layout) for place, one in bound.computed
+        }
+        roots = tuple(nodes[place] for place in relative.roots)
+        return Plan(
+            roots,
+            launches,
+            tuple(computed[root] for root in roots),
+            computed,
+            tuple(storages[place] for place in self._taken),
+            tuple(InPlace(nodes[place], reason) for place, reason in self._in_place),
+            {nodes[place]: reason for place, reason in self._why},
+        )
+
+    def _bind(self, sizes: Mapping[str, int]) -> _Bound:
+        def number(given: Any) -> Any:
+            return value(formula(given), sizes) if isinstance(given, Backed) else given
+
+        def numbers(given: Sequence[int]) -> Any:
+            return tuple(map(number, given))
+
+        def layout(given: Layout) -> Layout:
+            return Layout(numbers(given.shape), numbers(given.strides), number(given.offset))
+
+        def argument(arg: Argument, dtype: Any) -> Argument:
+            if isinstance(arg, Address):
+                touched = None if arg.touched is None else layout(arg.touched)
+                return Address(arg.storage, number(arg.offset), touched)
+            return dtype.numpy.type(number(arg)) if isinstance(arg, Backed) else arg
+
+        launches = [
+            Launch(
+                one.kernel,
+                tuple(argument(arg, param.value.type) for arg, param in zip(one.args, one.kernel.params, strict=True)),
+                numbers(one.global_size),
+                numbers(one.group_size),
+                one.where,
+            )
+            for one in self._plan.launches
+        ]
+        computed = [(place, buffer(one.storage, one.dtype, layout(one.layout))) for place, one in self._computed]
+        nbytes = [number(slot.nbytes) for slot in self._slots.slots]
+        return _Bound(nbytes, spread(launches, self._slots.target.streams), computed)
+
+
+def _of(storages: Sequence[Storage], slot: Slot | None) -> Storage:
+    return None if slot is None else storages[slot.place]
+
+
+def _line(where: str, nodes: Sequence[Node]) -> str:
+    """The Python line of a node that is given by its number."""
+    return nodes[int(where)].where if where.isdigit() else where
+
+
+class PlanCache:
+    """The most recently used plans of one executor. Used by one thread at a time."""
+
+    def __init__(self, limit: int = _MOST_PLANS) -> None:
+        self._limit = limit
+        self._plans: OrderedDict[Hashable, list[Template]] = OrderedDict()
+        self._hits = self._misses = self._evictions = 0
+        self._lock = threading.Lock()
+
+    def plan(self, roots: Sequence[Node], spare: Spare, executor: Any) -> Plan:
+        """The plan that computes nodes, made or found, with memory allocated for it."""
+        relative = Relative(roots)
+        own = {id(storage) for storage in spare.storages}
+        free = tuple(place for place, storage in enumerate(relative.storages) if id(storage) in own)
+        needed = tuple(place for place, node in enumerate(relative.nodes) if node in spare.needed)
+        template = self._find((relative.key, free, needed), relative)
+        if template is None:
+            template = Template(relative, free, needed, executor)
+            self._keep((relative.key, free, needed), template)
+        return template.run(relative, executor)
+
+    def _find(self, key: Hashable, relative: Relative) -> Template | None:
+        with self._lock:
+            known = self._plans.get(key)
+            if known is not None:
+                self._plans.move_to_end(key)
+                sizes = {f"n{place}": size for place, size in enumerate(relative.sizes)}
+                for template in known:
+                    if tuple(relative.sizes) in template._bound or template.guards.hold(sizes):
+                        self._hits += 1
+                        return template
+            self._misses += 1
+            return None
+
+    def _keep(self, key: Hashable, template: Template) -> None:
+        with self._lock:
+            self._plans.setdefault(key, []).append(template)
+            while len(self._plans) > self._limit:
+                self._plans.popitem(last=False)
+                self._evictions += 1
+
+    @property
+    def statistics(self) -> PlanStatistics:
+        """How the cache did so far."""
+        with self._lock:
+            return PlanStatistics(self._hits, self._misses, self._evictions, len(self._plans))

@@ -1,0 +1,79 @@
+"""`explain` says what computing would do, and nothing is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import ocl_runtime.arrays as xp
+from tests.interpreted import InterpretedRuntime
+
+
+@pytest.fixture
+def runtime() -> Iterator[InterpretedRuntime]:
+    runtime = InterpretedRuntime()
+    with xp.use(runtime):  # type: ignore[arg-type]
+        yield runtime
+
+
+def lines(text: str) -> list[str]:
+    """Without the Python lines, which differ from place to place."""
+    return [
+        line.split("    ")[0].split(" (")[0].rstrip() if "test_explain" in line else line for line in text.split("\n")
+    ]
+
+
+def test_graph_kernels_bytes_and_memory(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(np.ones((30, 40), "f4"))
+    shifted = xp.exp(x - xp.max(x, axis=1, keepdims=True))
+    text = xp.explain(shifted / xp.sum(shifted, axis=1, keepdims=True))
+    assert runtime.launched == []
+    assert runtime.allocations.total() == 0
+    shown = lines(text)
+    assert shown[:2] == [
+        "t0: f32[30, 40] = exp(sub(a, expand(max(a, axes [1], keepdims), [30, 40])))",
+        "y: f32[30, 40] = div(t0, expand(sum(t0, axes [1], keepdims), [30, 40]))",
+    ]
+    assert "3 kernels, 19,800 bytes moved, 9,600 at least: 2.06 times as many" in shown
+    assert any(line.startswith("  1. max ") and line.endswith("reads 4,800 bytes, writes 120") for line in shown)
+    assert any(line.startswith("  3. sub_exp_div ") for line in shown)
+    assert "memory: 3 allocations, 5,040 bytes" in shown
+    assert "is computed by itself: a reduction ends its kernel" in text
+    assert "test_explain.py:" in text
+
+
+def test_what_is_written_over_and_why_not(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(np.ones(40, "f4"))
+    y = x * 2 + 1
+    assert "memory of its own: an operand is needed elsewhere" in xp.explain(y)
+    assert "memory: 1 allocation, 160 bytes" in xp.explain(y)
+    del x
+    assert "written over an operand" in xp.explain(y)
+    assert "memory: 0 allocations, 0 bytes" in xp.explain(y)
+    y.compute()
+    assert runtime.allocations.total() == 0
+    z = y[::-1] + 1
+    del y
+    assert "memory of its own: the operands have other dtypes, shapes or orders" in xp.explain(z)
+    assert "memory of its own: no operand is in memory" in xp.explain(xp.arange(5) * 2)
+    assert xp.explain(z.compute()) == "computed already\n"
+
+
+def test_why_an_expression_is_cut(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(np.ones((4, 6), "f4"))
+    costly = xp.exp(xp.sin(x)) * xp.cos(x) + xp.sqrt(x)
+    assert "it is read through several views, and storing it costs less" in xp.explain(costly[:, 1:] - costly[:, :-1])
+    assert "a reshape of it has to copy" in xp.explain(xp.reshape((x.T + 1), (3, 8)) * 2 + xp.reshape(x.T * 3, (3, 8)))
+    deep = x
+    for _ in range(200):
+        deep = xp.sin(deep)
+    assert "128 operations, as many as it may" in xp.explain(deep)
+    for number in range(200):
+        deep = deep * (number + 1.5)
+    assert "as many arguments as the device takes" in xp.explain(deep)
+    written = x * 2
+    written[0] = 1
+    assert "it is written into" in xp.explain(written + 1)
+    assert "a write ends its kernel" in xp.explain(written + 1)
