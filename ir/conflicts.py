@@ -1,63 +1,116 @@
 """Which nodes of a schedule conflict: they touch a common byte, and one of them writes it.
 
 Where scratch memory shares an arena, bytes are those of the arena: what shares memory conflicts like everything else.
-Ranges are compared first; two accesses with gaps are compared exactly. What lies behind a write of all the bytes is
-left out, since that write conflicts with it in turn: whoever comes after the one comes after the other.
+Ranges are compared first, then where in a common period the bytes of two accesses lie, which tells columns and tiles of
+one memory apart: both of all pairs at once. What is left is compared exactly. What lies behind a write of all the bytes
+is left out, since that write conflicts with it in turn: whoever comes after the one comes after the other.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ir.accesses import WRITE
-from ir.schedule import Access, Schedule
+from ir.layout import Layout
+from ir.schedule import Schedule
 
 
 def conflicts(schedule: Schedule) -> list[list[int]]:
     """For each node the earlier ones that it conflicts with, in order, back to a write of all that it touches."""
     found: list[set[int]] = [set() for _ in schedule.nodes]
     for uses in _by_memory(schedule).values():
-        nodes = np.array([node for node, _, _, _ in uses])
-        lows = np.array([low for _, low, _, _ in uses], dtype=np.int64)
-        highs = np.array([high for _, _, high, _ in uses], dtype=np.int64)
-        writes = np.array([bool(access.mode & WRITE) for _, _, _, access in uses])
-        for place, (node, low, high, _) in enumerate(uses):
-            meets = (lows[:place] < high) & (highs[:place] > low) & (nodes[:place] != node)
-            if not writes[place]:
+        nodes = np.array([use.node for use in uses])
+        lows = np.array([use.low for use in uses], dtype=np.int64)
+        highs = np.array([use.high for use in uses], dtype=np.int64)
+        writes = np.array([use.writes for use in uses])
+        combs = _combs(uses)
+        for place, use in enumerate(uses):
+            meets = (lows[:place] < use.high) & (highs[:place] > use.low) & (nodes[:place] != use.node)
+            if not use.writes:
                 meets &= writes[:place]
-            for earlier in np.flatnonzero(meets)[::-1]:
+            for earlier in _not_apart(np.flatnonzero(meets), place, lows, combs)[::-1].tolist():
                 other = uses[earlier]
-                if _overlap(other, uses[place]):
-                    found[node].add(other[0])
-                    if writes[earlier] and other[1] <= low and other[2] >= high and other[3].layout.is_dense:
+                if (use.dense and other.dense) or use.layout.overlaps(other.layout):
+                    found[use.node].add(other.node)
+                    if other.writes and other.dense and other.low <= use.low and other.high >= use.high:
                         break
     return [sorted(one) for one in found]
 
 
-_Use = tuple[int, int, int, Access]
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """An access of a node to bytes `low … high` of some memory: of them those of the layout."""
+
+    node: int
+    low: int
+    high: int
+    writes: bool
+    dense: bool
+    layout: Layout
 
 
 def _by_memory(schedule: Schedule) -> dict[Hashable, list[_Use]]:
-    """The accesses to each buffer, and to the arena, as (node, low byte, high byte, access) in the order of nodes."""
+    """The accesses to each buffer, and to the arena, in the order of nodes."""
     found: dict[Hashable, list[_Use]] = {}
     for number, node in enumerate(schedule.nodes):
         for access in node.accesses:
             start = schedule.offsets.get(access.buffer)
-            low, high = access.range
             memory: Hashable = access.buffer if start is None else "arena"
-            found.setdefault(memory, []).append((number, low + (start or 0), high + (start or 0), access))
+            layout = access.in_bytes(start or 0)
+            low, high = layout.range()
+            use = _Use(number, low, high, bool(access.mode & WRITE), access.layout.is_dense, layout)
+            found.setdefault(memory, []).append(use)
     return found
 
 
-def _overlap(earlier: _Use, later: _Use) -> bool:
-    access, other = later[3], earlier[3]
-    if access.layout.is_dense and other.layout.is_dense:
-        return True
-    starts = (one[1] - one[3].range[0] for one in (later, earlier))
-    one, two = (use.in_bytes(start) for use, start in zip((access, other), starts, strict=True))
-    return one.overlaps(two)
+_Comb = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def _combs(uses: Sequence[_Use]) -> list[_Comb]:
+    """For each access a period and how many bytes from its lowest one on; it touches nothing else in any period.
+
+    There are several of each where an access has gaps in gaps. A period of 0 is none.
+    """
+    found = [[] if use.dense else _teeth(use.layout) for use in uses]
+    levels = zip_longest(*found)
+    return [
+        (
+            np.array([0 if one is None else one[0] for one in level], dtype=np.int64),
+            np.array([use.high - use.low if one is None else one[1] for use, one in zip(uses, level, strict=True)]),
+        )
+        for level in levels
+    ]
+
+
+def _teeth(layout: Layout) -> list[tuple[int, int]]:
+    """(period, bytes) of one access, those of the longest period first."""
+    axes = zip(layout.shape, layout.strides, strict=True)
+    steps = sorted((abs(stride), length - 1) for length, stride in axes if stride and length > 1)
+    found, reach = [], 1
+    for place, (step, most) in enumerate(steps):
+        period = math.gcd(*(one for one, _ in steps[place:]))
+        if period > reach:
+            found.append((period, reach))
+        reach += step * most
+    return found[::-1]
+
+
+def _not_apart(
+    places: NDArray[np.intp], place: int, lows: NDArray[np.int64], combs: Sequence[_Comb]
+) -> NDArray[np.intp]:
+    """Those of the accesses at some places that may touch a byte of the one at another place, by their combs."""
+    for periods, lengths in combs:
+        # What has a period has also every divisor of it. In a period that both have, each begins somewhere.
+        period = np.maximum(np.gcd(periods[places], periods[place]), 1)
+        way = (lows[places] - lows[place]) % period
+        places = places[(way < lengths[place]) | (-way % period < lengths[places])]
+    return places
 
 
 class Order:

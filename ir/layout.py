@@ -71,11 +71,14 @@ class Layout:
     @property
     def is_dense(self) -> bool:
         """Whether the elements follow each other in memory in row-major order."""
-        if self.size == 0:
-            return True
-        expected = Layout.contiguous(self.shape).strides
-        axes = zip(self.shape, self.strides, expected, strict=True)
-        return all(length == 1 or stride == dense for length, stride, dense in axes)
+        dense, gaps = 1, False
+        for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if length == 0:
+                return True
+            if length != 1:
+                gaps = gaps or stride != dense
+                dense *= length
+        return not gaps
 
     def range(self) -> tuple[int, int]:
         """The lowest touched element and the one after the highest; equal for an array without elements."""
