@@ -133,6 +133,17 @@ class Backed:
     def __pos__(self) -> Backed:
         return self
 
+    def __invert__(self) -> Any:
+        return -self - 1
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self if digits is None else round(int(self), digits)
+
+    def _itself(self) -> Backed:
+        return self
+
+    __ceil__ = __floor__ = __trunc__ = _itself
+
     def __abs__(self) -> Any:
         return -self if self < 0 else self
 
@@ -141,12 +152,14 @@ class Backed:
     __pow__ = _as_integers(operator.pow)
     __rpow__ = _as_integers(operator.pow, turned=True)
     __divmod__ = _as_integers(divmod)
+    __rdivmod__ = _as_integers(divmod, turned=True)
     __lshift__ = _as_integers(operator.lshift)
     __rlshift__ = _as_integers(operator.lshift, turned=True)
     __rshift__ = _as_integers(operator.rshift)
-    __and__ = _as_integers(operator.and_)
-    __or__ = _as_integers(operator.or_)
-    __xor__ = _as_integers(operator.xor)
+    __rrshift__ = _as_integers(operator.rshift, turned=True)
+    __and__ = __rand__ = _as_integers(operator.and_)
+    __or__ = __ror__ = _as_integers(operator.or_)
+    __xor__ = __rxor__ = _as_integers(operator.xor)
 
     # ------------------------------------------------------------------ decisions
 
@@ -197,6 +210,18 @@ class Backed:
 
     def __float__(self) -> float:
         return float(int(self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(int(self), dtype)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **how: Any) -> Any:
+        # NumPy would put sizes into arrays of objects, and answer with a size where it has a number of some dtype.
+        return getattr(ufunc, method)(*map(plain, inputs), **how)
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(int, name):
+            return getattr(int(self), name)
+        raise AttributeError(f"an integer has no attribute {name!r}")
 
     def __hash__(self) -> int:
         return hash(int(self))

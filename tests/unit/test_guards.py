@@ -99,6 +99,35 @@ def test_where_a_plain_integer_is_needed_the_size_is_guarded(use: Callable[[Any]
     assert not guards.hold({"n": 25})
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda n: np.int64(3) * n,
+        lambda n: np.float32(2) - n,
+        lambda n: n // np.int16(5),
+        lambda n: np.int64(30) > n,
+        lambda n: np.arange(3) * n,
+        lambda n: n + np.arange(3),
+        lambda n: np.array([n, n + 1]),
+        lambda n: np.prod((n, n)),
+        lambda n: np.maximum(n, 3),
+        np.sqrt,
+        lambda n: divmod(np.int64(100), n),
+        lambda n: 100 >> n,
+        lambda n: 7 & n,
+        lambda n: divmod(100, n),
+        lambda n: (round(n), round(n, -1), math.ceil(n), math.floor(n), math.trunc(n), ~n),
+        lambda n: (n.bit_length(), n.real, n.numerator),
+    ],
+)
+def test_numpy_and_python_take_a_size_for_an_integer(use: Callable[[Any], Any]) -> None:
+    """With the dtype that they give an integer, too: a NumPy number times a size is a NumPy number."""
+    n, _ = backed()
+    for one, other in zip(np.atleast_1d(use(n)), np.atleast_1d(use(N)), strict=True):
+        assert plain_or_same(one) == other
+    assert getattr(use(n), "dtype", None) == getattr(use(N), "dtype", None)
+
+
 def test_sizes_that_are_equal_are_one_and_0_and_1_are_known() -> None:
     guards = Guards()
     a, b, one, none = (guards.size(name, number) for name, number in (("a", 5), ("b", 5), ("c", 1), ("d", 0)))
