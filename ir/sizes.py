@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, Union
 
 from ir.errors import IRError, ShapeError
@@ -102,6 +102,17 @@ class Term(_Arithmetic):
     op: str
     left: Size
     right: Size
+    symbols: frozenset[str] = field(init=False, compare=False, repr=False)
+    """The names in it."""
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Known from the parts' own: to walk through a term takes as long as it is when it is written out.
+        object.__setattr__(self, "symbols", symbols(self.left) | symbols(self.right))
+        object.__setattr__(self, "_hash", hash((self.op, self.left, self.right)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __str__(self) -> str:
         return text(self)
@@ -201,16 +212,32 @@ def value(size: Size, bound: Mapping[str, int]) -> int:
             return bound[size.name]
         except KeyError:
             raise IRError(f"the size {size.name!r} is not bound", remedy="give it when the program is called") from None
-    return _apply(size.op, value(size.left, bound), value(size.right, bound))
+    if isinstance(size.left, int | Symbol) and isinstance(size.right, int | Symbol):
+        return _apply(size.op, value(size.left, bound), value(size.right, bound))
+    return _value(size, bound)
+
+
+def _value(size: Term, bound: Mapping[str, int]) -> int:
+    """The number of a term of terms. A term that is in it many times is computed once, and no depth is too much."""
+    found: dict[int, int] = {}
+    left = [size]
+    while left:
+        one = left[-1]
+        missing = [part for part in (one.left, one.right) if isinstance(part, Term) and id(part) not in found]
+        if missing:
+            left += missing
+            continue
+        sides = (found[id(part)] if isinstance(part, Term) else value(part, bound) for part in (one.left, one.right))
+        found[id(one)] = _apply(one.op, *sides)
+        left.pop()
+    return found[id(size)]
 
 
 def symbols(size: Size) -> frozenset[str]:
     """The names in a size."""
     if isinstance(size, Symbol):
         return frozenset({size.name})
-    if isinstance(size, Term):
-        return symbols(size.left) | symbols(size.right)
-    return frozenset()
+    return size.symbols if isinstance(size, Term) else frozenset()
 
 
 def text(size: Size) -> str:
