@@ -130,14 +130,56 @@ def test_a_mask_is_made_only_where_there_are_gaps(monkeypatch: pytest.MonkeyPatc
     assert not known.missing(Layout((100,), (10,)), 1)
 
 
-def test_beyond_the_bound_ranges_decide() -> None:
+@pytest.mark.parametrize("left_out", [None, 300])
+def test_columns_of_large_matrices_are_told_apart_too(left_out: int | None) -> None:
     side = 1200
     assert side * side * 4 > EXACT
     p, _, t = matrix(side, side)
-    p.fill(p.slice(t, 1, 0, 1), 1)
-    p.fill(p.slice(t, 1, side - 1, 1), 1)
-    assert bind(copied(p, t), {}).nodes  # a column between was not written: it goes unnoticed
-    p, _, t = matrix(side, side)
-    p.fill(p.slice(t, 0, 0, side - 1), 1)
+    for first in range(0, side, 100):
+        if first != left_out:
+            p.fill(p.slice(t, 1, first, 100), 1)
+    program = copied(p, t)
+    if left_out is None:
+        assert bind(program, {}).nodes
+    else:
+        with pytest.raises(IRError, match=r"t is read and was never computed \(some of bytes 0 to 5760000 of its memo"):
+            bind(program, {})
+
+
+def test_rows_of_large_matrices_that_nobody_reads_need_not_be_written() -> None:
+    p, _, t = matrix(4, EXACT // 8)
+    p.fill(p.slice(t, 0, 0, 1), 1)
+    p.fill(p.slice(t, 0, 2, 1), 1)
+    assert bind(copied(p, p.slice(t, 0, 0, 2, 2)), {}).nodes
+    with pytest.raises(IRError, match="never computed"):
+        bind(copied(p, p.slice(t, 0, 0, 2, 1)), {})
+
+
+def test_where_blocks_are_too_many_ranges_decide() -> None:
+    p = HostBuilder("p")
+    t = p.alloc(U8, (2 * EXACT,), "t")
+    p.fill(p.slice(t, 0, 0, EXACT, 2), 1)
+    p.fill(p.slice(t, 0, 2 * EXACT - 1, 1), 1)
+    assert bind(copied(p, t), {}).nodes  # every other byte was not written: it goes unnoticed
+    p, _, t = matrix(1200, 1200)
+    p.fill(p.slice(t, 0, 0, 1199), 1)
     with pytest.raises(IRError, match=r"t is read and was never computed \(some of bytes 0 to 5760000 of its memory"):
         bind(copied(p, t), {})
+
+
+@given(st.integers(1, 200), st.lists(st.tuples(st.booleans(), accesses()), max_size=40))
+def test_blocks_are_what_a_mask_of_bytes_says_while_they_are_few(
+    most: int, steps: list[tuple[bool, tuple[Layout, int]]]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(written, "EXACT", min(most, NBYTES - 1))
+        known, memory = Written(NBYTES), np.zeros(NBYTES, np.uint8)
+        exact = True
+        for writes, access in steps:
+            if writes:
+                known.add(*access)
+                elements(memory, *access)[...] = 1
+            else:
+                missing, there = bool(known.missing(*access)), bool(elements(memory, *access).all())
+                exact = exact and (known._blocks is None or known._blocks._mask is not None)
+                assert missing == (not there) or not exact
