@@ -63,6 +63,14 @@ def test_nothing_weighs_nothing() -> None:
     assert heaviest({}, {}, {}) == 0
 
 
+def test_of_a_long_chain_only_the_next_ones_are_looked_at() -> None:
+    """Each of 1,000 buffers precedes all but one of those behind it, which are half a million pairs."""
+    count = 1000
+    sizes = {one: 1 + one % 7 for one in range(count)}
+    apart = {one: {one - 1, one + 1} & set(sizes) for one in sizes}
+    assert heaviest(sizes, apart, {one: one for one in sizes}) == 6 + 7
+
+
 def lanes(streams: int) -> Schedule:
     """On each stream a large buffer, beside a small one, and then three that are larger together, beside it too."""
     p = HostBuilder("lanes")

@@ -303,6 +303,27 @@ def test_a_split_keeps_the_history_of_both_parts_and_a_join_too() -> None:
     assert bytes_.waits() == [3], "which comes after the write on the right"
 
 
+def test_a_join_of_parts_that_two_streams_made_is_no_streams_own() -> None:
+    bytes_ = Bytes()
+    right = bytes_.ranges.split(32)
+    bytes_.give(0, Touch(bytes_.ranges, 0, 32, WRITE))
+    bytes_.give(1, Touch(right, 32, 64, WRITE))
+    bytes_.ranges.join(right)
+    bytes_.give(0, bytes_.touch(WRITE))
+    assert bytes_.waits() == [1]
+
+
+def test_what_one_stream_made_is_not_searched_for_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    bytes_ = Bytes()
+    for low in range(0, 64, 8):
+        bytes_.give(0, bytes_.touch(WRITE, low, low + 8))
+    bytes_.give(0, bytes_.touch(WRITE))
+    bytes_.give(0, bytes_.touch(READ, 8, 16))
+    monkeypatch.setattr(Ranges, "within", None)
+    touches = [bytes_.touch(READ, 4, 60), bytes_.touch(WRITE, 12, 20)]
+    assert hazards.conflicts(touches, bytes_.stream(0)) == ([], {}, 0)
+
+
 def spoil(bytes_: Bytes, touch: Touch) -> None:
     """The driver refuses a command."""
     bytes_.device.fail_call = bytes_.device.calls.total() + 1
