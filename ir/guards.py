@@ -36,6 +36,12 @@ class Guards:
         self.found: dict[Size, bool] = {}
         """Conditions, with whether they were true."""
         self._first: dict[int, Symbol] = {}
+        self.closed = False
+
+    def close(self) -> None:
+        """The code has run. Where it kept sizes, they are the integers that they were, and find nothing out any more:
+        under their names, programs that are written later have sizes of their own."""
+        self.closed = True
 
     def size(self, name: str, number: int) -> int:
         """A size that a call binds, for code that takes integers. Sizes that are equal here are one, and 0 and 1 are
@@ -76,12 +82,12 @@ def _as_integers(op: Callable[[Any, Any], Any], *, turned: bool = False) -> Call
 class Backed:
     """An integer of one call, with its formula."""
 
-    __slots__ = ("_guards", "number", "size")
+    __slots__ = ("guards", "number", "size")
 
     def __init__(self, number: int, size: Size, guards: Guards) -> None:
         self.number = number
         self.size = size
-        self._guards = guards
+        self.guards = guards
 
     # ------------------------------------------------------------------ arithmetic
 
@@ -95,7 +101,7 @@ class Backed:
             return NotImplemented
         left, right = +left, +right  # bools are integers
         size, number = term(op, formula(left), formula(right)), do(_number(left), _number(right))
-        return number if isinstance(size, int) else Backed(number, size, self._guards)
+        return number if isinstance(size, int) else Backed(number, size, _open(left, right))
 
     def __add__(self, other: object) -> Any:
         return self._with("add", self, other)
@@ -171,11 +177,9 @@ class Backed:
         if not isinstance(other, int | Backed):
             return NotImplemented
         left, right = +left, +right
-        return self._found(term(op, formula(left), formula(right)), do(_number(left), _number(right)))
-
-    def _found(self, condition: Size, truth: bool) -> bool:
+        condition, truth = term(op, formula(left), formula(right)), do(_number(left), _number(right))
         if not isinstance(condition, int):
-            self._guards.found[condition] = truth
+            _open(left, right).found[condition] = truth
         return truth
 
     def __eq__(self, other: object) -> Any:
@@ -203,7 +207,8 @@ class Backed:
     # ------------------------------------------------------------------ as a plain number
 
     def __index__(self) -> int:
-        self._found(term("eq", self.size, self.number), truth=True)
+        if not self.guards.closed:
+            self.guards.found[term("eq", self.size, self.number)] = True
         return self.number
 
     __int__ = __index__
@@ -246,7 +251,10 @@ class Given:
 
 def formula(number: Any) -> Size:
     """The formula of a size; an integer is its own."""
-    return number.size if isinstance(number, Backed) else number
+    size: Size = number
+    if isinstance(number, Backed):
+        size = number.number if number.guards.closed else number.size
+    return size
 
 
 def formulas(numbers: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -259,7 +267,7 @@ def formulas(numbers: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def integer(number: Any) -> Any:
     """`operator.index`, but for sizes, which are integers as they are."""
-    return number if isinstance(number, Backed) else operator.index(number)
+    return number if isinstance(number, Backed) and not number.guards.closed else operator.index(number)
 
 
 def plain(number: Any) -> Any:
@@ -269,3 +277,8 @@ def plain(number: Any) -> Any:
 
 def _number(number: Any) -> Any:
     return number.number if isinstance(number, Backed) else number
+
+
+def _open(*numbers: Any) -> Guards:
+    """Whose sizes are among numbers of which a formula was made: those that are closed are integers in it."""
+    return next(one.guards for one in numbers if isinstance(one, Backed) and not one.guards.closed)

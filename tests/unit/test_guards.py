@@ -147,6 +147,23 @@ def test_guards_that_cannot_be_computed_do_not_hold() -> None:
     assert not guards.hold({"n": 7, "m": 0})
 
 
+def test_sizes_that_were_kept_are_integers_afterwards() -> None:
+    """For a later program that has a size of the same name, too."""
+    first, second = Guards(), Guards()
+    kept, now = first.size("n", 24), second.size("n", 7)
+    first.close()
+    for one, other in [(kept + now, 24 + Symbol("n")), (now * kept, Symbol("n") * 24), (kept, 24), (integer(kept), 24)]:
+        assert formula(one) == other
+    assert formulas((kept, now)) == (24, Symbol("n"))
+    assert type(kept + 1) is int
+    assert type(integer(kept)) is int
+    assert kept == 24
+    assert kept > now
+    assert hash(kept) == hash(24)
+    assert found(first) == {}
+    assert found(second) == {"n < 24": True}
+
+
 def test_what_is_no_number_is_for_the_other_side() -> None:
     n, guards = backed()
     for do in (operator.add, operator.sub, operator.mod, operator.lt):
