@@ -14,7 +14,7 @@ and never less.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -27,6 +27,8 @@ from ocl_runtime.execute.driver import Buffer
 
 _MOST_USES = 64
 _MOST_CELLS = 256
+_PARTS = 8
+"""An access with gaps cuts off no part of a cell that is smaller than this part of its own range."""
 
 Use: TypeAlias = tuple[Command, Layout | None]
 """A command, and which of a cell's bytes it touched; None is all of them."""
@@ -74,6 +76,22 @@ class Ranges:
         first = self._cut(max(low, self.low))
         last = self._cut(min(high, self.high))
         return self.cells[first:last]
+
+    def around(self, low: int, high: int) -> Sequence[Cell]:
+        """The cells that have some of these bytes: enough for what says itself which bytes it touches.
+
+        One is cut only where it has more bytes beside these than of these, and no little part of these. So views that
+        begin one behind the other, as columns do, share few cells, and tiles one behind the other have their own.
+        """
+        if len(self.cells) > _MOST_CELLS:
+            self.tidy()
+        cells, low, high = self.cells, max(low, self.low), min(high, self.high)
+        for at in (low, high):
+            cell = cells[bisect_right(cells, at, key=_low) - 1]
+            part = min(high, cell.high) - max(low, cell.low)
+            if 2 * part <= cell.high - cell.low and _PARTS * part >= high - low:
+                self._cut(at)
+        return cells[bisect_right(cells, low, key=_low) - 1 : bisect_left(cells, high, key=_low)]
 
     def one(self, cells: Sequence[Cell]) -> Cell:
         """A single cell in place of several that follow each other."""
@@ -157,6 +175,11 @@ class Touch:
     mode: int
     footprint: Layout | None = None
 
+    def cells(self) -> Sequence[Cell]:
+        """Whose history it is a part of: no cell has other bytes, unless the footprint says which it touches."""
+        ranges = self.ranges
+        return (ranges.within if self.footprint is None else ranges.around)(self.low, self.high)
+
     def __str__(self) -> str:
         does = ("", "reads", "writes", "reads and writes")[self.mode]
         gaps = " (with gaps)" if self.footprint is not None else ""
@@ -174,7 +197,7 @@ def conflicts(touches: Iterable[Touch], stream: Stream) -> tuple[list[Command], 
             continue
         cells: Sequence[Cell] = ranges.cells
         if touch.low > ranges.low or touch.high < ranges.high:
-            cells = ranges.within(touch.low, touch.high)
+            cells = touch.cells()
         for cell in cells:
             for command, other in (*cell.writes, *cell.reads.values()) if touch.mode & WRITE else cell.writes:
                 if command.stream is stream or command.event is None:
@@ -202,7 +225,7 @@ def spoiler(touches: Iterable[Touch]) -> Command | None:
     """One whose failure spoilt what is to be read."""
     for touch in touches:
         if touch.mode & READ:
-            for cell in touch.ranges.within(touch.low, touch.high):
+            for cell in touch.cells():
                 for command, other in cell.writes:
                     if command.error is not None and _overlap(touch.footprint, other, cell):
                         return command
@@ -212,7 +235,7 @@ def spoiler(touches: Iterable[Touch]) -> Command | None:
 def shared(touches: Iterable[Touch], command: Command) -> str:
     """What an earlier command did to the bytes that a new one touches, for who reads the log."""
     for touch in touches:
-        cells = touch.ranges.within(touch.low, touch.high)
+        cells = touch.cells()
         wrote = [cell for cell in cells if command in dict(cell.writes)]
         reads = [cell for cell in cells if command in dict(cell.reads.values())] if touch.mode & WRITE else []
         if wrote or reads:
@@ -229,7 +252,7 @@ def record(touches: Iterable[Touch], command: Command) -> None:
         ranges = touch.ranges
         cells: Sequence[Cell] = ranges.cells
         if touch.low > ranges.low or touch.high < ranges.high:
-            cells = ranges.within(touch.low, touch.high)
+            cells = touch.cells()
         if touch.footprint is not None:
             for cell in cells:
                 _record_footprint(cell, command, touch.mode, touch.footprint)
@@ -250,7 +273,7 @@ def poison(touches: Iterable[Touch], command: Command) -> None:
     for touch in touches:
         if touch.mode & WRITE:
             footprint = touch.footprint
-            for cell in touch.ranges.within(touch.low, touch.high):
+            for cell in touch.cells():
                 if not any(one.error is not None and spoilt in (None, footprint) for one, spoilt in cell.writes):
                     cell.writes = _few((*cell.writes, (command, footprint)))
 

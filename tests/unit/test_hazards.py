@@ -285,6 +285,60 @@ def test_more_strided_accesses_than_a_cell_holds_count_as_one_of_all_of_it() -> 
     assert len(bytes_.waits()) <= 1, "more than needed, but by the newest command of the stream"
 
 
+def view(bytes_: Bytes, mode: int, layout: Layout) -> Touch:
+    low, high, gaps = footprint_of(layout, 1, 0)
+    return Touch(bytes_.ranges, low, high, mode, gaps)
+
+
+def test_columns_share_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut at the ends of each, a write on the fourth of four streams was compared with 1,200 others, in 9 ms."""
+    compared, overlaps = [0], Layout.overlaps
+
+    def counted(one: Layout, other: Layout) -> bool:
+        compared[0] += 1
+        return overlaps(one, other)
+
+    monkeypatch.setattr(Layout, "overlaps", counted)
+    bytes_ = Bytes(64 * 256, streams=4)
+    for column in range(hazards._MOST_USES):
+        bytes_.give(column % 4, view(bytes_, WRITE, Layout((64,), (256,), column)))
+        assert bytes_.waits() == []
+    assert len(bytes_.ranges.cells) <= 4
+    assert compared[0] <= hazards._MOST_USES**2
+    for column in range(hazards._MOST_USES):
+        bytes_.give((column + 1) % 4, view(bytes_, READ, Layout((2,), (256,), column + 256)))
+    assert len(bytes_.ranges.cells) <= 16
+
+
+def test_bands_with_gaps_have_cells_of_their_own() -> None:
+    """More of them than one cell tells apart do not wait for each other."""
+    count = 3 * hazards._MOST_USES
+    bytes_ = Bytes(256 * count)
+    for band in range(count):
+        bytes_.give(band % 3, view(bytes_, WRITE, Layout((4, 48), (64, 1), 256 * band + 8)))
+        assert bytes_.waits() == []
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 60), st.integers(0, 3), st.integers(1, 5), st.integers(0, 9), st.integers(1, 20)),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_an_access_is_in_every_cell_that_it_touches(accesses: list[tuple[int, int, int, int, int]]) -> None:
+    bytes_ = Bytes(256, eager=0.0)
+    for offset, number, rows, gap, width in accesses:
+        layout = Layout((rows, width), (width + gap, 1), offset)
+        command = bytes_.give(number % 3, view(bytes_, WRITE, layout))
+        touched = {offset + row * (width + gap) + byte for row in range(rows) for byte in range(width)}
+        cells = bytes_.ranges.cells
+        assert [cell.high for cell in cells[:-1]] == [cell.low for cell in cells[1:]]
+        assert (cells[0].low, cells[-1].high) == (0, 256)
+        with_it = [cell for cell in cells if command in dict(cell.writes)]
+        assert all(any(cell.low <= byte < cell.high for cell in with_it) for byte in touched)
+
+
 # ---------------------------------------------------------------------- memory that changes hands
 
 
