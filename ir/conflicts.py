@@ -2,8 +2,9 @@
 
 Where scratch memory shares an arena, bytes are those of the arena: what shares memory conflicts like everything else.
 Ranges are compared first, then where in a common period the bytes of two accesses lie, which tells columns and tiles of
-one memory apart: both of all pairs at once. What is left is compared exactly. What lies behind a write of all the bytes
-is left out, since that write conflicts with it in turn: whoever comes after the one comes after the other.
+one memory apart: both of all pairs at once. What is left is compared exactly. What lies behind a write of all its
+bytes, or of all that the later one touches, is left out, since that write conflicts with it in turn: whoever comes
+after the one comes after the other.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ir.schedule import Schedule
 
 
 def conflicts(schedule: Schedule) -> list[list[int]]:
-    """For each node the earlier ones that it conflicts with, in order, back to a write of all that it touches."""
+    """For each node the earlier ones that it conflicts with, in order, less those that a write between them hides."""
     found: list[set[int]] = [set() for _ in schedule.nodes]
     for uses in _by_memory(schedule).values():
         nodes = np.array([use.node for use in uses])
@@ -30,16 +31,26 @@ def conflicts(schedule: Schedule) -> list[list[int]]:
         highs = np.array([use.high for use in uses], dtype=np.int64)
         writes = np.array([use.writes for use in uses])
         combs = _combs(uses)
+        hidden = np.zeros(len(uses), dtype=np.bool_)
+        of_layout: dict[Layout, list[int]] = {}
         for place, use in enumerate(uses):
             meets = (lows[:place] < use.high) & (highs[:place] > use.low) & (nodes[:place] != use.node)
+            meets &= ~hidden[:place]
             if not use.writes:
                 meets &= writes[:place]
             for earlier in _not_apart(np.flatnonzero(meets), place, lows, combs)[::-1].tolist():
                 other = uses[earlier]
                 if (use.dense and other.dense) or use.layout.overlaps(other.layout):
                     found[use.node].add(other.node)
-                    if other.writes and other.dense and other.low <= use.low and other.high >= use.high:
+                    if other.writes and (other.covers(use) or other.layout == use.layout):
                         break
+            same = of_layout.setdefault(use.layout, [])
+            if use.writes:
+                hidden[same] = True
+                same.clear()
+                if use.dense:
+                    hidden[:place] |= (lows[:place] >= use.low) & (highs[:place] <= use.high)
+            same.append(place)
     return [sorted(one) for one in found]
 
 
@@ -53,6 +64,10 @@ class _Use:
     writes: bool
     dense: bool
     layout: Layout
+
+    def covers(self, other: _Use) -> bool:
+        """Whether it touches every byte of a range that the other one lies in."""
+        return self.dense and self.low <= other.low and self.high >= other.high
 
 
 def _by_memory(schedule: Schedule) -> dict[Hashable, list[_Use]]:
