@@ -91,11 +91,6 @@ class Array(Operators):
         self._known, self._result = (weakref.ref(base), weakref.ref(node)), None
         return node
 
-    def revert(self, base: Node) -> None:
-        """What happened since its cell was `base` has not happened."""
-        self.cell.node = base
-        self._known = self._result = None
-
     def become(self, result: Buffer) -> None:
         """The array has been computed: what it is a view of may still not be."""
         if not self.steps:
@@ -380,10 +375,9 @@ def compute(*arrays: Array) -> None:
             results = evaluate([array.node for array in lazy], cells, executor)
         else:
             results = trace.compute([array.node for array in lazy])
-            for array in lazy:
-                trace.changes(array)
         for array, result in zip(lazy, results, strict=True):
-            array.become(result)
+            if trace is None or trace.owns(array.cell):  # to others, nothing has been computed
+                array.become(result)
 
 
 def from_host(host: NDArray[Any], executor: Executor) -> Array:

@@ -110,7 +110,7 @@ def full(shape: int | Iterable[int], fill_value: Number, *, dtype: Any = None, d
     executor = executor_for(device)
     if isinstance(fill_value, np.generic):
         dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
-    if not isinstance(fill_value, bool | int | float):
+    if not isinstance(fill_value, Number):
         raise DTypeError(
             f"an array cannot be filled with a {type(fill_value).__name__}",
             place=calling_line(),

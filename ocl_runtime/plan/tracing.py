@@ -12,15 +12,6 @@ from ocl_runtime.plan.launch import Argument, Plan
 from ocl_runtime.plan.registry import Cell
 
 
-class Changed(Protocol):
-    """An array that a function computes while it is captured."""
-
-    cell: Cell
-
-    def revert(self, base: Node) -> None:
-        """What happened since its cell was `base` has not happened."""
-
-
 class Tracer(Protocol):
     """Takes the place of a runtime for what computes."""
 
@@ -42,8 +33,8 @@ class Tracer(Protocol):
     def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
         """What nodes will be computed to."""
 
-    def changes(self, array: Changed) -> None:
-        """An array is about to become memory that is only planned."""
+    def owns(self, cell: Cell) -> bool:
+        """Whether an array was made inside of the function, so that nobody else sees what it becomes."""
 
     def writes(self, cell: Cell) -> None:
         """An array is about to be written."""

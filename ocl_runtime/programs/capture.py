@@ -53,6 +53,8 @@ _MOST_PREPARED = 64
 """Programs with their sizes bound that one function keeps."""
 _MOST_PROGRAMS = 16
 """Programs that it keeps for arguments of the same dtypes and numbers of axes."""
+_MOST_FAMILIES = 64
+"""Kinds of arguments, other Python values among them, that it keeps programs for, and so their constants."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class _Programs:
 
     def __init__(self) -> None:
         self.prepared: OrderedDict[Hashable, _Prepared] = OrderedDict()
-        self.captured: dict[Hashable, list[Captured]] = {}
+        self.captured: OrderedDict[Hashable, list[Captured]] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, key: Hashable) -> _Prepared | None:
@@ -100,6 +102,8 @@ class _Programs:
         """A program whose guards the sizes pass."""
         with self._lock:
             programs = list(self.captured.get(family, ()))
+            if programs:
+                self.captured.move_to_end(family)
         return next((one for one in reversed(programs) if one.guards.hold(sizes)), None)
 
     def keep(self, family: Hashable, captured: Captured) -> None:
@@ -108,6 +112,8 @@ class _Programs:
             programs = self.captured.setdefault(family, [])
             programs.append(captured)
             del programs[:-_MOST_PROGRAMS]
+            while len(self.captured) > _MOST_FAMILIES:
+                self.captured.popitem(last=False)
 
     def keep_prepared(self, key: Hashable, prepared: _Prepared) -> None:
         """Takes note of one with its sizes bound."""
@@ -173,7 +179,7 @@ def _captured(
             program, results = trace.end([one.node for one in returned])
     finally:
         tracer.reset(token)
-        trace.restore()
+        guards.close()
     return Captured(program, guards, trace.constants, trace.assigned, results, returned_shape)
 
 

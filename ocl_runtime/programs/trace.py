@@ -20,6 +20,7 @@ from ir.host_builder import HostBuilder
 from ir.kernel import Kernel
 from ir.layout import Layout
 from ir.reference import calling_line
+from ir.substitute import substitute
 from ir.types import U8, DType, Pointer
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
@@ -28,7 +29,6 @@ from ocl_runtime.execute.streams import chosen
 from ocl_runtime.plan.launch import Address, Argument, Plan
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import Cell, Spare
-from ocl_runtime.plan.tracing import Changed
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.runtime import Runtime
 
@@ -65,7 +65,8 @@ class Trace:
         self._storages: dict[int, object] = {}
         self._inputs: list[Value] = []
         self._written: list[Value] = []
-        self._changed: list[tuple[Changed, Node]] = []
+        self._computed: dict[Node, Node] = {}
+        """Nodes that the program has computed so far, with their results."""
         self._born = runtime.registry.captures = runtime.registry.captures + 1
 
     def parameters(self, arguments: Arguments) -> list[Array]:
@@ -85,29 +86,26 @@ class Trace:
         return self._params
 
     def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
-        """What nodes will be computed to."""
-        planned = plan(list(dict.fromkeys(nodes)), self._runtime)
+        """What nodes will be computed to; each is computed once."""
+        wanted = substitute(nodes, self._computed)
+        planned = plan(list(dict.fromkeys(wanted)), self._runtime)
         self.run(planned)
         results = dict(zip(planned.roots, planned.results, strict=True))
-        return [results[node] for node in nodes]
+        self._computed |= {node: results[one] for node, one in zip(nodes, wanted, strict=True)}
+        return [results[one] for one in wanted]
 
-    def changes(self, array: Changed) -> None:
-        """An array is about to become memory of the program; after the capture it is again what it was."""
-        self._changed.append((array, array.cell.node))
+    def owns(self, cell: Cell) -> bool:
+        """Whether an array was made inside of the function."""
+        return cell.born >= self._born
 
     def writes(self, cell: Cell) -> None:
         """An array is about to be written. Raises `Error` for one from outside of the function."""
-        if cell.born < self._born:
+        if not self.owns(cell):
             raise Error(
                 "a captured function writes into an array that is not its own",
                 place=calling_line(),
                 remedy="give the array as an argument, or return a new one",
             )
-
-    def restore(self) -> None:
-        """Nothing that was made outside of the function has come to be a part of the program."""
-        for array, base in reversed(self._changed):
-            array.revert(base)
 
     def allocate(self, nbytes: int, where: str) -> Planned:
         """Scratch memory of the program, or memory of a result."""
@@ -175,7 +173,8 @@ class Trace:
         """The results as memory; what would be memory that the caller keeps is copied."""
         written = self._written_arguments()
         spare = Spare([node.storage for node, _ in written], ())
-        planned = plan([*roots, *(after for _, after in written)], self._runtime, spare=spare)
+        wanted = substitute([*roots, *(after for _, after in written)], self._computed)
+        planned = plan(wanted, self._runtime, spare=spare)
         self.run(planned)
         found = list(planned.results[: len(roots)])
         for place, node in enumerate(found):

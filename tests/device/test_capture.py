@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -292,6 +293,72 @@ def test_a_new_shape_is_planned_but_runs_no_python_of_the_function(runtime: Runt
         y = whole[60 - rows :, 50 - columns :][::-1]
         assert_same(add(x, y).numpy(), HOST[2 : 2 + rows, :columns] + HOST[60 - rows :, 50 - columns :][::-1])
     assert len(calls) <= 3
+
+
+def test_regression_a_size_that_is_kept_is_an_integer_afterwards(runtime: Runtime) -> None:
+    """Another function would take it for a size of its own with the same name."""
+    seen: dict[str, Any] = {}
+
+    @capture
+    def keeps(x: Any) -> Any:
+        seen["n"] = x.shape[0]
+        return x + 1
+
+    keeps(ocl.asarray(np.ones(10, "f4")))
+    multiplied = capture(lambda x: x * seen["n"])
+    for count in (20, 30):
+        assert_same(multiplied(ocl.asarray(np.ones(count, "f4"))).numpy(), np.full(count, 10, "f4"))
+    assert ocl.zeros((seen["n"], 2)).numpy().shape == (10, 2)
+
+
+def test_regression_filled_with_a_size(runtime: Runtime) -> None:
+    filled = capture(lambda x: ocl.full(x.shape, x.shape[0]) + ocl.full_like(x, x.shape[1]))
+    for shape in ((20, 30), (40, 50), (60, 30)):
+        found = filled(ocl.asarray(np.ones(shape, "f4"))).numpy()
+        assert_same(found, (np.full(shape, shape[0]) + np.full(shape, shape[1], "f4")).astype(found.dtype))
+
+
+def test_regression_programs_and_their_constants_are_bounded(runtime: Runtime) -> None:
+    constants: dict[int, Any] = {}
+
+    @capture
+    def step(x: Any, number: int) -> Any:
+        return x + constants[number]
+
+    x = ocl.asarray(HOST)
+    live = []
+    for number in range(200):
+        constants[number] = ocl.asarray(HOST + number)
+        step(x, number)
+        del constants[number]
+        live.append(runtime.statistics()["memory"]["live"])
+    assert max(live) < 150
+    assert live[-1] <= live[150] + 2
+
+
+def test_regression_nobody_sees_what_a_function_computes_while_it_is_captured(runtime: Runtime) -> None:
+    lazy = ocl.asarray(HOST) + 1
+    row = lazy[3]
+    seen: list[Any] = []
+
+    def look() -> None:
+        with ocl.use(runtime):
+            seen.append(((lazy * 2).numpy(), (row * 2).numpy()))
+
+    @capture
+    def uses(x: Any) -> Any:
+        ocl.compute(lazy, row)
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        return x * lazy + row
+
+    expected = HOST * (HOST + 1) + (HOST + 1)[3]
+    for _ in range(2):
+        assert_same(uses(ocl.asarray(HOST)).numpy(), expected)
+    ((whole, part),) = seen
+    assert_same(whole, (HOST + 1) * 2)
+    assert_same(part, (HOST + 1)[3] * 2)
 
 
 # ---------------------------------------------------------------------- writing
