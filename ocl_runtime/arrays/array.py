@@ -30,7 +30,7 @@ from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.operators import Operators
 from ocl_runtime.arrays.semantics import Operand, apply, cast
 from ocl_runtime.arrays.table import TABLE
-from ocl_runtime.arrays.values import CPU, capsule, copied, lent, uncopied
+from ocl_runtime.arrays.values import CPU, EDGE, capsule, copied, lent, sample, uncopied
 from ocl_runtime.arrays.writing import check_kind, fitted, where_mask, written
 from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, ShapeError
 from ocl_runtime.plan.evaluate import evaluate
@@ -248,9 +248,10 @@ class Array(Operators):
         about = f"shape={self.shape}, dtype={self.dtype}"
         if not isinstance(self.node, Buffer):
             return f"Array({about}, not computed yet)"
-        if self.size > _SHOWN:
-            return f"Array({about})"
-        return f"Array({np.array2string(self.numpy(), separator=', ', prefix='Array(')}, {about})"
+        shown = self.numpy() if self.size <= _SHOWN else sample(self)
+        most = _SHOWN if self.size <= _SHOWN else 0
+        values = np.array2string(shown, separator=", ", prefix="Array(", threshold=most, edgeitems=EDGE)
+        return f"Array({values}, {about})"
 
     # ------------------------------------------------------------------ elements
 

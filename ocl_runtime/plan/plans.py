@@ -81,8 +81,8 @@ class Template:
     """A plan over slots."""
 
     def __init__(self, relative: Relative, spare: Sequence[int], needed: Collection[int], executor: Planning) -> None:
-        self.guards = Guards()
-        sizes = [self.guards.size(f"n{place}", number) for place, number in enumerate(relative.sizes)]
+        self._guards = Guards()
+        sizes = [self._guards.size(name, number) for name, number in _named(relative.sizes).items()]
         leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(relative.storages)]
         nodes = relative.again(leaves, sizes, [Given(place) for place in range(len(relative.scalars))])
         self._slots = Slots(executor.target, executor.kernels, len(leaves))
@@ -95,12 +95,16 @@ class Template:
         self._why = [(places[node], reason) for node, reason in self._plan.why.items()]
         self._bound: OrderedDict[tuple[int, ...], _Bound] = OrderedDict()
 
-    def run(self, relative: Relative, executor: Any) -> Plan:
+    def fits(self, sizes: Sequence[int]) -> bool:
+        """Whether the plan serves these sizes."""
+        return tuple(sizes) in self._bound or self._guards.hold(_named(sizes))
+
+    def run(self, relative: Relative, executor: Planning) -> Plan:
         """The plan for memory, sizes and scalars that pass the guards, with memory allocated."""
         key = tuple(relative.sizes)
         bound = self._bound.get(key)
         if bound is None:
-            bound = self._bound[key] = self._bind({f"n{place}": size for place, size in enumerate(key)})
+            bound = self._bound[key] = self._bind(_named(key))
             while len(self._bound) > _MOST_BOUND:
                 self._bound.popitem(last=False)
         nodes = relative.nodes
@@ -169,6 +173,10 @@ class Template:
         return _Bound(nbytes, spread(launches, self._slots.target.streams), computed)
 
 
+def _named(sizes: Sequence[int]) -> dict[str, int]:
+    return {f"n{place}": size for place, size in enumerate(sizes)}
+
+
 def _of(storages: Sequence[Storage], slot: Slot | None) -> Storage:
     return None if slot is None else storages[slot.place]
 
@@ -187,7 +195,7 @@ class PlanCache:
         self._hits = self._misses = self._evictions = 0
         self._lock = threading.Lock()
 
-    def plan(self, roots: Sequence[Node], spare: Spare, executor: Any) -> Plan:
+    def plan(self, roots: Sequence[Node], spare: Spare, executor: Planning) -> Plan:
         """The plan that computes nodes, made or found, with memory allocated for it."""
         relative = Relative(roots)
         own = {id(storage) for storage in spare.storages}
@@ -204,9 +212,8 @@ class PlanCache:
             known = self._plans.get(key)
             if known is not None:
                 self._plans.move_to_end(key)
-                sizes = {f"n{place}": size for place, size in enumerate(relative.sizes)}
                 for template in known:
-                    if tuple(relative.sizes) in template._bound or template.guards.hold(sizes):
+                    if template.fits(relative.sizes):
                         self._hits += 1
                         return template
             self._misses += 1

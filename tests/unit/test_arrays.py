@@ -327,7 +327,13 @@ def test_repr() -> None:
     x = xp.arange(3, dtype="i4") + 1
     assert repr(x) == "Array(shape=(3,), dtype=int32, not computed yet)"
     assert repr(x.compute()) == "Array([1, 2, 3], shape=(3,), dtype=int32)"
-    assert repr(xp.zeros(100).compute()) == "Array(shape=(100,), dtype=float32)"
+    x = xp.arange(100).compute()
+    assert repr(x) == "Array([ 0,  1,  2, ..., 97, 98, 99], shape=(100,), dtype=int64)"
+    host = np.arange(20 * 5 * 9).reshape(20, 5, 9)
+    shown = np.array2string(host, separator=", ", prefix="Array(", threshold=0)
+    shown = shown if "..." in shown else ""
+    assert repr(xp.asarray(host[:, ::-1])).startswith("Array([[[ 36,  37,  38, ...,  42,  43,  44],")
+    assert repr(xp.asarray(host)) == f"Array({shown}, shape=(20, 5, 9), dtype=int64)"
     assert repr(xp.zeros((0, 2)).compute()) == "Array([], shape=(0, 2), dtype=float32)"
 
 
