@@ -64,13 +64,12 @@ class Array(Operators):
         self._known = self._result = None
 
     def stepped(self, step: Step) -> Array:
-        """The view that a movement gives."""
+        """The view that a movement gives, which fits the array."""
         view = Array.__new__(Array)
         view._executor = self._executor
         view.cell = self.cell
         view.steps = (*self.steps, step)
         view._known = view._result = None
-        graph.stepped(self.node, step)  # raises here what is wrong with it
         return view
 
     # ------------------------------------------------------------------ attributes

@@ -86,15 +86,16 @@ def reshape(x: Array, /, shape: int | Iterable[int], *, copy: bool | None = None
         known.insert(given.index(-1), x.size // rest)
     wanted = tuple(known)
     step = Step("reshape", wanted)
-    if not copy and is_view(x.cell.node, (*x.steps, step)):
+    if not copy and math.prod(wanted) == x.size and is_view(x.cell.node, (*x.steps, step)):
         return x.stepped(step)
+    copied = Array(graph.reshape(x.node, wanted), x.executor)
     if copy is False:
         raise ShapeError(
             f"shape {x.shape} as {wanted} without a copy, which is no view",
             place=calling_line(),
             remedy="use copy=None",
         )
-    return Array(graph.reshape(x.node, wanted), x.executor)
+    return copied
 
 
 def expand_dims(x: Array, /, *, axis: int | tuple[int, ...] = 0) -> Array:
