@@ -202,6 +202,13 @@ class Runtime:
         written = [Address(*one) if isinstance(one, tuple) else one for one in given]
         trace.launch(kernel, written, global_size, group_size)
 
+    def ready(self, plan: Plan) -> None:
+        """Builds what a plan launches and is not built yet."""
+        if self._recorder is not None:
+            self._recorder.planned("\n".join(map(text, plan.roots)))
+        for launch in plan.launches:
+            self.engine.executable(launch.kernel)
+
     def run(self, plan: Plan) -> None:
         """Starts a plan's launches without waiting for them: on the stream that this thread has chosen, else on those
         that the plan spreads them over."""
@@ -209,11 +216,8 @@ class Runtime:
         if trace is not None:
             trace.run(plan)
             return
-        if self._recorder is not None:
-            self._recorder.planned("\n".join(map(text, plan.roots)))
+        self.ready(plan)
         engine, streams = self.engine, self.engine.streams
-        for launch in plan.launches:
-            engine.executable(launch.kernel)  # what does not compile must not leave half a plan behind
         home, apart = streams.current(), chosen() is None
         used: dict[Stream, None] = {}
         for launch in plan.launches:

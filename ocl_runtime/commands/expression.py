@@ -105,6 +105,9 @@ class Planner:
         """Host memory, as any."""
         return np.empty(shape, dtype.numpy)
 
+    def ready(self, plan: Plan) -> None:
+        """Nothing is built."""
+
     def run(self, plan: Plan) -> None:
         """Nothing is run."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 from weakref import WeakSet
 
 import numpy as np
@@ -52,15 +52,23 @@ class Storage:
         return f"<Storage of {self.nbytes:,} bytes>"
 
     def __del__(self) -> None:
-        block = getattr(self, "block", None)
-        if block is not None:
-            self.memory.device_pool.returned.append(block)
+        with suppress(LaunchError):  # it may have none any more
+            self.memory.device_pool.returned.append(self.block)
 
     def handed_over(self) -> Storage:
         """The same memory as another storage, for who has written over it; this one has none any more."""
         other = Storage(self.memory, self.block, self.nbytes)
         del self.block
         return other
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Only asked for what is not there."""
+        if name != "block":
+            raise AttributeError(name)
+        raise LaunchError(
+            "an array is needed whose memory has been written over by a computation that then failed",
+            remedy="make the array again",
+        )
 
     @property
     def buffer(self) -> Buffer:

@@ -24,9 +24,13 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
         wanted = list(dict.fromkeys(root for root in roots if not isinstance(root, Buffer)))
         spare = registry.spare(wanted, [cell for cell in cells if cell is not None])
         planned = executor.plans.plan(wanted, spare, executor)
-        executor.run(planned)
-        # Memory that was written over gets another identity: nodes that still name it are nobody's any more.
-        anew = {id(storage): executor.handed_over(storage) for storage in planned.taken}
+        executor.ready(planned)
+        try:
+            executor.run(planned)
+        finally:
+            # Memory that was written over gets another identity, also where not all of it was: nodes that still name
+            # it must not be computed.
+            anew = {id(storage): executor.handed_over(storage) for storage in planned.taken}
         made = {node: _anew(result, anew) for node, result in planned.computed.items()}
         results = [root if isinstance(root, Buffer) else made[root] for root in roots]
         for cell, result in zip(cells, results, strict=True):

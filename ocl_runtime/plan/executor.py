@@ -83,5 +83,8 @@ class Executor(Protocol):
     def pinned(self, shape: Shape, dtype: DType, where: str = "") -> NDArray[Any]:
         """A host array, with undefined contents, that the device copies from and to by itself."""
 
+    def ready(self, plan: Plan) -> None:
+        """Builds what a plan launches and is not built yet. Raises `BuildError` and what else building raises."""
+
     def run(self, plan: Plan) -> None:
         """Starts a plan's launches, which may depend on each other in their order, and on everything started before."""

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 import ocl_runtime as ocl
 from ocl_runtime.device import Device
+from ocl_runtime.errors import BuildError, LaunchError
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.observe.commands import Recording
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import assert_same, counting
 
@@ -136,6 +139,45 @@ def test_regression_a_view_that_was_computed_by_itself(runtime: Runtime) -> None
     assert_same(y.numpy(), (HOST[10:20] + 1) * 2)
     assert_same(view.numpy(), HOST[10:20] + 1)
     assert_same(x.numpy(), HOST + 1)
+
+
+def test_regression_a_computation_that_fails_after_it_wrote_over_an_operand(device: Device, engine: Engine) -> None:
+    """What it read is lost, and whoever asks again is told so, not given wrong values."""
+
+    class Fails(Recording):
+        def launch(self, *args: Any) -> Any:
+            if len([one for one in self.commands if "_" in one.what]) == 1:
+                raise cl.RuntimeError("injected")
+            return super().launch(*args)
+
+    runtime = Runtime(device, engine.settings)
+    runtime.engine = Engine(device, engine.settings, driver=Fails)
+    with ocl.use(runtime):
+        x = ocl.asarray(HOST)
+        y = x * 2 + 1
+        for _ in range(200):  # more than one kernel, the first of them in place
+            y = y * 0.5 + 1
+        del x
+        with pytest.raises(LaunchError, match="could not be launched"):
+            y.compute()
+        with pytest.raises(LaunchError):
+            y.numpy()
+
+
+def test_a_computation_that_cannot_be_built_leaves_its_operands(runtime: Runtime) -> None:
+    x = ocl.asarray(HOST)
+    y = x * 2
+    del x
+    executable = runtime.engine.executable
+
+    def refuses(*args: Any) -> Any:
+        raise BuildError("injected", source="", log="")
+
+    runtime.engine.executable = refuses  # type: ignore[method-assign]
+    with pytest.raises(BuildError):
+        y.compute()
+    runtime.engine.executable = executable  # type: ignore[method-assign]
+    assert_same(y.numpy(), HOST * 2)
 
 
 def test_expressions_that_were_built_before_a_write_are_computed_with_what_was_there(runtime: Runtime) -> None:
