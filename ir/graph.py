@@ -215,9 +215,9 @@ def iota(dtype: DType, layout: Layout) -> Node:
     return _intern(("iota", dtype, layout), make)
 
 
-def scalar(value: Number | Given, dtype: DType, shape: Shape = ()) -> Scalar:
-    """One value at every place of `shape`."""
-    return Scalar(shape=shape, dtype=dtype, where=calling_line(), value=value)
+def scalar(value: Number | Given, dtype: DType, shape: Shape = (), where: str | None = None) -> Scalar:
+    """One value at every place of `shape`; `where` is the Python line that asked for it, by default the calling one."""
+    return Scalar(shape=shape, dtype=dtype, where=calling_line() if where is None else where, value=value)
 
 
 # ---------------------------------------------------------------------- operations

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -25,9 +26,14 @@ _OWN_FILES = (
 def calling_line() -> str:
     """`file:line` of the innermost Python frame outside of this library."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
+    while frame.f_back is not None and _is_own(frame.f_code.co_filename):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+@cache  # asked for several frames of every operation
+def _is_own(file: str) -> bool:
+    return file.startswith(_OWN_FILES)
 
 
 class Ref:

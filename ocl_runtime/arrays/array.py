@@ -364,7 +364,7 @@ def compute(*arrays: Array) -> None:
 
     Raises `MixedDevicesError` for arrays of several runtimes.
     """
-    _, executor = operands_of("compute", arrays)
+    executor = operands_of("compute", arrays)[1]  # without its nodes: `evaluate` asks who holds them
     with executor.registry.lock:
         lazy = [array for array in arrays if not isinstance(array.node, Buffer)]
         if not lazy:

@@ -75,6 +75,10 @@ def _common(dtypes: tuple[DType, ...]) -> DType:
     return from_numpy(np.result_type(*(dtype.numpy for dtype in dtypes)))
 
 
+_SURELY_HELD = 65504.0
+"""The largest half; larger numbers may overflow, which is no error."""
+
+
 def checked(value: Number, dtype: DType) -> Number:
     """The number as a value of `dtype`; floats round to it.
 
@@ -98,8 +102,11 @@ def checked(value: Number, dtype: DType) -> Number:
     if isinstance(value, Backed) and abs(value) <= 2 ** np.finfo(dtype.numpy).nmant:
         return value  # exact
     try:
+        number = float(value)
+        if abs(number) < _SURELY_HELD:  # `errstate` takes longer than all the rest
+            return float(dtype.numpy.type(number))
         with np.errstate(over="ignore"):
-            return float(dtype.numpy.type(float(value)))
+            return float(dtype.numpy.type(number))
     except OverflowError:
         raise NumberRangeError(
             f"the integer is too large for {dtype.numpy}",

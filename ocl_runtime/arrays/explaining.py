@@ -15,7 +15,7 @@ def explain(*arrays: Array) -> str:
     and why the others are not, and the memory that is allocated. Raises `MixedDevicesError` for arrays of several
     runtimes.
     """
-    _, executor = operands_of("explain", arrays)
+    executor = operands_of("explain", arrays)[1]
     with executor.registry.lock:
         lazy = [array for array in arrays if not isinstance(array.node, Buffer)]
         if not lazy:

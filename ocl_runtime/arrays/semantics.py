@@ -41,7 +41,7 @@ def common_shape(operands: Sequence[Operand]) -> Shape:
 def as_node(operand: Operand, dtype: DType, shape: Shape) -> Node:
     """An operand converted and broadcast."""
     if isinstance(operand, Number):
-        return graph.scalar(checked(operand, dtype), dtype, shape)
+        return graph.scalar(checked(operand, dtype), dtype, shape, "")  # the operation that it is for has a line
     return graph.expand(cast(operand, dtype), shape)
 
 

@@ -148,10 +148,16 @@ class Registry:
         below = list(walk(*roots))
         computed = {id(cell) for cell in cells}
         others: set[Node] = set()
-        for node in walk(*(cell.node for cell in self.lazy() if id(cell) not in computed)):
-            others.add(node)
-            if len(others) > _MOST_OTHERS * len(below):
-                return Spare([], frozenset(below))
+        for number, reference in list(self._lazy.items()):
+            cell = None if number in computed else reference()
+            stack = [] if cell is None else [cell.node]
+            while stack:
+                node = stack.pop()
+                if node not in others:
+                    others.add(node)
+                    stack += node.args
+                    if len(others) > _MOST_OTHERS * len(below):
+                        return Spare([], frozenset(below))
         kept = {id(node.storage) for node in (*others, *self._replaced.values()) if isinstance(node, Buffer)}
         storages = [
             nodes[0].storage

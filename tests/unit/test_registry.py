@@ -105,9 +105,12 @@ def test_each_node_is_visited_once_however_many_arrays_share_it(runtime: Interpr
 
 def test_nothing_else_alive_costs_nothing(runtime: InterpretedRuntime) -> None:
     x = xp.asarray(HOST)
+    others = [xp.exp(x) * number for number in range(10)]
     for _ in range(5):
-        x = (x * 2 + 1).compute()
+        y = (x * 2 + 1).compute()
+    compute(*others[:5])
     assert runtime.registry.visited == 0
+    np.testing.assert_array_equal(y.numpy(), HOST * 2 + 1)
 
 
 def test_nothing_keeps_dead_arrays_and_their_memory(runtime: InterpretedRuntime) -> None:

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""The figures of lazy arrays on the chosen device, each beside its target.
+
+    python tests/bench/arrays.py [--device WORDS] [--check]
+
+What the host pays is measured over arrays of a few elements, so that the device is never in the way. With --check the
+exit code is 1 where a target that applies to this device is missed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+from figures import Figure, main, median_seconds, seconds
+
+import ocl_runtime as ocl
+
+
+def best(run: Callable[[], object], times: int, rounds: int = 9) -> float:
+    """Seconds of a run when many follow each other, the best of some rounds."""
+    run()
+
+    def many() -> None:
+        for _ in range(times):
+            run()
+
+    return min(seconds(many) for _ in range(rounds)) / times
+
+
+def nodes() -> list[Figure]:
+    """Building expressions."""
+    x, y = (ocl.asarray(np.ones(64, np.float32)) for _ in range(2))
+    built = {"x + y": lambda: x + y, "x * 2": lambda: x * 2, "x[1:-1]": lambda: x[1:-1], "sin(x)": lambda: ocl.sin(x)}
+    costs = {name: best(run, 2000) for name, run in built.items()}
+    text = ", ".join(f"{name} {cost * 1e6:.1f}" for name, cost in costs.items())
+    worst = max(costs.values())
+    return [Figure("building a node, us", text, "8", worst <= 8e-6)]
+
+
+def plans(runtime: ocl.Runtime) -> Figure:
+    """What a cached plan costs over the bare launch."""
+    arrays = [ocl.asarray(np.ones(64, np.float32)) for _ in range(3)]
+    a, b, c = arrays
+    y = a * b + ocl.sin(c) * 2.0
+    plan = runtime.plans.plan([y.node], runtime.registry.spare([y.node], []), runtime)
+    (launch,) = plan.launches
+    runtime.run(plan)
+    args = [(one.storage, one.offset) if hasattr(one, "storage") else one for one in launch.args]
+    made = runtime.engine.prepare(launch.kernel, args, launch.global_size, launch.group_size)
+    queue, handle = runtime.engine.streams.current().queue, made.executable.handle()
+
+    def raw() -> None:
+        handle.set_args(*made.args)
+        cl.enqueue_nd_range_kernel(queue, handle, *made.sizes)
+
+    bare = best(raw, 500)
+    runtime.finish()
+    expressions = [[a * b + ocl.sin(c) * 2.0 for _ in range(500)] for _ in range(10)]  # the scalars tell them apart
+
+    def compute() -> None:
+        for one in expressions.pop():
+            one.compute()
+
+    computed = min(seconds(compute) for _ in range(9)) / 500
+    extra = computed - bare
+    text = f"{extra * 1e6:.0f} us more than {bare * 1e6:.1f} us"
+    return Figure("a cached plan of one kernel, against raw", text, "4 us", extra <= 4e-6)
+
+
+def depth() -> Figure:
+    """A long chain, built and run: ten times the nodes in about ten times the time."""
+
+    def run(count: int) -> float:
+        def chain() -> Any:
+            x = ocl.asarray(np.ones(8, np.float32))
+            for _ in range(count):
+                x = x * 1.0001
+            return x.compute().numpy()
+
+        return seconds(chain)
+
+    run(2000)
+    few, many = run(10_000), run(100_000)
+    text = f"{many:.1f} s for 100,000 nodes, {many / few / 10:.2f} times as much a node as for 10,000"
+    return Figure("a long chain", text, "1.5 times", many / few <= 15)
+
+
+def loops(runtime: ocl.Runtime) -> list[Figure]:
+    """Turns of a loop, and new shapes."""
+    x = ocl.asarray(np.ones(1000, np.float32))
+    x = x * 0.5 + 1
+    x.compute()
+    before = runtime.statistics()
+    for _ in range(100):
+        x = x * 0.5 + 1
+        x.compute()
+    after = runtime.statistics()
+    allocated = after["memory"]["allocations"] - before["memory"]["allocations"]
+    planned = after["plan"]["misses"] - before["plan"]["misses"]
+    rng, shapes = np.random.default_rng(0), []
+    for _ in range(200):
+        shapes.append(tuple(int(one) for one in rng.integers(300, 900, 2) // 16 * 16))
+    built = []
+    for shape in shapes:
+        x = ocl.asarray(np.ones(shape, np.float32))
+        kernels = runtime.statistics()["kernel"]["misses"]
+        ((x - ocl.mean(x, axis=1, keepdims=True)) * 2).compute()
+        built.append(runtime.statistics()["kernel"]["misses"] - kernels)
+    late = sum(built[20:])
+    return [
+        Figure("100 turns of x = x * 0.5 + 1 take", f"{allocated} allocations, {planned} plans", "0, 1", not allocated),
+        Figure("200 shapes build", f"{sum(built)} kernels, {late} after the first 20", "0 after", not late),
+    ]
+
+
+def bandwidth(runtime: ocl.Runtime) -> Figure:
+    """An elementwise expression beside a copy, both through arrays; on GPUs."""
+    n = 2**26
+    a, b, c = (ocl.asarray(np.random.default_rng(k).random(n, dtype=np.float32)) for k in range(3))
+
+    def timed(make: Callable[[], Any], nbytes: int) -> float:
+        def run() -> None:
+            make().compute()
+            runtime.finish()
+
+        return nbytes / median_seconds(run, 9)
+
+    copy = timed(lambda: ocl.negative(a), 8 * n)
+    fused = timed(lambda: a * b + ocl.sin(c), 16 * n)
+    text = f"{fused / 1e9:.0f} GB/s, a copy {copy / 1e9:.0f}: {fused / copy:.0%}"
+    return Figure("a*b + sin(c), 2^26", text, "97%", fused >= 0.97 * copy)
+
+
+def figures(runtime: ocl.Runtime, device: str | None) -> list[Figure]:
+    """All of them."""
+    del device
+    with ocl.use(runtime):
+        found = [*nodes(), plans(runtime), depth(), *loops(runtime)]
+        if runtime.device.capabilities.kind == "gpu":
+            found.append(bandwidth(runtime))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(__doc__ or "", figures))
