@@ -259,7 +259,7 @@ def _elementwise(op: str, dtype: DType, operands: tuple[Node, ...], where: str) 
 
 def index(arg: Node, items: tuple[Item, ...]) -> Node:
     """The view that an index (see `ir.layout.parse_index`) picks."""
-    kept = [item for item in items if not isinstance(item, int)]
+    kept = [item for item in items if item is None or isinstance(item, Span)]  # not places, which may be sizes
     shape = tuple(item.length if isinstance(item, Span) else 1 for item in kept)
     whole = tuple(Span(0, 1, length) for length in arg.shape)
     return arg if items == whole else move(arg, Step("index", items), shape)

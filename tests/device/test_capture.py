@@ -427,6 +427,13 @@ def test_a_result_from_before_a_write_is_what_was_there(runtime: Runtime) -> Non
         assert_same(new.numpy(), expected)
 
 
+def test_the_last_row_of_an_expression(runtime: Runtime) -> None:
+    for function in (lambda x: (x * 3)[-1], lambda x: ocl.sum((x * 3)[-1], axis=0), lambda x: ocl.sum(x, axis=0)[-2]):
+        x = ocl.asarray(HOST)
+        found, expected = capture(function)(x), function(x)
+        assert_same(found.numpy(), expected.numpy())
+
+
 def test_what_a_captured_function_may_not_write(runtime: Runtime) -> None:
     outside, x = ocl.asarray(HOST), ocl.asarray(HOST)
 
