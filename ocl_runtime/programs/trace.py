@@ -177,15 +177,27 @@ class Trace:
         planned = plan(wanted, self._runtime, spare=spare)
         self.run(planned)
         found = list(planned.results[: len(roots)])
+        changes = [
+            (before, after)
+            for (before, _), after in zip(written, planned.results[len(roots) :], strict=True)
+            if after is not before
+        ]
+        overwritten = {id(before.storage) for before, _ in changes}
         for place, node in enumerate(found):
-            if node.storage is not None and self._is_kept(node.storage):
-                copied = plan([node], self._runtime, dense=True)
-                self.run(copied)
-                found[place] = copied.results[0]
-        for (before, _), after in zip(written, planned.results[len(roots) :], strict=True):
-            if after is not before:
-                self.run(plan([after], self._runtime, into={after: before}))
+            if node.storage is not None and (id(node.storage) in overwritten or self._is_kept(node.storage)):
+                found[place] = self._copied(node)
+        # What lies in an argument that gets another value is taken from there before any of them gets it.
+        changes = [
+            (before, self._copied(after) if id(after.storage) in overwritten else after) for before, after in changes
+        ]
+        for before, after in changes:
+            self.run(plan([after], self._runtime, into={after: before}))
         return found
+
+    def _copied(self, node: Buffer) -> Buffer:
+        copied = plan([node], self._runtime, dense=True)
+        self.run(copied)
+        return copied.results[0]
 
     def _written_arguments(self) -> list[tuple[Buffer, Node]]:
         """What the function has written into: what it was given, and what that is to be."""

@@ -434,6 +434,36 @@ def test_the_last_row_of_an_expression(runtime: Runtime) -> None:
         assert_same(found.numpy(), expected.numpy())
 
 
+def test_arguments_get_each_others_elements(runtime: Runtime) -> None:
+    def turn(x: Any) -> None:
+        x[...] = x[::-1]
+
+    def swap(x: Any, y: Any) -> Any:
+        old = x * 3
+        x[...], y[...] = +y, x + 1
+        return old, x[1:]
+
+    def shift(x: Any, y: Any, z: Any) -> Any:
+        first = +x
+        x[...] = y
+        y[...] = z
+        z[...] = first
+        return first, y * 2
+
+    for function, count in ((turn, 1), (swap, 2), (shift, 3)):
+        replayed = capture(function)
+        for _ in range(2):
+            hosts = [HOST * (number + 1) for number in range(count)]
+            ours, eager = map(ocl.asarray, hosts), [ocl.asarray(host) for host in hosts]
+            given = list(ours)
+            found, expected = replayed(*given), function(*eager)
+            for one, other in zip((*given, *(found or ())), (*eager, *(expected or ())), strict=True):
+                assert_same(one.numpy(), other.numpy())
+    x = ocl.asarray(HOST)
+    capture(turn)(x)
+    assert_same(x.numpy(), HOST[::-1])
+
+
 def test_what_a_captured_function_may_not_write(runtime: Runtime) -> None:
     outside, x = ocl.asarray(HOST), ocl.asarray(HOST)
 
