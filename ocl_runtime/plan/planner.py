@@ -191,7 +191,9 @@ class _Planner:
         root = group.root
         assert isinstance(root, Assign)
         made = self._source(base)
-        if isinstance(made.source, Buffer) and made.layout.is_dense and self._may_take(group, base):
+        first = isinstance(made.source, Buffer) and made.layout.is_dense and made.layout.offset == 0
+        if first and self._may_take(group, base):  # who reads a computed node expects it at the beginning of its memory
+            assert isinstance(made.source, Buffer)
             self._take(root, made.source.storage, base)
             target = buffer(made.source.storage, root.dtype, made.layout)
         else:

@@ -231,3 +231,17 @@ def test_a_temporary_of_a_plan_is_written_over(runtime: Runtime) -> None:
     expected[3] = 0
     np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5)
     assert counted["memory", "allocations"] <= 4
+
+
+def test_what_begins_inside_of_its_memory_is_read_where_it_lies(runtime: Runtime) -> None:
+    for computed_too in (False, True):
+        x = +ocl.asarray(HOST)[4:]
+        x[0] = 100
+        double, total = x * 2, ocl.sum(x[:5])
+        if computed_too:
+            ocl.compute(x, double)
+        del x
+        expected = HOST[4:].copy()
+        expected[0] = 100
+        assert_same(double.numpy(), expected * 2)
+        assert float(total) == expected[:5].sum()
