@@ -16,6 +16,7 @@ class Mapped:
     def __init__(self, storage: Storage, host: Bytes) -> None:
         self._storage = storage
         self._host = host
+        storage.views.append(None)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -24,6 +25,7 @@ class Mapped:
         return interface
 
     def __del__(self) -> None:
+        self._storage.views.pop()
         del self._host  # before the storage, which goes back to its pool
 
 

@@ -39,7 +39,7 @@ _POISON = np.uint32(0xDEADBEEF)
 class Storage:
     """One allocation of `nbytes` bytes, told apart by identity. It goes back to its pool when nothing refers to it."""
 
-    __slots__ = ("__weakref__", "block", "guests", "memory", "nbytes")
+    __slots__ = ("__weakref__", "block", "guests", "memory", "nbytes", "views")
 
     def __init__(self, memory: Memory, block: Block, nbytes: int) -> None:
         self.memory = memory
@@ -47,6 +47,8 @@ class Storage:
         self.nbytes = nbytes
         self.guests = 0
         """How many users outside of this runtime it has (`sharing.py`)."""
+        self.views: list[None] = []
+        """One for each time that the host sees it in place (`mapped.py`); a list, which threads cannot miscount."""
 
     def __repr__(self) -> str:
         return f"<Storage of {self.nbytes:,} bytes>"

@@ -199,7 +199,7 @@ def _wasted(buffers: list[Buffer]) -> bool:
 
 def _used_outside(storage: Storage) -> bool:
     """Whether another library uses the memory too, which would see what is written there."""
-    return bool(getattr(storage, "guests", 0))
+    return bool(getattr(storage, "guests", 0) or getattr(storage, "views", ()))
 
 
 def _held(buffers: list[Buffer]) -> bool:

@@ -141,8 +141,7 @@ def capture(function: Callable[..., Any]) -> Callable[..., Any]:
         runtime = arrays[0].executor
         if not isinstance(runtime, Runtime) or tracer.get() is not None:
             return function(*args, **kwargs)
-        compute(*arrays)
-        arguments = Arguments(arrays)
+        arguments = _arguments(arrays, runtime)
         with lock:
             programs = known.setdefault(runtime, _Programs())
         key = (shape, arguments.exactly())
@@ -158,11 +157,19 @@ def capture(function: Callable[..., Any]) -> Callable[..., Any]:
         if not found.captured.assigned:
             return _replayed(found, arguments, runtime)
         with runtime.registry.lock:
-            if _own([arrays[number] for number in found.captured.assigned]):
+            _own([arrays[number] for number in found.captured.assigned])
+            arguments = _arguments(arrays, runtime)
+            if (shape, arguments.exactly()) != key:  # copied, or another thread has written
                 return replayed(*args, **kwargs)
             return _replayed(found, arguments, runtime)
 
     return replayed
+
+
+def _arguments(arrays: Sequence[Array], runtime: Runtime) -> Arguments:
+    with runtime.registry.lock:  # nobody writes in between
+        compute(*arrays)
+        return Arguments(arrays)
 
 
 def _captured(
@@ -226,11 +233,10 @@ def _buffer(cell: Cell) -> Buffer:
     return cell.node
 
 
-def _own(arrays: Sequence[Array]) -> bool:
-    """Makes arrays the only ones in their memory, which is to be overwritten; whether any was not."""
+def _own(arrays: Sequence[Array]) -> None:
+    """Makes arrays the only ones in their memory, which is to be overwritten."""
     shared = [one for one in arrays if not one.executor.registry.alone(one.cell)]
     for one in shared:
         copied = plan([one.cell.node], one.executor, dense=True)
         one.executor.run(copied)
         one.cell.node = copied.results[0]
-    return bool(shared)

@@ -16,7 +16,7 @@ import ocl_runtime as ocl
 from ir.host_text import text
 from ir.schedule import MemoryPlan, Schedule
 from ocl_runtime.device import Device
-from ocl_runtime.errors import DTypeError, Error
+from ocl_runtime.errors import DTypeError, Error, SharingError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.programs import capture
 from ocl_runtime.runtime import Runtime
@@ -462,6 +462,27 @@ def test_arguments_get_each_others_elements(runtime: Runtime) -> None:
     x = ocl.asarray(HOST)
     capture(turn)(x)
     assert_same(x.numpy(), HOST[::-1])
+
+
+def test_a_captured_write_is_not_seen_in_place_by_the_host(runtime: Runtime) -> None:
+    @capture
+    def step(x: Any) -> None:
+        x += 1
+
+    x = ocl.asarray(HOST)
+    seen = x.__array__(copy=False) if shared(x) else x.numpy()
+    step(x)
+    assert_same(seen, HOST)
+    assert_same(x.numpy(), HOST + 1)
+
+
+def shared(x: Any) -> bool:
+    """Whether the host reaches an array's memory."""
+    try:
+        x.__array__(copy=False)
+    except SharingError:
+        return False
+    return True
 
 
 def test_what_a_captured_function_may_not_write(runtime: Runtime) -> None:
