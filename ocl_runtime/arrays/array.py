@@ -45,23 +45,22 @@ _SHOWN = 64
 class Array(Operators):
     """A lazy n-dimensional array; make one with `asarray`, `zeros`, `arange`, …"""
 
-    __slots__ = ("__weakref__", "_executor", "_known", "_result", "cell", "steps")
+    __slots__ = ("__weakref__", "_executor", "_known", "cell", "steps")
     __array_ufunc__ = None  # NumPy's arrays leave the operators to us
 
     cell: Cell
     """What the array is, or is a view of."""
     steps: tuple[Step, ...]
     """The movements from there to this array."""
-    _known: tuple[weakref.ref[Node], weakref.ref[Node]] | None
-    """What a view looked at, and what it was then; weak, so that it keeps no memory that has been replaced since."""
-    _result: Cell | None
-    """What a view was computed to by itself; a cell, so that nobody writes over it."""
+    _known: tuple[weakref.ref[Node], weakref.ref[Node], Cell | None] | None
+    """What a view looked at, and what it was then; weak, so that it keeps no memory that has been replaced since. Then
+    what it was computed to by itself; a cell, so that nobody writes over it. One tuple, which changes at once."""
 
     def __init__(self, node: Node, executor: Executor) -> None:
         self._executor = executor
         self.cell = Cell(node, executor.registry)
         self.steps = ()
-        self._known = self._result = None
+        self._known = None
 
     def stepped(self, step: Step) -> Array:
         """The view that a movement gives, which fits the array."""
@@ -69,7 +68,7 @@ class Array(Operators):
         view._executor = self._executor
         view.cell = self.cell
         view.steps = (*self.steps, step)
-        view._known = view._result = None
+        view._known = None
         return view
 
     # ------------------------------------------------------------------ attributes
@@ -80,14 +79,15 @@ class Array(Operators):
         base = self.cell.node
         if not self.steps:
             return base
-        if self._known is not None and self._known[0]() is base:
-            known = self._known[1]() if self._result is None else self._result.node
-            if known is not None:
-                return known
+        known = self._known
+        if known is not None and known[0]() is base:
+            found = known[1]() if known[2] is None else known[2].node
+            if found is not None:
+                return found
         node = base
         for step in self.steps:
             node = graph.stepped(node, step)
-        self._known, self._result = (weakref.ref(base), weakref.ref(node)), None
+        self._known = weakref.ref(base), weakref.ref(node), None
         return node
 
     def become(self, result: Buffer) -> None:
@@ -95,8 +95,8 @@ class Array(Operators):
         if not self.steps:
             self.cell.node = result
         elif not isinstance(self.cell.node, Buffer):
-            self._known = weakref.ref(self.cell.node), weakref.ref(result)
-            self._result = Cell(result, self._executor.registry)
+            own = Cell(result, self._executor.registry)
+            self._known = weakref.ref(self.cell.node), weakref.ref(result), own
 
     @property
     def executor(self) -> Executor:
@@ -210,8 +210,9 @@ class Array(Operators):
         return lent(self._computed(), self._executor, queue)
 
     def _computed(self) -> Buffer:
-        compute(self)
-        node = self.node
+        with self._executor.registry.lock:  # nobody writes in between
+            compute(self)
+            node = self.node
         assert isinstance(node, Buffer)
         return node
 
@@ -276,7 +277,8 @@ class Array(Operators):
             key = from_host(key, self._executor)
         given, dtype = self._given("writing", value), self.node.dtype
         if isinstance(key, Array):
-            self.write(where_mask(key.node, fitted(given, dtype, self.shape), self.node))
+            with self._executor.registry.lock:  # what others write where the mask does not hold is not lost
+                self.write(where_mask(key.node, fitted(given, dtype, self.shape), self.node))
         else:
             part = self[key]
             part.write(fitted(given, dtype, part.shape))

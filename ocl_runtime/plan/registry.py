@@ -16,11 +16,11 @@ import sys
 import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ir.graph import Buffer, Node, Storage, walk
+from ir.graph import Buffer, Elementwise, Iota, Node, Scalar, Storage, walk
 from ir.substitute import substitute
 
 _MOST_MOVES = 4096
@@ -158,6 +158,7 @@ class Registry:
                     stack += node.args
                     if len(others) > _MOST_OTHERS * len(below):
                         return Spare([], frozenset(below))
+        others.update(walk(*_held_nodes(below, roots)))
         kept = {id(node.storage) for node in (*others, *self._replaced.values()) if isinstance(node, Buffer)}
         storages = [
             nodes[0].storage
@@ -205,5 +206,38 @@ def _used_outside(storage: Storage) -> bool:
 def _held(buffers: list[Buffer]) -> bool:
     """Whether anything but these buffers refers to their storage, such as a captured program. A count that is too high
     costs a copy; where Python has none, the answer is yes."""
-    storage, count = buffers[0].storage, getattr(sys, "getrefcount", None)
-    return count is None or count(storage) > len(buffers) + 2  # `storage`, and the argument
+    return _counted is None or _references([buffers[0].storage])[0] > len(buffers)
+
+
+def _held_nodes(below: list[Node], roots: Sequence[Node]) -> list[Node]:
+    """Nodes that somebody refers to who is not below the roots: another thread may just be building on them, or reading
+    them. Roots are left out, since whoever has one gets its result."""
+    if _counted is None:
+        return []  # then all memory is held
+    known: Counter[int] = Counter()
+    for node in below:
+        # An elementwise node shares its operands with its key in the intern table, others have them twice.
+        times = 1 if isinstance(node, Elementwise) else 2
+        for place in map(id, node.args):
+            known[place] += times
+    own = {id(root) for root in roots}
+    references = _references(below)
+    return [
+        node
+        for node, count in zip(below, references, strict=True)
+        if count > known[id(node)] and id(node) not in own and not isinstance(node, Scalar | Iota)
+    ]
+
+
+_counted: Callable[[object], int] | None = getattr(sys, "getrefcount", None)
+
+
+def _references(objects: Sequence[object]) -> list[int]:
+    """How often each of some objects, once in this list, is referred to elsewhere."""
+    assert _counted is not None
+    return [_counted(one) - _COUNTING for one in objects]
+
+
+_COUNTING = 0
+if _counted is not None:
+    _COUNTING = _references([object()])[0]  # versions of Python differ in what counting itself adds

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import pyopencl as cl
 import pytest
 
 import ocl_runtime as ocl
+from ocl_runtime.arrays import Array
 from ocl_runtime.device import Device
 from ocl_runtime.errors import BuildError, LaunchError
 from ocl_runtime.execute.engine import Engine
@@ -245,3 +249,46 @@ def test_what_begins_inside_of_its_memory_is_read_where_it_lies(runtime: Runtime
         expected[0] = 100
         assert_same(double.numpy(), expected * 2)
         assert float(total) == expected[:5].sum()
+
+
+def test_what_another_thread_builds_on_is_not_written_over(runtime: Runtime) -> None:
+    x = ocl.asarray(HOST)
+    held = x.node  # as in a thread that is just making an expression of it
+    x += 1
+    x.compute()
+    assert_same(Array(held, runtime).numpy(), HOST)
+    x += 1
+    held = x.node
+    x *= 2
+    x.compute()
+    assert_same((Array(held, runtime) + 1).numpy(), HOST + 3)
+    assert_same(x.numpy(), (HOST + 2) * 2)
+
+
+def test_threads_read_an_array_while_it_is_written(runtime: Runtime) -> None:
+    x = ocl.asarray(np.zeros(256, "f4"))
+    over = threading.Event()
+
+    def read() -> int:
+        count = 0
+        while not over.is_set():
+            for found in ((x + 0).numpy(), x[3:].numpy(), x.numpy()):
+                assert (found == found[0]).all()
+            count += 1
+        return count
+
+    often = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            readers = [pool.submit(read) for _ in range(3)]
+            try:
+                for _ in range(200):
+                    x += 1
+                    x.compute()
+            finally:
+                over.set()
+            assert all(reader.result() >= 0 for reader in readers)
+    finally:
+        sys.setswitchinterval(often)
+    assert_same(x.numpy(), np.full(256, 200, "f4"))
