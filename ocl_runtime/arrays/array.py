@@ -306,6 +306,12 @@ class Array(Operators):
     def __pos__(self) -> Array:
         return Array(self.node, self._executor)
 
+    def __copy__(self) -> Array:
+        return +self
+
+    def __deepcopy__(self, memo: object) -> Array:
+        return +self
+
     def _over(self, name: str, other: Any) -> Array:
         result = apply(TABLE[name], (self.node, self._given(name, other)), self._executor)
         check_kind(name, result.dtype, self.node.dtype)

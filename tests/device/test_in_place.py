@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -292,3 +293,14 @@ def test_threads_read_an_array_while_it_is_written(runtime: Runtime) -> None:
     finally:
         sys.setswitchinterval(often)
     assert_same(x.numpy(), np.full(256, 200, "f4"))
+
+
+def test_copies_share_nothing(runtime: Runtime) -> None:
+    for copied in (copy.copy, copy.deepcopy):
+        x = ocl.asarray(HOST)
+        y = copied(x[::2])
+        y[0] = 7
+        assert_same(x.numpy(), HOST)
+        assert float(y[0]) == 7
+        x[2] = -1
+        assert_same(y[1:].numpy(), HOST[2::2])
