@@ -39,9 +39,10 @@ _POISON = np.uint32(0xDEADBEEF)
 class Storage:
     """One allocation of `nbytes` bytes, told apart by identity. It goes back to its pool when nothing refers to it."""
 
-    __slots__ = ("__weakref__", "block", "guests", "memory", "nbytes", "views")
+    __slots__ = ("__weakref__", "_empty", "block", "guests", "memory", "nbytes", "views")
 
     def __init__(self, memory: Memory, block: Block, nbytes: int) -> None:
+        self._empty = False
         self.memory = memory
         self.block = block
         self.nbytes = nbytes
@@ -54,12 +55,13 @@ class Storage:
         return f"<Storage of {self.nbytes:,} bytes>"
 
     def __del__(self) -> None:
-        with suppress(LaunchError):  # it may have none any more
+        if not self._empty:
             self.memory.device_pool.returned.append(self.block)
 
     def handed_over(self) -> Storage:
         """The same memory as another storage, for who has written over it; this one has none any more."""
         other = Storage(self.memory, self.block, self.nbytes)
+        self._empty = True
         del self.block
         return other
 

@@ -36,6 +36,15 @@ pytestmark = pytest.mark.timeout(300, method="thread")
 Make = Callable[[], tuple[Engine, Wrapped]]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def young() -> Iterator[None]:
+    """These tests collect garbage again and again: what other tests of this process have left is not looked at."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def make(device: Device, engine: Engine) -> Make:
     """Engines with a small ring, as if the device had memory of its own."""

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ocl_runtime.errors import BuildError, LaunchError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import assert_same, counting
+from tests.arrays_support import assert_same, counting, python
 
 HOST = np.arange(1000, dtype="f4")
 
@@ -167,6 +168,23 @@ def test_regression_a_computation_that_fails_after_it_wrote_over_an_operand(devi
             y.compute()
         with pytest.raises(LaunchError):
             y.numpy()
+
+
+def test_regression_a_process_that_wrote_in_place_ends_in_silence(tmp_path: Path) -> None:
+    """Also where storages go as late as modules do."""
+    code = """
+import sys
+import numpy as np
+import ocl_runtime as ocl
+
+x = ocl.asarray(np.ones(9, "f4"))
+for _ in range(3):
+    x += 1
+    x.compute()
+sys.kept = x, x.node, x.node.storage
+"""
+    done = python("-c", code, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_a_computation_that_cannot_be_built_leaves_its_operands(runtime: Runtime) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime as ocl
@@ -134,11 +134,13 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
+@settings(max_examples=max(1, settings.default.max_examples // 3))
 @given(STEPS)
 def test_writes_views_and_expressions_are_numpys(runtime: Runtime, steps: list[tuple[int, int, int, int]]) -> None:
     program(runtime, steps)
 
 
+@settings(max_examples=max(1, settings.default.max_examples // 6))
 @given(STEPS)
 def test_with_memory_that_is_poisoned_when_it_is_freed(
     device: Device, engine: Engine, steps: list[tuple[int, int, int, int]]
