@@ -33,17 +33,19 @@ def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Nod
     return [made[root] for root in roots]
 
 
-def rebuilt(node: Node, args: tuple[Node, ...]) -> Node:
-    """The node made of others of the same shapes and dtypes."""
+def rebuilt(node: Node, args: Sequence[Node], where: str = "") -> Node:
+    """The node made of others, of the same shapes and dtypes where it has any of its own; `where` is the Python line
+    that asked for it, by default the same."""
+    where = where or node.where
     match node:
         case Elementwise():
             if node.op == "convert":
-                return graph.convert(args[0], node.dtype, node.where)
-            return graph.elementwise(node.op, *args, where=node.where)
+                return graph.convert(args[0], node.dtype, where)
+            return graph.elementwise(node.op, *args, where=where)
         case Movement():
-            return graph.move(args[0], node.step, node.shape, node.where)
+            return graph.move(args[0], node.step, node.shape, where)
         case Reduce():
-            return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=node.keepdims, where=node.where)
+            return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=node.keepdims, where=where)
         case Assign():
-            return graph.assign(args[0], node.region, args[1], node.where)
+            return graph.assign(args[0], node.region, args[1], where)
     return node

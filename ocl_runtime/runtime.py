@@ -127,7 +127,8 @@ class Runtime:
 
     def handed_over(self, storage: Storage) -> Storage:
         """The same memory as another storage."""
-        return storage.handed_over()
+        # An array that was kept from a captured function has only planned memory: `run` has refused it.
+        return storage.handed_over() if isinstance(storage, Storage) else storage
 
     def upload(self, host: NDArray[Any], where: str = "", *, snapshot: bool = True) -> Storage:
         """New memory with a copy of a contiguous host array."""

@@ -6,7 +6,10 @@ from typing import Any, Self
 
 
 class Operators:
-    """The operators of an array, by the functions that they stand for."""
+    """The operators of an array, by the functions that they stand for.
+
+    `Array` has the first three methods: they need the functions, and these need `Array`.
+    """
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  # == compares the elements

@@ -14,6 +14,7 @@ from ir import graph
 from ir.graph import Assign, Buffer, Elementwise, Iota, Movement, Node, Reduce, Scalar, Step, Storage, walk
 from ir.guards import Given, Number
 from ir.layout import Layout, Span
+from ir.substitute import rebuilt
 
 
 class Relative:
@@ -110,10 +111,8 @@ class Relative:
             return None if given is None else number(given)
 
         match node:
-            case Elementwise():
-                if node.op == "convert":
-                    return graph.convert(args[0], node.dtype, where)
-                return graph.elementwise(node.op, *args, where=where)
+            case Elementwise() | Reduce():  # which have no sizes of their own
+                return rebuilt(node, args, where)
             case Scalar():
                 return graph.scalar(next(scalar), node.dtype, numbers(node.shape))
             case Buffer():
@@ -124,8 +123,6 @@ class Relative:
                 if step.kind != "permute":
                     step = Step(step.kind, tuple(map(item, step.value)))
                 return graph.move(args[0], step, numbers(node.shape), where)
-            case Reduce():
-                return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=node.keepdims, where=where)
             case Iota():
                 return graph.iota(node.dtype, layout(node.layout))
             case Assign():

@@ -173,6 +173,17 @@ def test_what_cannot_be_captured(runtime: Runtime) -> None:
         kept[0].numpy()
 
 
+def test_regression_an_array_that_was_kept_and_that_nobody_else_holds(runtime: Runtime) -> None:
+    """Its memory, which is only planned, then looks as if it could be written over."""
+    kept = []
+    capture(lambda x: kept.append(x + 1))(ocl.asarray(HOST))
+    gc.collect()
+    with pytest.raises(Error, match="no values"):
+        kept[0].numpy()
+    with pytest.raises(Error, match="no values"):
+        kept.pop().numpy()
+
+
 # ---------------------------------------------------------------------- sizes
 
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
