@@ -9,7 +9,8 @@ In the order in which a kernel goes through them:
     sizes.py            integers that a call binds, and formulas of them
     guards.py           sizes with an example, and what code found out about them
     layout.py           shapes, strides and offsets of arrays
-    graph.py            array expressions
+    nodes.py            the grammar of array expressions
+    graph.py            the way to make them
     substitute.py       other nodes in place of some
     kernel.py           the grammar of kernel IR
     reference.py        operands with Python operators

@@ -1,0 +1,165 @@
+"""The grammar of array expressions: what to compute, not how.
+
+    Node = Buffer storage, Layout             elements that exist in memory
+         | Iota Layout                        a Buffer that holds 0, 1, 2, … and takes no memory
+         | Scalar value                       one value at every place of a shape
+         | Elementwise op, Node*              a row of `ir.ops`, or `convert`, place by place; all of one shape
+         | Movement step, Node                the same elements elsewhere: index, permute, expand, reshape
+         | Reduce op, Node, axes              sum, prod, min or max over axes
+         | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
+
+Nodes are immutable and hash-consed: building the same expression twice gives the same object, so identity is equality
+and a node of two consumers is computed once. The exception is `Scalar`: its value says nothing about the structure, it
+becomes a kernel parameter, and each is a node of its own. The intern table holds nodes weakly; it belongs to no runtime
+because it holds nothing but what somebody else keeps alive. `ir.graph` builds them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from ir.guards import Given, Number, formulas
+from ir.layout import Item, Layout, Shape
+from ir.types import DType
+
+Storage: TypeAlias = Any
+"""Memory of a runtime, of `nbytes` bytes. The graph never looks into it; None is the storage of an array without
+elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One movement; `value` is the index items, the order of axes, or the new shape."""
+
+    kind: Literal["index", "permute", "expand", "reshape"]
+    value: tuple[Item, ...]
+
+    def __hash__(self) -> int:
+        return hash((self.kind, formulas(self.value)))
+
+    def apply(self, layout: Layout) -> Layout | None:
+        """The layout that the view of a layout has; None for a reshape that would have to copy."""
+        if self.kind == "index":
+            return layout.index(self.value)
+        numbers = cast("Shape", self.value)
+        if self.kind == "permute":
+            return layout.permute(numbers)
+        return layout.expand(numbers) if self.kind == "expand" else layout.reshape(numbers)
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, weakref_slot=True, kw_only=True)
+class AnyNode:
+    """What all nodes have."""
+
+    shape: Shape
+    dtype: DType
+    where: str
+    """The Python line that asked for it first."""
+    work: int = 0
+    """Operations that computing one element takes, counted without sharing."""
+    flat: bool = True
+    """Whether all leaves are dense or the same everywhere, so that a reshape moves no element."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The nodes that this one is computed from."""
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.typed}>"
+
+    @property
+    def typed(self) -> str:
+        """The dtype and shape as text: `f32[4, 8]`."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Buffer(AnyNode):
+    """Elements in memory."""
+
+    storage: Storage
+    layout: Layout
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Iota(AnyNode):
+    """The places themselves: the element at place `k` of `layout` has the value `k`."""
+
+    layout: Layout
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Scalar(AnyNode):
+    """One value everywhere."""
+
+    value: Number | Given
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Elementwise(AnyNode):
+    """An operation at every place."""
+
+    op: str
+    operands: tuple[Node, ...]
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The operands."""
+        return self.operands
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Movement(AnyNode):
+    """The elements of another node at other places."""
+
+    step: Step
+    arg: Node
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The node that is moved."""
+        return (self.arg,)
+
+
+ReduceOp: TypeAlias = Literal["sum", "prod", "min", "max"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Reduce(AnyNode):
+    """Elements joined along axes, in `accumulator`, then converted to `dtype`."""
+
+    op: ReduceOp
+    arg: Node
+    axes: tuple[int, ...]
+    keepdims: bool
+    accumulator: DType
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The node that is reduced."""
+        return (self.arg,)
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Assign(AnyNode):
+    """A node with other elements in a part of it: `region` lies in its elements in row-major order."""
+
+    arg: Node
+    region: Layout
+    value: Node
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The node that is written, and the new elements."""
+        return (self.arg, self.value)
+
+
+Node: TypeAlias = Buffer | Iota | Scalar | Elementwise | Movement | Reduce | Assign
