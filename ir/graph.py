@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import cast
 from weakref import WeakValueDictionary
 
@@ -20,6 +20,7 @@ from ir.nodes import (
     Assign,
     Buffer,
     Elementwise,
+    Gather,
     Iota,
     Movement,
     Node,
@@ -38,6 +39,7 @@ __all__ = [
     "Assign",
     "Buffer",
     "Elementwise",
+    "Gather",
     "Iota",
     "Movement",
     "Node",
@@ -52,6 +54,7 @@ __all__ = [
     "convert",
     "elementwise",
     "expand",
+    "gather",
     "index",
     "iota",
     "move",
@@ -265,6 +268,33 @@ def assign(arg: Node, region: Layout, value: Node, where: str = "") -> Node:
         )
 
     return _intern(("assign", arg, region, value), make)
+
+
+def gather(arg: Node, indices: Sequence[Node], where: str = "") -> Node:
+    """The elements of a node at places that are computed: one index for each axis, all integers of one shape, none
+    negative or beyond its axis. Raises `ShapeError` where there is nothing to take from."""
+    shape = indices[0].shape
+    if isinstance(arg, Scalar):
+        return scalar(arg.value, arg.dtype, shape)
+    if not arg.size and indices[0].size:
+        raise ShapeError(
+            f"elements taken from an array without any, of shape {arg.shape}",
+            place=calling_line(),
+            remedy="check x.size first",
+        )
+    operands = (arg, *indices)
+
+    def make() -> Node:
+        return Gather(
+            shape=shape,
+            dtype=arg.dtype,
+            where=where or calling_line(),
+            work=min(MAX_WORK, 1 + sum(index.work for index in indices)),
+            flat=all(index.flat for index in indices),
+            operands=operands,
+        )
+
+    return _intern(("gather", operands), make)
 
 
 # ---------------------------------------------------------------------- reading

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ir.graph import Assign, Buffer, Elementwise, Iota, Movement, Node, Reduce, Scalar, walk
+from ir.graph import Assign, Buffer, Elementwise, Gather, Iota, Movement, Node, Reduce, Scalar, walk
 from ir.layout import Item
 
 _LONGEST = 72
@@ -61,6 +61,8 @@ def _call(node: Node, args: list[str]) -> str:
             return f"iota({node.layout.offset}, strides [{strides}])"
         case Movement():
             return f"{node.step.kind}({args[0]}, [{', '.join(map(_item, node.step.value))}])"
+        case Gather():
+            return f"gather({args[0]}, [{', '.join(args[1:])}])"
         case Reduce():
             kept = ", keepdims" if node.keepdims else ""
             return f"{node.op}({args[0]}, axes [{', '.join(map(str, node.axes))}]{kept})"

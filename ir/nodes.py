@@ -5,6 +5,7 @@
          | Scalar value                       one value at every place of a shape
          | Elementwise op, Node*              a row of `ir.ops`, or `convert`, place by place; all of one shape
          | Movement step, Node                the same elements elsewhere: index, permute, expand, reshape
+         | Gather Node, Node*                 elements of a node at computed places: an index for each of its axes
          | Reduce op, Node, axes              sum, prod, min or max over axes
          | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
 
@@ -104,16 +105,37 @@ class Scalar(AnyNode):
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
-class Elementwise(AnyNode):
-    """An operation at every place."""
+class Compound(AnyNode):
+    """What is made of several nodes, which are one tuple for it and for its key."""
 
-    op: str
     operands: tuple[Node, ...]
 
     @property
     def args(self) -> tuple[Node, ...]:
         """The operands."""
         return self.operands
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Elementwise(Compound):
+    """An operation at every place."""
+
+    op: str
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Gather(Compound):
+    """Elements of the first operand: at each place the one whose coordinates the other operands have there."""
+
+    @property
+    def arg(self) -> Node:
+        """What elements are taken of."""
+        return self.operands[0]
+
+    @property
+    def indices(self) -> tuple[Node, ...]:
+        """The coordinates, an integer node for each axis."""
+        return self.operands[1:]
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
@@ -162,4 +184,4 @@ class Assign(AnyNode):
         return (self.arg, self.value)
 
 
-Node: TypeAlias = Buffer | Iota | Scalar | Elementwise | Movement | Reduce | Assign
+Node: TypeAlias = Buffer | Iota | Scalar | Elementwise | Movement | Gather | Reduce | Assign

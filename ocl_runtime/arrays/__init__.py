@@ -7,12 +7,15 @@ In the order in which an operation goes through them:
     semantics.py        what they mean in nodes of the graph
     in_use.py           which runtime is in use
     writing.py          what writes mean in nodes
+    indexing.py         what index arrays mean in nodes
     operators.py        Python's operators
+    subscripts.py       indexing and writing
     values.py           what others get of a computed array
     array.py            the array: views, values, writes
     axes.py             axes and shapes as users give them
     functions.py        elementwise functions
     manipulation.py     views
+    taking.py           elements at computed places
     creation.py         arrays from data and from nothing
     statistics.py       reductions
     explaining.py       what computing would do
@@ -162,6 +165,7 @@ from ocl_runtime.arrays.statistics import (  # noqa: A004
     sum,
     var,
 )
+from ocl_runtime.arrays.taking import take, take_along_axis
 from ocl_runtime.arrays.transfers import Download, allocate, compute_into, download, pinned_empty, upload
 
 newaxis = None
@@ -298,6 +302,8 @@ __all__ = [
     "std",
     "subtract",
     "sum",
+    "take",
+    "take_along_axis",
     "tan",
     "tanh",
     "tril",

@@ -23,15 +23,16 @@ from numpy.typing import NDArray
 from ir import graph
 from ir.graph import Buffer, Node, Step
 from ir.guards import Number
-from ir.layout import Layout, parse_index
+from ir.layout import Layout
 from ir.reference import calling_line
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.operators import Operators
 from ocl_runtime.arrays.semantics import Operand, apply, cast
+from ocl_runtime.arrays.subscripts import Subscripts
 from ocl_runtime.arrays.table import TABLE
 from ocl_runtime.arrays.values import CPU, EDGE, capsule, copied, lent, sample, uncopied
-from ocl_runtime.arrays.writing import check_kind, fitted, where_mask, written
+from ocl_runtime.arrays.writing import check_kind, written
 from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, ShapeError
 from ocl_runtime.plan.evaluate import evaluate
 from ocl_runtime.plan.executor import Executor
@@ -42,7 +43,7 @@ _SHOWN = 64
 """Elements up to which `repr` shows the values of a computed array."""
 
 
-class Array(Operators):
+class Array(Subscripts, Operators):
     """A lazy n-dimensional array; make one with `asarray`, `zeros`, `arange`, …"""
 
     __slots__ = ("__weakref__", "_executor", "_known", "cell", "steps")
@@ -263,26 +264,6 @@ class Array(Operators):
     def __iter__(self) -> Iterator[Array]:
         return (self[place] for place in range(len(self)))
 
-    def __getitem__(self, key: object, /) -> Array:
-        """A view: integers, slices, `...` and None, as in NumPy. Raises `ShapeError` for an index that does not fit."""
-        return self.stepped(Step("index", parse_index(self.shape, key)))
-
-    def __setitem__(self, key: object, value: object, /) -> None:
-        """Writes a value, broadcast and converted, to what a basic index or a mask picks.
-
-        A mask is an array of bools of this shape, or of that of the first axes; its value is one that broadcasts
-        without counting what is picked. Raises `ShapeError`, `DTypeError` or `NumberRangeError` for what does not fit.
-        """
-        if isinstance(key, np.ndarray) and key.dtype == np.bool_:
-            key = from_host(key, self._executor)
-        given, dtype = self._given("writing", value), self.node.dtype
-        if isinstance(key, Array):
-            with self._executor.registry.lock:  # what others write where the mask does not hold is not lost
-                self.write(where_mask(key.node, fitted(given, dtype, self.shape), self.node))
-        else:
-            part = self[key]
-            part.write(fitted(given, dtype, part.shape))
-
     def write(self, value: Node) -> None:
         """Makes the elements those of a node of the same shape and dtype."""
         with self._executor.registry.lock:
@@ -291,6 +272,12 @@ class Array(Operators):
             if trace is not None:
                 trace.writes(self.cell)
             self.cell.node = node
+
+    def _new(self, node: Node) -> Array:
+        return Array(node, self._executor)
+
+    def _uploaded(self, host: NDArray[Any]) -> Node:
+        return from_host(host, self._executor).node
 
     def _given(self, what: str, value: object) -> Operand:
         """Something beside this array as an operand; NumPy's arrays and lists too."""

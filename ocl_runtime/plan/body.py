@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from ir.builder import KernelBuilder
 from ir.reference import Ref
 from ir.types import BF16, BOOL, F16, F32, F64, U8, U32, DType, Vector, element, lanes
-from ocl_runtime.plan.form import Access, Spec
-from ocl_runtime.plan.fuse import Operation
+from ocl_runtime.plan.form import Access, Described, Fetch, Spec
 
 _EXACT_IN_HALF = frozenset({"neg", "abs", "sign", "minimum", "maximum", "select", "copysign", "floor", "ceil", "trunc"})
 """Operations whose result is a half if the operands are, so that no rounding is needed."""
@@ -87,12 +86,28 @@ class Body:
         dtype = self.computed_as(access.dtype)
         return self.k.load_as(self.params[access.name], index, dtype, count=count, align=align, hint=f"{access.name}_i")
 
-    def expression(self, values: Sequence[Access | Operation], leaf: Callable[[Access], Ref]) -> Ref:
+    def fetch(self, access: Access, coordinates: Sequence[Ref]) -> Ref:
+        """The element at computed coordinates; of vectors of them, a vector."""
+        where = {axis: self.k.convert(one, self.index) for axis, one in enumerate(coordinates)}
+        place = self.place(access, where)
+        if place is None:
+            place = self.const(0)
+        assert isinstance(place.type, DType | Vector)
+        count = lanes(place.type)
+        if count == 1 or access.kind == "iota":
+            return self.read(access, place)
+        places = (self.k.op("extract", place, self.k.const(lane, U32)) for lane in range(count))
+        return self.k.op("vector", *(self.read(access, one) for one in places))
+
+    def expression(self, values: Sequence[Described], leaf: Callable[[Access], Ref]) -> Ref:
         """The last of the values; `leaf` gives those of the leaves."""
         done: list[Ref] = []
         for value in values:
             if isinstance(value, Access):
                 done.append(leaf(value))
+                continue
+            if isinstance(value, Fetch):
+                done.append(self.fetch(value.access, [done[arg] for arg in value.args]))
                 continue
             args = [done[arg] for arg in value.args]
             dtype = self.computed_as(value.dtype)

@@ -8,6 +8,7 @@ groups that devices take in the outer dimensions, shares a dimension and is take
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -22,6 +23,8 @@ from ocl_runtime.plan.body import Body
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.form import (
     Access,
+    Described,
+    Fetch,
     Parameters,
     Spec,
     accesses,
@@ -32,8 +35,9 @@ from ocl_runtime.plan.form import (
     leaf_layouts,
     power_of_two,
     rounded_up,
+    table_layouts,
 )
-from ocl_runtime.plan.fuse import Operation, Value
+from ocl_runtime.plan.fuse import Value
 from ocl_runtime.plan.launch import Launch, Sizes
 from ocl_runtime.plan.target import Target
 
@@ -47,7 +51,7 @@ _MOST_GROUPS = 65535
 class ElementwiseForm:
     """The key of an elementwise kernel. `grid` has the axes of each dimension, the fastest first."""
 
-    values: tuple[Access | Operation, ...]
+    values: tuple[Described, ...]
     result: Access
     specs: tuple[Spec, ...]
     rank: int
@@ -85,7 +89,9 @@ def elementwise_launch(
     if few or any(layout.strides[lane] not in (0, 1) for layout in layouts):
         lanes = 1
     grid, global_size, group_size = _index_space((*shape[:-1], -(-shape[lane] // lanes)), target.group_size)
-    parameters = Parameters(index_dtype(layouts, *(size * lanes for size in global_size)))
+    parameters = Parameters(
+        index_dtype([*layouts, *table_layouts(values)], *(size * lanes for size in global_size)), math.prod(shape)
+    )
     for axis, length in enumerate(shape):
         parameters.size(_size_name(axis, len(shape)), length)
     flat = "n" if len(shape) == 1 else ""
@@ -142,7 +148,7 @@ def build(form: ElementwiseForm) -> Kernel:
     each = f"{form.lanes} elements" if form.lanes > 1 else "1 element"
     k = KernelBuilder(
         kernel_name(form.values),
-        pointwise=True,
+        pointwise=not any(isinstance(value, Fetch) for value in form.values),
         note=f"y = {formula(form.values)}    {form.result.dtype}, {form.rank}-D, {each} a work-item",
     )
     return _Builder(k, form).build()

@@ -56,18 +56,19 @@ def _moved(launch: Launch) -> tuple[int, int]:
     read = written = 0
     for param, arg, mode in zip(launch.kernel.params, launch.args, modes(launch.kernel), strict=True):
         if isinstance(arg, Address) and arg.touched is not None:
-            nbytes = _elements(arg.touched) * element(param.value.type).size
+            nbytes = _elements(arg) * element(param.value.type).size
             read += nbytes * bool(mode & READ)
             written += nbytes * bool(mode & WRITE)
     return read, written
 
 
-def _elements(layout: Layout) -> int:
-    """Different elements of a layout."""
+def _elements(arg: Address) -> int:
+    """Different elements that are touched, or as many as they can be."""
+    assert arg.touched is not None
     count = 1
-    for length, stride in zip(layout.shape, layout.strides, strict=True):
+    for length, stride in zip(arg.touched.shape, arg.touched.strides, strict=True):
         count *= length if stride else 1
-    return count
+    return count if arg.most is None else min(count, arg.most)
 
 
 def _least(plan: Plan, inputs: set[int]) -> int:
@@ -75,6 +76,6 @@ def _least(plan: Plan, inputs: set[int]) -> int:
     for launch in plan.launches:
         for param, arg, mode in zip(launch.kernel.params, launch.args, modes(launch.kernel), strict=True):
             if isinstance(arg, Address) and arg.touched is not None and mode & READ and id(arg.storage) in inputs:
-                read[id(arg.storage), arg.touched] = _elements(arg.touched) * element(param.value.type).size
+                read[id(arg.storage), arg.touched] = _elements(arg) * element(param.value.type).size
     results = {result: result.size * result.dtype.size for result in plan.results}
     return sum(read.values()) + sum(results.values())

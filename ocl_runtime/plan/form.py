@@ -21,7 +21,7 @@ from ir.graph_text import letter
 from ir.guards import Given, Number
 from ir.layout import Layout
 from ir.types import BF16, BOOL, F16, F32, U8, U32, U64, DType, Pointer
-from ocl_runtime.plan.fuse import Leaf, Operation, Value
+from ocl_runtime.plan.fuse import Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.launch import Address, Argument, Later, passed
 from ocl_runtime.plan.target import Target
 
@@ -63,6 +63,17 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class Fetch:
+    """How an element is reached whose coordinates are earlier values, given by their places."""
+
+    access: Access
+    args: tuple[int, ...]
+
+
+Described: TypeAlias = Access | Operation | Fetch
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """A parameter; `length` names the parameter that says how many elements a pointer may touch."""
 
@@ -73,9 +84,11 @@ class Spec:
 
 @dataclass
 class Parameters:
-    """The parameters of a kernel to be, in order, each with its value for one launch."""
+    """The parameters of a kernel to be, in order, each with its value for one launch. `places` is the size of the index
+    space: no more elements are looked up in one leaf."""
 
     index: DType
+    places: int
     specs: list[Spec] = field(default_factory=list)
     args: list[Argument] = field(default_factory=list)
 
@@ -104,10 +117,12 @@ class Parameters:
         *,
         length: str = "",
         general: bool = False,
+        most: int | None = None,
     ) -> Access:
         """A pointer with the strides of a layout, which the kernel reads or writes `lanes` wide along axis `lane`.
 
-        `general`: every stride but that of the lanes is a parameter, also 0 and 1.
+        `general`: every stride but that of the lanes is a parameter, also 0 and 1. `most` is the number of elements
+        that are touched, where it depends on values which.
         """
         low, _ = layout.range()
         across = [stride for axis, stride in enumerate(layout.strides) if axis != lane]
@@ -117,9 +132,8 @@ class Parameters:
             and layout.strides[lane] == 1
             and all(stride >= 0 and stride % lanes == 0 for stride in (*across, low))
         )
-        self.pointer(
-            name, Pointer(dtype, align=dtype.size * (lanes if wide else 1)), Address(storage, low, layout), length
-        )
+        pointer = Pointer(dtype, align=dtype.size * (lanes if wide else 1))
+        self.pointer(name, pointer, Address(storage, low, layout, most), length)
         first = layout.offset - low if layout.offset != low else None
         access = Access(name, dtype, "memory", wide=wide)
         always = {axis for axis in range(layout.ndim) if axis != lane} if general else set()
@@ -164,21 +178,25 @@ def lanes_for(values: Sequence[Value], more: Sequence[DType], target: Target) ->
 
 
 def _dtype(value: Value) -> DType:
-    return value.source.dtype if isinstance(value, Leaf) else value.dtype
+    return value.dtype if isinstance(value, Operation) else _read(value).source.dtype
+
+
+def _read(value: Leaf | Lookup) -> Leaf:
+    return value.leaf if isinstance(value, Lookup) else value
 
 
 def leaf_names(values: Sequence[Value], wanted: Mapping[Node, str]) -> list[str]:
     """A name for each value: leaves in memory are a, b, c, … or as wanted, scalars s0, s1, …; operations have none."""
     names = [""] * len(values)
     for place, value in enumerate(values):
-        name = wanted.get(value.source, "") if isinstance(value, Leaf) else ""
+        name = "" if isinstance(value, Operation) else wanted.get(_read(value).source, "")
         if name.isidentifier() and name.isascii() and name not in names and not _RESERVED.fullmatch(name):
             names[place] = name
     letters = (name for name in map(letter, count()) if name not in names)
     scalars = map("s{}".format, count())
     for place, value in enumerate(values):
-        if isinstance(value, Leaf) and not names[place]:
-            names[place] = next(scalars if isinstance(value.source, Scalar) else letters)
+        if not isinstance(value, Operation) and not names[place]:
+            names[place] = next(scalars if isinstance(_read(value).source, Scalar) else letters)
     return names
 
 
@@ -191,16 +209,18 @@ def accesses(
     *,
     names: Mapping[Node, str],
     length: str = "",
-) -> tuple[Access | Operation, ...]:
+) -> tuple[Described, ...]:
     """The values with their leaves described; `layouts` has the (collapsed) layout of each leaf that is no scalar.
 
     `length` is the parameter with the size of the index space, where that is also the size of every leaf.
     """
     remaining = iter(layouts)
-    described: list[Access | Operation] = []
+    described: list[Described] = []
     for value, name in zip(values, leaf_names(values, names), strict=True):
         if isinstance(value, Operation):
             described.append(value)
+        elif isinstance(value, Lookup):
+            described.append(_fetch(value, name, parameters))
         elif isinstance(value.source, Scalar):
             described.append(parameters.scalar(name, value.source.dtype, value.source.value))
         else:
@@ -214,14 +234,28 @@ def accesses(
     return tuple(described)
 
 
+def _fetch(lookup: Lookup, name: str, parameters: Parameters) -> Fetch:
+    layout, source = lookup.leaf.layout, lookup.leaf.source
+    if isinstance(source, Buffer):
+        most = parameters.places
+        return Fetch(parameters.memory(name, source.dtype, source.storage, layout, None, 1, most=most), lookup.args)
+    return Fetch(parameters.iota(name, source.dtype, layout), lookup.args)
+
+
+def table_layouts(values: Sequence[Value]) -> list[Layout]:
+    """The layouts of what elements are looked up in."""
+    return [value.leaf.layout for value in values if isinstance(value, Lookup)]
+
+
 def leaf_layouts(values: Sequence[Value]) -> list[Layout]:
     """The layouts of the leaves that are no scalars, in order."""
     return [value.layout for value in values if isinstance(value, Leaf) and not isinstance(value.source, Scalar)]
 
 
-def kernel_name(values: Sequence[Access | Operation], *more: str) -> str:
+def kernel_name(values: Sequence[Described], *more: str) -> str:
     """The operations in order: mul_sin_add."""
-    ops = [value.op for value in values if isinstance(value, Operation)] + list(more)
+    ops = [value.op if isinstance(value, Operation) else "gather" for value in values if not isinstance(value, Access)]
+    ops += more
     if not ops:
         return "copy" if any(isinstance(value, Access) and value.kind == "memory" for value in values) else "fill"
     name = ops[0]
@@ -236,12 +270,15 @@ _INFIX = {"or": 1, "xor": 2, "and": 3, "add": 4, "sub": 4, "mul": 5, "div": 5}
 _SIGNS = {"or": " | ", "xor": " ^ ", "and": " & ", "add": " + ", "sub": " - ", "mul": "*", "div": "/"}
 
 
-def formula(values: Sequence[Access | Operation]) -> str:
+def formula(values: Sequence[Described]) -> str:
     """The expression for the reader of the generated code: `a*b + sin(c)`, cut where it grows long."""
     texts: list[tuple[str, int]] = []
     for value in values:
         if isinstance(value, Access):
             texts.append((value.name, _TIGHTEST))
+        elif isinstance(value, Fetch):
+            text = f"{value.access.name}[{', '.join(texts[arg][0] for arg in value.args)}]"
+            texts.append((text if len(text) <= _NOTE_LENGTH else f"{value.access.name}[…]", _TIGHTEST))
         else:
             text, binds = _call(value, [texts[arg] for arg in value.args])
             texts.append((text, binds) if len(text) <= _NOTE_LENGTH else (f"{value.op}(…)", _TIGHTEST))

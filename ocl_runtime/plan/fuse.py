@@ -7,6 +7,7 @@ leaves, breadth first, and stops at
 - reductions and writes, which are computed first;
 - what is computed anyway: a wanted result, or where another group has stopped;
 - a reshape of something that does not lie in memory in order;
+- what elements are gathered from, which has to be in memory;
 - a costly node that is read through several views: computing it once is cheaper than once for each view;
 - the limits on operations and on kernel arguments.
 
@@ -21,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ir.graph import Assign, Buffer, Elementwise, Iota, Movement, Node, Reduce, Scalar, Step, walk
+from ir.graph import Assign, Buffer, Elementwise, Gather, Iota, Movement, Node, Reduce, Scalar, Step, walk
 from ir.layout import Layout, Shape
 from ir.types import DType
 from ocl_runtime.plan.target import Target
@@ -50,7 +51,15 @@ class Operation:
     args: tuple[int, ...]
 
 
-Value: TypeAlias = Leaf | Operation
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The element of a leaf at coordinates that are earlier values of the group, given by their places."""
+
+    leaf: Leaf
+    args: tuple[int, ...]
+
+
+Value: TypeAlias = Leaf | Operation | Lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,11 @@ class Group:
     @property
     def leaves(self) -> tuple[Leaf, ...]:
         """All that the group reads."""
-        leaves = tuple(value for value in self.values if isinstance(value, Leaf))
+        leaves = tuple(
+            value.leaf if isinstance(value, Lookup) else value
+            for value in self.values
+            if not isinstance(value, Operation)
+        )
         return leaves if self.base is None else (*leaves, self.base)
 
     @property
@@ -192,6 +205,16 @@ class _Growing:
         alone = isinstance(node, Reduce | Assign) or node in self._alone
         return node, chain, node is not self._root and not leaf and alone
 
+    def _places(self, node: Elementwise | Gather, chain: _Chain | None) -> list[_Place]:
+        """The operands of a node that is opened. What is gathered from is reached from no index space."""
+        if isinstance(node, Elementwise):
+            return [self.place(arg, chain) for arg in node.operands]
+        table, outer, computed = self.place(node.arg, None)
+        if not isinstance(table, Buffer | Iota):
+            self.reasons.setdefault(table, "elements of it are taken in any order")
+            computed = True
+        return [(table, outer, computed), *(self.place(index, chain) for index in node.indices)]
+
     def open_from(self, body: _Place, rank: int, target: Target) -> None:
         """Decides which nodes the group, whose index space has `rank` axes, computes itself."""
         pointer_bytes = 32 + 8 * rank  # address, offset, first element, strides
@@ -201,12 +224,12 @@ class _Growing:
         while queue:
             place = queue.popleft()
             node, chain, computed = place
-            if computed or not isinstance(node, Elementwise):
+            if computed or not isinstance(node, Elementwise | Gather):
                 continue
             if len(self._opened) == MAX_OPERATIONS:
                 self.reasons[node] = f"the kernel that reads it has {MAX_OPERATIONS} operations, as many as it may"
                 continue
-            new = list(dict.fromkeys(self.place(arg, chain) for arg in node.operands))
+            new = list(dict.fromkeys(self._places(node, chain)))
             new = [arg for arg in new if arg not in seen]
             numbers = sum(isinstance(arg[0], Scalar) for arg in new)
             more = len(new) - numbers - 1
@@ -237,14 +260,20 @@ class _Growing:
                     values.append(leaf)
                 known[place] = known[leaf]
                 continue
-            assert isinstance(node, Elementwise)
-            args = [self.place(arg, chain) for arg in node.operands]
+            assert isinstance(node, Elementwise | Gather)
+            args = self._places(node, chain)
+            if isinstance(node, Gather):
+                table = args.pop(0)
             waiting = [arg for arg in args if arg not in known]
             if waiting:
                 stack.extend(reversed(waiting))
                 continue
             known[place] = len(values)
-            values.append(Operation(node.op, node.dtype, tuple(known[arg] for arg in args)))
+            places = tuple(known[arg] for arg in args)
+            if isinstance(node, Gather):
+                values.append(Lookup(_leaf(*table), places))
+            else:
+                values.append(Operation(node.op, node.dtype, places))
         return tuple(values)
 
 

@@ -21,12 +21,14 @@ Sizes: TypeAlias = tuple[int, int, int]
 class Address:
     """The argument of a pointer parameter: a place in a storage, `offset` in elements of the parameter's dtype.
 
-    `touched` are the elements of the storage that the kernel reads or writes there, where they are known.
+    `touched` are the elements of the storage that the kernel reads or writes there, where they are known; `most` of
+    them at most, where which ones depends on values.
     """
 
     storage: Storage
     offset: int = 0
     touched: Layout | None = None
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

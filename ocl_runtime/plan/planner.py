@@ -17,7 +17,7 @@ from ir.graph import Assign, Buffer, Node, Storage, buffer
 from ir.layout import Layout, Shape
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.elementwise import elementwise_launch
-from ocl_runtime.plan.fuse import Group, Leaf, Value, groups
+from ocl_runtime.plan.fuse import Group, Leaf, Lookup, Value, groups
 from ocl_runtime.plan.launch import InPlace, Launch, Plan
 from ocl_runtime.plan.reduce import Reduction, reduce_launches
 from ocl_runtime.plan.registry import Spare
@@ -202,8 +202,10 @@ class _Planner:
         region = replace(root.region, offset=root.region.offset + target.layout.offset)
         part, values = buffer(target.storage, root.dtype, region), self._bound(group)
         leaves = [value for value in values if isinstance(value, Leaf)]
-        shared = [leaf.layout for leaf in leaves if _storage(leaf) is target.storage]
-        if any(layout != region and layout.overlaps(region) for layout in shared):
+        tables = [value.leaf for value in values if isinstance(value, Lookup)]
+        shared = [leaf.layout for leaf in (*leaves, *tables) if _storage(leaf) is target.storage]
+        anywhere = any(_storage(leaf) is target.storage for leaf in tables)
+        if anywhere or any(layout != region and layout.overlaps(region) for layout in shared):
             between = buffer(self._allocate(root.value), root.dtype, Layout.contiguous(group.shape))
             self._elementwise(values, group.shape, between, root.where)
             self._copy(between, part, root.where)
@@ -246,7 +248,9 @@ class _Planner:
         """The memory of an operand that the result of an elementwise group is written over, if there is one."""
         root, dense = group.root, Layout.contiguous(group.shape)
         reason = "no operand is in memory"
-        for leaf in group.leaves:
+        for leaf in group.values:
+            if not isinstance(leaf, Leaf):
+                continue
             made = self._source(leaf)
             if not isinstance(made.source, Buffer):
                 continue
@@ -284,7 +288,12 @@ class _Planner:
         return replace(leaf, source=self.results[leaf.source], computed=False) if leaf.computed else leaf
 
     def _bound(self, group: Group) -> tuple[Value, ...]:
-        return tuple(self._source(value) if isinstance(value, Leaf) else value for value in group.values)
+        return tuple(map(self._bind, group.values))
+
+    def _bind(self, value: Value) -> Value:
+        if isinstance(value, Lookup):
+            return replace(value, leaf=self._source(value.leaf))
+        return self._source(value) if isinstance(value, Leaf) else value
 
 
 def _storage(leaf: Leaf) -> Storage | None:

@@ -118,7 +118,7 @@ class Template:
 
         def argument(arg: Argument) -> Argument:
             if isinstance(arg, Address):
-                return Address(storages[arg.storage.place], arg.offset, arg.touched)
+                return Address(storages[arg.storage.place], arg.offset, arg.touched, arg.most)
             if isinstance(arg, Later):
                 number = relative.scalars[arg.value.place]
                 assert not isinstance(number, Given)
@@ -155,7 +155,7 @@ class Template:
         def argument(arg: Argument, dtype: Any) -> Argument:
             if isinstance(arg, Address):
                 touched = None if arg.touched is None else layout(arg.touched)
-                return Address(arg.storage, number(arg.offset), touched)
+                return Address(arg.storage, number(arg.offset), touched, number(arg.most))
             return dtype.numpy.type(number(arg)) if isinstance(arg, Backed) else arg
 
         launches = [

@@ -34,6 +34,7 @@ from ocl_runtime.plan.form import (
     leaf_layouts,
     power_of_two,
     rounded_up,
+    table_layouts,
 )
 from ocl_runtime.plan.fuse import Leaf, Operation, Value
 from ocl_runtime.plan.launch import Launch, Sizes
@@ -229,7 +230,9 @@ def _launch(
         global_size[0] * plan.lanes * plan.chains,
         (space.elements + plan.per + 2 * plan.team * plan.chains) * plan.lanes,
     )
-    parameters = Parameters(index_dtype((*space.layouts, result), *reach))
+    parameters = Parameters(
+        index_dtype((*space.layouts, *table_layouts(reduction.values), result), *reach), space.results * space.elements
+    )
     for axis, length in enumerate(space.kept):
         parameters.size(f"n{axis}", length)
     parameters.size("m", space.elements)

@@ -19,8 +19,7 @@ from ir.kernel import Kernel
 from ir.reference import Ref
 from ir.types import BOOL, DType, with_lanes
 from ocl_runtime.plan.body import Body
-from ocl_runtime.plan.form import Access, Spec, formula, kernel_name
-from ocl_runtime.plan.fuse import Operation
+from ocl_runtime.plan.form import Access, Described, Spec, formula, kernel_name
 
 Way: TypeAlias = Literal["rows", "columns"]
 _Index: TypeAlias = Callable[[dict[int, Ref], Access], Ref]
@@ -39,7 +38,7 @@ class ReduceForm:
     """
 
     way: Way
-    values: tuple[Access | Operation, ...]
+    values: tuple[Described, ...]
     result: Access
     specs: tuple[Spec, ...]
     kept: int

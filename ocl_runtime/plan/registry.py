@@ -20,7 +20,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ir.graph import Buffer, Elementwise, Iota, Node, Scalar, Storage, walk
+from ir.graph import Buffer, Iota, Node, Scalar, Storage, walk
+from ir.nodes import Compound
 from ir.substitute import substitute
 
 _MOST_MOVES = 4096
@@ -216,8 +217,8 @@ def _held_nodes(below: list[Node], roots: Sequence[Node]) -> list[Node]:
         return []  # then all memory is held
     known: Counter[int] = Counter()
     for node in below:
-        # An elementwise node shares its operands with its key in the intern table, others have them twice.
-        times = 1 if isinstance(node, Elementwise) else 2
+        # A compound node shares its operands with its key in the intern table, others have them twice.
+        times = 1 if isinstance(node, Compound) else 2
         for place in map(id, node.args):
             known[place] += times
     own = {id(root) for root in roots}

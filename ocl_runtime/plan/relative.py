@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from ir import graph
-from ir.graph import Assign, Buffer, Elementwise, Iota, Movement, Node, Reduce, Scalar, Step, Storage, walk
+from ir.graph import Assign, Buffer, Elementwise, Gather, Iota, Movement, Node, Reduce, Scalar, Step, Storage, walk
 from ir.guards import Given, Number
 from ir.layout import Layout, Span
 from ir.substitute import rebuilt
@@ -52,6 +52,8 @@ class Relative:
                 return step.kind, args, value, self._numbers(node.shape)
             case Reduce():
                 return "reduce", node.op, node.axes, node.keepdims, node.dtype, args
+            case Gather():
+                return "gather", args
             case Iota():
                 return "iota", node.dtype, self._layout(node.layout)
             case Assign():
@@ -111,7 +113,7 @@ class Relative:
             return None if given is None else number(given)
 
         match node:
-            case Elementwise() | Reduce():  # which have no sizes of their own
+            case Elementwise() | Gather() | Reduce():  # which have no sizes of their own
                 return rebuilt(node, args, where)
             case Scalar():
                 return graph.scalar(next(scalar), node.dtype, numbers(node.shape))

@@ -1,0 +1,174 @@
+"""What an index with arrays in it means in nodes, as NumPy has it.
+
+    x[idx]        x[rows, columns]        x[:, idx, None]        x[1, :, [0, 2]]
+
+Arrays of integers and plain integers are broadcast against each other; their axes stand in the result where the first
+of them stood if they are next to each other, else in front. Every axis of the array gets a node of coordinates: the
+given ones where there is an array, counting ones where there is a slice, which fuse.
+
+Negative places count from the end. Places that are on the host are checked at once. Those on the device cannot raise
+anything: there what is out of bounds is the nearest element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir import graph
+from ir.graph import Node
+from ir.layout import Item, Layout, Shape, Span, broadcast_shapes, parse_index
+from ir.nodes import AnyNode
+from ir.reference import calling_line
+from ir.types import I32, I64, U32, U64
+from ocl_runtime.errors import DTypeError, ShapeError
+
+Upload: TypeAlias = Callable[[NDArray[Any]], Node]
+
+_FITS_I32 = 2**31
+
+
+class Picked(NamedTuple):
+    """What an index picks: of the view that `items` make of an array, the elements at coordinates, one node for each of
+    its axes, of the shape of the result."""
+
+    items: tuple[Item, ...]
+    indices: tuple[Node, ...]
+
+    def of(self, node: Node) -> Node:
+        """The elements of a node."""
+        return graph.gather(graph.index(node, self.items), self.indices)
+
+
+def part_of(part: object) -> object:
+    """A part of an index: lists and tuples as arrays of the host, the rest as it is."""
+    if isinstance(part, list | tuple):
+        host = np.asarray(part)
+        return host if host.size else host.astype(np.intp)
+    return part
+
+
+def is_array(part: object) -> bool:
+    """Whether a part of an index is an array; one of the host with shape () is a number."""
+    return isinstance(part, AnyNode) or (isinstance(part, np.ndarray) and part.ndim > 0)
+
+
+def picked(shape: Shape, parts: Sequence[object], upload: Upload) -> Picked:
+    """What an index of which some parts are arrays (nodes, or arrays of the host) picks of an array of a shape.
+
+    Raises `ShapeError` for an index that does not fit, `DTypeError` for arrays that are no integers.
+    """
+    parts = _with_all_axes(shape, parts)
+    items = parse_index(shape, tuple(slice(None) if is_array(part) else part for part in parts))
+    axes: list[int] = []
+    axis = 0
+    for part in parts:
+        axes.append(axis)
+        axis += part is not None
+    arrays = {
+        number: places(cast("Node", part), axes[number], shape[axes[number]], upload)
+        for number, part in enumerate(parts)
+        if is_array(part)
+    }
+    shared = broadcast_shapes(*(one.shape for one in arrays.values()))
+    lengths = [item.length if isinstance(item, Span) else 1 for item in items]
+    kept = [number for number, part in enumerate(parts) if part is None or isinstance(part, slice)]
+    advanced = [number for number in range(len(parts)) if number not in kept]
+    together = advanced[-1] - advanced[0] == len(advanced) - 1
+    front = sum(number < advanced[0] for number in kept) if together else 0
+    behind = len(kept) - front
+    result = (*(lengths[n] for n in kept[:front]), *shared, *(lengths[n] for n in kept[front:]))
+    place = {number: at if at < front else at + len(shared) for at, number in enumerate(kept)}
+    indices: list[Node] = []
+    for number, item in enumerate(items):
+        if number in arrays:
+            indices.append(_widened(graph.expand(arrays[number], shared), front, behind, result))
+        elif item is None or isinstance(item, Span):
+            indices.append(counting(result, place[number]))
+    return Picked(items, tuple(indices))
+
+
+def _with_all_axes(shape: Shape, parts: Sequence[object]) -> list[object]:
+    """A part for each axis, and None for each new one."""
+    used = sum(not (part is None or part is Ellipsis) for part in parts)
+    dots = [number for number, part in enumerate(parts) if part is Ellipsis]
+    if len(dots) > 1 or used > len(shape):
+        parse_index(shape, tuple(slice(None) if is_array(part) else part for part in parts))  # which raises
+    at = dots[0] if dots else len(parts)
+    rest = [slice(None)] * (len(shape) - used)
+    return [*parts[:at], *rest, *parts[at + len(dots) :]]
+
+
+def _widened(index: Node, front: int, behind: int, shape: Shape) -> Node:
+    """An index with axes in front and behind, along which it is the same."""
+    whole = (Span(0, 1, length) for length in index.shape)
+    return graph.expand(graph.index(index, ((None,) * front + tuple(whole) + (None,) * behind)), shape)
+
+
+def counting(shape: Shape, axis: int) -> Node:
+    """The coordinate along an axis, everywhere in a shape."""
+    strides = tuple(int(place == axis) for place in range(len(shape)))
+    return graph.iota(U32 if shape[axis] < _FITS_I32 else U64, Layout(shape, strides))
+
+
+def places(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload) -> Node:
+    """Places along an axis of a length, none of them negative or beyond it. Raises `DTypeError` for what is no
+    integers, `ShapeError` for places on the host that are out of bounds."""
+    dtype = index.dtype if isinstance(index, np.ndarray) else index.dtype.numpy
+    if dtype.kind not in "iu":
+        mask = dtype.kind == "b"
+        raise DTypeError(
+            f"axis {axis} has an index array of {dtype}",
+            place=calling_line(),
+            remedy="use where(mask, x, other), which keeps the shape" if mask else "convert it: astype(index, int32)",
+        )
+    if isinstance(index, np.ndarray):
+        return upload(_checked(index, axis, length))
+    if index.size and not length:
+        raise _out_of_bounds("an index array", axis, length)
+    return _nearest(index, length)
+
+
+def _checked(host: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
+    if host.size:
+        low, high = int(host.min()), int(host.max())
+        for one in (low, high):
+            if not -length <= one < length:
+                raise _out_of_bounds(f"index {one}", axis, length)
+        if low < 0:
+            host = np.where(host < 0, host + int(length), host)
+    return host.astype(np.int32 if length <= _FITS_I32 else np.int64)
+
+
+def _nearest(index: Node, length: int) -> Node:
+    """Places on the device: the negative ones from the end, those out of bounds at it."""
+    small = index.dtype.bits < 32 or index.dtype == I32
+    dtype = I32 if small and length < _FITS_I32 else I64
+    if index.dtype == U64:
+        index = _limited("minimum", index, length - 1)
+    signed = index.dtype.kind == "int"
+    index = graph.convert(index, dtype)
+    if signed:
+        negative = graph.elementwise("lt", index, _number(0, index))
+        index = graph.elementwise("select", negative, graph.elementwise("add", index, _number(length, index)), index)
+        index = _limited("maximum", index, 0)
+    return _limited("minimum", index, length - 1)
+
+
+def _limited(op: str, index: Node, limit: int) -> Node:
+    return graph.elementwise(op, index, _number(limit, index))
+
+
+def _number(value: int, beside: Node) -> Node:
+    return graph.scalar(value, beside.dtype, beside.shape, "")
+
+
+def _out_of_bounds(what: str, axis: int, length: int) -> ShapeError:
+    return ShapeError(
+        f"{what} is out of bounds for axis {axis} of length {length}",
+        place=calling_line(),
+        remedy=f"use {-length} to {length - 1}" if length else "the axis has no elements",
+    )

@@ -1,0 +1,83 @@
+"""`x[key]` and `x[key] = value`."""
+
+from __future__ import annotations
+
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir.graph import Node, Step
+from ir.layout import parse_index
+from ocl_runtime.arrays.indexing import is_array, part_of, picked
+from ocl_runtime.arrays.semantics import Operand
+from ocl_runtime.arrays.writing import fitted, where_mask
+from ocl_runtime.plan.executor import Executor
+
+
+class Subscripts:
+    """What an array does with an index; `Array` has the first methods."""
+
+    __slots__ = ()
+
+    @property
+    def node(self) -> Node:
+        """What the array is."""
+        raise NotImplementedError
+
+    @property
+    def executor(self) -> Executor:
+        """The runtime that the array belongs to."""
+        raise NotImplementedError
+
+    def stepped(self, step: Step) -> Self:
+        """The view that a movement gives."""
+        raise NotImplementedError
+
+    def write(self, value: Node) -> None:
+        """Makes the elements those of a node of the same shape and dtype."""
+        raise NotImplementedError
+
+    def _new(self, node: Node) -> Self:
+        """A new array of the same runtime."""
+        raise NotImplementedError
+
+    def _uploaded(self, host: NDArray[Any]) -> Node:
+        """A copy of an array of the host."""
+        raise NotImplementedError
+
+    def _given(self, what: str, value: object) -> Operand:
+        """Something beside this array as an operand."""
+        raise NotImplementedError
+
+    def __getitem__(self, key: object, /) -> Self:
+        """A view for integers, slices, `...` and None; with arrays of integers among them a new array, as in NumPy.
+
+        A place out of bounds raises `ShapeError` where it is on the host; in an `Array` it is the nearest one that
+        there is. Raises `ShapeError` for an index that does not fit, `DTypeError` for arrays that are no integers.
+        """
+        parts = self._parts(key)
+        if any(map(is_array, parts)):
+            return self._new(picked(self.node.shape, parts, self._uploaded).of(self.node))
+        return self.stepped(Step("index", parse_index(self.node.shape, key)))
+
+    def __setitem__(self, key: object, value: object, /) -> None:
+        """Writes a value, broadcast and converted, to what a basic index or a mask picks.
+
+        A mask is an array of bools of this shape, or of that of the first axes; its value is one that broadcasts
+        without counting what is picked. Raises `ShapeError`, `DTypeError` or `NumberRangeError` for what does not fit.
+        """
+        given, dtype = self._given("writing", value), self.node.dtype
+        parts = self._parts(key)
+        if len(parts) == 1 and is_array(parts[0]):
+            mask = self._uploaded(parts[0]) if isinstance(parts[0], np.ndarray) else cast("Node", parts[0])
+            with self.executor.registry.lock:  # what others write where the mask does not hold is not lost
+                self.write(where_mask(mask, fitted(given, dtype, self.node.shape), self.node))
+        else:
+            part = self[key]
+            part.write(fitted(given, dtype, part.node.shape))
+
+    def _parts(self, key: object) -> tuple[object, ...]:
+        """The parts of an index, lists as arrays of the host and arrays as nodes."""
+        parts = map(part_of, key) if isinstance(key, tuple) else (part_of(key),)
+        return tuple(self._given("an index", part) if isinstance(part, Subscripts) else part for part in parts)

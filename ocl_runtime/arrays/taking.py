@@ -1,0 +1,66 @@
+"""Elements at computed places. Negative places count from the end.
+
+Places that are on the host are checked at the call. Those in an array cannot raise anything: what is out of bounds
+there is the nearest element.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ir import graph
+from ir.layout import Shape, broadcast_shapes
+from ir.reference import calling_line
+from ocl_runtime.arrays.array import Array, from_host, operands_of
+from ocl_runtime.arrays.axes import axis_of
+from ocl_runtime.arrays.indexing import counting, places
+from ocl_runtime.errors import ShapeError
+
+
+def take(x: Array, indices: Any, /, *, axis: int | None = None) -> Array:
+    """The parts at places along an axis, which may be left out where there is one. The axes of `indices`, an array of
+    integers or a list, take the place of that axis.
+
+    Raises `ShapeError` for an axis that does not exist and for places on the host that are out of bounds, `DTypeError`
+    for places that are no integers.
+    """
+    if axis is None and x.ndim != 1:
+        raise ShapeError(
+            f"take of an array with {x.ndim} axes names none of them",
+            place=calling_line(),
+            remedy="say which: take(x, indices, axis=0)",
+        )
+    place = axis_of("take", 0 if axis is None else axis, x.ndim)
+    return x[(slice(None),) * place + (indices,)]
+
+
+def take_along_axis(x: Array, indices: Any, /, *, axis: int = -1) -> Array:
+    """The element at `x[…, indices[…, k, …], …]` for each place of `indices`, whose other axes are broadcast against
+    those of `x`. Errors as of `take`."""
+    place = axis_of("take_along_axis", axis, x.ndim)
+    host = None if isinstance(indices, Array) else np.asarray(indices)
+    shape = indices.shape if host is None else host.shape
+    if len(shape) != x.ndim:
+        raise ShapeError(
+            f"take_along_axis of shape {x.shape} with indices of shape {shape}",
+            place=calling_line(),
+            remedy="give the indices as many axes as the array has",
+        )
+    others = [_with(one, place, 1) for one in (x.shape, shape)]
+    common = broadcast_shapes(*others)
+    wanted = _with(common, place, shape[place])
+    executor = operands_of("take_along_axis", [x, *([indices] if host is None else [])])[1]
+    found = places(
+        indices.node if host is None else host, place, x.shape[place], lambda one: from_host(one, executor).node
+    )
+    table = graph.expand(x.node, _with(common, place, x.shape[place]))
+    coordinates = [counting(wanted, one) for one in range(x.ndim)]
+    coordinates[place] = graph.expand(found, wanted)
+    return Array(graph.gather(table, coordinates), executor)
+
+
+def _with(shape: Shape, axis: int, length: int) -> Shape:
+    """The shape with another length of an axis."""
+    return *shape[:axis], length, *shape[axis + 1 :]

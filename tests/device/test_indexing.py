@@ -1,0 +1,94 @@
+"""Reads and writes at computed places on a device: values, kernels and memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_runtime.device import Device
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.runtime import Runtime
+from tests.arrays_support import DTYPES, assert_same, counting, has, ordinary
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def runtime(device: Device, engine: Engine) -> Runtime:
+    return Runtime(device, engine.settings)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_of_all_dtypes(runtime: Runtime, dtype: str) -> None:
+    if not has(runtime, dtype):
+        return
+    host, wanted = ordinary(dtype, 300, 70), RANDOM.integers(-300, 300, 1001)
+    with ocl.use(runtime):
+        x, index = ocl.asarray(host), ocl.asarray(wanted)
+        assert_same(x[index].numpy(), host[wanted])
+        assert_same(x[:, index % 70].numpy(), host[:, wanted % 70])
+        assert_same(x.T[::2, index].numpy(), host.T[::2, wanted])
+        assert_same(ocl.reshape(x, -1)[index * 3].numpy(), host.reshape(-1)[wanted * 3])
+        assert_same(ocl.count_nonzero(x[index], axis=1).numpy(), np.count_nonzero(host[wanted], axis=1))
+
+
+def test_the_index_and_both_sides_are_one_kernel(runtime: Runtime) -> None:
+    """An embedding: rows by token, scaled, with positions added; nothing lies in memory in between."""
+    table, tokens = RANDOM.random((1000, 64), "f4"), RANDOM.integers(0, 500, (8, 100))
+    with ocl.use(runtime):
+        x, index = ocl.asarray(table), ocl.asarray(tokens)
+        with counting(runtime) as counted:
+            y = (x[index * 2 - 1] * 8 + ocl.arange(64, dtype="f4")).compute()
+        assert counted["launch", "launches"] == 1
+        assert counted["memory", "allocations"] == 1
+        assert_same(y.numpy(), table[tokens * 2 - 1] * np.float32(8) + np.arange(64, dtype="f4"))
+        assert "1 kernel, " in ocl.explain(x[index] + 1)
+
+
+def test_a_sum_over_looked_up_rows_stores_no_rows(runtime: Runtime) -> None:
+    """Bags of words: as many bytes are read as there are elements in the rows, and the sums are all that is written."""
+    table, bags = RANDOM.integers(0, 9, (5000, 32)).astype("f4"), RANDOM.integers(0, 5000, (200, 12))
+    with ocl.use(runtime):
+        x, index = ocl.asarray(table), ocl.asarray(bags)
+        bag = ocl.sum(x[index], axis=1)
+        assert f"reads {200 * 12 * 32 * 4 + 200 * 12 * 8:,} bytes, writes {200 * 32 * 4:,}" in ocl.explain(bag)
+        with counting(runtime) as counted:
+            bag.compute()
+        assert counted["launch", "launches"] == 1
+        assert counted["memory", "allocations"] == 1
+        assert_same(bag.numpy(), table[bags].sum(axis=1))
+
+
+def test_a_new_shape_is_no_new_kernel(runtime: Runtime) -> None:
+    with ocl.use(runtime):
+        for rows, columns, count in ((30, 40, 100), (80, 56, 300), (72, 64, 52)):
+            host, wanted = RANDOM.random((rows, columns), "f4"), RANDOM.integers(-rows, rows, count)
+            x, index = ocl.asarray(host), ocl.asarray(wanted)
+            with counting(runtime) as counted:
+                assert_same((x[index] * 2).numpy(), host[wanted] * 2)
+            if rows != 30:
+                assert counted["kernel", "misses"] == 0
+                assert counted["plan", "misses"] == 0
+
+
+def test_what_is_looked_up_is_not_written_over(runtime: Runtime) -> None:
+    host, wanted = RANDOM.random(1000, "f4"), RANDOM.integers(0, 1000, 1000)
+    with ocl.use(runtime):
+        x, index = ocl.asarray(host), ocl.asarray(wanted)
+        for _ in range(3):
+            x = x[index] + x
+            host = host[wanted] + host
+        assert_same(x.numpy(), host)
+        x[:500] = x[index[:500]]
+        host[:500] = host[wanted[:500]]
+        assert_same(x.numpy(), host)
+
+
+def test_a_captured_function_takes_other_shapes(runtime: Runtime) -> None:
+    with ocl.use(runtime):
+        rows = ocl.capture(lambda x, index: ocl.sum(x[index] * 2, axis=1) + x[index[0], 0])
+        for size, columns, count in ((50, 20, 70), (90, 20, 30), (60, 44, 90)):
+            host, wanted = ordinary("f4", size, columns), RANDOM.integers(-size, size, count)
+            found = rows(ocl.asarray(host), ocl.asarray(wanted))
+            assert_same(found.numpy(), (host[wanted] * 2).sum(axis=1) + host[wanted[0], 0])

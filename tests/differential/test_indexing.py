@@ -1,0 +1,150 @@
+"""Random reads at computed places against NumPy, by the interpreter of kernel IR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import ocl_runtime.arrays as xp
+from ocl_runtime.plan.target import Target
+from tests.arrays_support import DTYPES, assert_same, ordinary
+from tests.interpreted import InterpretedRuntime
+
+TARGETS = {
+    "gpu": Target(kind="gpu", compute_units=3, group_size=4),
+    "cpu": Target(kind="cpu", compute_units=2, group_size=4, vector_bytes=64),
+    "half": Target(kind="gpu", compute_units=1, group_size=16, fp16=True),
+}
+QUICK = settings(
+    max_examples=max(1, settings.default.max_examples // 4),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+INDEX_DTYPES = st.sampled_from([np.dtype(code) for code in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")])
+
+
+@pytest.fixture(params=TARGETS)
+def runtime(request: pytest.FixtureRequest) -> InterpretedRuntime:
+    return InterpretedRuntime(TARGETS[request.param])
+
+
+@st.composite
+def hosts(draw: st.DrawFn, **shape: int) -> np.ndarray:
+    sizes = draw(hnp.array_shapes(**{"min_dims": 1, "max_dims": 4, "min_side": 1, "max_side": 6} | shape))
+    return ordinary(draw(st.sampled_from(DTYPES)), *sizes, seed=draw(st.integers(0, 9)))
+
+
+@st.composite
+def places(draw: st.DrawFn, length: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Places along an axis, some of them counted from the end, as a list, an array or an array on the device."""
+    dtype = draw(INDEX_DTYPES)
+    lowest = -length if dtype.kind == "i" else 0
+    return draw(hnp.arrays(dtype, shape, elements=st.integers(lowest, length - 1)))
+
+
+@st.composite
+def keys(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """An index with at least one array in it, beside slices, numbers, new axes and at most one Ellipsis."""
+    common = draw(hnp.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=5))
+    narrower = [common, common[1:], tuple(1 for _ in common), tuple(draw(st.sampled_from((1, one))) for one in common)]
+    used = draw(st.integers(1, len(shape)))
+    kinds = draw(st.lists(st.sampled_from(["array", "array", "slice", "number"]), min_size=used, max_size=used))
+    kinds[draw(st.integers(0, used - 1))] = "array"
+    dots = draw(st.integers(0, used))  # axes in front of the Ellipsis
+    parts: list[Any] = []
+    for place, kind in enumerate(kinds):
+        if place == dots:
+            parts.append(...)
+        length = shape[place] if place < dots else shape[len(shape) - used + place]
+        if draw(st.integers(0, 4)) == 0:
+            parts.append(None)
+        if kind == "slice":
+            parts.append(draw(st.slices(length)))
+        elif kind == "number":
+            parts.append(draw(st.integers(-length, length - 1)))
+        else:
+            parts.append(draw(places(length, draw(st.sampled_from(narrower)))))
+    return tuple(parts)
+
+
+def ours(draw: Any, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same index with arrays on the device, on the host, or as lists."""
+    how = draw(st.sampled_from(["device", "host", "list"]))
+    make = {"device": xp.asarray, "host": lambda one: one, "list": lambda one: one.tolist() if one.size else one}[how]
+    return tuple(make(part) if isinstance(part, np.ndarray) else part for part in key)
+
+
+@given(data=st.data())
+@QUICK
+def test_reads_are_numpys(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    host = data.draw(hosts())
+    key = data.draw(keys(host.shape))
+    with xp.use(runtime):
+        x, index = xp.asarray(host), ours(data.draw, key)
+        assert_same(x[index].numpy(), np.asarray(host[key]))
+        assert_same((x == 1)[index].numpy(), np.asarray((host == 1)[key]))
+        view = np.s_[..., ::-1]  # strides that are no row's
+        assert_same(xp.flip(x, axis=-1)[index].numpy(), np.asarray(host[view][key]))
+
+
+@given(data=st.data())
+@QUICK
+def test_reads_fuse_with_what_they_are_made_of_and_what_is_made_of_them(
+    runtime: InterpretedRuntime, data: st.DataObject
+) -> None:
+    host = data.draw(hosts()).astype("f4")
+    key = data.draw(keys(host.shape))
+    with xp.use(runtime):
+        x, index = xp.asarray(host), ours(data.draw, key)
+        expected = np.asarray((host * 2)[key] + host[key])
+        found = (x * 2)[index] + x[index]
+        assert_same(found.numpy(), expected)
+        axis = data.draw(st.none() | st.integers(0, expected.ndim - 1)) if expected.ndim else None
+        assert_same(xp.sum(found, axis=axis).numpy(), np.asarray(expected.sum(axis=axis)))
+        again = ((x * 2)[index] + x[index])[..., None]  # a view of what was not computed
+        assert_same(xp.reshape(again, -1).numpy(), expected.reshape(-1))
+
+
+@given(data=st.data())
+@QUICK
+def test_take_is_numpys(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    host = data.draw(hosts())
+    axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
+    wanted = data.draw(places(host.shape[axis], data.draw(hnp.array_shapes(min_dims=0, max_dims=2, min_side=0))))
+    with xp.use(runtime):
+        x = xp.asarray(host)
+        for index in (wanted, xp.asarray(wanted), wanted.tolist() if wanted.size else wanted):
+            assert_same(xp.take(x, index, axis=axis).numpy(), np.asarray(host.take(wanted.astype("i8"), axis)))
+
+
+@given(data=st.data())
+@QUICK
+def test_take_along_axis_is_numpys(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    host = data.draw(hosts())
+    axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
+    shape = [data.draw(st.sampled_from((1, length))) for length in host.shape]
+    shape[axis] = data.draw(st.integers(0, 7))
+    wanted = data.draw(places(host.shape[axis], tuple(shape)))
+    with xp.use(runtime):
+        x = xp.asarray(host)
+        expected = np.take_along_axis(host, wanted.astype("i8"), axis)
+        for index in (wanted, xp.asarray(wanted)):
+            assert_same(xp.take_along_axis(x, index, axis=axis).numpy(), expected)
+
+
+@given(data=st.data())
+@QUICK
+def test_places_out_of_bounds_on_the_device_are_the_nearest(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    host = data.draw(hosts(max_dims=2))
+    dtype = data.draw(INDEX_DTYPES)
+    wanted = data.draw(hnp.arrays(dtype, 5, elements=hnp.from_dtype(dtype)))
+    length = len(host)
+    exact = [int(one) + length * (one < 0) for one in wanted]
+    with xp.use(runtime):
+        found = xp.asarray(host)[xp.asarray(wanted)]
+        assert_same(found.numpy(), host[np.clip(np.array(exact, object), 0, length - 1).astype("i8")])
