@@ -27,8 +27,11 @@ from ir.nodes import (
     Reduce,
     ReduceOp,
     Scalar,
+    Scatter,
+    ScatterOp,
     Step,
     Storage,
+    Undefined,
 )
 from ir.ops import result_type
 from ir.reference import calling_line
@@ -46,8 +49,11 @@ __all__ = [
     "Reduce",
     "ReduceOp",
     "Scalar",
+    "Scatter",
+    "ScatterOp",
     "Step",
     "Storage",
+    "Undefined",
     "accumulator",
     "assign",
     "buffer",
@@ -62,7 +68,9 @@ __all__ = [
     "reduce",
     "reshape",
     "scalar",
+    "scatter",
     "stepped",
+    "undefined",
     "walk",
 ]
 
@@ -295,6 +303,22 @@ def gather(arg: Node, indices: Sequence[Node], where: str = "") -> Node:
         )
 
     return _intern(("gather", operands), make)
+
+
+def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence[Node], where: str = "") -> Node:
+    """A node with a value written at computed places, where `kept` holds: one index for each axis of `arg`, as of
+    `gather`. No two places that are `set` are the same; `max` leaves the greatest value, of 32-bit integers."""
+    operands = (arg, value, kept, *indices)
+
+    def make() -> Node:
+        return Scatter(shape=arg.shape, dtype=arg.dtype, where=where or calling_line(), op=op, operands=operands)
+
+    return _intern(("scatter", op, operands), make)
+
+
+def undefined(dtype: DType, shape: Shape) -> Node:
+    """Elements to be written; each such node is one of its own."""
+    return Undefined(shape=shape, dtype=dtype, where=calling_line())
 
 
 # ---------------------------------------------------------------------- reading

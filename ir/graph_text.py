@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ir.graph import Assign, Buffer, Elementwise, Gather, Iota, Movement, Node, Reduce, Scalar, walk
+from ir.graph import Assign, Buffer, Elementwise, Gather, Iota, Movement, Node, Reduce, Scalar, Scatter, Undefined, walk
 from ir.layout import Item
 
 _LONGEST = 72
@@ -63,6 +63,10 @@ def _call(node: Node, args: list[str]) -> str:
             return f"{node.step.kind}({args[0]}, [{', '.join(map(_item, node.step.value))}])"
         case Gather():
             return f"gather({args[0]}, [{', '.join(args[1:])}])"
+        case Scatter():
+            return f"scatter_{node.op}({args[0]}, [{', '.join(args[3:])}], {args[1]}, where {args[2]})"
+        case Undefined():
+            return "undefined"
         case Reduce():
             kept = ", keepdims" if node.keepdims else ""
             return f"{node.op}({args[0]}, axes [{', '.join(map(str, node.axes))}]{kept})"

@@ -7,6 +7,8 @@
          | Movement step, Node                the same elements elsewhere: index, permute, expand, reshape
          | Gather Node, Node*                 elements of a node at computed places: an index for each of its axes
          | Reduce op, Node, axes              sum, prod, min or max over axes
+         | Scatter op, Node*                  a node written at computed places: value, whether, an index each axis
+         | Undefined                          elements that nobody has written yet
          | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
 
 Nodes are immutable and hash-consed: building the same expression twice gives the same object, so identity is equality
@@ -151,6 +153,34 @@ class Movement(AnyNode):
         return (self.arg,)
 
 
+ScatterOp: TypeAlias = Literal["set", "max"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Scatter(Compound):
+    """The first operand with elements of the second one at other places: `set` there, or the greater of both.
+
+    The third operand says which elements are written at all, the others have their coordinates. No two that are set
+    have the same."""
+
+    op: ScatterOp
+
+    @property
+    def arg(self) -> Node:
+        """What is written into."""
+        return self.operands[0]
+
+    @property
+    def value(self) -> Node:
+        """The elements that are written; the other operands but the first have its shape."""
+        return self.operands[1]
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Undefined(AnyNode):
+    """Elements of any value: what will be written, all of it or what anybody looks at."""
+
+
 ReduceOp: TypeAlias = Literal["sum", "prod", "min", "max"]
 
 
@@ -184,4 +214,4 @@ class Assign(AnyNode):
         return (self.arg, self.value)
 
 
-Node: TypeAlias = Buffer | Iota | Scalar | Elementwise | Movement | Gather | Reduce | Assign
+Node: TypeAlias = Buffer | Iota | Scalar | Elementwise | Movement | Gather | Scatter | Undefined | Reduce | Assign

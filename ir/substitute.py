@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ir import graph
-from ir.graph import Assign, Elementwise, Gather, Movement, Node, Reduce
+from ir.graph import Assign, Elementwise, Gather, Movement, Node, Reduce, Scatter
 
 
 def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Node]:
@@ -46,6 +46,8 @@ def rebuilt(node: Node, args: Sequence[Node], where: str = "") -> Node:
             return graph.move(args[0], node.step, node.shape, where)
         case Gather():
             return graph.gather(args[0], args[1:], where)
+        case Scatter():
+            return graph.scatter(node.op, args[0], args[1], args[2], args[3:], where)
         case Reduce():
             return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=node.keepdims, where=where)
         case Assign():

@@ -12,7 +12,8 @@ anything: there what is out of bounds is the nearest element.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -23,7 +24,7 @@ from ir.graph import Node
 from ir.layout import Item, Layout, Shape, Span, broadcast_shapes, parse_index
 from ir.nodes import AnyNode
 from ir.reference import calling_line
-from ir.types import I32, I64, U32, U64
+from ir.types import BOOL, I32, I64, U32, U64
 from ocl_runtime.errors import DTypeError, ShapeError
 
 Upload: TypeAlias = Callable[[NDArray[Any]], Node]
@@ -33,14 +34,63 @@ _FITS_I32 = 2**31
 
 class Picked(NamedTuple):
     """What an index picks: of the view that `items` make of an array, the elements at coordinates, one node for each of
-    its axes, of the shape of the result."""
+    its axes, of the shape of the result.
+
+    `arrays` are the coordinates of the axes that have an index array, in the shape that these have together, which has
+    `front` axes of the result before it.
+    """
 
     items: tuple[Item, ...]
     indices: tuple[Node, ...]
+    arrays: Mapping[int, Node]
+    front: int
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the result."""
+        return self.indices[0].shape
 
     def of(self, node: Node) -> Node:
         """The elements of a node."""
         return graph.gather(graph.index(node, self.items), self.indices)
+
+    def written(self, node: Node, value: Node) -> Node:
+        """A node with these elements replaced by those of a value of the same shape; where a place comes several times,
+        by the last in row-major order."""
+        if not value.size:
+            return node
+        kept = _widened(_last(graph.index(node, self.items).shape, self.arrays), self.front, self.shape)
+        return graph.scatter("set", node, value, kept, self._coordinates())
+
+    def _coordinates(self) -> list[Node]:
+        """The coordinates in the array itself."""
+        found: list[Node] = []
+        indices = iter(self.indices)
+        for item in self.items:
+            if item is None:
+                next(indices)
+            elif not isinstance(item, Span):
+                found.append(graph.scalar(item, I64, self.shape, ""))
+            else:
+                index = next(indices)
+                if item.step != 1 or item.start != 0:
+                    index = graph.convert(index, I64)
+                    index = graph.elementwise("mul", index, _number(item.step, index))
+                    index = graph.elementwise("add", index, _number(item.start, index))
+                found.append(index)
+        return found
+
+
+def _last(shape: Shape, arrays: Mapping[int, Node]) -> Node:
+    """Where in index arrays no later place is the same."""
+    common = next(iter(arrays.values())).shape
+    if math.prod(common) == 1:
+        return graph.scalar(True, BOOL, common, "")
+    table = tuple(shape[axis] for axis in arrays)
+    number = graph.iota(U32, Layout(common, Layout.contiguous(common).strides, 1))
+    none, always = graph.scalar(0, U32, table, ""), graph.scalar(True, BOOL, common, "")
+    greatest = graph.scatter("max", none, number, always, tuple(arrays.values()))
+    return graph.elementwise("eq", graph.gather(greatest, tuple(arrays.values())), number)
 
 
 def part_of(part: object) -> object:
@@ -79,16 +129,17 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload) -> Picked:
     advanced = [number for number in range(len(parts)) if number not in kept]
     together = advanced[-1] - advanced[0] == len(advanced) - 1
     front = sum(number < advanced[0] for number in kept) if together else 0
-    behind = len(kept) - front
     result = (*(lengths[n] for n in kept[:front]), *shared, *(lengths[n] for n in kept[front:]))
     place = {number: at if at < front else at + len(shared) for at, number in enumerate(kept)}
     indices: list[Node] = []
     for number, item in enumerate(items):
         if number in arrays:
-            indices.append(_widened(graph.expand(arrays[number], shared), front, behind, result))
+            arrays[number] = graph.expand(arrays[number], shared)
+            indices.append(_widened(arrays[number], front, result))
         elif item is None or isinstance(item, Span):
             indices.append(counting(result, place[number]))
-    return Picked(items, tuple(indices))
+    of_view = [number for number, item in enumerate(items) if item is None or isinstance(item, Span)]
+    return Picked(items, tuple(indices), {of_view.index(number): one for number, one in arrays.items()}, front)
 
 
 def _with_all_axes(shape: Shape, parts: Sequence[object]) -> list[object]:
@@ -102,9 +153,10 @@ def _with_all_axes(shape: Shape, parts: Sequence[object]) -> list[object]:
     return [*parts[:at], *rest, *parts[at + len(dots) :]]
 
 
-def _widened(index: Node, front: int, behind: int, shape: Shape) -> Node:
-    """An index with axes in front and behind, along which it is the same."""
+def _widened(index: Node, front: int, shape: Shape) -> Node:
+    """A node with axes in front and behind, along which it is the same."""
     whole = (Span(0, 1, length) for length in index.shape)
+    behind = len(shape) - front - len(index.shape)
     return graph.expand(graph.index(index, ((None,) * front + tuple(whole) + (None,) * behind)), shape)
 
 

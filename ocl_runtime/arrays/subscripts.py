@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ir.graph import Node, Step
 from ir.layout import parse_index
+from ir.types import BOOL
 from ocl_runtime.arrays.indexing import is_array, part_of, picked
 from ocl_runtime.arrays.semantics import Operand
 from ocl_runtime.arrays.writing import fitted, where_mask
@@ -62,17 +63,22 @@ class Subscripts:
         return self.stepped(Step("index", parse_index(self.node.shape, key)))
 
     def __setitem__(self, key: object, value: object, /) -> None:
-        """Writes a value, broadcast and converted, to what a basic index or a mask picks.
+        """Writes a value, broadcast and converted, to what a basic index, a mask or an index with arrays picks.
 
         A mask is an array of bools of this shape, or of that of the first axes; its value is one that broadcasts
-        without counting what is picked. Raises `ShapeError`, `DTypeError` or `NumberRangeError` for what does not fit.
+        without counting what is picked. Where an index array has a place several times, the last value stays. Places
+        are checked as by reading. Raises `ShapeError`, `DTypeError` or `NumberRangeError` for what does not fit.
         """
         given, dtype = self._given("writing", value), self.node.dtype
         parts = self._parts(key)
-        if len(parts) == 1 and is_array(parts[0]):
+        if len(parts) == 1 and _is_mask(parts[0]):
             mask = self._uploaded(parts[0]) if isinstance(parts[0], np.ndarray) else cast("Node", parts[0])
             with self.executor.registry.lock:  # what others write where the mask does not hold is not lost
                 self.write(where_mask(mask, fitted(given, dtype, self.node.shape), self.node))
+        elif any(map(is_array, parts)):
+            index = picked(self.node.shape, parts, self._uploaded)
+            with self.executor.registry.lock:
+                self.write(index.written(self.node, fitted(given, dtype, index.shape)))
         else:
             part = self[key]
             part.write(fitted(given, dtype, part.node.shape))
@@ -81,3 +87,8 @@ class Subscripts:
         """The parts of an index, lists as arrays of the host and arrays as nodes."""
         parts = map(part_of, key) if isinstance(key, tuple) else (part_of(key),)
         return tuple(self._given("an index", part) if isinstance(part, Subscripts) else part for part in parts)
+
+
+def _is_mask(part: object) -> bool:
+    """Whether a part of an index is an array of bools."""
+    return is_array(part) and getattr(part, "dtype", None) in (BOOL, np.bool_)

@@ -92,14 +92,8 @@ def _number(value: Number, dtype: DType) -> Number:
 def where_mask(mask: Node, value: Node, x: Node) -> Node:
     """`x` with the elements of a value of its shape where a mask holds, which has the shape of its first axes.
 
-    Raises `DTypeError` for what is no mask, `ShapeError` for another shape.
+    Raises `ShapeError` for a mask of another shape.
     """
-    if mask.dtype != BOOL:
-        raise DTypeError(
-            f"writing with an index array of {mask.dtype.numpy}",
-            place=calling_line(),
-            remedy="use slices, or a mask: x[mask] = value",
-        )
     if mask.shape != x.shape[: len(mask.shape)]:
         raise ShapeError(
             f"a mask of shape {mask.shape} for an array of shape {x.shape}",

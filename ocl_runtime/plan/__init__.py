@@ -5,10 +5,11 @@ In the order in which an expression goes through them:
     target.py           the device as the planner sees it
     fuse.py             cuts an expression into groups, each of which becomes one kernel
     form.py             what a kernel's code depends on: the key of the cache
-    body.py             the parts of kernels that the next three share
+    body.py             the parts of kernels that the next four share
     elementwise.py      kernels for elementwise groups
     reduce.py           how a reduction is computed
     reduce_kernel.py    kernels for reductions
+    scatter.py          kernels that write at computed places
     cache.py            kernels by their form
     launch.py           a kernel with its arguments and sizes
     executor.py         what is needed of a runtime

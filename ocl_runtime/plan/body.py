@@ -101,6 +101,10 @@ class Body:
 
     def expression(self, values: Sequence[Described], leaf: Callable[[Access], Ref]) -> Ref:
         """The last of the values; `leaf` gives those of the leaves."""
+        return self.values(values, leaf)[-1]
+
+    def values(self, values: Sequence[Described], leaf: Callable[[Access], Ref]) -> list[Ref]:
+        """All of the values; `leaf` gives those of the leaves."""
         done: list[Ref] = []
         for value in values:
             if isinstance(value, Access):
@@ -114,7 +118,7 @@ class Body:
             result = self.converted(args[0], value.dtype) if value.op == "convert" else self.k.op(value.op, *args)
             rounds = value.op not in _EXACT_IN_HALF and dtype != value.dtype
             done.append(self.k.op(f"round_{value.dtype}", result) if rounds else result)
-        return done[-1]
+        return done
 
     def converted(self, value: Ref, dtype: DType) -> Ref:
         """A value as another dtype, or, for a half that is computed in float32, ready to be rounded to it."""

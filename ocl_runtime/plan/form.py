@@ -173,11 +173,12 @@ def index_dtype(layouts: Sequence[Layout], *counts: int) -> DType:
 
 def lanes_for(values: Sequence[Value], more: Sequence[DType], target: Target) -> int:
     """Elements of one wide access, so that the largest dtype of an expression fills it."""
-    sizes = [_dtype(value).size for value in values] + [dtype.size for dtype in more]
+    sizes = [dtype_of(value).size for value in values] + [dtype.size for dtype in more]
     return max(1, min(16, target.vector_bytes // max(sizes)))
 
 
-def _dtype(value: Value) -> DType:
+def dtype_of(value: Value) -> DType:
+    """The dtype of a value."""
     return value.dtype if isinstance(value, Operation) else _read(value).source.dtype
 
 

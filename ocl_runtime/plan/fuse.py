@@ -22,7 +22,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ir.graph import Assign, Buffer, Elementwise, Gather, Iota, Movement, Node, Reduce, Scalar, Step, walk
+from ir.graph import (
+    Assign,
+    Buffer,
+    Elementwise,
+    Gather,
+    Iota,
+    Movement,
+    Node,
+    Reduce,
+    Scalar,
+    Scatter,
+    Step,
+    Undefined,
+    walk,
+)
 from ir.layout import Layout, Shape
 from ir.types import DType
 from ocl_runtime.plan.target import Target
@@ -59,6 +73,12 @@ class Lookup:
     args: tuple[int, ...]
 
 
+_ENDS: Mapping[type[Node], str] = {
+    Reduce: "a reduction ends its kernel",
+    Assign: "a write ends its kernel",
+    Scatter: "a write ends its kernel",
+}
+
 Value: TypeAlias = Leaf | Operation | Lookup
 
 
@@ -67,7 +87,8 @@ class Group:
     """One fused expression: `values`, operands first, the last of which is the result or what `reduce` takes.
 
     `dense`: another group reads the result, which must lie in memory in order. Where the root is a write, the values
-    are what is written, over `base`. `why` says why the root is not computed by who reads it.
+    are what is written, over `base`; at computed places, the last of them is the operation `scatter`: of the value, of
+    whether it is written, and of its coordinates. `why` says why the root is not computed by who reads it.
     """
 
     root: Node
@@ -156,12 +177,13 @@ class _Fuser:
         reduce = root if isinstance(root, Reduce) else None
         growing = _Growing(root, self._alone)
         top = root.arg if isinstance(root, Reduce) else root.value if isinstance(root, Assign) else root
+        shape = root.value.shape if isinstance(root, Scatter) else top.shape
         body = growing.place(top, None)
-        growing.open_from(body, len(top.shape), self._target)
+        growing.open_from(body, len(shape), self._target)
         base = None
-        if isinstance(root, Assign):
-            base = _leaf(root.arg, None, computed=not isinstance(root.arg, Buffer | Iota | Scalar))
-        group = Group(root, reduce, top.shape, growing.values(body), base=base, why=self._alone[root])
+        if isinstance(root, Assign | Scatter):
+            base = _leaf(root.arg, None, computed=not isinstance(root.arg, Buffer | Iota | Scalar | Undefined))
+        group = Group(root, reduce, shape, growing.values(body), base=base, why=self._alone[root])
         for leaf in group.leaves:
             if leaf.computed:
                 self._alone.setdefault(leaf.source, growing.reasons.get(leaf.source, "it is written into"))
@@ -199,16 +221,19 @@ class _Growing:
             if copied:
                 self.reasons[node] = "a reshape of it has to copy"
                 return node, chain, True
-        if isinstance(node, Reduce | Assign):
-            self.reasons[node] = f"a {'reduction' if isinstance(node, Reduce) else 'write'} ends its kernel"
+        ends = _ENDS.get(type(node))
+        if ends is not None:
+            self.reasons[node] = ends
         leaf = isinstance(node, Buffer | Iota | Scalar)
-        alone = isinstance(node, Reduce | Assign) or node in self._alone
+        alone = ends is not None or node in self._alone
         return node, chain, node is not self._root and not leaf and alone
 
-    def _places(self, node: Elementwise | Gather, chain: _Chain | None) -> list[_Place]:
-        """The operands of a node that is opened. What is gathered from is reached from no index space."""
-        if isinstance(node, Elementwise):
-            return [self.place(arg, chain) for arg in node.operands]
+    def _places(self, node: Elementwise | Gather | Scatter, chain: _Chain | None) -> list[_Place]:
+        """The operands of a node that is opened, but for what is written into. What is gathered from is reached from no
+        index space."""
+        if not isinstance(node, Gather):
+            operands = node.operands[1:] if isinstance(node, Scatter) else node.operands
+            return [self.place(arg, chain) for arg in operands]
         table, outer, computed = self.place(node.arg, None)
         if not isinstance(table, Buffer | Iota):
             self.reasons.setdefault(table, "elements of it are taken in any order")
@@ -224,7 +249,7 @@ class _Growing:
         while queue:
             place = queue.popleft()
             node, chain, computed = place
-            if computed or not isinstance(node, Elementwise | Gather):
+            if computed or not isinstance(node, Elementwise | Gather | Scatter):
                 continue
             if len(self._opened) == MAX_OPERATIONS:
                 self.reasons[node] = f"the kernel that reads it has {MAX_OPERATIONS} operations, as many as it may"
@@ -260,7 +285,7 @@ class _Growing:
                     values.append(leaf)
                 known[place] = known[leaf]
                 continue
-            assert isinstance(node, Elementwise | Gather)
+            assert isinstance(node, Elementwise | Gather | Scatter)
             args = self._places(node, chain)
             if isinstance(node, Gather):
                 table = args.pop(0)
@@ -273,7 +298,8 @@ class _Growing:
             if isinstance(node, Gather):
                 values.append(Lookup(_leaf(*table), places))
             else:
-                values.append(Operation(node.op, node.dtype, places))
+                op = "scatter" if isinstance(node, Scatter) else node.op
+                values.append(Operation(op, node.dtype, places))
         return tuple(values)
 
 

@@ -13,14 +13,16 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
 
-from ir.graph import Assign, Buffer, Node, Storage, buffer
+from ir.graph import Assign, Buffer, Node, Scatter, Storage, Undefined, buffer
 from ir.layout import Layout, Shape
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.elementwise import elementwise_launch
+from ocl_runtime.plan.form import dtype_of
 from ocl_runtime.plan.fuse import Group, Leaf, Lookup, Value, groups
 from ocl_runtime.plan.launch import InPlace, Launch, Plan
 from ocl_runtime.plan.reduce import Reduction, reduce_launches
 from ocl_runtime.plan.registry import Spare
+from ocl_runtime.plan.scatter import apart, scatter_launch
 from ocl_runtime.plan.target import Target
 
 NOTHING_SPARE = Spare((), ())
@@ -152,7 +154,8 @@ class _Planner:
             self.results[root] = buffer(None, root.dtype, Layout.contiguous(root.shape))
             return
         if group.base is not None:
-            self.results[root] = self._written(group, group.base)
+            scattered = isinstance(root, Scatter)
+            self.results[root] = (self._scattered if scattered else self._written)(group, group.base)
         elif group.reduce is None:
             over = self._operand(group)
             target = over or self._fresh(root)
@@ -187,18 +190,10 @@ class _Planner:
         return target
 
     def _written(self, group: Group, base: Leaf) -> Buffer:
-        """A write: in the memory of what is written where nobody else needs that, else in a copy."""
+        """A part of the base written."""
         root = group.root
         assert isinstance(root, Assign)
-        made = self._source(base)
-        first = isinstance(made.source, Buffer) and made.layout.is_dense and made.layout.offset == 0
-        if first and self._may_take(group, base):  # who reads a computed node expects it at the beginning of its memory
-            assert isinstance(made.source, Buffer)
-            self._take(root, made.source.storage, base)
-            target = buffer(made.source.storage, root.dtype, made.layout)
-        else:
-            target = self._fresh(root)
-            self._elementwise((made,), root.shape, target, root.where)
+        target = self._writable(group, base)
         region = replace(root.region, offset=root.region.offset + target.layout.offset)
         part, values = buffer(target.storage, root.dtype, region), self._bound(group)
         leaves = [value for value in values if isinstance(value, Leaf)]
@@ -211,6 +206,45 @@ class _Planner:
             self._copy(between, part, root.where)
         else:
             self._elementwise(values, group.shape, part, root.where, apart=not shared)
+        return target
+
+    def _scattered(self, group: Group, base: Leaf) -> Buffer:
+        """Elements of the base written at computed places."""
+        executor, root = self._executor, group.root
+        assert isinstance(root, Scatter)
+        target = self._writable(group, base)
+
+        def compute(values: tuple[Value, ...]) -> Leaf:
+            dtype = dtype_of(values[-1])
+            layout = Layout.contiguous(group.shape)
+            between = buffer(executor.allocate(root.value.size * dtype.size, root.where), dtype, layout)
+            self._elementwise(values, group.shape, between, root.where)
+            return Leaf(between, layout, False)
+
+        launch = scatter_launch(
+            apart(self._bound(group), target.storage, compute),
+            root.op,
+            group.shape,
+            target,
+            target=executor.target,
+            kernels=executor.kernels,
+            names=self._names,
+            where=root.where,
+        )
+        self.launches.append(launch)
+        return target
+
+    def _writable(self, group: Group, base: Leaf) -> Buffer:
+        """What a write writes into: the memory of the base where nobody else needs that, else a copy of it."""
+        root, made = group.root, self._source(base)
+        first = isinstance(made.source, Buffer) and made.layout.is_dense and made.layout.offset == 0
+        if first and self._may_take(group, base):  # who reads a computed node expects it at the beginning of its memory
+            assert isinstance(made.source, Buffer)
+            self._take(root, made.source.storage, base)
+            return buffer(made.source.storage, root.dtype, made.layout)
+        target = self._fresh(root)
+        if not isinstance(made.source, Undefined):
+            self._elementwise((made,), root.shape, target, root.where)
         return target
 
     def _copy(self, source: Buffer, target: Buffer, where: str) -> None:

@@ -11,7 +11,22 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from ir import graph
-from ir.graph import Assign, Buffer, Elementwise, Gather, Iota, Movement, Node, Reduce, Scalar, Step, Storage, walk
+from ir.graph import (
+    Assign,
+    Buffer,
+    Elementwise,
+    Gather,
+    Iota,
+    Movement,
+    Node,
+    Reduce,
+    Scalar,
+    Scatter,
+    Step,
+    Storage,
+    Undefined,
+    walk,
+)
 from ir.guards import Given, Number
 from ir.layout import Layout, Span
 from ir.substitute import rebuilt
@@ -54,6 +69,10 @@ class Relative:
                 return "reduce", node.op, node.axes, node.keepdims, node.dtype, args
             case Gather():
                 return "gather", args
+            case Scatter():
+                return "scatter", node.op, args
+            case Undefined():
+                return "undefined", node.dtype, self._numbers(node.shape)
             case Iota():
                 return "iota", node.dtype, self._layout(node.layout)
             case Assign():
@@ -113,7 +132,7 @@ class Relative:
             return None if given is None else number(given)
 
         match node:
-            case Elementwise() | Gather() | Reduce():  # which have no sizes of their own
+            case Elementwise() | Gather() | Scatter() | Reduce():  # which have no sizes of their own
                 return rebuilt(node, args, where)
             case Scalar():
                 return graph.scalar(next(scalar), node.dtype, numbers(node.shape))
@@ -125,6 +144,8 @@ class Relative:
                 if step.kind != "permute":
                     step = Step(step.kind, tuple(map(item, step.value)))
                 return graph.move(args[0], step, numbers(node.shape), where)
+            case Undefined():
+                return graph.undefined(node.dtype, numbers(node.shape))
             case Iota():
                 return graph.iota(node.dtype, layout(node.layout))
             case Assign():

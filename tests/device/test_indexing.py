@@ -92,3 +92,80 @@ def test_a_captured_function_takes_other_shapes(runtime: Runtime) -> None:
             host, wanted = ordinary("f4", size, columns), RANDOM.integers(-size, size, count)
             found = rows(ocl.asarray(host), ocl.asarray(wanted))
             assert_same(found.numpy(), (host[wanted] * 2).sum(axis=1) + host[wanted[0], 0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_writes_of_all_dtypes(runtime: Runtime, dtype: str) -> None:
+    if not has(runtime, dtype):
+        return
+    host, wanted = ordinary(dtype, 300, 70), RANDOM.integers(-300, 300, 1001)
+    value = ordinary(dtype, 1001, 70, seed=1)
+    with ocl.use(runtime):
+        x = ocl.asarray(host)
+        x[ocl.asarray(wanted)] = ocl.asarray(value)
+        host[wanted] = value
+        assert_same(x.numpy(), host)
+        x[:, wanted % 70] = True
+        host[:, wanted % 70] = True
+        assert_same(x.numpy(), host)
+
+
+def test_the_last_of_many_values_for_one_place_stays(runtime: Runtime) -> None:
+    """Every run gives the same, though a thousand work-items write at each place."""
+    wanted, value = RANDOM.integers(0, 100, 100_000), RANDOM.random(100_000, "f4")
+    host = np.zeros(100, "f4")
+    host[wanted] = value
+    with ocl.use(runtime):
+        index, given = ocl.asarray(wanted), ocl.asarray(value)
+        for _ in range(5):
+            x = ocl.zeros(100)
+            x[index] = given
+            assert_same(x.numpy(), host)
+
+
+def test_writes_are_in_place_where_nobody_needs_the_old_contents(runtime: Runtime) -> None:
+    host, wanted = RANDOM.random((500, 40), "f4"), RANDOM.integers(0, 500, 64)
+    with ocl.use(runtime):
+        x, five = ocl.asarray(host), ocl.asarray(5)
+        with counting(runtime) as counted:
+            x[3, five] = 1
+            x[wanted] = 2
+            x.compute()
+        # The table of who was last is 0 at first, then written, then read; it has a number for each row.
+        assert counted["launch", "launches"] == 4
+        assert counted["memory", "allocations"] == 2  # the table, and the index that was uploaded
+        host[3, 5] = 1
+        host[wanted] = 2
+        assert_same(x.numpy(), host)
+        old = x + 1
+        with counting(runtime) as counted:
+            x[0, five] = 9
+            x.compute()
+        assert counted["memory", "allocations"] == 1  # a copy, since old is still to be computed
+        assert_same(old.numpy(), host + 1)
+
+
+def test_what_reads_the_target_is_computed_first(runtime: Runtime) -> None:
+    host, wanted = RANDOM.integers(0, 1000, 1000).astype("i4"), RANDOM.integers(0, 1000, 300)
+    with ocl.use(runtime):
+        x, index = ocl.asarray(host), ocl.asarray(wanted)
+        x[index] += 1
+        host[wanted] += 1
+        assert_same(x.numpy(), host)
+        x[x[:200] % 1000] = x[index[:200]] * 2
+        host[host[:200] % 1000] = host[wanted[:200]] * 2
+        assert_same(x.numpy(), host)
+
+
+def test_a_captured_function_writes_at_computed_places(runtime: Runtime) -> None:
+    def histogram(places: ocl.Array, size: ocl.Array) -> ocl.Array:
+        found = ocl.zeros_like(size)
+        found[places] = ocl.arange(places.shape[0], dtype="i4") + 1
+        return found * 2
+
+    with ocl.use(runtime):
+        captured = ocl.capture(histogram)
+        for size, count in ((50, 200), (70, 33), (90, 500)):
+            wanted, expected = RANDOM.integers(0, size, count), np.zeros(size, "i4")
+            expected[wanted] = np.arange(count) + 1
+            assert_same(captured(ocl.asarray(wanted), ocl.zeros(size, dtype="i4")).numpy(), expected * 2)

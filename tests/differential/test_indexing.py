@@ -148,3 +148,50 @@ def test_places_out_of_bounds_on_the_device_are_the_nearest(runtime: Interpreted
     with xp.use(runtime):
         found = xp.asarray(host)[xp.asarray(wanted)]
         assert_same(found.numpy(), host[np.clip(np.array(exact, object), 0, length - 1).astype("i8")])
+
+
+@given(data=st.data())
+@QUICK
+def test_writes_are_numpys(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    """Of places that come several times the last stays; views and older expressions see what they should."""
+    host = data.draw(hosts())
+    key = data.draw(keys(host.shape))
+    shape = host[key].shape
+    narrow = data.draw(st.sampled_from([shape, shape[1:], tuple(1 for _ in shape)]))
+    value = ordinary(data.draw(st.sampled_from(DTYPES)), *narrow, seed=1)
+    before = host.copy()
+    with xp.use(runtime), np.errstate(all="ignore"):
+        x, index = xp.asarray(host), ours(data.draw, key)
+        old, view = x == 1, x[..., ::2]
+        x[index] = xp.asarray(value)
+        host[key] = value
+        assert_same(x.numpy(), host)
+        assert_same(old.numpy(), before == 1)
+        assert_same(view.numpy(), host[..., ::2])
+
+
+@given(data=st.data())
+@QUICK
+def test_operators_in_place_are_numpys(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    host = data.draw(hosts()).astype("f4")
+    key = data.draw(keys(host.shape))
+    with xp.use(runtime):
+        x, index = xp.asarray(host), ours(data.draw, key)
+        x[index] += 3
+        host[key] += 3
+        x[index] *= x[index]
+        host[key] *= host[key]
+        x[..., ::-1][index] = 5  # through a view
+        host[..., ::-1][key] = 5
+        assert_same(x.numpy(), host)
+
+
+@given(data=st.data())
+@QUICK
+def test_an_array_that_is_its_own_index(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    host = np.array(data.draw(st.permutations(range(9))), "i4")
+    with xp.use(runtime):
+        x = xp.asarray(host)
+        x[x] = x[x[x]] + x
+        host[host] = host[host[host]] + host
+        assert_same(x.numpy(), host)

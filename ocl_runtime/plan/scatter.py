@@ -1,0 +1,154 @@
+"""Kernels that write elements at computed places.
+
+A work-item has one place of the index space. It computes the value, whether it is written at all, and the coordinates
+to write it at, all of one fused expression. No two places that are written may be the same, unless the greatest value
+is to stay: that is an atomic operation, and the same in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ir.builder import KernelBuilder
+from ir.graph import Buffer, Node, ScatterOp, Storage
+from ir.kernel import Kernel
+from ir.layout import Shape, collapse
+from ir.reference import Ref
+from ir.types import DType
+from ocl_runtime.plan.body import Body
+from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.form import (
+    Access,
+    Described,
+    Parameters,
+    Spec,
+    accesses,
+    index_dtype,
+    kernel_name,
+    leaf_layouts,
+    rounded_up,
+    table_layouts,
+)
+from ocl_runtime.plan.fuse import Leaf, Lookup, Operation, Value
+from ocl_runtime.plan.launch import Launch
+from ocl_runtime.plan.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterForm:
+    """The key of a scattering kernel. `args` are the places of the value, of whether it is written, and of its
+    coordinates among the values."""
+
+    values: tuple[Described, ...]
+    args: tuple[int, ...]
+    result: Access
+    op: ScatterOp
+    specs: tuple[Spec, ...]
+    rank: int
+    index: DType
+    fp16: bool
+    restrict: bool
+
+
+def scatter_launch(
+    values: Sequence[Value],
+    op: ScatterOp,
+    shape: Shape,
+    to: Buffer,
+    *,
+    target: Target,
+    kernels: KernelCache,
+    names: Mapping[Node, str],
+    where: str = "",
+) -> Launch:
+    """The launch that writes into a buffer for every place of `shape`, which is not empty. The last of the values is
+    the operation `scatter`; the others share no memory with the buffer."""
+    *given, landing = values
+    assert isinstance(landing, Operation)
+    places = math.prod(shape)
+    shape, layouts = collapse(shape, leaf_layouts(given))
+    size = rounded_up(places, target.group_size)
+    parameters = Parameters(index_dtype([*layouts, *table_layouts(given), to.layout], size), places)
+    for axis, length in enumerate(shape):
+        parameters.size(f"n{axis}", length)
+    described = accesses(given, layouts, parameters, None, 1, names=names)
+    result = parameters.memory("y", to.dtype, to.storage, to.layout, None, 1, most=places)
+    form = ScatterForm(
+        described,
+        landing.args,
+        result,
+        op,
+        tuple(parameters.specs),
+        len(shape),
+        parameters.index,
+        target.fp16,
+        restrict=True,
+    )
+    return Launch(kernels.get(form, build), tuple(parameters.args), (size, 1, 1), (target.group_size, 1, 1), where)
+
+
+def build(form: ScatterForm) -> Kernel:
+    """The kernel of a form."""
+    k = KernelBuilder(kernel_name(form.values, "scatter"), note=f"{form.rank}-D, 1 element a work-item")
+    body = Body.start(k, form.specs, form.index, form.fp16, restrict=form.restrict)
+    sizes = {axis: body.params[f"n{axis}"] for axis in range(form.rank)}
+    i = k.global_id(0, "i", form.index)
+    where = body.coordinates(i, range(form.rank - 1, -1, -1), sizes)
+    with k.if_(where[0] < sizes[0] if form.rank else i < body.const(1)):
+        _write(k, form, body, where)
+    return k.build()
+
+
+def _write(k: KernelBuilder, form: ScatterForm, body: Body, where: Mapping[int, Ref]) -> None:
+    def read(access: Access) -> Ref:
+        place = None if access.kind == "scalar" else body.place(access, where)
+        return body.read(access, body.const(0) if place is None else place)
+
+    value, kept, *coordinates = (body.values(form.values, read)[place] for place in form.args)
+    with k.if_(kept):
+        at = body.place(form.result, {axis: k.convert(one, form.index) for axis, one in enumerate(coordinates)})
+        at = body.const(0) if at is None else at
+        if form.op == "max":
+            k.atomic("max", body.params["y"], at, value, used=False)
+        else:
+            k.store(body.params["y"], at, value)
+
+
+def apart(values: Sequence[Value], storage: Storage, compute: Callable[[tuple[Value, ...]], Leaf]) -> tuple[Value, ...]:
+    """The values of a scatter into a storage with those operands computed first that read it."""
+    *given, landing = values
+    assert isinstance(landing, Operation)
+    places: list[int] = []
+    for place in landing.args:
+        below = _below(given, [place])[0]
+        reads = any(_in(one, storage) for one in below)
+        if reads:
+            given.append(compute(below))
+        places.append(len(given) - 1 if reads else place)
+    kept, args = _below(given, places)
+    return (*kept, replace(landing, args=args))
+
+
+def _below(values: Sequence[Value], places: Sequence[int]) -> tuple[tuple[Value, ...], tuple[int, ...]]:
+    """The values that some of them are computed from, and where these now are."""
+    needed = set(places)
+    for place in range(len(values) - 1, -1, -1):
+        value = values[place]
+        if place in needed and not isinstance(value, Leaf):
+            needed.update(value.args)
+    moved = {place: number for number, place in enumerate(sorted(needed))}
+    kept = []
+    for place in moved:
+        value = values[place]
+        args = () if isinstance(value, Leaf) else tuple(moved[arg] for arg in value.args)
+        kept.append(value if isinstance(value, Leaf) else replace(value, args=args))
+    return tuple(kept), tuple(moved[place] for place in places)
+
+
+def _in(value: Value, storage: Storage) -> bool:
+    if isinstance(value, Operation):
+        return False
+    source = (value.leaf if isinstance(value, Lookup) else value).source
+    return isinstance(source, Buffer) and source.storage is storage
