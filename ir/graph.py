@@ -19,6 +19,7 @@ from ir.layout import Item, Layout, Shape, Span
 from ir.nodes import (
     Assign,
     Buffer,
+    Contract,
     Elementwise,
     Gather,
     Iota,
@@ -35,12 +36,13 @@ from ir.nodes import (
 )
 from ir.ops import result_type
 from ir.reference import calling_line
-from ir.types import F32, I64, U8, U64, DType
+from ir.types import BOOL, F32, I64, U8, U64, DType
 
 __all__ = [
     "MAX_WORK",
     "Assign",
     "Buffer",
+    "Contract",
     "Elementwise",
     "Gather",
     "Iota",
@@ -57,6 +59,7 @@ __all__ = [
     "accumulator",
     "assign",
     "buffer",
+    "contract",
     "convert",
     "elementwise",
     "expand",
@@ -262,6 +265,37 @@ def reduce(
         )
 
     return _intern(("reduce", op, arg, axes, dtype, keepdims), make)
+
+
+def contract(left: Node, right: Node, where: str = "") -> Node:
+    """Matrices (…, m, k) times matrices (…, k, n) of one dtype, with the same axes in front; half adds up in float32.
+
+    Raises `ShapeError` for other shapes, `DTypeError` for bools and for two dtypes.
+    """
+    if left.dtype != right.dtype or left.dtype == BOOL:
+        raise DTypeError(
+            f"a product of matrices of {left.dtype} and {right.dtype}",
+            place=calling_line(),
+            remedy="convert both to one numeric dtype",
+        )
+    ranks = len(left.shape), len(right.shape)
+    if min(ranks) < 2 or left.shape[:-2] != right.shape[:-2] or left.shape[-1] != right.shape[-2]:
+        raise ShapeError(
+            f"a product of matrices of shapes {left.shape} and {right.shape}",
+            place=calling_line(),
+            remedy="the last axis of the left one has to be as long as the second last of the right one",
+        )
+    shape, dtype = (*left.shape[:-1], right.shape[-1]), left.dtype
+    if left.shape[-1] == 0:
+        return scalar(dtype.numpy.type(0).item(), dtype, shape)
+
+    def make() -> Node:
+        joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
+        return Contract(
+            shape=shape, dtype=dtype, where=where or calling_line(), left=left, right=right, accumulator=joined
+        )
+
+    return _intern(("contract", left, right), make)
 
 
 def assign(arg: Node, region: Layout, value: Node, where: str = "") -> Node:

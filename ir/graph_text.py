@@ -9,7 +9,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ir.graph import Assign, Buffer, Elementwise, Gather, Iota, Movement, Node, Reduce, Scalar, Scatter, Undefined, walk
+from ir.graph import (
+    Assign,
+    Buffer,
+    Contract,
+    Elementwise,
+    Gather,
+    Iota,
+    Movement,
+    Node,
+    Reduce,
+    Scalar,
+    Scatter,
+    Undefined,
+    walk,
+)
 from ir.layout import Item
 
 _LONGEST = 72
@@ -70,6 +84,8 @@ def _call(node: Node, args: list[str]) -> str:
         case Reduce():
             kept = ", keepdims" if node.keepdims else ""
             return f"{node.op}({args[0]}, axes [{', '.join(map(str, node.axes))}]{kept})"
+        case Contract():
+            return f"contract({', '.join(args)})"
         case Assign():
             shape, strides = (", ".join(map(str, numbers)) for numbers in (node.region.shape, node.region.strides))
             return f"assign({args[0]}, [{shape}] strides [{strides}] offset {node.region.offset}, {args[1]})"

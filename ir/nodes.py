@@ -7,6 +7,7 @@
          | Movement step, Node                the same elements elsewhere: index, permute, expand, reshape
          | Gather Node, Node*                 elements of a node at computed places: an index for each of its axes
          | Reduce op, Node, axes              sum, prod, min or max over axes
+         | Contract Node, Node                products of the matrices in the last two axes
          | Scatter op, Node*                  a node written at computed places: value, whether, an index each axis
          | Undefined                          elements that nobody has written yet
          | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
@@ -201,6 +202,21 @@ class Reduce(AnyNode):
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+class Contract(AnyNode):
+    """Matrices multiplied: element (…, i, j) is the sum of left (…, i, k) times right (…, k, j) over k, in
+    `accumulator`."""
+
+    left: Node
+    right: Node
+    accumulator: DType
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The matrices."""
+        return self.left, self.right
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
 class Assign(AnyNode):
     """A node with other elements in a part of it: `region` lies in its elements in row-major order."""
 
@@ -214,4 +230,6 @@ class Assign(AnyNode):
         return (self.arg, self.value)
 
 
-Node: TypeAlias = Buffer | Iota | Scalar | Elementwise | Movement | Gather | Scatter | Undefined | Reduce | Assign
+Node: TypeAlias = (
+    Buffer | Iota | Scalar | Elementwise | Movement | Gather | Scatter | Undefined | Reduce | Contract | Assign
+)

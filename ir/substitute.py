@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ir import graph
-from ir.graph import Assign, Elementwise, Gather, Movement, Node, Reduce, Scatter
+from ir.graph import Assign, Contract, Elementwise, Gather, Movement, Node, Reduce, Scatter
 
 
 def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Node]:
@@ -50,6 +50,8 @@ def rebuilt(node: Node, args: Sequence[Node], where: str = "") -> Node:
             return graph.scatter(node.op, args[0], args[1], args[2], args[3:], where)
         case Reduce():
             return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=node.keepdims, where=where)
+        case Contract():
+            return graph.contract(args[0], args[1], where)
         case Assign():
             return graph.assign(args[0], node.region, args[1], where)
     return node

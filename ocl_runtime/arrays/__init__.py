@@ -6,6 +6,7 @@ In the order in which an operation goes through them:
     table.py            the elementwise functions, one row each
     semantics.py        what they mean in nodes of the graph
     in_use.py           which runtime is in use
+    products.py         what products of matrices mean in nodes
     writing.py          what writes mean in nodes
     indexing.py         what index arrays mean in nodes
     operators.py        Python's operators
@@ -18,6 +19,7 @@ In the order in which an operation goes through them:
     taking.py           elements at computed places
     creation.py         arrays from data and from nothing
     statistics.py       reductions
+    linear_algebra.py   products of matrices and vectors
     explaining.py       what computing would do
     transfers.py        values to and from the host without waiting
     interop.py          arrays of other libraries
@@ -141,6 +143,7 @@ from ocl_runtime.arrays.functions import (  # noqa: A004
 )
 from ocl_runtime.arrays.in_use import current, set_default, use
 from ocl_runtime.arrays.interop import from_dlpack, from_pyopencl
+from ocl_runtime.arrays.linear_algebra import matmul, tensordot, vecdot
 from ocl_runtime.arrays.manipulation import (  # noqa: A004
     broadcast_arrays,
     broadcast_to,
@@ -263,6 +266,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "matmul",
     "matrix_transpose",
     "max",
     "maximum",
@@ -306,6 +310,7 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensordot",
     "tril",
     "triu",
     "trunc",
@@ -317,6 +322,7 @@ __all__ = [
     "upload",
     "use",
     "var",
+    "vecdot",
     "where",
     "zeros",
     "zeros_like",

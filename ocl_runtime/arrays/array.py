@@ -28,6 +28,7 @@ from ir.reference import calling_line
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.operators import Operators
+from ocl_runtime.arrays.products import matmul
 from ocl_runtime.arrays.semantics import Operand, apply, cast
 from ocl_runtime.arrays.subscripts import Subscripts
 from ocl_runtime.arrays.table import TABLE
@@ -290,6 +291,16 @@ class Array(Subscripts, Operators):
     def _apply(self, name: str, *operands: Any) -> Array:
         return elementwise(name, *operands)
 
+    def __matmul__(self, other: object, /) -> Array:
+        (left, right), executor = operands_of("matmul", (self, other))
+        if isinstance(right, Number) or isinstance(left, Number):
+            raise DTypeError("matmul with a number", place=calling_line(), remedy="use multiply, or x * 2")
+        return Array(matmul(left, right, executor), executor)
+
+    def __imatmul__(self, other: object, /) -> Array:
+        product = self @ other
+        return self._replaced("matmul", product.node)
+
     def __pos__(self) -> Array:
         return Array(self.node, self._executor)
 
@@ -300,7 +311,9 @@ class Array(Subscripts, Operators):
         return +self
 
     def _over(self, name: str, other: Any) -> Array:
-        result = apply(TABLE[name], (self.node, self._given(name, other)), self._executor)
+        return self._replaced(name, apply(TABLE[name], (self.node, self._given(name, other)), self._executor))
+
+    def _replaced(self, name: str, result: Node) -> Array:
         check_kind(name, result.dtype, self.node.dtype)
         if result.shape != self.shape:
             raise ShapeError(
@@ -322,6 +335,12 @@ def operands_of(what: str, given: Sequence[object]) -> tuple[list[Operand], Exec
     Raises `DTypeError` for an operand that is neither an array nor a real number, and `MixedDevicesError` for arrays of
     two runtimes.
     """
+    executor = executor_of(what, *given)
+    return [_operand(what, one, executor) for one in given], executor
+
+
+def executor_of(what: str, *given: object) -> Executor:
+    """The runtime of the arrays among some operands, or the one in use. Raises `MixedDevicesError` for two."""
     executors = list(dict.fromkeys(one.executor for one in given if isinstance(one, Array)))
     if len(executors) > 1:
         devices = " and ".join(str(executor.device) for executor in executors)
@@ -330,8 +349,7 @@ def operands_of(what: str, given: Sequence[object]) -> tuple[list[Operand], Exec
             place=calling_line(),
             remedy="move the values first: with use(runtime): x = asarray(x.numpy())",
         )
-    executor = executors[0] if executors else current()
-    return [_operand(what, one, executor) for one in given], executor
+    return executors[0] if executors else current()
 
 
 def _operand(what: str, given: object, executor: Executor) -> Operand:
@@ -359,7 +377,7 @@ def compute(*arrays: Array) -> None:
 
     Raises `MixedDevicesError` for arrays of several runtimes.
     """
-    executor = operands_of("compute", arrays)[1]  # without its nodes: `evaluate` asks who holds them
+    executor = executor_of("compute", *arrays)
     with executor.registry.lock:
         lazy = [array for array in arrays if not isinstance(array.node, Buffer)]
         if not lazy:

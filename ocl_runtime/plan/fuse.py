@@ -4,7 +4,7 @@ A group is a tree of elementwise operations, with at most one reduction at its e
 leaves, breadth first, and stops at
 
 - buffers, iotas and scalars;
-- reductions and writes, which are computed first;
+- reductions, products of matrices and writes, which are computed first;
 - what is computed anyway: a wanted result, or where another group has stopped;
 - a reshape of something that does not lie in memory in order;
 - what elements are gathered from, which has to be in memory;
@@ -25,6 +25,7 @@ from typing import TypeAlias
 from ir.graph import (
     Assign,
     Buffer,
+    Contract,
     Elementwise,
     Gather,
     Iota,
@@ -75,6 +76,7 @@ class Lookup:
 
 _ENDS: Mapping[type[Node], str] = {
     Reduce: "a reduction ends its kernel",
+    Contract: "a product of matrices ends its kernel",
     Assign: "a write ends its kernel",
     Scatter: "a write ends its kernel",
 }
@@ -88,7 +90,8 @@ class Group:
 
     `dense`: another group reads the result, which must lie in memory in order. Where the root is a write, the values
     are what is written, over `base`; at computed places, the last of them is the operation `scatter`: of the value, of
-    whether it is written, and of its coordinates. `why` says why the root is not computed by who reads it.
+    whether it is written, and of its coordinates. Where it is a product of matrices, they are the two. `why` says why
+    the root is not computed by who reads it.
     """
 
     root: Node
@@ -113,7 +116,7 @@ class Group:
     def view(self) -> Leaf | None:
         """The memory that the group only looks at in another way, if that is all it does."""
         leaf = self.values[0]
-        copies = self.dense or self.reduce is not None or self.base is not None
+        copies = self.dense or self.reduce is not None or self.base is not None or isinstance(self.root, Contract)
         if copies or len(self.values) > 1 or not isinstance(leaf, Leaf):
             return None
         return leaf if leaf.computed or isinstance(leaf.source, Buffer) else None
@@ -174,6 +177,11 @@ class _Fuser:
         self._target = target
 
     def group(self, root: Node) -> Group:
+        if isinstance(root, Contract):
+            growing = _Growing(root, self._alone)
+            places = [growing.place(arg, None) for arg in root.args]
+            values = tuple(_leaf(node, chain, copied or not isinstance(node, Buffer)) for node, chain, copied in places)
+            return self._grown(Group(root, None, root.shape, values, why=self._alone[root]), growing)
         reduce = root if isinstance(root, Reduce) else None
         growing = _Growing(root, self._alone)
         top = root.arg if isinstance(root, Reduce) else root.value if isinstance(root, Assign) else root
@@ -184,9 +192,13 @@ class _Fuser:
         if isinstance(root, Assign | Scatter):
             base = _leaf(root.arg, None, computed=not isinstance(root.arg, Buffer | Iota | Scalar | Undefined))
         group = Group(root, reduce, shape, growing.values(body), base=base, why=self._alone[root])
+        return self._grown(group, growing)
+
+    def _grown(self, group: Group, growing: _Growing) -> Group:
+        otherwise = "a product of matrices reads it" if isinstance(group.root, Contract) else "it is written into"
         for leaf in group.leaves:
             if leaf.computed:
-                self._alone.setdefault(leaf.source, growing.reasons.get(leaf.source, "it is written into"))
+                self._alone.setdefault(leaf.source, growing.reasons.get(leaf.source, otherwise))
         return group
 
 

@@ -13,9 +13,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
 
-from ir.graph import Assign, Buffer, Node, Scatter, Storage, Undefined, buffer
+from ir.graph import Assign, Buffer, Contract, Node, Scatter, Storage, Undefined, buffer
 from ir.layout import Layout, Shape
 from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.contract import Contraction, contract_launches, in_lanes
 from ocl_runtime.plan.elementwise import elementwise_launch
 from ocl_runtime.plan.form import dtype_of
 from ocl_runtime.plan.fuse import Group, Leaf, Lookup, Value, groups
@@ -134,7 +135,7 @@ class _Planner:
         root, target = group.root, self._into.get(group.root)
         if target is None or not root.size:
             self._compute(group)
-        elif group.view is None and group.reduce is None and group.base is None:
+        elif group.view is None and group.reduce is None and group.base is None and not isinstance(root, Contract):
             self._elementwise(self._bound(group), group.shape, target, root.where)
             self.results[root] = target
         else:
@@ -153,7 +154,9 @@ class _Planner:
         if not root.size:
             self.results[root] = buffer(None, root.dtype, Layout.contiguous(root.shape))
             return
-        if group.base is not None:
+        if isinstance(root, Contract):
+            self.results[root] = self._contracted(group, root)
+        elif group.base is not None:
             scattered = isinstance(root, Scatter)
             self.results[root] = (self._scattered if scattered else self._written)(group, group.base)
         elif group.reduce is None:
@@ -189,6 +192,36 @@ class _Planner:
         )
         return target
 
+    def _contracted(self, group: Group, root: Contract) -> Buffer:
+        executor = self._executor
+        left, right = (leaf if isinstance(leaf.source, Buffer) else self._dense(leaf) for leaf in self._leaves(group))
+        target = self._fresh(root)
+        self.launches += contract_launches(
+            Contraction(
+                left=left,
+                right=right if in_lanes(right.layout) else self._dense(right),
+                accumulator=root.accumulator,
+                dtype=root.dtype,
+            ),
+            target.storage,
+            executor.allocate,
+            target=executor.target,
+            kernels=executor.kernels,
+            names=self._names,
+            where=root.where,
+        )
+        return target
+
+    def _leaves(self, group: Group) -> tuple[Leaf, ...]:
+        return tuple(value for value in self._bound(group) if isinstance(value, Leaf))
+
+    def _dense(self, leaf: Leaf) -> Leaf:
+        """A copy with its elements in order."""
+        layout = Layout.contiguous(leaf.layout.shape)
+        copied = buffer(self._allocate(layout, leaf.source), leaf.source.dtype, layout)
+        self._elementwise((leaf,), layout.shape, copied, leaf.source.where)
+        return Leaf(copied, layout, False)
+
     def _written(self, group: Group, base: Leaf) -> Buffer:
         """A part of the base written."""
         root = group.root
@@ -201,7 +234,8 @@ class _Planner:
         shared = [leaf.layout for leaf in (*leaves, *tables) if _storage(leaf) is target.storage]
         anywhere = any(_storage(leaf) is target.storage for leaf in tables)
         if anywhere or any(layout != region and layout.overlaps(region) for layout in shared):
-            between = buffer(self._allocate(root.value), root.dtype, Layout.contiguous(group.shape))
+            layout = Layout.contiguous(group.shape)
+            between = buffer(self._allocate(layout, root.value), root.dtype, layout)
             self._elementwise(values, group.shape, between, root.where)
             self._copy(between, part, root.where)
         else:
@@ -271,10 +305,12 @@ class _Planner:
     # ------------------------------------------------------------------ memory
 
     def _fresh(self, root: Node) -> Buffer:
-        return buffer(self._allocate(root), root.dtype, Layout.contiguous(root.shape))
+        layout = Layout.contiguous(root.shape)
+        return buffer(self._allocate(layout, root), root.dtype, layout)
 
-    def _allocate(self, node: Node) -> Storage:
-        storage = self._executor.allocate(node.size * node.dtype.size, node.where)
+    def _allocate(self, layout: Layout, node: Node) -> Storage:
+        """Memory for the elements of a layout, which are a node's."""
+        storage = self._executor.allocate(layout.size * node.dtype.size, node.where)
         self._own[id(storage)] = storage
         return storage
 

@@ -14,6 +14,7 @@ from ir import graph
 from ir.graph import (
     Assign,
     Buffer,
+    Contract,
     Elementwise,
     Gather,
     Iota,
@@ -73,6 +74,8 @@ class Relative:
                 return "scatter", node.op, args
             case Undefined():
                 return "undefined", node.dtype, self._numbers(node.shape)
+            case Contract():
+                return "contract", args
             case Iota():
                 return "iota", node.dtype, self._layout(node.layout)
             case Assign():
@@ -132,7 +135,7 @@ class Relative:
             return None if given is None else number(given)
 
         match node:
-            case Elementwise() | Gather() | Scatter() | Reduce():  # which have no sizes of their own
+            case Elementwise() | Gather() | Scatter() | Reduce() | Contract():  # which have no sizes of their own
                 return rebuilt(node, args, where)
             case Scalar():
                 return graph.scalar(next(scalar), node.dtype, numbers(node.shape))

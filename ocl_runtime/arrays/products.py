@@ -1,0 +1,57 @@
+"""What products of matrices and vectors mean in nodes.
+
+Products of two matrices are contractions, which have kernels of their own. Where one side is a vector, the product is a
+sum like any other, and is fused with what it is made of.
+"""
+
+from __future__ import annotations
+
+from ir import graph
+from ir.graph import Node
+from ir.layout import broadcast_shapes, parse_index
+from ir.reference import calling_line
+from ocl_runtime.arrays.semantics import cast, common_dtype
+from ocl_runtime.errors import DTypeError, ShapeError
+from ocl_runtime.plan.executor import Executor
+
+
+def matmul(x1: Node, x2: Node, executor: Executor) -> Node:
+    """Matrices in the last two axes multiplied; what has one axis is a row on the left and a column on the right."""
+    _check("matmul", x1, x2)
+    if not x1.shape or not x2.shape:
+        raise unfit("matmul", x1, x2, "both need axes; multiply takes numbers")
+    if x1.shape[-1] != x2.shape[-2 if len(x2.shape) > 1 else 0]:
+        raise unfit(
+            "matmul", x1, x2, "the last axis of the left one has to be as long as the second last of the right one"
+        )
+    if len(x2.shape) == 1:
+        return dot(x1, x2, -1, executor)
+    if len(x1.shape) == 1:
+        return dot(graph.index(x1, parse_index(x1.shape, (slice(None), None))), x2, -2, executor)
+    return matrices(x1, x2, executor)
+
+
+def matrices(x1: Node, x2: Node, executor: Executor) -> Node:
+    """Matrices that fit, multiplied in the dtype that both are promoted to; the axes in front broadcast."""
+    dtype = common_dtype((x1, x2), executor)
+    front = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    left, right = (graph.expand(cast(x, dtype), (*front, *x.shape[-2:])) for x in (x1, x2))
+    return graph.contract(left, right)
+
+
+def dot(x1: Node, x2: Node, axis: int, executor: Executor) -> Node:
+    """The sums of products along an axis, counted from the end, of arrays that broadcast against each other."""
+    _check("vecdot", x1, x2)
+    dtype, shape = common_dtype((x1, x2), executor), broadcast_shapes(x1.shape, x2.shape)
+    product = graph.elementwise("mul", *(graph.expand(cast(x, dtype), shape) for x in (x1, x2)))
+    return graph.reduce("sum", product, (len(shape) + axis,), dtype)
+
+
+def _check(what: str, *given: Node) -> None:
+    if all(x.dtype.kind == "bool" for x in given):
+        raise DTypeError(f"{what} of bools", place=calling_line(), remedy="convert first: astype(x, int32)")
+
+
+def unfit(what: str, x1: Node, x2: Node, remedy: str) -> ShapeError:
+    """The error for shapes that cannot be multiplied."""
+    return ShapeError(f"{what} of shapes {x1.shape} and {x2.shape}", place=calling_line(), remedy=remedy)

@@ -1,0 +1,151 @@
+"""Decides how matrices are multiplied, and launches it.
+
+A work-item computes a block of the result: some rows by some vectors of neighbouring columns. It goes through k once,
+with a vector of the right matrix and a number of each row of the left one at a time; fused multiply-adds keep the block
+in registers. The work-items of a group lie next to each other in both directions, so that they find in the cache what
+the others read. Where the result has too few blocks to keep a device busy, or k is too long to be accurate, k is split
+into parts, and a reduction joins these.
+
+The order in which products are added depends on the shapes, the dtype and the target only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ir.graph import Buffer, Node, Storage, buffer
+from ir.layout import Layout, Shape, collapse
+from ir.types import DType
+from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.contract_kernel import ContractForm, build
+from ocl_runtime.plan.form import Parameters, index_dtype, power_of_two
+from ocl_runtime.plan.fuse import Leaf
+from ocl_runtime.plan.launch import Launch
+from ocl_runtime.plan.reduce import Reduction, reduce_launches
+from ocl_runtime.plan.target import Target
+
+_SEQUENTIAL = 4096
+"""Products that are added to one number one after the other, for accuracy."""
+_MOST_PARTS = 256
+_LEAST_PART = 64
+"""Products below which a part is not worth the reduction that joins it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contraction:
+    """What to multiply: `left` (…, m, k) and `right` (…, k, n), whose columns lie next to each other unless n is 1."""
+
+    left: Leaf
+    right: Leaf
+    accumulator: DType
+    dtype: DType
+
+
+def in_lanes(layout: Layout) -> bool:
+    """Whether the right matrix lies so that neighbouring columns can be read at once."""
+    return layout.strides[-1] in (0, 1)
+
+
+def contract_launches(
+    contraction: Contraction,
+    storage: Storage,
+    allocate: Callable[[int], Storage],
+    *,
+    target: Target,
+    kernels: KernelCache,
+    names: Mapping[Node, str],
+    where: str = "",
+) -> list[Launch]:
+    """One to three launches that multiply into a dense storage; `allocate` gives memory for what lies between.
+
+    The leaves are buffers; neither the result nor k is empty.
+    """
+    left, right = contraction.left.layout, contraction.right.layout
+    *batch, m, k = left.shape
+    n = right.shape[-1]
+    lanes = max(1, min(16, target.vector_bytes // max(contraction.accumulator.size, contraction.dtype.size)))
+    lanes = lanes if n >= lanes else 1
+    rows, vectors, items = (4, 2, 1) if target.kind == "cpu" else (8, 1, target.group_size)
+    vectors = vectors if lanes > 1 and n >= lanes * vectors else 1
+    across = power_of_two(-(-n // (lanes * vectors)), max(1, min(16, items)))
+    tiles = -(-n // (lanes * vectors * across)), -(-m // (rows * (items // across)))
+    blocks = math.prod(batch) * tiles[0] * tiles[1]
+    wanted = 4 * target.compute_units if target.kind == "cpu" else 2 * target.compute_units
+    parts = max(1, min(-(-wanted // blocks), k // _LEAST_PART, _MOST_PARTS), -(-k // _SEQUENTIAL))
+    per = -(-k // parts)
+    parts = -(-k // per)
+
+    one = parts == 1
+    whole = (*batch, m, n)
+    to = storage if one else allocate(parts * math.prod(whole) * contraction.accumulator.size)
+    shape, layouts = _collapsed(left, right, whole, parts)
+    groups = blocks * parts
+    counts = (groups * items, (k + per) * lanes, (n + lanes * vectors * across), m + rows * items)
+    parameters = Parameters(index_dtype(layouts, *counts), groups * items)
+    for name, size in zip(("m", "n", "k", "per", "columns", "rows"), (m, n, k, per, *tiles), strict=True):
+        parameters.size(name, size)
+    for axis, length in enumerate(shape):
+        parameters.size(f"n{axis}", length)
+    sources = contraction.left.source, contraction.right.source
+    accesses = []
+    for name, source, layout, wide in zip("ab", sources, layouts, (1, lanes), strict=False):
+        assert isinstance(source, Buffer)
+        lane = layout.ndim - 1 if wide > 1 else None
+        shown = names.get(source, name)
+        shown = shown if shown.isidentifier() and shown not in {"y", "a", "b", *_SIZES} else name
+        accesses.append(parameters.memory(shown, source.dtype, source.storage, layout, lane, wide, general=True))
+    dtype = contraction.dtype if one else contraction.accumulator
+    result = parameters.memory(
+        "y", dtype, to, layouts[2], layouts[2].ndim - 1 if lanes > 1 else None, lanes, general=True
+    )
+    form = ContractForm(
+        left=accesses[0],
+        right=accesses[1],
+        result=result,
+        specs=tuple(parameters.specs),
+        batch=len(shape),
+        lanes=lanes,
+        vectors=vectors,
+        rows=rows,
+        across=across,
+        items=items,
+        accumulator=contraction.accumulator,
+        index=parameters.index,
+        fp16=target.fp16,
+    )
+    launch = Launch(kernels.get(form, build), tuple(parameters.args), (groups * items, 1, 1), (items, 1, 1), where)
+    if one:
+        return [launch]
+    lengths = (parts, math.prod(whole))
+    between = Layout.contiguous(lengths)
+    joined = Reduction(
+        values=(Leaf(buffer(to, contraction.accumulator, between), between, False),),
+        shape=lengths,
+        axes=(0,),
+        op="sum",
+        accumulator=contraction.accumulator,
+        dtype=contraction.dtype,
+    )
+    more = reduce_launches(joined, storage, allocate, target=target, kernels=kernels, names=names, where=where)
+    return [launch, *more]
+
+
+_SIZES = ("m", "n", "k", "per", "columns", "rows")
+
+
+def _collapsed(left: Layout, right: Layout, whole: Shape, parts: int) -> tuple[Shape, tuple[Layout, ...]]:
+    """The axes in front, as few as can be, and the layouts of both matrices and the result over these and their own
+    two; in front of all, the result has the parts."""
+    rank = len(whole) - 2
+    result = Layout.contiguous((parts, *whole))
+    own = Layout(result.shape[1:], result.strides[1:])
+    fronts = [Layout(one.shape[:rank], one.strides[:rank], one.offset) for one in (left, right, own)]
+    shape, layouts = collapse(whole[:rank], fronts)
+    joined = [
+        Layout(shape + one.shape[rank:], front.strides + one.strides[rank:], front.offset)
+        for front, one in zip(layouts, (left, right, own), strict=True)
+    ]
+    joined[2] = Layout((parts, *joined[2].shape), (result.strides[0], *joined[2].strides))
+    return shape, tuple(joined)
