@@ -8,13 +8,13 @@ thousand nodes deep. `ir.graph_text` prints them.
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
 from typing import cast
-from weakref import WeakValueDictionary
 
 from ir.errors import DTypeError, ShapeError
 from ir.guards import Given, Number, formulas
+from ir.interned import Interned
 from ir.layout import Item, Layout, Shape, Span
 from ir.nodes import (
     Assign,
@@ -35,7 +35,7 @@ from ir.nodes import (
     Undefined,
 )
 from ir.ops import result_type
-from ir.reference import calling_line
+from ir.reference import Where, caller, calling_line
 from ir.types import BOOL, F32, I64, U8, U64, DType
 
 __all__ = [
@@ -82,85 +82,91 @@ MAX_WORK = 1 << 20
 
 # ---------------------------------------------------------------------- interning
 
-_TABLE: WeakValueDictionary[Hashable, Node] = WeakValueDictionary()
-_LOCK = threading.RLock()  # re-entrant: freeing a node while the lock is held may run somebody's finalizer
+_NODES: Interned[Node] = Interned()
+"""By what they are made of, operands and storages by `id`: so who counts references to a node finds none of these."""
+_known, _entered = _NODES.known, _NODES.enter
 
 
-def _intern(key: Hashable, make: Callable[[], Node]) -> Node:
-    with _LOCK:
-        found = _TABLE.get(key)
-        if found is None:
-            found = make()
-            _TABLE[key] = found
-        return found
-
-
-def buffer(storage: Storage, dtype: DType, layout: Layout) -> Buffer:
+def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") -> Buffer:
     """Elements of `dtype` that lie in `storage` as `layout` says."""
-
-    def make() -> Node:
-        return Buffer(
-            shape=layout.shape, dtype=dtype, where=calling_line(), flat=layout.is_dense, storage=storage, layout=layout
+    key = ("buffer", id(storage), dtype, *layout.formulas)
+    found = None if storage is None else _known(key)  # nothing tells nodes without storage apart
+    if found is None:
+        made = Buffer(
+            shape=layout.shape,
+            dtype=dtype,
+            line=where or caller(),
+            flat=layout.is_dense,
+            storage=storage,
+            layout=layout,
         )
-
-    if storage is None:  # nothing tells such nodes apart
-        return cast("Buffer", make())
-    # The node keeps the storage alive, so no other storage has this id while the entry exists.
-    return cast("Buffer", _intern(("buffer", id(storage), dtype, layout), make))
+        found = made if storage is None else _entered(key, made)
+    return cast("Buffer", found)
 
 
 def iota(dtype: DType, layout: Layout) -> Node:
     """The values `offset + i * strides[0] + …` of a layout, which must not be negative, as integers of `dtype`."""
 
-    def make() -> Node:
-        return Iota(shape=layout.shape, dtype=dtype, where=calling_line(), flat=layout.is_dense, layout=layout)
-
+    key = ("iota", dtype, *layout.formulas)
     numbers = (*layout.shape, *layout.strides, layout.offset)
-    if formulas(numbers) is not numbers:  # sizes of one plan, which are no other's of the same name
-        return make()
-    return _intern(("iota", dtype, layout), make)
+    own = formulas(numbers) is not numbers  # sizes of one plan, which are no other's of the same name
+    found = None if own else _known(key)
+    if found is None:
+        made = Iota(shape=layout.shape, dtype=dtype, line=caller(), flat=layout.is_dense, layout=layout)
+        found = made if own else _entered(key, made)
+    return found
 
 
-def scalar(value: Number | Given, dtype: DType, shape: Shape = (), where: str | None = None) -> Scalar:
+def scalar(value: Number | Given, dtype: DType, shape: Shape = (), where: Where | None = None) -> Scalar:
     """One value at every place of `shape`; `where` is the Python line that asked for it, by default the calling one."""
-    return Scalar(shape=shape, dtype=dtype, where=calling_line() if where is None else where, value=value)
+    return Scalar(shape=shape, dtype=dtype, line=caller() if where is None else where, value=value)
 
 
 # ---------------------------------------------------------------------- operations
 
 
-def elementwise(op: str, *operands: Node, where: str = "") -> Node:
+def elementwise(op: str, *operands: Node, where: Where = "") -> Node:
     """A row of the op table at every place; `where` is the Python line that asked for it, by default the calling one.
 
     Raises `DTypeError` for dtypes that the row does not take and `ShapeError` for operands of different shapes.
     """
-    dtype = result_type(op, tuple(operand.dtype for operand in operands))
-    return _elementwise(op, cast("DType", dtype), operands, where)
+    dtype = _result_type(op, tuple([operand.dtype for operand in operands]))
+    key = (op, dtype, *map(id, operands))
+    return _known(key) or _elementwise(key, op, dtype, operands, where)
 
 
-def convert(arg: Node, dtype: DType, where: str = "") -> Node:
+def convert(arg: Node, dtype: DType, where: Where = "") -> Node:
     """The values as another dtype, by the rules of kernel IR's `convert`; the node itself where it has the dtype."""
-    return arg if arg.dtype == dtype else _elementwise("convert", dtype, (arg,), where)
+    if arg.dtype == dtype:
+        return arg
+    key = ("convert", dtype, id(arg))
+    return _known(key) or _elementwise(key, "convert", dtype, (arg,), where)
 
 
-def _elementwise(op: str, dtype: DType, operands: tuple[Node, ...], where: str) -> Node:
+@lru_cache(maxsize=4096)  # asked for every operation
+def _result_type(op: str, dtypes: tuple[DType, ...]) -> DType:
+    return cast("DType", result_type(op, dtypes))
+
+
+def _elementwise(key: Hashable, op: str, dtype: DType, operands: tuple[Node, ...], where: Where) -> Node:
     shape = operands[0].shape
-    if any(operand.shape != shape for operand in operands):
-        listed = ", ".join(str(operand.shape) for operand in operands)
-        raise ShapeError(f"{op} of shapes {listed}", place=calling_line(), remedy="expand them to one shape first")
-
-    def make() -> Node:
-        return Elementwise(
-            shape=shape,
-            dtype=dtype,
-            where=where or calling_line(),
-            work=min(MAX_WORK, 1 + sum(operand.work for operand in operands)),
-            flat=all(operand.flat for operand in operands),
-            op=op,
-            operands=operands,
-        )
-
-    return _intern((op, dtype, operands), make)
+    work, flat = 1, True
+    for operand in operands:
+        if operand.shape != shape:
+            listed = ", ".join(str(operand.shape) for operand in operands)
+            raise ShapeError(f"{op} of shapes {listed}", place=calling_line(), remedy="expand them to one shape first")
+        work += operand.work
+        flat = flat and operand.flat
+    made = Elementwise(
+        shape=shape,
+        dtype=dtype,
+        line=where or caller(),
+        work=min(MAX_WORK, work),
+        flat=flat,
+        op=op,
+        operands=operands,
+    )
+    return _entered(key, made)
 
 
 def index(arg: Node, items: tuple[Item, ...]) -> Node:
@@ -203,7 +209,7 @@ def stepped(arg: Node, step: Step) -> Node:
     return expand(arg, numbers) if step.kind == "expand" else reshape(arg, numbers)
 
 
-def move(arg: Node, step: Step, shape: Shape, where: str = "") -> Node:
+def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     """The elements moved by a step, which gives this shape."""
     if isinstance(arg, Scalar):
         return scalar(arg.value, arg.dtype, shape)
@@ -212,13 +218,15 @@ def move(arg: Node, step: Step, shape: Shape, where: str = "") -> Node:
         if layout is not None:
             return iota(arg.dtype, layout) if isinstance(arg, Iota) else buffer(arg.storage, arg.dtype, layout)
 
-    def make() -> Node:
+    key = (step, id(arg))
+    found = _known(key)
+    if found is None:
         flat = step.kind == "reshape"
-        return Movement(
-            shape=shape, dtype=arg.dtype, where=where or calling_line(), work=arg.work, flat=flat, step=step, arg=arg
+        made = Movement(
+            shape=shape, dtype=arg.dtype, line=where or caller(), work=arg.work, flat=flat, step=step, arg=arg
         )
-
-    return _intern((step, arg), make)
+        found = _entered(key, made)
+    return found
 
 
 def accumulator(op: ReduceOp, dtype: DType) -> DType:
@@ -231,7 +239,7 @@ def accumulator(op: ReduceOp, dtype: DType) -> DType:
 
 
 def reduce(
-    op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keepdims: bool = False, where: str = ""
+    op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keepdims: bool = False, where: Where = ""
 ) -> Node:
     """The elements along `axes` (distinct, not negative) joined, as `dtype`.
 
@@ -251,11 +259,13 @@ def reduce(
     if op in {"min", "max"} and dtype not in {arg.dtype, accumulator(op, arg.dtype)}:
         raise DTypeError(f"{op} of {arg.dtype} is no {dtype}", place=calling_line(), remedy="convert the result")
 
-    def make() -> Node:
-        return Reduce(
+    key = ("reduce", op, id(arg), axes, dtype, keepdims)
+    found = _known(key)
+    if found is None:
+        made = Reduce(
             shape=shape,
             dtype=dtype,
-            where=where or calling_line(),
+            line=where or caller(),
             op=op,
             arg=arg,
             axes=axes,
@@ -263,11 +273,25 @@ def reduce(
             # A sum asked for in another dtype is added up in it: integers wrap the same, floats are not rounded early.
             accumulator=dtype if dtype.is_integer or dtype.bits > 16 else accumulator(op, arg.dtype),
         )
+        found = _entered(key, made)
+    return found
 
-    return _intern(("reduce", op, arg, axes, dtype, keepdims), make)
+
+def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
+    """The node with the elements of `region`, none of which it has twice, replaced by those of a node of its shape and
+    of the same dtype. A whole node replaced is the other one."""
+    if region == Layout.contiguous(arg.shape):
+        return value
+
+    key = ("assign", id(arg), region, id(value))
+    found = _known(key)
+    if found is None:
+        made = Assign(shape=arg.shape, dtype=arg.dtype, line=where or caller(), arg=arg, region=region, value=value)
+        found = _entered(key, made)
+    return found
 
 
-def contract(left: Node, right: Node, where: str = "") -> Node:
+def contract(left: Node, right: Node, where: Where = "") -> Node:
     """Matrices (…, m, k) times matrices (…, k, n) of one dtype, with the same axes in front; half adds up in float32.
 
     Raises `ShapeError` for other shapes, `DTypeError` for bools and for two dtypes.
@@ -289,30 +313,16 @@ def contract(left: Node, right: Node, where: str = "") -> Node:
     if left.shape[-1] == 0:
         return scalar(dtype.numpy.type(0).item(), dtype, shape)
 
-    def make() -> Node:
+    key = ("contract", id(left), id(right))
+    found = _known(key)
+    if found is None:
         joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
-        return Contract(
-            shape=shape, dtype=dtype, where=where or calling_line(), left=left, right=right, accumulator=joined
-        )
-
-    return _intern(("contract", left, right), make)
+        made = Contract(shape=shape, dtype=dtype, line=where or caller(), left=left, right=right, accumulator=joined)
+        found = _entered(key, made)
+    return found
 
 
-def assign(arg: Node, region: Layout, value: Node, where: str = "") -> Node:
-    """The node with the elements of `region`, none of which it has twice, replaced by those of a node of its shape and
-    of the same dtype. A whole node replaced is the other one."""
-    if region == Layout.contiguous(arg.shape):
-        return value
-
-    def make() -> Node:
-        return Assign(
-            shape=arg.shape, dtype=arg.dtype, where=where or calling_line(), arg=arg, region=region, value=value
-        )
-
-    return _intern(("assign", arg, region, value), make)
-
-
-def gather(arg: Node, indices: Sequence[Node], where: str = "") -> Node:
+def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
     """The elements of a node at places that are computed: one index for each axis, all integers of one shape, none
     negative or beyond its axis. Raises `ShapeError` where there is nothing to take from."""
     shape = indices[0].shape
@@ -325,34 +335,36 @@ def gather(arg: Node, indices: Sequence[Node], where: str = "") -> Node:
             remedy="check x.size first",
         )
     operands = (arg, *indices)
-
-    def make() -> Node:
-        return Gather(
+    key = ("gather", *map(id, operands))
+    found = _known(key)
+    if found is None:
+        made = Gather(
             shape=shape,
             dtype=arg.dtype,
-            where=where or calling_line(),
+            line=where or caller(),
             work=min(MAX_WORK, 1 + sum(index.work for index in indices)),
             flat=all(index.flat for index in indices),
             operands=operands,
         )
+        found = _entered(key, made)
+    return found
 
-    return _intern(("gather", operands), make)
 
-
-def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence[Node], where: str = "") -> Node:
+def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence[Node], where: Where = "") -> Node:
     """A node with a value written at computed places, where `kept` holds: one index for each axis of `arg`, as of
     `gather`. No two places that are `set` are the same; `max` leaves the greatest value, of 32-bit integers."""
     operands = (arg, value, kept, *indices)
-
-    def make() -> Node:
-        return Scatter(shape=arg.shape, dtype=arg.dtype, where=where or calling_line(), op=op, operands=operands)
-
-    return _intern(("scatter", op, operands), make)
+    key = ("scatter", op, *map(id, operands))
+    found = _known(key)
+    if found is None:
+        made = Scatter(shape=arg.shape, dtype=arg.dtype, line=where or caller(), op=op, operands=operands)
+        found = _entered(key, made)
+    return found
 
 
 def undefined(dtype: DType, shape: Shape) -> Node:
     """Elements to be written; each such node is one of its own."""
-    return Undefined(shape=shape, dtype=dtype, where=calling_line())
+    return Undefined(shape=shape, dtype=dtype, line=caller())
 
 
 # ---------------------------------------------------------------------- reading
@@ -361,12 +373,14 @@ def undefined(dtype: DType, shape: Shape) -> Node:
 def walk(*roots: Node) -> Iterator[Node]:
     """Every node below the roots once, operands before their users."""
     done: set[Node] = set()
-    stack = [(root, False) for root in reversed(roots)]
+    stack = list(reversed(roots))
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            yield node
-        elif node not in done:
+        node = stack[-1]
+        waiting = () if node in done else [arg for arg in node.args if arg not in done]
+        if waiting:
+            stack += reversed(waiting)
+            continue
+        stack.pop()
+        if node not in done:
             done.add(node)
-            stack.append((node, True))
-            stack.extend((arg, False) for arg in reversed(node.args))
+            yield node

@@ -18,6 +18,7 @@ import numpy as np
 from ir.errors import ShapeError
 from ir.guards import formula, formulas, integer, plain
 from ir.reference import calling_line
+from ir.sizes import Size
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -47,7 +48,12 @@ class Layout:
     offset: int = 0
 
     def __hash__(self) -> int:
-        return hash((formulas(self.shape), formulas(self.strides), formula(self.offset)))
+        return hash(self.formulas)
+
+    @property
+    def formulas(self) -> tuple[tuple[Size, ...], tuple[Size, ...], Size]:
+        """Shape, strides and offset with formulas in place of sizes: to be told apart by."""
+        return formulas(self.shape), formulas(self.strides), formula(self.offset)
 
     @classmethod
     def contiguous(cls, shape: Shape, offset: int = 0) -> Layout:

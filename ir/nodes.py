@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from ir.guards import Given, Number, formulas
 from ir.layout import Item, Layout, Shape
+from ir.reference import Where
 from ir.types import DType
 
 Storage: TypeAlias = Any
@@ -53,18 +54,23 @@ class Step:
         return layout.expand(numbers) if self.kind == "expand" else layout.reshape(numbers)
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, weakref_slot=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, weakref_slot=True, kw_only=True)  # frozen, making one takes twice as long
 class AnyNode:
     """What all nodes have."""
 
-    shape: Shape
-    dtype: DType
-    where: str
-    """The Python line that asked for it first."""
-    work: int = 0
+    shape: Final[Shape]
+    dtype: Final[DType]
+    line: Final[Where]
+    """Which Python line asked for it first."""
+    work: Final[int] = 0
     """Operations that computing one element takes, counted without sharing."""
-    flat: bool = True
+    flat: Final[bool] = True
     """Whether all leaves are dense or the same everywhere, so that a reshape moves no element."""
+
+    @property
+    def where(self) -> str:
+        """The Python line that asked for it first, as text."""
+        return str(self.line)
 
     @property
     def size(self) -> int:
@@ -85,33 +91,33 @@ class AnyNode:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Buffer(AnyNode):
     """Elements in memory."""
 
-    storage: Storage
-    layout: Layout
+    storage: Final[Storage]
+    layout: Final[Layout]
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Iota(AnyNode):
     """The places themselves: the element at place `k` of `layout` has the value `k`."""
 
-    layout: Layout
+    layout: Final[Layout]
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Scalar(AnyNode):
     """One value everywhere."""
 
-    value: Number | Given
+    value: Final[Number | Given]
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Compound(AnyNode):
     """What is made of several nodes, which are one tuple for it and for its key."""
 
-    operands: tuple[Node, ...]
+    operands: Final[tuple[Node, ...]]
 
     @property
     def args(self) -> tuple[Node, ...]:
@@ -119,14 +125,14 @@ class Compound(AnyNode):
         return self.operands
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Elementwise(Compound):
     """An operation at every place."""
 
-    op: str
+    op: Final[str]
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Gather(Compound):
     """Elements of the first operand: at each place the one whose coordinates the other operands have there."""
 
@@ -141,12 +147,12 @@ class Gather(Compound):
         return self.operands[1:]
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Movement(AnyNode):
     """The elements of another node at other places."""
 
-    step: Step
-    arg: Node
+    step: Final[Step]
+    arg: Final[Node]
 
     @property
     def args(self) -> tuple[Node, ...]:
@@ -157,14 +163,14 @@ class Movement(AnyNode):
 ScatterOp: TypeAlias = Literal["set", "max"]
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Scatter(Compound):
     """The first operand with elements of the second one at other places: `set` there, or the greater of both.
 
     The third operand says which elements are written at all, the others have their coordinates. No two that are set
     have the same."""
 
-    op: ScatterOp
+    op: Final[ScatterOp]
 
     @property
     def arg(self) -> Node:
@@ -177,7 +183,7 @@ class Scatter(Compound):
         return self.operands[1]
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Undefined(AnyNode):
     """Elements of any value: what will be written, all of it or what anybody looks at."""
 
@@ -185,15 +191,15 @@ class Undefined(AnyNode):
 ReduceOp: TypeAlias = Literal["sum", "prod", "min", "max"]
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Reduce(AnyNode):
     """Elements joined along axes, in `accumulator`, then converted to `dtype`."""
 
-    op: ReduceOp
-    arg: Node
-    axes: tuple[int, ...]
-    keepdims: bool
-    accumulator: DType
+    op: Final[ReduceOp]
+    arg: Final[Node]
+    axes: Final[tuple[int, ...]]
+    keepdims: Final[bool]
+    accumulator: Final[DType]
 
     @property
     def args(self) -> tuple[Node, ...]:
@@ -201,14 +207,14 @@ class Reduce(AnyNode):
         return (self.arg,)
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Contract(AnyNode):
     """Matrices multiplied: element (…, i, j) is the sum of left (…, i, k) times right (…, k, j) over k, in
     `accumulator`."""
 
-    left: Node
-    right: Node
-    accumulator: DType
+    left: Final[Node]
+    right: Final[Node]
+    accumulator: Final[DType]
 
     @property
     def args(self) -> tuple[Node, ...]:
@@ -216,13 +222,13 @@ class Contract(AnyNode):
         return self.left, self.right
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Assign(AnyNode):
     """A node with other elements in a part of it: `region` lies in its elements in row-major order."""
 
-    arg: Node
-    region: Layout
-    value: Node
+    arg: Final[Node]
+    region: Final[Layout]
+    value: Final[Node]
 
     @property
     def args(self) -> tuple[Node, ...]:

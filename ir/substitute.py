@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from ir import graph
 from ir.graph import Assign, Contract, Elementwise, Gather, Movement, Node, Reduce, Scatter
+from ir.reference import Where
 
 
 def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Node]:
@@ -33,10 +34,10 @@ def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Nod
     return [made[root] for root in roots]
 
 
-def rebuilt(node: Node, args: Sequence[Node], where: str = "") -> Node:
+def rebuilt(node: Node, args: Sequence[Node], where: Where = "") -> Node:
     """The node made of others, of the same shapes and dtypes where it has any of its own; `where` is the Python line
     that asked for it, by default the same."""
-    where = where or node.where
+    where = where or node.line
     match node:
         case Elementwise():
             if node.op == "convert":

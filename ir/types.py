@@ -6,7 +6,8 @@ where it converts to and from `F32`, and never computed with. `F16` is the same 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -16,27 +17,38 @@ from ir.errors import DTypeError
 Kind = Literal["bool", "int", "uint", "float"]
 Space = Literal["global", "constant", "local", "private"]
 
+_NUMPY = {
+    "bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8",
+    "f16": "f2", "bf16": "u2", "f32": "f4", "f64": "f8",
+}  # fmt: skip
+
 LANES = (2, 3, 4, 8, 16)
 """Vector widths of OpenCL C 1.2."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class DType:
-    """A scalar type: `name` is its short name, `kind` its class, `bits` its width in memory."""
+    """A scalar type: `name` is its short name, `kind` its class, `bits` its width in memory.
+
+    There is one object for each, so that identity is equality: they stand in the key of every node and plan.
+    """
 
     name: str
     kind: Kind
     bits: int
+    numpy: np.dtype = field(init=False)
+    """The NumPy dtype of the same memory layout (`uint16` for bfloat16, which NumPy lacks)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numpy", np.dtype(_NUMPY[self.name]))
+
+    def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
+        return _named, (self.name,)
 
     @property
     def size(self) -> int:
         """Bytes of one element in memory."""
         return self.bits // 8
-
-    @property
-    def numpy(self) -> np.dtype:
-        """The NumPy dtype of the same memory layout (`uint16` for bfloat16, which NumPy lacks)."""
-        return np.dtype(_NUMPY[self.name])
 
     @property
     def is_float(self) -> bool:
@@ -62,10 +74,10 @@ F16, F32, F64 = (DType(f"f{bits}", "float", bits) for bits in (16, 32, 64))
 BF16 = DType("bf16", "float", 16)
 
 DTYPES: dict[str, DType] = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)}
-_NUMPY = {
-    "bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8",
-    "f16": "f2", "bf16": "u2", "f32": "f4", "f64": "f8",
-}  # fmt: skip
+
+
+def _named(name: str) -> DType:
+    return DTYPES[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ Arrays talk to it through `ocl_runtime.plan.executor.Executor`.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from ir.graph_text import text
 from ir.guards import plain
 from ir.kernel import Kernel
 from ir.layout import Layout
-from ir.reference import calling_line
+from ir.reference import Where, calling_line
 from ir.schedule import MemoryPlan, Schedule
 from ir.types import DTYPES, DType
 from ocl_runtime.device import Device, Existing, choose, existing
@@ -26,15 +26,17 @@ from ocl_runtime.errors import Error
 from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.completion import Timed
 from ocl_runtime.execute.engine import Engine, Recorder
-from ocl_runtime.execute.launch import Argument
+from ocl_runtime.execute.launch import Argument, Launch
+from ocl_runtime.execute.prepared import Prepared
 from ocl_runtime.execute.storage import Storage
 from ocl_runtime.execute.streams import chosen
 from ocl_runtime.execute.transfer import Download
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.plan.cache import KernelCache
-from ocl_runtime.plan.launch import Address, Plan
+from ocl_runtime.plan.launch import Address, Later, Plan
 from ocl_runtime.plan.launch import Argument as PlannedArgument
-from ocl_runtime.plan.plans import PlanCache
+from ocl_runtime.plan.launch import Launch as PlannedLaunch
+from ocl_runtime.plan.plans import AnyPlan, Evaluation, PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 from ocl_runtime.plan.tracing import tracer
@@ -62,6 +64,8 @@ class Runtime:
             recorder = FolderDump(self.settings.dump_folder)
         self._recorder = recorder
         self.engine = Engine(found, self.settings, recorder, existing=over)
+        self.default_real: Final = DTYPES[self.settings.default_real]
+        """The dtype of reals where none is asked for."""
         self._kernels = KernelCache()
         self._plans = PlanCache()
         self._registry = Registry()
@@ -113,12 +117,7 @@ class Runtime:
         """The plans made for this runtime, by structure."""
         return self._plans
 
-    @property
-    def default_real(self) -> DType:
-        """The dtype of reals where none is asked for."""
-        return DTYPES[self.settings.default_real]
-
-    def allocate(self, nbytes: int, where: str = "") -> Any:
+    def allocate(self, nbytes: int, where: Where = "") -> Any:
         """Memory with undefined contents, asked for at `where`. Raises `OutOfMemoryError`."""
         trace = tracer.get()
         if trace is not None:
@@ -203,33 +202,55 @@ class Runtime:
         written = [Address(*one) if isinstance(one, tuple) else one for one in given]
         trace.launch(kernel, written, global_size, group_size)
 
-    def ready(self, plan: Plan) -> None:
+    def ready(self, plan: AnyPlan) -> None:
         """Builds what a plan launches and is not built yet."""
         if self._recorder is not None:
             self._recorder.planned("\n".join(map(text, plan.roots)))
-        for launch in plan.launches:
-            self.engine.executable(launch.kernel)
+        if isinstance(plan, Plan) or plan.bound.prepared is None:
+            for launch in plan.launches:
+                self.engine.executable(launch.kernel)
 
-    def run(self, plan: Plan) -> None:
+    def run(self, plan: AnyPlan) -> None:
         """Starts a plan's launches without waiting for them: on the stream that this thread has chosen, else on those
         that the plan spreads them over."""
         trace = tracer.get()
         if trace is not None:
             trace.run(plan)
             return
-        self.ready(plan)
         engine, streams = self.engine, self.engine.streams
         home, apart = streams.current(), chosen() is None
         used: dict[Stream, None] = {}
-        for launch in plan.launches:
-            args = [argument(arg) for arg in launch.args]
-            ready = engine.prepare(launch.kernel, args, launch.global_size, launch.group_size, launch.where)
-            stream = streams.neighbour(home, launch.stream) if apart and launch.stream else home
-            engine.submit(ready, stream)
+        for launch, number in self._checked(plan) if isinstance(plan, Plan) else self._again(plan):
+            stream = streams.neighbour(home, number) if apart and number else home
+            engine.submit(launch, stream)
             used[stream] = None
         if len(used) > 1:  # so that they run at once
             for stream in used:
                 streams.flush(stream)
+
+    def _checked(self, plan: AnyPlan) -> Iterator[tuple[Launch, int]]:
+        """A plan's launches, each with its stream."""
+        for launch in plan.launches:
+            args = [argument(arg) for arg in launch.args]
+            sizes = launch.global_size, launch.group_size
+            yield self.engine.prepare(launch.kernel, args, *sizes, launch.where), launch.stream
+
+    def _again(self, plan: Evaluation) -> Iterator[tuple[Launch, int]]:
+        """The same, of a plan that is kept: what does not differ between evaluations is done in the first."""
+        bound = plan.bound
+        if bound.prepared is None:
+            made: list[_Step] = []
+            for (launch, stream), one in zip(self._checked(plan), bound.launches, strict=True):
+                made.append(_step(launch, one))
+                yield launch, stream
+            bound.prepared = made
+            return
+        for storage in plan.storages:
+            if storage is not None and not isinstance(storage, Storage):
+                raise _without_memory()
+        for prepared, later, where, stream in bound.prepared:
+            numbers = [plan.number(one) for one in later]
+            yield prepared.over(plan.storages, numbers, plan.line(where)), stream
 
     def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
         """Shows a planned host program to who looks on, if anybody does."""
@@ -263,6 +284,28 @@ class Runtime:
         }
 
 
+class _Step(NamedTuple):
+    """A launch of a plan that is kept, the numbers that it gets each time, for which line and on which stream."""
+
+    launch: Prepared
+    later: Sequence[Later]
+    where: Where
+    stream: int
+
+
+def _step(launch: Launch, planned: PlannedLaunch) -> _Step:
+    storages, later, places, place = [], [], [], 0
+    for arg in planned.args:
+        if isinstance(arg, Address):
+            storages.append(arg.storage.place)
+            place += 1  # a pointer is a buffer and an offset
+        elif isinstance(arg, Later):
+            later.append(arg)
+            places.append(place)
+        place += 1
+    return _Step(Prepared(launch, storages, places), later, planned.where, planned.stream)
+
+
 def _not_captured() -> None:
     if tracer.get() is not None:
         raise Error(
@@ -278,14 +321,18 @@ def argument(planned: PlannedArgument) -> Argument:
         number: Argument = plain(planned)
         return number
     if not isinstance(planned.storage, Storage):
-        raise Error(
-            "an array that was kept from a captured function has no values outside of it",
-            place=calling_line(),
-            remedy="return it from the captured function, or keep what a call of that returns",
-        )
+        raise _without_memory()
     if planned.touched is None:
         return planned.storage, planned.offset
     return planned.storage, planned.offset, planned.touched
+
+
+def _without_memory() -> Error:
+    return Error(
+        "an array that was kept from a captured function has no values outside of it",
+        place=calling_line(),
+        remedy="return it from the captured function, or keep what a call of that returns",
+    )
 
 
 def _target(device: Device, streams: int) -> Target:

@@ -12,8 +12,8 @@ from ir.interpret import run
 from ir.kernel import Kernel
 from ir.types import F32, DType
 from ocl_runtime.plan.cache import KernelCache
-from ocl_runtime.plan.launch import Address, Launch, Plan
-from ocl_runtime.plan.plans import PlanCache
+from ocl_runtime.plan.launch import Address, Launch
+from ocl_runtime.plan.plans import AnyPlan, PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
@@ -97,11 +97,11 @@ class InterpretedRuntime:
     def pinned(self, shape: tuple[int, ...], dtype: DType, where: str = "") -> np.ndarray:
         return np.empty(shape, dtype.numpy)
 
-    def ready(self, plan: Plan) -> None:
+    def ready(self, plan: AnyPlan) -> None:
         for launch in plan.launches:
             self._passed(launch.kernel)
 
-    def run(self, plan: Plan) -> None:
+    def run(self, plan: AnyPlan) -> None:
         for launch in plan.launches:
             self.launched.append(launch)
             kernel = self._passed(launch.kernel)

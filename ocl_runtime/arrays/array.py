@@ -335,26 +335,26 @@ def operands_of(what: str, given: Sequence[object]) -> tuple[list[Operand], Exec
     Raises `DTypeError` for an operand that is neither an array nor a real number, and `MixedDevicesError` for arrays of
     two runtimes.
     """
-    executor = executor_of(what, *given)
-    return [_operand(what, one, executor) for one in given], executor
+    executor = executor_of(what, given)
+    return [one.node if isinstance(one, Array) else _operand(what, one, executor) for one in given], executor
 
 
-def executor_of(what: str, *given: object) -> Executor:
-    """The runtime of the arrays among some operands, or the one in use. Raises `MixedDevicesError` for two."""
-    executors = list(dict.fromkeys(one.executor for one in given if isinstance(one, Array)))
-    if len(executors) > 1:
-        devices = " and ".join(str(executor.device) for executor in executors)
-        raise MixedDevicesError(
-            f"{what} of arrays of different runtimes, on {devices}",
-            place=calling_line(),
-            remedy="move the values first: with use(runtime): x = asarray(x.numpy())",
-        )
-    return executors[0] if executors else current()
+def executor_of(what: str, given: Sequence[object]) -> Executor:
+    """The runtime that the arrays among some operands belong to. Raises `MixedDevicesError` for several."""
+    found: Executor | None = None
+    for one in given:
+        if isinstance(one, Array) and one._executor is not found:
+            if found is not None:
+                raise MixedDevicesError(
+                    f"{what} of arrays of different runtimes, on {found.device} and {one.device}",
+                    place=calling_line(),
+                    remedy="move the values first: with use(runtime): x = asarray(x.numpy())",
+                )
+            found = one._executor
+    return found or current()
 
 
 def _operand(what: str, given: object, executor: Executor) -> Operand:
-    if isinstance(given, Array):
-        return given.node
     if isinstance(given, np.generic):
         return graph.scalar(given.item(), require(to_dtype(given.dtype), executor.target))
     if isinstance(given, Number):
@@ -377,7 +377,7 @@ def compute(*arrays: Array) -> None:
 
     Raises `MixedDevicesError` for arrays of several runtimes.
     """
-    executor = executor_of("compute", *arrays)
+    executor = executor_of("compute", arrays)  # and no nodes: `evaluate` asks who holds them
     with executor.registry.lock:
         lazy = [array for array in arrays if not isinstance(array.node, Buffer)]
         if not lazy:

@@ -116,7 +116,7 @@ def full(shape: int | Iterable[int], fill_value: Number, *, dtype: Any = None, d
             place=calling_line(),
             remedy="use a bool, int or float; or broadcast_to(x, shape)",
         )
-    type_ = _dtype(dtype, promote([], [fill_value], executor.default_real), executor)
+    type_ = _dtype(dtype, promote((type(fill_value),), executor.default_real), executor)
     return Array(graph.scalar(checked(fill_value, type_), type_, shape_of(shape, type_.size)), executor)
 
 
@@ -180,7 +180,7 @@ def arange(
     """
     executor = executor_for(device)
     first, last = (0, start) if stop is None else (start, stop)
-    type_ = _dtype(dtype, promote([], [first, last, step, 0], executor.default_real), executor)
+    type_ = _dtype(dtype, promote((int, *map(type, (first, last, step))), executor.default_real), executor)
     try:
         length = _count(first, last, step)
     except (ZeroDivisionError, OverflowError, ValueError):

@@ -8,7 +8,6 @@ does not have.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -59,20 +58,18 @@ def require(dtype: DType, target: Target) -> DType:
     return dtype
 
 
-def promote(dtypes: Sequence[DType], numbers: Sequence[Number], default_real: DType) -> DType:
-    """The dtype that arrays of `dtypes` and Python numbers have in common."""
-    found = _common(tuple(dtypes)) if dtypes else BOOL
+@lru_cache(maxsize=1024)
+def promote(given: tuple[DType | type, ...], default_real: DType) -> DType:
+    """The dtype that arrays and Python numbers have in common, given by their dtypes and by their types."""
+    dtypes = [one for one in given if isinstance(one, DType)]
+    numbers = [one for one in given if not isinstance(one, DType)]
+    found = from_numpy(np.result_type(*(dtype.numpy for dtype in dtypes))) if dtypes else BOOL
     if found.is_float:
         return found
-    if any(isinstance(number, float) for number in numbers):
+    if any(issubclass(number, float) for number in numbers):
         return default_real
-    whole = any(not isinstance(number, bool) for number in numbers)
+    whole = any(not issubclass(number, bool) for number in numbers)
     return I64 if whole and found == BOOL else found
-
-
-@lru_cache(maxsize=1024)  # asked for every operation
-def _common(dtypes: tuple[DType, ...]) -> DType:
-    return from_numpy(np.result_type(*(dtype.numpy for dtype in dtypes)))
 
 
 _SURELY_HELD = 65504.0
@@ -84,21 +81,26 @@ def checked(value: Number, dtype: DType) -> Number:
 
     Raises `NumberRangeError` for an integer out of range and `DTypeError` for a float where an integer is wanted.
     """
-    if dtype == BOOL and not isinstance(value, bool):
-        raise _no_value(value, dtype, "compare first, as in x != 0")
+    if dtype.is_float:
+        return _rounded(value, dtype)
     if dtype.is_integer:
         if isinstance(value, float):
             raise _no_value(value, dtype, "round it to an int, or convert the array to a float dtype")
-        limits = np.iinfo(dtype.numpy)
-        if not limits.min <= value <= limits.max:
+        signed = dtype.kind == "int"
+        least, most = (-1 << dtype.bits - 1, (1 << dtype.bits - 1) - 1) if signed else (0, (1 << dtype.bits) - 1)
+        if not least <= value <= most:
             raise NumberRangeError(
-                f"{value} is out of range for {dtype.numpy}, which goes from {limits.min} to {limits.max}",
+                f"{value} is out of range for {dtype.numpy}, which goes from {least} to {most}",
                 place=calling_line(),
                 remedy="convert the array to a wider dtype first: astype(x, int64)",
             )
         return value if isinstance(value, Backed) else int(value)
-    if dtype == BOOL:
-        return value
+    if not isinstance(value, bool):
+        raise _no_value(value, dtype, "compare first, as in x != 0")
+    return value
+
+
+def _rounded(value: Number, dtype: DType) -> Number:
     if isinstance(value, Backed) and abs(value) <= 2 ** np.finfo(dtype.numpy).nmant:
         return value  # exact
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ir.graph import Buffer
-from ocl_runtime.arrays.array import Array, operands_of
+from ocl_runtime.arrays.array import Array, executor_of
 from ocl_runtime.plan.evaluate import look
 
 
@@ -15,10 +15,9 @@ def explain(*arrays: Array) -> str:
     and why the others are not, and the memory that is allocated. Raises `MixedDevicesError` for arrays of several
     runtimes.
     """
-    executor = operands_of("explain", arrays)[1]
+    executor = executor_of("explain", arrays)
     with executor.registry.lock:
         lazy = [array for array in arrays if not isinstance(array.node, Buffer)]
         if not lazy:
             return "computed already\n"
-        cells = [array.cell for array in lazy if not array.steps]
-        return look([array.node for array in lazy], cells, executor)
+        return look([array.node for array in lazy], executor)

@@ -29,7 +29,7 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     The dtype is that to which both are promoted. Raises `ShapeError` for shapes that do not fit, `DTypeError` for
     bools.
     """
-    executor = executor_of("vecdot", x1, x2)
+    executor = executor_of("vecdot", (x1, x2))
     shared = min(x1.ndim, x2.ndim)
     place = axis_of("vecdot", axis, shared) - shared
     if x1.shape[place] != x2.shape[place]:
@@ -43,7 +43,7 @@ def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Seque
     The axes of the result are the others of `x1`, then the others of `x2`. Dtypes as of `matmul`. Raises `ShapeError`
     for axes that do not exist or are of different lengths, `DTypeError` for bools.
     """
-    executor = executor_of("tensordot", x1, x2)
+    executor = executor_of("tensordot", (x1, x2))
     if isinstance(axes, tuple | list):
         first, second = axes_of("tensordot", axes[0], x1.ndim), axes_of("tensordot", axes[1], x2.ndim)
     else:

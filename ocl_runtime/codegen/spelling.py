@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ir.kernel import Const
-from ir.types import DType, Type, ValueType, Vector, element, lanes
+from ir.types import F32, DType, Type, ValueType, Vector, element, lanes
 
 _SCALARS = {
     "bool": "bool", "i8": "char", "u8": "uchar", "i16": "short", "u16": "ushort", "i32": "int", "u32": "uint",
@@ -89,7 +89,7 @@ def _float(value: float, dtype: DType) -> str:
         sign = "-" if value < 0 else ""
         return f"{sign}INFINITY" if dtype.bits == 32 else f"({_SCALARS[dtype.name]})({sign}INFINITY)"
     if dtype.name == "f16":
-        return f"(half){_float(value, DType('f32', 'float', 32))}"
+        return f"(half){_float(value, F32)}"
     shortest = np.format_float_positional(dtype.numpy.type(value), unique=True, trim="0")
     if len(shortest) > 16 or abs(value) >= 1e16:
         shortest = np.format_float_scientific(dtype.numpy.type(value), unique=True, trim="0")

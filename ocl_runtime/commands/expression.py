@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 from ir import graph
 from ir.graph import Node
 from ir.layout import Layout
+from ir.reference import Where
 from ir.types import BF16, DTYPES, F32, DType
 from ocl_runtime import arrays
 from ocl_runtime.arrays import Array, use
 from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.executor import Coming
-from ocl_runtime.plan.launch import Plan
-from ocl_runtime.plan.plans import PlanCache
+from ocl_runtime.plan.plans import AnyPlan, PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
@@ -79,7 +79,7 @@ class Planner:
     registry: Registry = field(default_factory=Registry)
     device: object = "no device: this expression is planned, not computed"
 
-    def allocate(self, nbytes: int, where: str = "") -> object:
+    def allocate(self, nbytes: int, where: Where = "") -> object:
         """A storage that holds nothing."""
         return object()
 
@@ -105,10 +105,10 @@ class Planner:
         """Host memory, as any."""
         return np.empty(shape, dtype.numpy)
 
-    def ready(self, plan: Plan) -> None:
+    def ready(self, plan: AnyPlan) -> None:
         """Nothing is built."""
 
-    def run(self, plan: Plan) -> None:
+    def run(self, plan: AnyPlan) -> None:
         """Nothing is run."""
 
 

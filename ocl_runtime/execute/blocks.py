@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from ir.reference import Where
 from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.driver import Buffer, Bytes
 from ocl_runtime.execute.hazards import Ranges
@@ -59,7 +60,7 @@ class Block:
         self.previous: Block | None = None
         self.next: Block | None = None
         self.wanted = 0
-        self.where = ""
+        self.where: Where = ""
         self.joined = False
 
     def __repr__(self) -> str:

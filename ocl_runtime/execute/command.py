@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from ir.reference import Where
 from ocl_runtime.execute.driver import Event, Queue
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Command:
         position: int,
         clock: Clock,
         what: str,
-        where: str,
+        where: Where,
         event: Event | None = None,
         keep: object = None,
     ) -> None:

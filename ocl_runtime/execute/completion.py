@@ -114,7 +114,7 @@ class Completion:
 
     def _ended(self, command: Command) -> None:
         if self.profile is not None:
-            whole = (command.what, command.where, command.stream.index, command.event)
+            whole = (command.what, str(command.where), command.stream.index, command.event)
             for what, where, stream, event in _parts(command) or [whole]:
                 with suppress(Error):  # a gate has no times
                     self.profile.append(Timed(what, where, stream, *self._driver.times(event)))

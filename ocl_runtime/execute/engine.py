@@ -15,7 +15,7 @@ from weakref import WeakSet
 import numpy as np
 
 from ir.kernel import Kernel
-from ir.reference import calling_line
+from ir.reference import Where, calling_line
 from ir.schedule import MemoryPlan, Schedule
 from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.codegen.compile import Compilation, compile_kernel
@@ -113,7 +113,7 @@ class Engine:
 
     # ------------------------------------------------------------------ memory
 
-    def allocate(self, nbytes: int, where: str = "", *, persistent: bool = False) -> Storage:
+    def allocate(self, nbytes: int, where: Where = "", *, persistent: bool = False) -> Storage:
         """Memory with undefined contents. Raises `OutOfMemoryError`."""
         self.check_process()
         return self.memory.allocate(nbytes, None, where, persistent=persistent)
@@ -218,7 +218,7 @@ class Engine:
         args: Mapping[str, Argument] | Sequence[Argument],
         global_size: tuple[int, ...],
         group_size: tuple[int, ...] | None = None,
-        where: str = "",
+        where: Where = "",
     ) -> Launch:
         """A kernel with its arguments, compiled and checked, to be submitted any number of times."""
         if group_size is None:

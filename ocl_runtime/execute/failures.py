@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ir.reference import Where
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import STATUS_NAMES
 
@@ -23,7 +24,7 @@ class Failure:
     """`what` failed that was asked for at `where`, for this `reason`."""
 
     what: str
-    where: str
+    where: Where
     reason: str
 
     def __str__(self) -> str:

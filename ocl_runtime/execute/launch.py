@@ -17,6 +17,7 @@ from ir.kernel import Array, Const, Kernel, Param, walk
 from ir.layout import Layout
 from ir.names import entry_name
 from ir.printer import text
+from ir.reference import Where
 from ir.types import BOOL, DType, Pointer, element
 from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
@@ -34,11 +35,12 @@ that the kernel touches; a number for a scalar one."""
 _MOST_ITEMS = 2**63
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen, making one takes twice as long
 class Launch:
     """A kernel with its arguments and sizes, checked and ready; it may be given to streams any number of times.
 
-    It holds its storages. `what` names it in errors, `where` is the Python line that asked for it.
+    It holds its storages. For each pointer, `pointers` has the place of its buffer among the arguments, and what the
+    kernel touches there, if anything. `what` names it in errors, `where` is the Python line that asked for it.
     """
 
     executable: Executable
@@ -46,8 +48,9 @@ class Launch:
     args: tuple[Any, ...]
     touches: tuple[Touch, ...]
     sizes: tuple[Sizes, Sizes]
-    storages: tuple[Storage, ...]
-    where: str
+    storages: Sequence[Storage]
+    pointers: Sequence[tuple[int, Touch | None]]
+    where: Where
 
     def refused(self, error: driver.Error) -> LaunchError:
         """What to say when the driver does not take it."""
@@ -93,7 +96,7 @@ class Executable:
         args: Mapping[str, Argument] | Sequence[Argument],
         global_size: tuple[int, ...],
         group_size: tuple[int, ...],
-        where: str = "",
+        where: Where = "",
     ) -> Launch:
         """The launch with these arguments, by name or in the order of the parameters.
 
@@ -109,21 +112,23 @@ class Executable:
         values: list[Any] = []
         touches: list[Touch] = []
         storages: list[Storage] = []
+        pointers: list[tuple[int, Touch | None]] = []
         for param, value, mode in zip(params, given, self._modes, strict=True):
             name, type_ = param.value.hint, param.value.type
             if isinstance(type_, Pointer):
                 storage, offset, touch = self._address(name, type_, value, self._promised(param, given), mode)
+                touched = touch if mode and touch.low < touch.high else None
+                pointers.append((len(values), touched))
                 values += [storage.buffer, offset]
                 storages.append(storage)
-                if mode and touch.low < touch.high:
-                    touches.append(touch)
+                if touched is not None:
+                    touches.append(touched)
             elif isinstance(value, tuple):
                 raise self._unfit(f"got a storage for {name!r}, which takes a number")
             else:
                 values.append(self._number(name, element(type_), value))
-        return Launch(
-            self, self.what, tuple(values), tuple(touches), (padded, tuple(group_size)), tuple(storages), where
-        )
+        sizes = padded, tuple(group_size)
+        return Launch(self, self.what, tuple(values), tuple(touches), sizes, storages, pointers, where)
 
     def checked(self, args: Mapping[str, Argument] | Sequence[Argument]) -> Sequence[Argument]:
         """The arguments in the order of the parameters, memory for pointers and numbers for scalars."""

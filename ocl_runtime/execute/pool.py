@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ir.reference import Where
 from ocl_runtime.errors import ShapeError
 from ocl_runtime.execute.blocks import Block, FreeBlocks, Page
 from ocl_runtime.execute.command import Command, Stream
@@ -111,7 +112,7 @@ class Pool:
     # ------------------------------------------------------------------ handing out
 
     def allocate(
-        self, nbytes: int, stream: Stream | None, where: str = "", *, persistent: bool = False, wait: bool = True
+        self, nbytes: int, stream: Stream | None, where: Where = "", *, persistent: bool = False, wait: bool = True
     ) -> Block:
         """A block for a stream's next command, or (None) for the host to use now.
 
@@ -152,7 +153,7 @@ class Pool:
         taken = f"{self.counters.reserved:,} bytes are taken from the driver, {self.free:,} of them free"
         raise NoRoomError(f"{taken}; it said: {told}" if told else taken)
 
-    def _owned(self, block: Block, nbytes: int, where: str) -> Block:
+    def _owned(self, block: Block, nbytes: int, where: Where) -> Block:
         block.wanted, block.where = nbytes, where
         if self._of_streams.failures:
             block.forget_failures()

@@ -19,6 +19,7 @@ import numpy as np
 
 from ir.accesses import WRITE
 from ir.layout import Layout, Shape
+from ir.reference import Where
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError, OutOfMemoryError
 from ocl_runtime.execute.blocks import Block
@@ -152,7 +153,7 @@ class Memory:
             self.device_pool.on_free = self._poison
 
     def allocate(
-        self, nbytes: int, stream: Stream | None = None, where: str = "", *, persistent: bool = False
+        self, nbytes: int, stream: Stream | None = None, where: Where = "", *, persistent: bool = False
     ) -> Storage:
         """Memory with undefined contents, for use on a stream first (by default the calling thread's).
 
@@ -245,7 +246,7 @@ def _report(name: str, pool: Pool) -> Iterator[str]:
     yield f"  {counters.padding:,} bytes of padding, {pool.free:,} free"
     yield f"  {counters.reserved:,} bytes from the driver{limit}"
     yield f"  at most {counters.peak_in_use:,} were in use at once, and {counters.peak_reserved:,} from the driver"
-    groups = Counter((block.wanted, block.where) for block in live)
+    groups = Counter((block.wanted, str(block.where)) for block in live)
     largest = sorted(groups.items(), key=lambda group: (-group[0][0] * group[1], group[0]))
     for (nbytes, where), count in largest[:_LONGEST_REPORT]:
         yield f"  {count:>6,} × {nbytes:>15,} bytes  {where}".rstrip()

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from ir.reference import calling_line
+from ir.reference import Where, calling_line
 from ocl_runtime.errors import LaunchError, SettingError
 from ocl_runtime.execute.command import LOOK_EVERY, Command, Stream
 from ocl_runtime.execute.completion import Completion, StreamCounters, Timed
@@ -170,7 +170,7 @@ class Streams:
         stream: Stream,
         touches: Sequence[Touch],
         what: str,
-        where: str,
+        where: Where,
         enqueue: Callable[..., Event],
         *args: Any,
         keep: object = None,
@@ -268,7 +268,7 @@ class Streams:
         self.counters.flushes += 1
 
     def _refused(
-        self, stream: Stream, touches: Iterable[Touch], what: str, where: str, needed: list[Command], error: Error
+        self, stream: Stream, touches: Iterable[Touch], what: str, where: Where, needed: list[Command], error: Error
     ) -> Failure:
         """The driver did not take a command: perhaps because it knew already that one to wait for had failed."""
         with self.lock:

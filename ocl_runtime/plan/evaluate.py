@@ -5,11 +5,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
-from ir.graph import Buffer, Node, buffer, walk
+from ir.graph import Buffer, Node
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.explain import explain
 from ocl_runtime.plan.plans import Slots
 from ocl_runtime.plan.registry import Cell
+from ocl_runtime.plan.relative import Relative
 
 
 def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:
@@ -22,36 +23,28 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
         roots = registry.current(nodes)
         nodes.clear()
         wanted = list(dict.fromkeys(root for root in roots if not isinstance(root, Buffer)))
-        spare = registry.spare(wanted, [cell for cell in cells if cell is not None])
-        planned = executor.plans.plan(wanted, spare, executor)
+        relative = Relative(wanted)
+        planned = executor.plans.plan(relative, registry.spare(relative), executor)
         executor.ready(planned)
         try:
             executor.run(planned)
-        finally:
-            # Memory that was written over gets another identity, also where not all of it was: nodes that still name
-            # it must not be computed.
-            anew = {id(storage): executor.handed_over(storage) for storage in planned.taken}
-        made = {node: _anew(result, anew) for node, result in planned.computed.items()}
+        finally:  # also where not all of its memory was written over
+            planned.hand_over(executor.handed_over)
+        made = planned.computed
         results = [root if isinstance(root, Buffer) else made[root] for root in roots]
         for cell, result in zip(cells, results, strict=True):
             if cell is not None:
                 cell.node = result
         known = [(weakref.ref(node), result) for node, result in made.items()]
-        del planned, made, wanted, roots, spare
+        del planned, relative, made, wanted, roots
         registry.replace(known)
         return results
 
 
-def look(nodes: Sequence[Node], cells: Sequence[Cell], executor: Executor) -> str:
+def look(nodes: Sequence[Node], executor: Executor) -> str:
     """What `evaluate` would do, as text."""
     registry = executor.registry
     with registry.lock:
-        roots = [root for root in dict.fromkeys(registry.current(nodes)) if not isinstance(root, Buffer)]
-        spare = registry.spare(roots, cells)
-        planned = executor.plans.plan(roots, spare, Slots(executor.target, executor.kernels))
-        return explain(planned, [node.storage for node in walk(*roots) if isinstance(node, Buffer)])
-
-
-def _anew(result: Buffer, anew: dict[int, object]) -> Buffer:
-    storage = anew.get(id(result.storage))
-    return result if storage is None else buffer(storage, result.dtype, result.layout)
+        relative = Relative([root for root in dict.fromkeys(registry.current(nodes)) if not isinstance(root, Buffer)])
+        planned = executor.plans.plan(relative, registry.spare(relative), Slots(executor.target, executor.kernels))
+        return explain(planned, relative.storages)

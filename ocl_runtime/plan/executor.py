@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from ir.graph import Storage
 from ir.layout import Shape
+from ir.reference import Where
 from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
-from ocl_runtime.plan.launch import Plan
-from ocl_runtime.plan.plans import PlanCache
+from ocl_runtime.plan.plans import AnyPlan, PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
@@ -56,7 +56,7 @@ class Executor(Protocol):
     def device(self) -> object:
         """What `Array.device` answers; equal only to itself."""
 
-    def allocate(self, nbytes: int, where: str = "") -> Storage:
+    def allocate(self, nbytes: int, where: Where = "") -> Storage:
         """Memory of `nbytes` (at least 1) with undefined contents, at an address that 64 divides.
 
         `where` is the Python line that asked for it, as in the methods below.
@@ -83,8 +83,8 @@ class Executor(Protocol):
     def pinned(self, shape: Shape, dtype: DType, where: str = "") -> NDArray[Any]:
         """A host array, with undefined contents, that the device copies from and to by itself."""
 
-    def ready(self, plan: Plan) -> None:
+    def ready(self, plan: AnyPlan) -> None:
         """Builds what a plan launches and is not built yet. Raises `BuildError` and what else building raises."""
 
-    def run(self, plan: Plan) -> None:
+    def run(self, plan: AnyPlan) -> None:
         """Starts a plan's launches, which may depend on each other in their order, and on everything started before."""

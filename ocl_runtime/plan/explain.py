@@ -9,10 +9,11 @@ from ir.graph import Node
 from ir.graph_text import text
 from ir.layout import Layout
 from ir.types import element
-from ocl_runtime.plan.launch import Address, Launch, Plan
+from ocl_runtime.plan.launch import Address, Launch
+from ocl_runtime.plan.plans import AnyPlan
 
 
-def explain(plan: Plan, inputs: Sequence[object]) -> str:
+def explain(plan: AnyPlan, inputs: Sequence[object]) -> str:
     """The text for a plan whose memory is `inputs` and what it allocates; it need not have run.
 
     The least bytes are those of the inputs' elements that are read, and of the results, each moved once.
@@ -71,7 +72,7 @@ def _elements(arg: Address) -> int:
     return count if arg.most is None else min(count, arg.most)
 
 
-def _least(plan: Plan, inputs: set[int]) -> int:
+def _least(plan: AnyPlan, inputs: set[int]) -> int:
     read: dict[tuple[int, Layout], int] = {}
     for launch in plan.launches:
         for param, arg, mode in zip(launch.kernel.params, launch.args, modes(launch.kernel), strict=True):

@@ -12,6 +12,7 @@ from ir.graph import Buffer, Node, Storage
 from ir.guards import Backed, Given
 from ir.kernel import Kernel
 from ir.layout import Layout
+from ir.reference import Where
 from ir.types import DType
 
 Sizes: TypeAlias = tuple[int, int, int]
@@ -69,7 +70,7 @@ class Launch:
     args: tuple[Argument, ...]
     global_size: Sizes
     group_size: Sizes
-    where: str = ""
+    where: Where = ""
     stream: int = 0
 
 

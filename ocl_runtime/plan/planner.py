@@ -15,6 +15,7 @@ from typing import Protocol
 
 from ir.graph import Assign, Buffer, Contract, Node, Scatter, Storage, Undefined, buffer
 from ir.layout import Layout, Shape
+from ir.reference import Where
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.contract import Contraction, contract_launches, in_lanes
 from ocl_runtime.plan.elementwise import elementwise_launch
@@ -40,7 +41,7 @@ class Planning(Protocol):
     def kernels(self) -> KernelCache:
         """The kernels made for it."""
 
-    def allocate(self, nbytes: int, where: str = "") -> Storage:
+    def allocate(self, nbytes: int, where: Where = "") -> Storage:
         """Memory of `nbytes` bytes."""
 
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from ir.graph import Buffer, Node, Storage, buffer
-from ir.guards import Backed, Given, Guards, formula
+from ir.guards import Backed, Given, Guards, formula, plain
 from ir.layout import Layout
+from ir.reference import Where
 from ir.sizes import value
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Argument, InPlace, Later, Launch, Plan, passed
@@ -46,7 +49,7 @@ class Slot:
 
     __slots__ = ("__weakref__", "nbytes", "place", "where")
 
-    def __init__(self, place: int, nbytes: int = 0, where: str = "") -> None:
+    def __init__(self, place: int, nbytes: int = 0, where: Where = "") -> None:
         self.place = place
         self.nbytes = nbytes
         self.where = where
@@ -61,24 +64,110 @@ class Slots:
     first: int = 0
     slots: list[Slot] = field(default_factory=list)
 
-    def allocate(self, nbytes: int, where: str = "") -> Slot:
+    def allocate(self, nbytes: int, where: Where = "") -> Slot:
         """A slot that is allocated when the plan runs."""
         slot = Slot(self.first + len(self.slots), nbytes, where)
         self.slots.append(slot)
         return slot
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """A plan for some sizes: bytes to allocate, launches, and for each result its node, dtype, slot and layout."""
+@dataclass(slots=True)
+class Bound:
+    """A plan for some sizes: bytes to allocate, launches over slots, and for each result its node, dtype, slot and
+    layout. `prepared` is what the executor made of the launches, to run them again."""
 
     nbytes: Sequence[int]
     launches: Sequence[Launch]
     computed: Sequence[tuple[int, Buffer]]
+    prepared: Any = None
+
+
+class Evaluation:
+    """A plan for memory, sizes and scalars: a `Plan` whose parts are made when they are asked for."""
+
+    __slots__ = ("_relative", "_template", "bound", "storages")
+
+    def __init__(self, template: Template, bound: Bound, relative: Relative, storages: list[Storage]) -> None:
+        self._template = template
+        self._relative = relative
+        self.bound = bound
+        self.storages = storages
+        """By slot."""
+
+    def line(self, where: Where) -> Where:
+        """The Python line of a node that is given by its number."""
+        return self._relative.nodes[int(where)].line if isinstance(where, str) and where.isdigit() else where
+
+    def number(self, given: Later) -> bool | int | float:
+        """A scalar argument."""
+        found: bool | int | float = given.dtype.numpy.type(plain(self._passed(given))).item()
+        return found
+
+    def _passed(self, given: Later) -> np.generic | Backed:
+        number = self._relative.scalars[given.value.place]
+        assert not isinstance(number, Given)
+        return passed(number, given.dtype)
+
+    def hand_over(self, anew: Callable[[Storage], Storage]) -> None:
+        """Gives memory that was written over another identity: nodes that still name the old one must not be
+        computed."""
+        for place in self._template.taken:
+            self.storages[place] = anew(self.storages[place])
+
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        """The nodes that were asked for."""
+        return tuple([self._relative.nodes[place] for place in self._relative.roots])
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launches over the memory of this evaluation."""
+        return tuple(
+            replace(one, args=tuple(map(self._argument, one.args)), where=self.line(one.where))
+            for one in self.bound.launches
+        )
+
+    def _argument(self, arg: Argument) -> Argument:
+        if isinstance(arg, Address):
+            return Address(self.storages[arg.storage.place], arg.offset, arg.touched, arg.most)
+        return self._passed(arg) if isinstance(arg, Later) else arg
+
+    @property
+    def computed(self) -> dict[Node, Buffer]:
+        """What is in memory once they have run, by node."""
+        nodes, storages, found = self._relative.nodes, self.storages, {}
+        for place, one in self.bound.computed:
+            storage = None if one.storage is None else storages[one.storage.place]
+            found[nodes[place]] = buffer(storage, one.dtype, one.layout, nodes[place].line)
+        return found
+
+    @property
+    def results(self) -> tuple[Buffer, ...]:
+        """That of the roots."""
+        computed = self.computed
+        return tuple(computed[root] for root in self.roots)
+
+    @property
+    def taken(self) -> tuple[Storage, ...]:
+        """Memory that was offered and is overwritten."""
+        return tuple(self.storages[place] for place in self._template.taken)
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """What became of the result of every group."""
+        return tuple(InPlace(self._relative.nodes[place], reason) for place, reason in self._template.in_place)
+
+    @property
+    def why(self) -> dict[Node, str]:
+        """For what is computed on its own, why it is."""
+        return {self._relative.nodes[place]: reason for place, reason in self._template.why}
+
+
+AnyPlan: TypeAlias = Plan | Evaluation
 
 
 class Template:
-    """A plan over slots."""
+    """A plan over slots: `taken` are those of memory that it writes over; `in_place` and `why` name nodes by number."""
 
     def __init__(self, relative: Relative, spare: Sequence[int], needed: Collection[int], executor: Planning) -> None:
         self._guards = Guards()
@@ -90,16 +179,16 @@ class Template:
         self._plan = plan([nodes[place] for place in relative.roots], self._slots, spare=given)
         places = {node: place for place, node in enumerate(nodes)}
         self._computed = [(places[node], result) for node, result in self._plan.computed.items()]
-        self._taken = [slot.place for slot in self._plan.taken]
-        self._in_place = [(places[one.root], one.reason) for one in self._plan.in_place]
-        self._why = [(places[node], reason) for node, reason in self._plan.why.items()]
-        self._bound: OrderedDict[tuple[int, ...], _Bound] = OrderedDict()
+        self.taken = [slot.place for slot in self._plan.taken]
+        self.in_place = [(places[one.root], one.reason) for one in self._plan.in_place]
+        self.why = [(places[node], reason) for node, reason in self._plan.why.items()]
+        self._bound: OrderedDict[tuple[int, ...], Bound] = OrderedDict()
 
     def fits(self, sizes: Sequence[int]) -> bool:
         """Whether the plan serves these sizes."""
         return tuple(sizes) in self._bound or self._guards.hold(_named(sizes))
 
-    def run(self, relative: Relative, executor: Planning) -> Plan:
+    def run(self, relative: Relative, executor: Planning) -> Evaluation:
         """The plan for memory, sizes and scalars that pass the guards, with memory allocated."""
         key = tuple(relative.sizes)
         bound = self._bound.get(key)
@@ -107,42 +196,12 @@ class Template:
             bound = self._bound[key] = self._bind(_named(key))
             while len(self._bound) > _MOST_BOUND:
                 self._bound.popitem(last=False)
-        nodes = relative.nodes
-        storages = [
-            *relative.storages,
-            *(
-                executor.allocate(nbytes, _line(slot.where, nodes))
-                for nbytes, slot in zip(bound.nbytes, self._slots.slots, strict=True)
-            ),
-        ]
+        made = Evaluation(self, bound, relative, relative.storages.copy())
+        for nbytes, slot in zip(bound.nbytes, self._slots.slots, strict=True):
+            made.storages.append(executor.allocate(nbytes, made.line(slot.where)))
+        return made
 
-        def argument(arg: Argument) -> Argument:
-            if isinstance(arg, Address):
-                return Address(storages[arg.storage.place], arg.offset, arg.touched, arg.most)
-            if isinstance(arg, Later):
-                number = relative.scalars[arg.value.place]
-                assert not isinstance(number, Given)
-                return passed(number, arg.dtype)
-            return arg
-
-        launches = tuple(
-            replace(one, args=tuple(map(argument, one.args)), where=_line(one.where, nodes)) for one in bound.launches
-        )
-        computed = {
-            nodes[place]: buffer(_of(storages, one.storage), one.dtype, one.layout) for place, one in bound.computed
-        }
-        roots = tuple(nodes[place] for place in relative.roots)
-        return Plan(
-            roots,
-            launches,
-            tuple(computed[root] for root in roots),
-            computed,
-            tuple(storages[place] for place in self._taken),
-            tuple(InPlace(nodes[place], reason) for place, reason in self._in_place),
-            {nodes[place]: reason for place, reason in self._why},
-        )
-
-    def _bind(self, sizes: Mapping[str, int]) -> _Bound:
+    def _bind(self, sizes: Mapping[str, int]) -> Bound:
         def number(given: Any) -> Any:
             return value(formula(given), sizes) if isinstance(given, Backed) else given
 
@@ -170,20 +229,11 @@ class Template:
         ]
         computed = [(place, buffer(one.storage, one.dtype, layout(one.layout))) for place, one in self._computed]
         nbytes = [number(slot.nbytes) for slot in self._slots.slots]
-        return _Bound(nbytes, spread(launches, self._slots.target.streams), computed)
+        return Bound(nbytes, spread(launches, self._slots.target.streams), computed)
 
 
 def _named(sizes: Sequence[int]) -> dict[str, int]:
     return {f"n{place}": size for place, size in enumerate(sizes)}
-
-
-def _of(storages: Sequence[Storage], slot: Slot | None) -> Storage:
-    return None if slot is None else storages[slot.place]
-
-
-def _line(where: str, nodes: Sequence[Node]) -> str:
-    """The Python line of a node that is given by its number."""
-    return nodes[int(where)].where if where.isdigit() else where
 
 
 class PlanCache:
@@ -195,16 +245,16 @@ class PlanCache:
         self._hits = self._misses = self._evictions = 0
         self._lock = threading.Lock()
 
-    def plan(self, roots: Sequence[Node], spare: Spare, executor: Planning) -> Plan:
-        """The plan that computes nodes, made or found, with memory allocated for it."""
-        relative = Relative(roots)
+    def plan(self, relative: Relative, spare: Spare, executor: Planning) -> Evaluation:
+        """The plan that computes the roots of an expression, made or found, with memory allocated for it."""
         own = {id(storage) for storage in spare.storages}
-        free = tuple(place for place, storage in enumerate(relative.storages) if id(storage) in own)
-        needed = tuple(place for place, node in enumerate(relative.nodes) if node in spare.needed)
-        template = self._find((relative.key, free, needed), relative)
+        free = tuple([place for place, storage in enumerate(relative.storages) if id(storage) in own])
+        needed = tuple([place for place, node in enumerate(relative.nodes) if node in spare.needed])
+        key = (relative.key, free, needed)
+        template = self._find(key, relative)
         if template is None:
             template = Template(relative, free, needed, executor)
-            self._keep((relative.key, free, needed), template)
+            self._keep(key, template)
         return template.run(relative, executor)
 
     def _find(self, key: Hashable, relative: Relative) -> Template | None:

@@ -16,17 +16,15 @@ import sys
 import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ir.graph import Buffer, Iota, Node, Scalar, Storage, walk
-from ir.nodes import Compound
 from ir.substitute import substitute
+from ocl_runtime.plan.relative import Relative
 
 _MOST_MOVES = 4096
-_MOST_OTHERS = 8
-"""Nodes of other arrays that are looked at for each node that is computed, to find memory to write over."""
 
 
 class Spare(NamedTuple):
@@ -138,39 +136,37 @@ class Registry:
 
     # ------------------------------------------------------------------ memory that nobody else needs
 
-    def spare(self, roots: Sequence[Node], cells: Collection[Cell]) -> Spare:
-        """What only these nodes need, if they are computed and `cells`, which are some of them, then are memory of
-        their own.
-
-        Looks at no more nodes of other arrays than a few times as many as the roots have; where there are more,
-        nothing is spare.
-        """
-        self._count()
-        below = list(walk(*roots))
-        computed = {id(cell) for cell in cells}
-        others: set[Node] = set()
-        for number, reference in list(self._lazy.items()):
-            cell = None if number in computed else reference()
-            stack = [] if cell is None else [cell.node]
-            while stack:
-                node = stack.pop()
-                if node not in others:
-                    others.add(node)
-                    stack += node.args
-                    if len(others) > _MOST_OTHERS * len(below):
-                        return Spare([], frozenset(below))
-        others.update(walk(*_held_nodes(below, roots)))
-        kept = {id(node.storage) for node in (*others, *self._replaced.values()) if isinstance(node, Buffer)}
+    def spare(self, relative: Relative) -> Spare:
+        """What only these expressions need, by the number of references to it: nothing is asked of other arrays. Roots
+        are needed by nobody else, since whoever has one gets its result."""
+        nodes, args = relative.nodes, relative.args
+        if _counted is None:
+            return Spare([], nodes)
+        references = _references(nodes)
+        for places in args:
+            for place in places:
+                references[place] -= 1
+        for place in relative.roots:
+            references[place] = 0
+        buffers: dict[int, list[Buffer]] = {}
+        needed: set[Node] = set()
+        for place in range(len(nodes) - 1, -1, -1):  # users before their operands
+            node = nodes[place]
+            if references[place] and not isinstance(node, Scalar | Iota):
+                needed.add(node)
+                for arg in args[place]:
+                    references[arg] = 1
+            elif isinstance(node, Buffer):
+                buffers.setdefault(id(node.storage), []).append(node)
         storages = [
-            nodes[0].storage
-            for storage, nodes in _memory(below).items()
-            if storage not in kept
-            and storage not in self._in_memory
-            and not _held(nodes)
-            and not _wasted(nodes)
-            and not _used_outside(nodes[0].storage)
+            storage
+            for storage, count in zip(relative.storages, _references(relative.storages), strict=True)
+            if storage is not None
+            and count == len(own := buffers.get(id(storage), ()))
+            and not _wasted(own)
+            and not _used_outside(storage)
         ]
-        return Spare(storages, others)
+        return Spare(storages, needed)
 
     def alone(self, cell: Cell) -> bool:
         """Whether nothing but a cell and its views needs the memory that it is."""
@@ -184,16 +180,7 @@ class Registry:
         return self._in_memory[id(node.storage)] == 1 and not used and not _used_outside(node.storage)
 
 
-def _memory(nodes: Iterable[Node]) -> dict[int, list[Buffer]]:
-    """The buffers among nodes, by storage."""
-    found: dict[int, list[Buffer]] = {}
-    for node in nodes:
-        if isinstance(node, Buffer) and node.storage is not None:
-            found.setdefault(id(node.storage), []).append(node)
-    return found
-
-
-def _wasted(buffers: list[Buffer]) -> bool:
+def _wasted(buffers: Sequence[Buffer]) -> bool:
     """Whether most of a storage would be kept for nothing by a result of the size of these buffers."""
     most = max(one.size * one.dtype.size for one in buffers)
     return bool(buffers[0].storage.nbytes > 2 * most)
@@ -202,32 +189,6 @@ def _wasted(buffers: list[Buffer]) -> bool:
 def _used_outside(storage: Storage) -> bool:
     """Whether another library uses the memory too, which would see what is written there."""
     return bool(getattr(storage, "guests", 0) or getattr(storage, "views", ()))
-
-
-def _held(buffers: list[Buffer]) -> bool:
-    """Whether anything but these buffers refers to their storage, such as a captured program. A count that is too high
-    costs a copy; where Python has none, the answer is yes."""
-    return _counted is None or _references([buffers[0].storage])[0] > len(buffers)
-
-
-def _held_nodes(below: list[Node], roots: Sequence[Node]) -> list[Node]:
-    """Nodes that somebody refers to who is not below the roots: another thread may just be building on them, or reading
-    them. Roots are left out, since whoever has one gets its result."""
-    if _counted is None:
-        return []  # then all memory is held
-    known: Counter[int] = Counter()
-    for node in below:
-        # A compound node shares its operands with its key in the intern table, others have them twice.
-        times = 1 if isinstance(node, Compound) else 2
-        for place in map(id, node.args):
-            known[place] += times
-    own = {id(root) for root in roots}
-    references = _references(below)
-    return [
-        node
-        for node, count in zip(below, references, strict=True)
-        if count > known[id(node)] and id(node) not in own and not isinstance(node, Scalar | Iota)
-    ]
 
 
 _counted: Callable[[object], int] | None = getattr(sys, "getrefcount", None)

@@ -34,23 +34,30 @@ from ir.substitute import rebuilt
 
 
 class Relative:
-    """Some nodes, taken apart. `nodes` are all below the roots, operands first; `key` is equal for expressions that
-    differ in `storages`, `sizes` and `scalars` only, each of which is listed once."""
+    """Some nodes, taken apart. `nodes` are all below the roots, operands first, `args` the places of the operands of
+    each; `key` is equal for expressions that differ in `storages`, `sizes` and `scalars` only, each of which is listed
+    once."""
 
     def __init__(self, roots: Sequence[Node]) -> None:
         self.storages: list[Storage] = []
         self.sizes: list[int] = []
         self.scalars: list[Number | Given] = []
-        self.nodes = list(walk(*roots))
+        self.nodes: list[Node] = []
+        self.args: list[tuple[int, ...]] = []
         self._storages: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
-        places = {node: place for place, node in enumerate(self.nodes)}
-        parts = tuple(self._part(node, places) for node in self.nodes)
-        self.roots = tuple(places[root] for root in roots)
-        self.key: Hashable = (parts, self.roots)
+        parts: list[Hashable] = []
+        places: dict[Node, int] = {}
+        for node in walk(*roots):
+            args = tuple([places[arg] for arg in node.args])
+            places[node] = len(parts)
+            self.nodes.append(node)
+            self.args.append(args)
+            parts.append(self._part(node, args))
+        self.roots = tuple([places[root] for root in roots])
+        self.key: Hashable = (tuple(parts), self.roots)
 
-    def _part(self, node: Node, places: dict[Node, int]) -> Hashable:
-        args = tuple(places[arg] for arg in node.args)
+    def _part(self, node: Node, args: tuple[int, ...]) -> Hashable:
         match node:
             case Elementwise():
                 return node.op, node.dtype, args
@@ -91,7 +98,7 @@ class Relative:
         return -1 - place
 
     def _numbers(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        return tuple(map(self._number, numbers))
+        return tuple([self._number(number) for number in numbers])
 
     def _layout(self, layout: Layout) -> Hashable:
         return self._numbers(layout.shape), self._numbers(layout.strides), self._number(layout.offset)

@@ -8,17 +8,19 @@ from typing import Protocol
 
 from ir.graph import Buffer, Node, Storage
 from ir.kernel import Kernel
-from ocl_runtime.plan.launch import Argument, Plan
+from ir.reference import Where
+from ocl_runtime.plan.launch import Argument
+from ocl_runtime.plan.plans import AnyPlan
 from ocl_runtime.plan.registry import Cell
 
 
 class Tracer(Protocol):
     """Takes the place of a runtime for what computes."""
 
-    def allocate(self, nbytes: int, where: str) -> Storage:
+    def allocate(self, nbytes: int, where: Where) -> Storage:
         """Memory that is only planned."""
 
-    def run(self, plan: Plan) -> None:
+    def run(self, plan: AnyPlan) -> None:
         """Launches that are only written down."""
 
     def launch(

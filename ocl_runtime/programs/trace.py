@@ -19,15 +19,16 @@ from ir.host import Program, SymbolicLayout, Value
 from ir.host_builder import HostBuilder
 from ir.kernel import Kernel
 from ir.layout import Layout
-from ir.reference import calling_line
+from ir.reference import Where, calling_line
 from ir.substitute import substitute
 from ir.types import U8, DType, Pointer
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.storage import Storage
 from ocl_runtime.execute.streams import chosen
-from ocl_runtime.plan.launch import Address, Argument, Plan
+from ocl_runtime.plan.launch import Address, Argument
 from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.plans import AnyPlan
 from ocl_runtime.plan.registry import Cell, Spare
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.runtime import Runtime
@@ -107,7 +108,7 @@ class Trace:
                 remedy="give the array as an argument, or return a new one",
             )
 
-    def allocate(self, nbytes: int, where: str) -> Planned:
+    def allocate(self, nbytes: int, where: Where) -> Planned:
         """Scratch memory of the program, or memory of a result."""
         planned = Planned(nbytes)
         self._know(planned, self._builder.alloc(U8, (formula(nbytes),), "t"))
@@ -118,7 +119,7 @@ class Trace:
         value = self._values.get(id(storage))
         return isinstance(storage, Planned) or value in self._written
 
-    def run(self, plan: Plan) -> None:
+    def run(self, plan: AnyPlan) -> None:
         """Writes down a plan's launches."""
         for launch in plan.launches:
             self.launch(launch.kernel, launch.args, launch.global_size, launch.group_size)

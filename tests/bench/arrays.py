@@ -18,6 +18,7 @@ import pyopencl as cl
 from figures import Figure, main, median_seconds, seconds
 
 import ocl_runtime as ocl
+from ocl_runtime.plan.relative import Relative
 
 
 def best(run: Callable[[], object], times: int, rounds: int = 9) -> float:
@@ -46,7 +47,8 @@ def plans(runtime: ocl.Runtime) -> Figure:
     arrays = [ocl.asarray(np.ones(64, np.float32)) for _ in range(3)]
     a, b, c = arrays
     y = a * b + ocl.sin(c) * 2.0
-    plan = runtime.plans.plan([y.node], runtime.registry.spare([y.node], []), runtime)
+    relative = Relative([y.node])
+    plan = runtime.plans.plan(relative, runtime.registry.spare(relative), runtime)
     (launch,) = plan.launches
     runtime.run(plan)
     args = [(one.storage, one.offset) if hasattr(one, "storage") else one for one in launch.args]
