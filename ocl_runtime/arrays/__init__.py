@@ -16,6 +16,7 @@ In the order in which an operation goes through them:
     axes.py             axes and shapes as users give them
     functions.py        elementwise functions
     manipulation.py     views
+    joining.py          arrays put together, repeated and padded
     taking.py           elements at computed places
     creation.py         arrays from data and from nothing
     statistics.py       reductions
@@ -143,6 +144,7 @@ from ocl_runtime.arrays.functions import (  # noqa: A004
 )
 from ocl_runtime.arrays.in_use import current, set_default, use
 from ocl_runtime.arrays.interop import from_dlpack, from_pyopencl
+from ocl_runtime.arrays.joining import concat, diff, pad, repeat, roll, stack, tile
 from ocl_runtime.arrays.linear_algebra import matmul, tensordot, vecdot
 from ocl_runtime.arrays.manipulation import (  # noqa: A004
     broadcast_arrays,
@@ -210,11 +212,13 @@ __all__ = [
     "clz",
     "compute",
     "compute_into",
+    "concat",
     "copysign",
     "cos",
     "cosh",
     "count_nonzero",
     "current",
+    "diff",
     "divide",
     "download",
     "e",
@@ -283,6 +287,7 @@ __all__ = [
     "not_equal",
     "ones",
     "ones_like",
+    "pad",
     "permute_dims",
     "pi",
     "pinned_empty",
@@ -291,8 +296,10 @@ __all__ = [
     "prod",
     "reciprocal",
     "remainder",
+    "repeat",
     "reshape",
     "result_type",
+    "roll",
     "round",
     "rsqrt",
     "set_default",
@@ -303,6 +310,7 @@ __all__ = [
     "sqrt",
     "square",
     "squeeze",
+    "stack",
     "std",
     "subtract",
     "sum",
@@ -311,6 +319,7 @@ __all__ = [
     "tan",
     "tanh",
     "tensordot",
+    "tile",
     "tril",
     "triu",
     "trunc",

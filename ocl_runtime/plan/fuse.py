@@ -319,6 +319,6 @@ def _leaf(node: Node, chain: _Chain | None, computed: bool) -> Leaf:
     if isinstance(node, Buffer | Iota) and not computed:
         layout, by_other_group = node.layout, False
     else:
-        layout, by_other_group = Layout.contiguous(node.shape), not isinstance(node, Scalar)
+        layout, by_other_group = Layout.contiguous(node.shape), not isinstance(node, Scalar | Undefined)
     moved = layout if chain is None or isinstance(node, Scalar) else chain.apply(layout)
     return Leaf(node, moved, by_other_group)

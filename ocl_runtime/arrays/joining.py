@@ -1,0 +1,243 @@
+"""Arrays put together, and elements repeated around an array.
+
+Parts are computed into their places of the result. Where elements are repeated, the result looks them up: what is made
+of it does that too, and no repeated element is stored on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ir import graph
+from ir.graph import Node
+from ir.guards import integer
+from ir.layout import Layout, Span
+from ir.reference import calling_line
+from ir.types import BOOL
+from ocl_runtime.arrays.array import Array, ArrayLike, operands_of
+from ocl_runtime.arrays.axes import axis_of, length_of
+from ocl_runtime.arrays.functions import subtract
+from ocl_runtime.arrays.indexing import counting
+from ocl_runtime.arrays.manipulation import expand_dims, reshape
+from ocl_runtime.arrays.semantics import cast, common_dtype
+from ocl_runtime.arrays.writing import fitted
+from ocl_runtime.errors import Error, ShapeError
+
+
+def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
+    """The arrays one after the other along an axis; None makes each flat first. Dtypes are promoted.
+
+    Raises `ShapeError` for no arrays, and for shapes that differ along other axes.
+    """
+    parts = [reshape(x, -1) for x in arrays] if axis is None else list(arrays)
+    if not parts:
+        raise ShapeError("concat of no arrays", place=calling_line(), remedy="give at least one")
+    operands, executor = operands_of("concat", parts)
+    first = parts[0].shape
+    place = axis_of("concat", axis or 0, len(first))
+    for x in parts:
+        if x.ndim != len(first) or any(x.shape[one] != first[one] for one in range(x.ndim) if one != place):
+            raise ShapeError(
+                f"concat of shapes {first} and {x.shape} along axis {place}",
+                place=calling_line(),
+                remedy="only that axis may have different lengths",
+            )
+    dtype = common_dtype(operands, executor)
+    total = sum(x.shape[place] for x in parts)
+    shape = (*first[:place], total, *first[place + 1 :])
+    node, begin = graph.undefined(dtype, shape), 0
+    for x in parts:
+        length = x.shape[place]
+        items = [Span(begin, 1, length) if one == place else Span(0, 1, size) for one, size in enumerate(shape)]
+        if x.size:
+            node = graph.assign(node, Layout.contiguous(shape).index(items), cast(x.node, dtype))
+        begin += length
+    return Array(node if node.size else graph.scalar(0, dtype, shape), executor)
+
+
+def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
+    """The arrays, all of one shape, along a new axis of the result. Errors as of `concat`."""
+    for x in arrays:
+        if x.shape != arrays[0].shape:
+            raise ShapeError(
+                f"stack of shapes {arrays[0].shape} and {x.shape}",
+                place=calling_line(),
+                remedy="broadcast them to one shape first",
+            )
+    return concat([expand_dims(x, axis=axis) for x in arrays], axis=axis)
+
+
+def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """The elements moved along axes, those from the end to the front; without an axis, in row-major order.
+
+    Raises `ShapeError` for axes that do not exist, and for another number of shifts than of axes.
+    """
+    if axis is None:
+        return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    if len(shifts) != len(axes):
+        raise ShapeError(
+            f"roll by {len(shifts)} shifts along {len(axes)} axes", place=calling_line(), remedy="give as many of both"
+        )
+    by = [0] * x.ndim
+    for one, places in zip(axes, shifts, strict=True):
+        by[axis_of("roll", one, x.ndim)] += integer(places)
+
+    def moved(number: int, place: Node) -> Node:
+        length = x.shape[number]
+        over = by[number] % length
+        wrapped = _op("add", place, length - over)
+        return graph.elementwise("select", _op("lt", place, over), wrapped, _op("sub", place, over))
+
+    return _looked_up(x, x.shape, moved) if x.size else x
+
+
+def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
+    """The array repeated along its axes, the last ones where there are fewer numbers than axes; more numbers than axes
+    give new axes in front. Raises `ShapeError` for negative numbers."""
+    times = [length_of("tile", one) for one in repetitions]
+    times = [1] * (x.ndim - len(times)) + times
+    x = reshape(x, (1,) * (len(times) - x.ndim) + x.shape)
+    shape = tuple(length * many for length, many in zip(x.shape, times, strict=True))
+    return _looked_up(x, shape, lambda axis, place: _op("urem", place, x.shape[axis]))
+
+
+def repeat(x: Array, repeats: int | Array | Iterable[int], /, *, axis: int | None = None) -> Array:
+    """Each part along an axis repeated, `repeats` times or as often as its number there says; without an axis, each
+    element in row-major order.
+
+    An array of repeats is waited for, since the result's shape depends on it. Raises `ShapeError` for negative numbers
+    and for another count of them than the axis has parts.
+    """
+    if axis is None:
+        return repeat(reshape(x, -1), repeats, axis=0)
+    number = axis_of("repeat", axis, x.ndim)
+    if isinstance(repeats, Array | Iterable):
+        times = np.asarray(repeats if isinstance(repeats, Array) else list(repeats), dtype=np.int64)
+        if (times.size != 1 and times.shape != (x.shape[number],)) or (times < 0).any():
+            raise ShapeError(
+                f"repeats of shape {times.shape} for an axis of length {x.shape[number]}",
+                place=calling_line(),
+                remedy="give one number that is not negative for each part",
+            )
+        return x[(slice(None),) * number + (np.repeat(np.arange(x.shape[number]), times),)]
+    many = length_of("repeat", repeats)
+    shape = (*x.shape[:number], x.shape[number] * many, *x.shape[number + 1 :])
+    return _looked_up(x, shape, lambda axis, place: _op("udiv", place, many) if axis == number else place)
+
+
+def diff(
+    x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None
+) -> Array:
+    """The differences of neighbours along an axis, taken `n` times, with other elements in front or behind first.
+
+    Bools give whether neighbours differ. Raises `ShapeError` for a negative `n` and for shapes that do not fit.
+    """
+    place = axis_of("diff", axis, x.ndim)
+    around = [one for one in (prepend, x, append) if one is not None]
+    joined = concat(around, axis=place) if len(around) > 1 else x
+    for _ in range(length_of("diff", n)):
+        later, earlier = (joined[(slice(None),) * place + (part,)] for part in (slice(1, None), slice(None, -1)))
+        joined = later != earlier if joined.node.dtype == BOOL else subtract(later, earlier)
+    return joined
+
+
+def pad(
+    x: Array,
+    pad_width: int | Sequence[int] | Sequence[Sequence[int]],
+    /,
+    mode: str = "constant",
+    *,
+    constant_values: ArrayLike = 0,
+) -> Array:
+    """The array with elements around it, as NumPy's `pad`: `pad_width` of them before and behind each axis, as one
+    number, a pair, or a pair for each axis.
+
+    `mode` says which: `constant`, `edge` (the outermost ones), `reflect` and `symmetric` (mirrored, without and with
+    the outermost), `wrap` (from the other end). Raises `ShapeError` for widths that do not fit, `Error` for another
+    mode.
+    """
+    if mode not in _PADDED:
+        raise Error(f"pad has no mode {mode!r}", place=calling_line(), remedy=f"use one of {', '.join(_PADDED)}")
+    widths = _widths(pad_width, x.ndim)
+    shape = tuple(before + length + after for length, (before, after) in zip(x.shape, widths, strict=True))
+    filling = fitted(operands_of("pad", [x, constant_values])[0][1], x.node.dtype, shape)
+    if not x.size:
+        if mode != "constant" and filling.size:
+            raise ShapeError(
+                f"pad by {mode} of an array without elements, of shape {x.shape}",
+                place=calling_line(),
+                remedy="use mode='constant'",
+            )
+        return Array(filling, x.executor)
+    padded = _looked_up(x, shape, lambda axis, place: _PADDED[mode](place, x.shape[axis], widths[axis][0]))
+    if mode != "constant":
+        return padded
+    inside: Node = graph.scalar(True, BOOL, shape)
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            place = counting(shape, axis)
+            within = graph.elementwise("and", _op("ge", place, before), _op("lt", place, before + x.shape[axis]))
+            inside = graph.elementwise("and", inside, within)
+    return Array(graph.elementwise("select", inside, padded.node, filling), x.executor)
+
+
+def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
+    """A number before and one behind for each axis."""
+    pairs = given if isinstance(given, Sequence) else (given, given)
+    if not any(isinstance(one, Sequence) for one in pairs):
+        pairs = [pairs] * ndim
+    pairs = list(pairs) * (ndim if len(pairs) == 1 else 1)
+    if len(pairs) != ndim or any(len(one) != 2 for one in pairs):
+        raise ShapeError(
+            f"pad of {ndim} axes by {given}", place=calling_line(), remedy="give one number, a pair, or a pair for each"
+        )
+    return [(length_of("pad", before), length_of("pad", after)) for before, after in pairs]
+
+
+def _inside(place: Node, length: int, before: int) -> Node:
+    return _op("minimum", _op("sub", _op("maximum", place, before), before), length - 1)
+
+
+def _wrapped(place: Node, length: int, before: int) -> Node:
+    return _op("urem", _op("add", place, -before % length), length)
+
+
+def _symmetric(place: Node, length: int, before: int) -> Node:
+    there = _wrapped(place, 2 * length, before)
+    return graph.elementwise("minimum", there, _from(2 * length - 1, there))
+
+
+def _reflected(place: Node, length: int, before: int) -> Node:
+    if length == 1:
+        return _op("minimum", place, 0)
+    there = _wrapped(place, 2 * length - 2, before)
+    return graph.elementwise("minimum", there, _from(2 * length - 2, there))
+
+
+_PADDED: dict[str, Callable[[Node, int, int], Node]] = {
+    "constant": _inside,
+    "edge": _inside,
+    "reflect": _reflected,
+    "symmetric": _symmetric,
+    "wrap": _wrapped,
+}
+
+
+def _looked_up(x: Array, shape: tuple[int, ...], place: Callable[[int, Node], Node]) -> Array:
+    """The array of a shape whose elements are those of `x` at `place(axis, coordinate)`."""
+    if not shape:
+        return x
+    return Array(graph.gather(x.node, [place(axis, counting(shape, axis)) for axis in range(len(shape))]), x.executor)
+
+
+def _op(op: str, place: Node, number: int) -> Node:
+    return graph.elementwise(op, place, graph.scalar(number, place.dtype, place.shape, ""))
+
+
+def _from(number: int, place: Node) -> Node:
+    return graph.elementwise("sub", graph.scalar(number, place.dtype, place.shape, ""), place)
