@@ -58,10 +58,9 @@ class Layout:
     @classmethod
     def contiguous(cls, shape: Shape, offset: int = 0) -> Layout:
         """Row-major, without gaps."""
-        strides, step = [], 1
-        for length in reversed(shape):
-            strides.append(step)
-            step *= max(length, 1)
+        strides = [1] if shape else []
+        for length in reversed(shape[1:]):
+            strides.append(strides[-1] * max(length, 1))
         return cls(shape, tuple(reversed(strides)), offset)
 
     @property

@@ -176,12 +176,13 @@ class Template:
         nodes = relative.again(leaves, sizes, [Given(place) for place in range(len(relative.scalars))])
         self._slots = Slots(executor.target, executor.kernels, len(leaves))
         given = Spare([leaves[place] for place in spare], {nodes[place] for place in needed})
-        self._plan = plan([nodes[place] for place in relative.roots], self._slots, spare=given)
+        made = plan([nodes[place] for place in relative.roots], self._slots, spare=given)
+        self._launches = made.launches  # and none of the nodes, of which there may be many
         places = {node: place for place, node in enumerate(nodes)}
-        self._computed = [(places[node], result) for node, result in self._plan.computed.items()]
-        self.taken = [slot.place for slot in self._plan.taken]
-        self.in_place = [(places[one.root], one.reason) for one in self._plan.in_place]
-        self.why = [(places[node], reason) for node, reason in self._plan.why.items()]
+        self._computed = [(places[node], result) for node, result in made.computed.items()]
+        self.taken = [slot.place for slot in made.taken]
+        self.in_place = [(places[one.root], one.reason) for one in made.in_place]
+        self.why = [(places[node], reason) for node, reason in made.why.items()]
         self._bound: OrderedDict[tuple[int, ...], Bound] = OrderedDict()
 
     def fits(self, sizes: Sequence[int]) -> bool:
@@ -225,7 +226,7 @@ class Template:
                 numbers(one.group_size),
                 one.where,
             )
-            for one in self._plan.launches
+            for one in self._launches
         ]
         computed = [(place, buffer(one.storage, one.dtype, layout(one.layout))) for place, one in self._computed]
         nbytes = [number(slot.nbytes) for slot in self._slots.slots]

@@ -26,7 +26,6 @@ from ir.graph import (
     Step,
     Storage,
     Undefined,
-    walk,
 )
 from ir.guards import Given, Number
 from ir.layout import Layout, Span
@@ -46,14 +45,24 @@ class Relative:
         self.args: list[tuple[int, ...]] = []
         self._storages: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
+        self._known: dict[tuple[int, ...], tuple[int, ...]] = {}
         parts: list[Hashable] = []
         places: dict[Node, int] = {}
-        for node in walk(*roots):
-            args = tuple([places[arg] for arg in node.args])
-            places[node] = len(parts)
-            self.nodes.append(node)
-            self.args.append(args)
-            parts.append(self._part(node, args))
+        stack = list(reversed(roots))
+        while stack:  # as `walk` does, which takes as long as all the rest
+            node = stack[-1]
+            given = node.args
+            waiting = () if node in places else [arg for arg in given if arg not in places]
+            if waiting:
+                stack += reversed(waiting)
+                continue
+            stack.pop()
+            if node not in places:
+                args = tuple([places[arg] for arg in given]) if given else ()
+                places[node] = len(parts)
+                self.nodes.append(node)
+                self.args.append(args)
+                parts.append(self._part(node, args))
         self.roots = tuple([places[root] for root in roots])
         self.key: Hashable = (tuple(parts), self.roots)
 
@@ -97,8 +106,11 @@ class Relative:
             self.sizes.append(number)
         return -1 - place
 
-    def _numbers(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        return tuple([self._number(number) for number in numbers])
+    def _numbers(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
+        found = self._known.get(numbers)
+        if found is None:
+            found = self._known[numbers] = tuple([self._number(number) for number in numbers])
+        return found
 
     def _layout(self, layout: Layout) -> Hashable:
         return self._numbers(layout.shape), self._numbers(layout.strides), self._number(layout.offset)

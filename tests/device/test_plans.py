@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_runtime.device import Device
+from ocl_runtime.errors import MixedDevicesError, ShapeError
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.launch import Executable
 from ocl_runtime.plan.plans import PlanCache
 from ocl_runtime.plan.registry import Spare
 from ocl_runtime.plan.relative import Relative
@@ -131,6 +134,77 @@ def test_the_cache_is_bounded() -> None:
         ocl.sqrt(x).compute()
     found = runtime.plans.statistics
     assert (found.hits, found.misses, found.evictions, found.plans) == (1, 5, 2, 3)
+
+
+def test_a_plan_that_is_kept_prepares_its_launches_once_for_each_size(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, count, prepare = np.random.default_rng(0), 0, Executable.prepare
+
+    def counted(*args: Any, **more: Any) -> Any:
+        nonlocal count
+        count += 1
+        return prepare(*args, **more)
+
+    monkeypatch.setattr(Executable, "prepare", counted)
+    for turn in range(6):
+        shape = (64, 48) if turn % 2 else (96, 32)
+        x, y = random(rng, *shape), random(rng, *shape)
+        z = (x[1:, ::-1] - y[:-1]) * turn + ocl.sum(x * y, axis=0)
+        with counting(runtime) as counted_:
+            z.compute()
+        assert counted_["launch", "launches"] >= 2
+        assert count == 2 * counted_["launch", "launches"] if turn else count == counted_["launch", "launches"]
+        n, m = x.numpy(), y.numpy()
+        np.testing.assert_allclose(z.numpy(), (n[1:, ::-1] - m[:-1]) * turn + (n * m).sum(0), rtol=1e-4, atol=1e-4)
+
+
+def test_kept_plans_are_bound_to_parts_of_memory(runtime: Runtime) -> None:
+    """Offsets and footprints are counted from where this evaluation's memory begins in its page."""
+    host = np.arange(4096, dtype="f4").reshape(64, 64)
+    blocks = [ocl.asarray(np.full(100 + 50 * number, -1.0, "f4")) for number in range(5)]
+    for turn in range(8):
+        x = ocl.asarray(host + turn)
+        if turn % 2:
+            blocks.pop()
+        left = x[:, :32] * 2
+        x[3:9, 5::2] = turn
+        expected = host + turn
+        expected[3:9, 5::2] = turn
+        assert_same((x[:, 32:] + x[:, 1:33]).numpy(), expected[:, 32:] + expected[:, 1:33])
+        assert_same(left.numpy(), (host + turn)[:, :32] * 2)
+    assert all((one.numpy() == -1).all() for one in blocks)
+
+
+def test_a_kept_launch_is_not_run_over_memory_that_does_not_fit(runtime: Runtime, engine: Engine) -> None:
+    for _ in range(2):
+        x = ocl.asarray(np.ones(100, "f4"))
+        plan = runtime.plans.plan(Relative([(x * 2).node]), Spare((), ()), runtime)
+        runtime.run(plan)
+    step = plan.bound.prepared[0]
+    storages, numbers = plan.storages, [2.0]
+    assert step.launch.over(storages, numbers, "here").args[-1] is not None
+    with pytest.raises(ShapeError, match="touches 400 bytes"):
+        step.launch.over([runtime.allocate(100), *storages[1:]], numbers, "here")
+    with pytest.raises(MixedDevicesError, match="another runtime"):
+        step.launch.over([engine.allocate(400), *storages[1:]], numbers, "here")
+
+
+def test_threads_share_kept_plans(runtime: Runtime) -> None:
+    rng = np.random.default_rng(0)
+    hosts = [rng.random((40, 33), dtype="f4") for _ in range(8)]
+    expected = [host[1:, ::-1] * np.float32(number) - host[:-1] for number, host in enumerate(hosts)]
+
+    def work(number: int) -> None:
+        with ocl.use(runtime):
+            for _ in range(50):
+                x = ocl.asarray(hosts[number])
+                assert_same((x[1:, ::-1] * number - x[:-1]).numpy(), expected[number])
+
+    with counting(runtime) as counted, ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert counted["plan", "misses"] == 1
+    assert counted["plan", "hits"] == 399
 
 
 def test_errors_name_the_line_of_this_evaluation(runtime: Runtime) -> None:

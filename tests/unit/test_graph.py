@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 
@@ -54,6 +55,46 @@ def test_nothing_keeps_a_dead_node_alive() -> None:
     del node
     gc.collect()
     assert watched() is None
+
+
+def test_the_table_forgets_nodes_that_are_gone() -> None:
+    gc.collect()
+    before = len(graph._NODES)
+    a = buffer(4, 6)
+    made = [graph.permute(graph.elementwise("sin", a), (1, 0)), graph.reduce("sum", a, (0,), F32)]
+    made.append(graph.assign(a, Layout((6,), (1,)), graph.iota(F32, Layout.contiguous((6,)))))
+    assert len(graph._NODES) == before + 6
+    del made, a
+    gc.collect()
+    assert len(graph._NODES) == before
+
+
+def test_the_table_refers_to_no_operand() -> None:
+    """Who counts references, to find out what nobody else needs, would find it."""
+    a = buffer(4, 6)
+    before = sys.getrefcount(a)
+    made = [graph.elementwise("add", a, a), graph.reduce("sum", a, (0,), F32), graph.convert(a, F64)]
+    made.append(graph.assign(a, Layout((6,), (1,)), graph.iota(F32, Layout.contiguous((6,)))))
+    assert sys.getrefcount(a) == before + 5
+    del made
+
+
+def test_a_node_knows_the_line_that_asked_for_it_and_holds_nothing_that_ran_there() -> None:
+    memory = Memory()
+
+    def build() -> tuple[Node, int]:
+        held = Memory()
+        watched.append(weakref.ref(held))
+        line = sys._getframe().f_lineno + 1
+        return graph.elementwise("sin", graph.buffer(memory, F32, Layout.contiguous((4,)))), line
+
+    watched: list[weakref.ref[Memory]] = []
+    node, line = build()
+    assert node.where == f"{__file__}:{line}"
+    assert watched[0]() is None
+    space: dict[str, object] = {"graph": graph, "a": buffer(4)}
+    exec(compile("\n" * 4000 + "node = graph.elementwise('cos', a)", "far.py", "exec"), space)
+    assert space["node"].where == "far.py:4001"  # type: ignore[attr-defined]
 
 
 def test_deep_expressions_are_built_printed_and_dropped() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import threading
 import weakref
@@ -22,6 +23,8 @@ from ocl_runtime.arrays.array import compute
 from tests.interpreted import InterpretedRuntime
 
 HOST = np.arange(12, dtype="f4").reshape(3, 4)
+GRAPHS = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 125
+"""Of each of eight threads."""
 
 
 @pytest.fixture
@@ -174,6 +177,31 @@ def test_a_node_that_was_replaced_while_somebody_built_on_it(runtime: Interprete
     np.testing.assert_array_equal(late.numpy(), -(HOST + 1) * 2)
 
 
+def test_many_other_arrays_do_not_keep_memory_from_being_written_over(runtime: InterpretedRuntime) -> None:
+    others = [xp.exp(xp.asarray(HOST)) * number for number in range(300)]
+    x = xp.asarray(HOST) + 1
+    x.compute()
+    runtime.allocations.clear()
+    for _ in range(3):
+        x = x * 2
+        x.compute()
+    assert not runtime.allocations
+    np.testing.assert_array_equal(x.numpy(), (HOST + 1) * 8)
+    np.testing.assert_allclose(others[2].numpy(), np.exp(HOST) * 2, rtol=1e-6)
+
+
+def test_who_is_built_on_a_root_gets_its_result_and_needs_none_of_its_operands(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(HOST) + 1
+    x.compute()
+    y = x * 2
+    user = y - 3
+    del x
+    runtime.allocations.clear()
+    y.compute()
+    assert not runtime.allocations
+    np.testing.assert_array_equal(user.numpy(), (HOST + 1) * 2 - 3)
+
+
 def test_eight_threads_and_a_thousand_graphs(runtime: InterpretedRuntime) -> None:
     """Threads build on shared arrays, compute, write their own, and drop them."""
     shared = [xp.asarray(HOST[:1] + number) for number in range(4)]
@@ -183,7 +211,7 @@ def test_eight_threads_and_a_thousand_graphs(runtime: InterpretedRuntime) -> Non
     def work(seed: int) -> None:
         pick = random.Random(seed)
         with xp.use(runtime):  # type: ignore[arg-type]
-            for _ in range(125):
+            for _ in range(GRAPHS):
                 number, more = pick.randrange(4), pick.randrange(5)
                 x = lazy[number] * more + shared[number]
                 y = x[:, 1:] - x[:, :-1]
