@@ -10,6 +10,7 @@ In the order in which a kernel goes through them:
     guards.py           sizes with an example, and what code found out about them
     layout.py           shapes, strides and offsets of arrays
     nodes.py            the grammar of array expressions
+    interned.py         objects that are made once
     graph.py            the way to make them
     substitute.py       other nodes in place of some
     kernel.py           the grammar of kernel IR

@@ -149,23 +149,15 @@ def _result_type(op: str, dtypes: tuple[DType, ...]) -> DType:
 
 
 def _elementwise(key: Hashable, op: str, dtype: DType, operands: tuple[Node, ...], where: Where) -> Node:
-    shape = operands[0].shape
-    work, flat = 1, True
+    shape, work, flat, line = operands[0].shape, 1, True, where or caller()
     for operand in operands:
         if operand.shape != shape:
             listed = ", ".join(str(operand.shape) for operand in operands)
             raise ShapeError(f"{op} of shapes {listed}", place=calling_line(), remedy="expand them to one shape first")
         work += operand.work
         flat = flat and operand.flat
-    made = Elementwise(
-        shape=shape,
-        dtype=dtype,
-        line=where or caller(),
-        work=min(MAX_WORK, work),
-        flat=flat,
-        op=op,
-        operands=operands,
-    )
+    work = min(MAX_WORK, work)
+    made = Elementwise(shape=shape, dtype=dtype, line=line, work=work, flat=flat, op=op, operands=operands)
     return _entered(key, made)
 
 
@@ -218,15 +210,11 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
         if layout is not None:
             return iota(arg.dtype, layout) if isinstance(arg, Iota) else buffer(arg.storage, arg.dtype, layout)
 
-    key = (step, id(arg))
-    found = _known(key)
-    if found is None:
-        flat = step.kind == "reshape"
-        made = Movement(
-            shape=shape, dtype=arg.dtype, line=where or caller(), work=arg.work, flat=flat, step=step, arg=arg
-        )
-        found = _entered(key, made)
-    return found
+    key, flat = (step, id(arg)), step.kind == "reshape"
+    return _known(key) or _entered(
+        key,
+        Movement(shape=shape, dtype=arg.dtype, line=where or caller(), work=arg.work, flat=flat, step=step, arg=arg),
+    )
 
 
 def accumulator(op: ReduceOp, dtype: DType) -> DType:
@@ -260,9 +248,9 @@ def reduce(
         raise DTypeError(f"{op} of {arg.dtype} is no {dtype}", place=calling_line(), remedy="convert the result")
 
     key = ("reduce", op, id(arg), axes, dtype, keepdims)
-    found = _known(key)
-    if found is None:
-        made = Reduce(
+    return _known(key) or _entered(
+        key,
+        Reduce(
             shape=shape,
             dtype=dtype,
             line=where or caller(),
@@ -272,9 +260,8 @@ def reduce(
             keepdims=keepdims,
             # A sum asked for in another dtype is added up in it: integers wrap the same, floats are not rounded early.
             accumulator=dtype if dtype.is_integer or dtype.bits > 16 else accumulator(op, arg.dtype),
-        )
-        found = _entered(key, made)
-    return found
+        ),
+    )
 
 
 def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
@@ -284,11 +271,10 @@ def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
         return value
 
     key = ("assign", id(arg), region, id(value))
-    found = _known(key)
-    if found is None:
-        made = Assign(shape=arg.shape, dtype=arg.dtype, line=where or caller(), arg=arg, region=region, value=value)
-        found = _entered(key, made)
-    return found
+    return _known(key) or _entered(
+        key,
+        Assign(shape=arg.shape, dtype=arg.dtype, line=where or caller(), arg=arg, region=region, value=value),
+    )
 
 
 def contract(left: Node, right: Node, where: Where = "") -> Node:

@@ -1,6 +1,7 @@
 """What happens on the device, in the order in which a launch needs it:
 
 launch.py     a built kernel with its arguments, and the bytes that it touches
+prepared.py   a launch that was checked once, to run over other memory
 command.py    commands and streams
 streams.py    in-order queues, and the order between them
 completion.py what has completed and what has failed

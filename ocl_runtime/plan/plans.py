@@ -21,6 +21,7 @@ from ir.guards import Backed, Given, Guards, formula, plain
 from ir.layout import Layout
 from ir.reference import Where
 from ir.sizes import value
+from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Argument, InPlace, Later, Launch, Plan, passed
 from ocl_runtime.plan.planner import Planning, plan
@@ -85,11 +86,12 @@ class Bound:
 class Evaluation:
     """A plan for memory, sizes and scalars: a `Plan` whose parts are made when they are asked for."""
 
-    __slots__ = ("_relative", "_template", "bound", "storages")
+    __slots__ = ("_numbers", "_relative", "_template", "bound", "storages")
 
     def __init__(self, template: Template, bound: Bound, relative: Relative, storages: list[Storage]) -> None:
         self._template = template
         self._relative = relative
+        self._numbers: dict[tuple[int, DType], bool | int | float] = {}
         self.bound = bound
         self.storages = storages
         """By slot."""
@@ -100,7 +102,10 @@ class Evaluation:
 
     def number(self, given: Later) -> bool | int | float:
         """A scalar argument."""
-        found: bool | int | float = given.dtype.numpy.type(plain(self._passed(given))).item()
+        key = given.value.place, given.dtype
+        found = self._numbers.get(key)
+        if found is None:  # many kernels may take the same
+            found = self._numbers[key] = given.dtype.numpy.type(plain(self._passed(given))).item()
         return found
 
     def _passed(self, given: Later) -> np.generic | Backed:

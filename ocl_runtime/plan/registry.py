@@ -83,7 +83,7 @@ class Registry:
 
     def enter(self, cell: Cell) -> None:
         """A cell has got a node."""
-        node = cell.node
+        node = cell._node
         if isinstance(node, Buffer):
             self._moves.append((id(node.storage), 1))
             if len(self._moves) > _MOST_MOVES:
@@ -93,7 +93,7 @@ class Registry:
 
     def leave(self, cell: Cell) -> None:
         """A cell gives up its node, or is gone."""
-        node = cell.node
+        node = cell._node
         if isinstance(node, Buffer):
             self._moves.append((id(node.storage), -1))
         else:

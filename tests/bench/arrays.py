@@ -10,6 +10,7 @@ exit code is 1 where a target that applies to this device is missed.
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from figures import Figure, main, median_seconds, seconds
 
 import ocl_runtime as ocl
 from ocl_runtime.plan.relative import Relative
+from ocl_runtime.runtime import argument
 
 
 def best(run: Callable[[], object], times: int, rounds: int = 9) -> float:
@@ -42,35 +44,82 @@ def nodes() -> list[Figure]:
     return [Figure("building a node, us", text, "8", worst <= 8e-6)]
 
 
-def plans(runtime: ocl.Runtime) -> Figure:
-    """What a cached plan costs over the bare launch."""
-    arrays = [ocl.asarray(np.ones(64, np.float32)) for _ in range(3)]
-    a, b, c = arrays
-    y = a * b + ocl.sin(c) * 2.0
-    relative = Relative([y.node])
+def plans(runtime: ocl.Runtime) -> list[Figure]:
+    """What cached plans cost over the bare launches of their kernels."""
+    a, b, c = (ocl.asarray(np.ones(64, np.float32)) for _ in range(3))
+
+    def one() -> list[Any]:
+        return [a * b + ocl.sin(c) * 2.0]
+
+    def many() -> list[Any]:
+        """Twenty results of as many structures."""
+        found, x = [], a
+        for number in range(20):
+            x = ocl.sqrt(x) if number % 2 else x * b + number
+            found.append(x - c)
+        return found
+
+    def chain() -> list[Any]:
+        """Reductions, each of which needs the one before."""
+        x = a
+        for _ in range(20):
+            x = a - ocl.sum(x) * 0.5
+        return [x]
+
+    cases = [("of one kernel", one, 500), ("of independent kernels", many, 25), ("of reductions in a row", chain, 25)]
+    return [_plan(runtime, name, make, times) for name, make, times in cases]
+
+
+def _plan(runtime: ocl.Runtime, name: str, make: Callable[[], list[Any]], times: int) -> Figure:
+    relative = Relative([array.node for array in make()])
     plan = runtime.plans.plan(relative, runtime.registry.spare(relative), runtime)
-    (launch,) = plan.launches
-    runtime.run(plan)
-    args = [(one.storage, one.offset) if hasattr(one, "storage") else one for one in launch.args]
-    made = runtime.engine.prepare(launch.kernel, args, launch.global_size, launch.group_size)
-    queue, handle = runtime.engine.streams.current().queue, made.executable.handle()
+    raw = []
+    for launch in plan.launches:
+        args = [argument(arg) for arg in launch.args]
+        made = runtime.engine.prepare(launch.kernel, args, launch.global_size, launch.group_size)
+        raw.append((made.executable.handle(), made.args, made.sizes))
+    queue = runtime.engine.streams.current().queue
 
-    def raw() -> None:
-        handle.set_args(*made.args)
-        cl.enqueue_nd_range_kernel(queue, handle, *made.sizes)
+    def bare() -> None:
+        for handle, args, sizes in raw:
+            handle.set_args(*args)
+            cl.enqueue_nd_range_kernel(queue, handle, *sizes)
 
-    bare = best(raw, 500)
+    least = best(bare, times)
     runtime.finish()
-    expressions = [[a * b + ocl.sin(c) * 2.0 for _ in range(500)] for _ in range(10)]  # the scalars tell them apart
+    with ocl.stream(0):  # as the bare launches
+        ocl.compute(*make())
+        batches = [[make() for _ in range(times)] for _ in range(10)]
 
-    def compute() -> None:
-        for one in expressions.pop():
-            one.compute()
+        def compute() -> None:
+            for arrays in batches.pop():
+                ocl.compute(*arrays)
 
-    computed = min(seconds(compute) for _ in range(9)) / 500
-    extra = computed - bare
-    text = f"{extra * 1e6:.0f} us more than {bare * 1e6:.1f} us"
-    return Figure("a cached plan of one kernel, against raw", text, "4 us", extra <= 4e-6)
+        computed = min(seconds(compute) for _ in range(9)) / times
+    count = len(raw)
+    extra = (computed - least) / count
+    text = f"{extra * 1e6:.0f} us more a kernel than {least / count * 1e6:.1f} us, {count} of them"
+    return Figure(f"a cached plan {name}, against raw", text, "4 us", extra <= 4e-6)
+
+
+def memory(runtime: ocl.Runtime) -> Figure:
+    """What the host holds after very many evaluations."""
+
+    def turns(count: int) -> None:
+        x = ocl.asarray(np.ones(300, np.float32))
+        for turn in range(count):
+            x = x * 0.5 + turn % 7
+            x.compute()
+        runtime.finish()
+
+    turns(2000)
+    tracemalloc.start(1)
+    turns(300)
+    before = tracemalloc.get_traced_memory()[0]
+    turns(100_000)
+    more = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    return Figure("100,000 evaluations hold", f"{more / 1e3:.0f} kB more", "300 kB", more <= 300_000)
 
 
 def depth() -> Figure:
@@ -141,7 +190,7 @@ def figures(runtime: ocl.Runtime, device: str | None) -> list[Figure]:
     """All of them."""
     del device
     with ocl.use(runtime):
-        found = [*nodes(), plans(runtime), depth(), *loops(runtime)]
+        found = [*nodes(), *plans(runtime), depth(), memory(runtime), *loops(runtime)]
         if runtime.device.capabilities.kind == "gpu":
             found.append(bandwidth(runtime))
     return found
