@@ -18,12 +18,11 @@ import tempfile
 from collections.abc import Callable
 
 import numpy as np
-import pyopencl as cl
+from clock import copy_bandwidth, device_seconds
 from figures import ROOT, Figure, main, median_seconds, seconds
 
 import ocl_runtime as ocl
 from ocl_runtime.plan.planner import plan
-from ocl_runtime.runtime import argument
 
 IMPORTS = "import numpy; import pyopencl"
 PROGRAM = """
@@ -50,50 +49,6 @@ def back_to_back(enqueue: Callable[[], object], finish: Callable[[], object], co
 def operands(size: int) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
     return [rng.standard_normal(size).astype(np.float32) for _ in range(3)]
-
-
-def on_the_devices_clock(runtime: ocl.Runtime, enqueue: Callable[[cl.CommandQueue], list[cl.Event]]) -> float:
-    """Seconds that commands take together on the device's own clock: the median of some runs."""
-    properties = cl.command_queue_properties.PROFILING_ENABLE
-    queue = cl.CommandQueue(runtime.engine.opencl.context, runtime.device.cl, properties)
-    times = []
-    for _ in range(18):
-        events = enqueue(queue)
-        queue.finish()
-        times.append(sum(event.profile.end - event.profile.start for event in events) * 1e-9)
-    return statistics.median(times[3:])
-
-
-def device_seconds(runtime: ocl.Runtime, expression: ocl.Array) -> float:
-    """Seconds that the launches of an expression take together on the device's clock."""
-    engine, planned = runtime.engine, plan([expression.node], runtime)
-
-    def launch_all(queue: cl.CommandQueue) -> list[cl.Event]:
-        events = []
-        for launch in planned.launches:
-            args = [argument(arg) for arg in launch.args]
-            made = engine.prepare(launch.kernel, args, launch.global_size, launch.group_size)
-            events.append(engine.driver.launch(queue, made.executable.handle(), made.args, made.sizes, None, ()))
-        return events
-
-    return on_the_devices_clock(runtime, launch_all)
-
-
-def copy_bandwidth(runtime: ocl.Runtime, nbytes: int) -> float:
-    """Bytes read and written in a second by the faster of the driver's own copy and a plain float4 kernel."""
-    context = runtime.engine.opencl.context
-    source, target = (cl.Buffer(context, cl.mem_flags.READ_WRITE, nbytes) for _ in range(2))
-    with cl.CommandQueue(context) as queue:
-        cl.enqueue_fill_buffer(queue, source, np.float32(1.5), 0, nbytes)
-    body = "{ y[get_global_id(0)] = x[get_global_id(0)]; }"
-    text = f"__kernel void copy(__global const float4 *x, __global float4 *y) {body}"
-    kernel = cl.Kernel(cl.Program(context, text).build(), "copy")
-    kernel.set_args(source, target)
-    ways: tuple[Callable[[cl.CommandQueue], list[cl.Event]], ...] = (
-        lambda queue: [cl.enqueue_copy(queue, target, source, byte_count=nbytes)],
-        lambda queue: [cl.enqueue_nd_range_kernel(queue, kernel, (nbytes // 16,), None)],
-    )
-    return 2 * nbytes / min(on_the_devices_clock(runtime, way) for way in ways)
 
 
 def fused(runtime: ocl.Runtime, size: int) -> tuple[float, float, float]:
