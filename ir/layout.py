@@ -85,6 +85,18 @@ class Layout:
                 dense *= length
         return not gaps
 
+    def packed(self) -> Layout:
+        """The same axes in the same order in memory, without gaps and offset; what repeats elements still does."""
+        if self.is_dense:
+            return Layout.contiguous(self.shape)
+        apart = [axis for axis in range(self.ndim) if self.shape[axis] != 1 and self.strides[axis] != 0]
+        apart.sort(key=lambda axis: -abs(self.strides[axis]))
+        strides, step = [0] * self.ndim, 1
+        for axis in reversed(apart):
+            strides[axis] = step
+            step *= self.shape[axis]
+        return Layout(self.shape, tuple(strides))
+
     def range(self) -> tuple[int, int]:
         """The lowest touched element and the one after the highest; equal for an array without elements."""
         if self.size == 0:

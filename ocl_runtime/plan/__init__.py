@@ -3,12 +3,16 @@
 In the order in which an expression goes through them:
 
     target.py           the device as the planner sees it
+    natural.py          how a node's elements lie in memory
     fuse.py             cuts an expression into groups, each of which becomes one kernel
     form.py             what a kernel's code depends on: the key of the cache
     body.py             the parts of kernels that the next four share
     elementwise.py      kernels for elementwise groups
-    reduce.py           how a reduction is computed
-    reduce_kernel.py    kernels for reductions
+    order.py            in which order a reduction joins its elements
+    reduce.py           launches for reductions
+    reduce_kernel.py    what their kernels share
+    reduce_rows.py      those that go along rows
+    reduce_columns.py   those that go along columns
     scatter.py          kernels that write at computed places
     cache.py            kernels by their form
     launch.py           a kernel with its arguments and sizes

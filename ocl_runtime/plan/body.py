@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ir.builder import KernelBuilder
 from ir.reference import Ref
 from ir.types import BF16, BOOL, F16, F32, F64, U8, U32, DType, Vector, element, lanes
-from ocl_runtime.plan.form import Access, Described, Fetch, Spec
+from ocl_runtime.plan.form import Access, Fetch, Spec, Term, below
+from ocl_runtime.plan.fuse import Operation
 
 _EXACT_IN_HALF = frozenset({"neg", "abs", "sign", "minimum", "maximum", "select", "copysign", "floor", "ceil", "trunc"})
 """Operations whose result is a half if the operands are, so that no rounding is needed."""
@@ -99,26 +101,39 @@ class Body:
         places = (self.k.op("extract", place, self.k.const(lane, U32)) for lane in range(count))
         return self.k.op("vector", *(self.read(access, one) for one in places))
 
-    def expression(self, values: Sequence[Described], leaf: Callable[[Access], Ref]) -> Ref:
-        """The last of the values; `leaf` gives those of the leaves."""
-        return self.values(values, leaf)[-1]
-
-    def values(self, values: Sequence[Described], leaf: Callable[[Access], Ref]) -> list[Ref]:
-        """All of the values; `leaf` gives those of the leaves."""
-        done: list[Ref] = []
-        for value in values:
+    def evaluate(
+        self,
+        values: Sequence[Term],
+        wanted: Iterable[int],
+        leaf: Callable[[Access], Ref],
+        known: Mapping[int, Ref] = MappingProxyType({}),
+    ) -> dict[int, Ref]:
+        """The wanted values, by their places, with those that are `known` and what is between; `leaf` gives those of
+        the leaves. Folds must be known."""
+        done = dict(known)
+        for place in below(values, wanted, known):
+            value = values[place]
+            if place in done:
+                continue
             if isinstance(value, Access):
-                done.append(leaf(value))
-                continue
-            if isinstance(value, Fetch):
-                done.append(self.fetch(value.access, [done[arg] for arg in value.args]))
-                continue
-            args = [done[arg] for arg in value.args]
-            dtype = self.computed_as(value.dtype)
-            result = self.converted(args[0], value.dtype) if value.op == "convert" else self.k.op(value.op, *args)
-            rounds = value.op not in _EXACT_IN_HALF and dtype != value.dtype
-            done.append(self.k.op(f"round_{value.dtype}", result) if rounds else result)
+                done[place] = leaf(value)
+            elif isinstance(value, Fetch):
+                done[place] = self.fetch(value.access, [done[arg] for arg in value.args])
+            else:
+                assert isinstance(value, Operation)
+                done[place] = self._operation(value, [done[arg] for arg in value.args])
         return done
+
+    def _operation(self, value: Operation, args: Sequence[Ref]) -> Ref:
+        if value.op == "convert":
+            result = self.converted(args[0], value.dtype)
+        else:
+            result = self.k.op(value.op, *args)
+        return result if value.op in _EXACT_IN_HALF else self.rounded(result, value.dtype)
+
+    def rounded(self, value: Ref, dtype: DType) -> Ref:
+        """What was computed for `dtype`, rounded to it where it is computed in another."""
+        return value if self.computed_as(dtype) == dtype else self.k.op(f"round_{dtype}", value)
 
     def converted(self, value: Ref, dtype: DType) -> Ref:
         """A value as another dtype, or, for a half that is computed in float32, ready to be rounded to it."""

@@ -20,10 +20,11 @@ from ir.layout import Layout, Shape, collapse
 from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.contract_kernel import ContractForm, build
-from ocl_runtime.plan.form import Parameters, index_dtype, power_of_two
-from ocl_runtime.plan.fuse import Leaf
+from ocl_runtime.plan.form import Output, Parameters, index_dtype, power_of_two
+from ocl_runtime.plan.fuse import Fold, Leaf
 from ocl_runtime.plan.launch import Launch
-from ocl_runtime.plan.reduce import Reduction, reduce_launches
+from ocl_runtime.plan.order import order
+from ocl_runtime.plan.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.target import Target
 
 _SEQUENTIAL = 4096
@@ -120,15 +121,15 @@ def contract_launches(
         return [launch]
     lengths = (parts, math.prod(whole))
     between = Layout.contiguous(lengths)
+    sum_ = Fold("sum", contraction.accumulator, contraction.dtype, 0)
     joined = Reduction(
-        values=(Leaf(buffer(to, contraction.accumulator, between), between, False),),
+        values=(Leaf(buffer(to, contraction.accumulator, between), between, False), sum_),
         shape=lengths,
         axes=(0,),
-        op="sum",
-        accumulator=contraction.accumulator,
-        dtype=contraction.dtype,
+        order=order(between, (0,), contraction.accumulator, contraction.accumulator, target),
+        outputs=(Output(1, row_layout(lengths, (0,)), storage, contraction.dtype, row=True),),
     )
-    more = reduce_launches(joined, storage, allocate, target=target, kernels=kernels, names=names, where=where)
+    more = reduce_launches(joined, allocate, target=target, kernels=kernels, names=names, where=where)
     return [launch, *more]
 
 

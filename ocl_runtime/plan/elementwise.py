@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ir.builder import KernelBuilder
-from ir.graph import Node, Storage
+from ir.graph import Node
 from ir.kernel import Kernel
 from ir.layout import Layout, Shape, collapse
 from ir.reference import Ref
@@ -23,16 +23,18 @@ from ocl_runtime.plan.body import Body
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.form import (
     Access,
-    Described,
     Fetch,
+    Output,
     Parameters,
     Spec,
+    Term,
     accesses,
-    formula,
+    formulas,
     index_dtype,
     kernel_name,
     lanes_for,
     leaf_layouts,
+    output_names,
     power_of_two,
     rounded_up,
     table_layouts,
@@ -51,8 +53,8 @@ _MOST_GROUPS = 65535
 class ElementwiseForm:
     """The key of an elementwise kernel. `grid` has the axes of each dimension, the fastest first."""
 
-    values: tuple[Described, ...]
-    result: Access
+    values: tuple[Term, ...]
+    outputs: tuple[tuple[int, Access], ...]
     specs: tuple[Spec, ...]
     rank: int
     lanes: int
@@ -65,42 +67,41 @@ class ElementwiseForm:
 def elementwise_launch(
     values: Sequence[Value],
     shape: Shape,
-    dtype: DType,
-    storage: Storage,
+    outputs: Sequence[Output],
     *,
     target: Target,
     kernels: KernelCache,
     names: Mapping[Node, str],
     where: str = "",
-    to: Layout | None = None,
     apart: bool = True,
 ) -> Launch:
-    """The launch that writes the last value at every place of `shape` (which is not empty) into a storage: densely, or
-    where the layout `to` says.
+    """The launch that writes values at every place of `shape` (which is not empty).
 
-    A leaf that shares an element with the result (then they are not `apart`) has it at the same place.
+    A leaf that shares an element with an output (then they are not `apart`) has it at the same place.
 
     Leaves among the values are buffers, iotas and scalars.
     """
-    shape, layouts = _collapsed(shape, [*leaf_layouts(values), to or Layout.contiguous(shape)])
+    shape, layouts = _collapsed(shape, [*leaf_layouts(values), *(output.layout for output in outputs)])
     lane = len(shape) - 1
-    lanes = lanes_for(values, [dtype], target)
+    lanes = lanes_for(values, [output.dtype for output in outputs], target)
     few = len(shape) > 1 and shape[lane] < lanes
     if few or any(layout.strides[lane] not in (0, 1) for layout in layouts):
         lanes = 1
     grid, global_size, group_size = _index_space((*shape[:-1], -(-shape[lane] // lanes)), target.group_size)
-    parameters = Parameters(
-        index_dtype([*layouts, *table_layouts(values)], *(size * lanes for size in global_size)), math.prod(shape)
-    )
+    index = index_dtype([*layouts, *table_layouts(values)], *(size * lanes for size in global_size))
+    parameters = Parameters(index, math.prod(shape))
     for axis, length in enumerate(shape):
         parameters.size(_size_name(axis, len(shape)), length)
     flat = "n" if len(shape) == 1 else ""
-    described = accesses(values, layouts[:-1], parameters, lane, lanes, names=names, length=flat)
-    whole = flat if layouts[-1].is_dense else ""
-    result = parameters.memory("y", dtype, storage, layouts[-1], lane, lanes, length=whole)
-    form = ElementwiseForm(
-        described, result, tuple(parameters.specs), len(shape), lanes, grid, parameters.index, target.fp16, apart
-    )
+    leaves = len(layouts) - len(outputs)
+    described = accesses(values, layouts[:leaves], parameters, lane, lanes, names=names, length=flat)
+    stored = []
+    for output, name, layout in zip(outputs, output_names(len(outputs)), layouts[leaves:], strict=True):
+        whole = flat if layout.is_dense else ""
+        access = parameters.memory(name, output.dtype, output.storage, layout, lane, lanes, length=whole)
+        stored.append((output.value, access))
+    specs, fp16 = tuple(parameters.specs), target.fp16
+    form = ElementwiseForm(described, tuple(stored), specs, len(shape), lanes, grid, parameters.index, fp16, apart)
     return Launch(kernels.get(form, build), tuple(parameters.args), global_size, group_size, where)
 
 
@@ -146,10 +147,12 @@ def _size_name(axis: int, rank: int) -> str:
 def build(form: ElementwiseForm) -> Kernel:
     """The kernel of a form."""
     each = f"{form.lanes} elements" if form.lanes > 1 else "1 element"
+    stored = {access.name: value for value, access in form.outputs}
+    dtypes = ", ".join(dict.fromkeys(str(access.dtype) for _, access in form.outputs))
     k = KernelBuilder(
         kernel_name(form.values),
         pointwise=not any(isinstance(value, Fetch) for value in form.values),
-        note=f"y = {formula(form.values)}    {form.result.dtype}, {form.rank}-D, {each} a work-item",
+        note=f"{formulas(form.values, stored)}    {dtypes}, {form.rank}-D, {each} a work-item",
     )
     return _Builder(k, form).build()
 
@@ -191,7 +194,7 @@ class _Builder:
         width, number = form.lanes, where[lane]
         places = {
             access: body.place(access, where, lane)
-            for access in (*form.values, form.result)
+            for access in (*form.values, *(access for _, access in form.outputs))
             if isinstance(access, Access) and access.kind != "scalar"
         }
         base = k.let(number * width, "base")
@@ -203,13 +206,16 @@ class _Builder:
             self._at(lambda access: body.element(access, places[access], j, width, lane))
 
     def _at(self, index: _Index) -> None:
-        """One element: reads the leaves where `index` says and stores the result."""
+        """One element: reads the leaves where `index` says and stores the results, once all is read."""
         form, body = self._form, self._body
         zero = body.const(0)
-        value = body.expression(
-            form.values, lambda access: body.read(access, zero if access.kind == "scalar" else index(access))
+        found = body.evaluate(
+            form.values,
+            [value for value, _ in form.outputs],
+            lambda access: body.read(access, zero if access.kind == "scalar" else index(access)),
         )
-        self._k.store(body.params[form.result.name], index(form.result), value)
+        for value, access in form.outputs:
+            self._k.store(body.params[access.name], index(access), found[value])
 
 
 def _or_zero(body: Body, place: Ref | None) -> Ref:

@@ -11,7 +11,7 @@ sum comes out right. Steps of 0 and 1 are part of the form, because they decide 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal, TypeAlias
@@ -21,13 +21,13 @@ from ir.graph_text import letter
 from ir.guards import Given, Number
 from ir.layout import Layout
 from ir.types import BF16, BOOL, F16, F32, U8, U32, U64, DType, Pointer
-from ocl_runtime.plan.fuse import Leaf, Lookup, Operation, Value
+from ocl_runtime.plan.fuse import Fold, Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.launch import Address, Argument, Later, passed
 from ocl_runtime.plan.target import Target
 
 Stride: TypeAlias = Literal["none", "one", "param"]
 
-_RESERVED = re.compile(r"[imns]\d*|y|per|.*_(first|stride\d+)")
+_RESERVED = re.compile(r"[imnsy]\d*|per|.*_(first|stride\d+)")
 """Names of parameters that are no leaves."""
 
 _NAME_LENGTH = 40
@@ -70,7 +70,17 @@ class Fetch:
     args: tuple[int, ...]
 
 
-Described: TypeAlias = Access | Operation | Fetch
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A value that a kernel stores, given by its place, as `dtype` where `layout` says. `row`: it is one of those that
+    there is one of for each result of a reduction; `part` is then the stride from one part of it to the next."""
+
+    value: int
+    layout: Layout
+    storage: Storage
+    dtype: DType
+    row: bool = False
+    part: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,10 @@ class Spec:
     name: str
     type: DType | Pointer
     length: str = ""
+
+
+Term: TypeAlias = Access | Operation | Fold | Fetch
+"""A value of a group, with leaves as they are reached."""
 
 
 @dataclass
@@ -179,24 +193,50 @@ def lanes_for(values: Sequence[Value], more: Sequence[DType], target: Target) ->
 
 def dtype_of(value: Value) -> DType:
     """The dtype of a value."""
-    return value.dtype if isinstance(value, Operation) else _read(value).source.dtype
+    return value.dtype if isinstance(value, Operation | Fold) else _read(value).source.dtype
 
 
 def _read(value: Leaf | Lookup) -> Leaf:
     return value.leaf if isinstance(value, Lookup) else value
 
 
+def output_names(count: int) -> list[str]:
+    """The names of what a kernel stores: y, or y0, y1, …"""
+    return ["y"] if count == 1 else [f"y{number}" for number in range(count)]
+
+
+def below(values: Sequence[Value | Term], places: Iterable[int], stop: Container[int] = ()) -> list[int]:
+    """The places of values and of all that they are computed from, in order; nothing below those in `stop`."""
+    found: set[int] = set()
+    waiting = list(places)
+    while waiting:
+        place = waiting.pop()
+        if place not in found:
+            found.add(place)
+            value = values[place]
+            if place not in stop:
+                waiting += operands(value)
+    return sorted(found)
+
+
+def operands(value: Value | Term) -> Sequence[int]:
+    """The places of the values that a value is computed from."""
+    if isinstance(value, Fold):
+        return (value.arg,)
+    return value.args if isinstance(value, Operation | Lookup | Fetch) else ()
+
+
 def leaf_names(values: Sequence[Value], wanted: Mapping[Node, str]) -> list[str]:
     """A name for each value: leaves in memory are a, b, c, … or as wanted, scalars s0, s1, …; operations have none."""
     names = [""] * len(values)
     for place, value in enumerate(values):
-        name = "" if isinstance(value, Operation) else wanted.get(_read(value).source, "")
+        name = wanted.get(_read(value).source, "") if isinstance(value, Leaf | Lookup) else ""
         if name.isidentifier() and name.isascii() and name not in names and not _RESERVED.fullmatch(name):
             names[place] = name
     letters = (name for name in map(letter, count()) if name not in names)
     scalars = map("s{}".format, count())
     for place, value in enumerate(values):
-        if not isinstance(value, Operation) and not names[place]:
+        if isinstance(value, Leaf | Lookup) and not names[place]:
             names[place] = next(scalars if isinstance(_read(value).source, Scalar) else letters)
     return names
 
@@ -210,15 +250,15 @@ def accesses(
     *,
     names: Mapping[Node, str],
     length: str = "",
-) -> tuple[Described, ...]:
+) -> tuple[Term, ...]:
     """The values with their leaves described; `layouts` has the (collapsed) layout of each leaf that is no scalar.
 
     `length` is the parameter with the size of the index space, where that is also the size of every leaf.
     """
     remaining = iter(layouts)
-    described: list[Described] = []
+    described: list[Term] = []
     for value, name in zip(values, leaf_names(values, names), strict=True):
-        if isinstance(value, Operation):
+        if isinstance(value, Operation | Fold):
             described.append(value)
         elif isinstance(value, Lookup):
             described.append(_fetch(value, name, parameters))
@@ -253,9 +293,9 @@ def leaf_layouts(values: Sequence[Value]) -> list[Layout]:
     return [value.layout for value in values if isinstance(value, Leaf) and not isinstance(value.source, Scalar)]
 
 
-def kernel_name(values: Sequence[Described], *more: str) -> str:
+def kernel_name(values: Sequence[Term], *more: str) -> str:
     """The operations in order: mul_sin_add."""
-    ops = [value.op if isinstance(value, Operation) else "gather" for value in values if not isinstance(value, Access)]
+    ops = ["gather" if isinstance(value, Fetch) else value.op for value in values if not isinstance(value, Access)]
     ops += more
     if not ops:
         return "copy" if any(isinstance(value, Access) and value.kind == "memory" for value in values) else "fill"
@@ -271,19 +311,23 @@ _INFIX = {"or": 1, "xor": 2, "and": 3, "add": 4, "sub": 4, "mul": 5, "div": 5}
 _SIGNS = {"or": " | ", "xor": " ^ ", "and": " & ", "add": " + ", "sub": " - ", "mul": "*", "div": "/"}
 
 
-def formula(values: Sequence[Described]) -> str:
-    """The expression for the reader of the generated code: `a*b + sin(c)`, cut where it grows long."""
+def formulas(values: Sequence[Term], outputs: Mapping[str, int]) -> str:
+    """The expressions for the reader of the generated code: `y = a*b + sin(c)`, cut where they grow long."""
     texts: list[tuple[str, int]] = []
     for value in values:
         if isinstance(value, Access):
             texts.append((value.name, _TIGHTEST))
-        elif isinstance(value, Fetch):
+            continue
+        if isinstance(value, Fetch):
             text = f"{value.access.name}[{', '.join(texts[arg][0] for arg in value.args)}]"
             texts.append((text if len(text) <= _NOTE_LENGTH else f"{value.access.name}[…]", _TIGHTEST))
+            continue
+        if isinstance(value, Fold):
+            text, binds = f"{value.op}({texts[value.arg][0]})", _TIGHTEST
         else:
             text, binds = _call(value, [texts[arg] for arg in value.args])
-            texts.append((text, binds) if len(text) <= _NOTE_LENGTH else (f"{value.op}(…)", _TIGHTEST))
-    return texts[-1][0]
+        texts.append((text, binds) if len(text) <= _NOTE_LENGTH else (f"{value.op}(…)", _TIGHTEST))
+    return "; ".join(f"{name} = {texts[place][0]}" for name, place in outputs.items())
 
 
 def _call(operation: Operation, args: Sequence[tuple[str, int]]) -> tuple[str, int]:

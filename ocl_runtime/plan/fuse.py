@@ -18,8 +18,8 @@ the leaf's layout goes through the chain. A node that is reached twice by one ch
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from ir.graph import (
@@ -32,14 +32,16 @@ from ir.graph import (
     Movement,
     Node,
     Reduce,
+    ReduceOp,
     Scalar,
     Scatter,
     Step,
     Undefined,
     walk,
 )
-from ir.layout import Layout, Shape
+from ir.layout import Layout, Shape, Span
 from ir.types import DType
+from ocl_runtime.plan.natural import axes_in_memory, natural
 from ocl_runtime.plan.target import Target
 
 MAX_OPERATIONS = 128
@@ -50,7 +52,8 @@ RECOMPUTE = 4
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What a group reads: `source` is a buffer, iota or scalar, or (`computed`) the dense result of another group."""
+    """What a group reads: `source` is a buffer, iota or scalar, or (`computed`) the result of another group, which has
+    its natural layout."""
 
     source: Node
     layout: Layout
@@ -67,12 +70,24 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
+class Fold:
+    """An earlier value joined along the reduced axes in `accumulator`, as `dtype`: one value for each result."""
+
+    op: ReduceOp
+    accumulator: DType
+    dtype: DType
+    arg: int
+
+
+@dataclass(frozen=True, slots=True)
 class Lookup:
     """The element of a leaf at coordinates that are earlier values of the group, given by their places."""
 
     leaf: Leaf
     args: tuple[int, ...]
 
+
+Value: TypeAlias = Leaf | Operation | Fold | Lookup
 
 _ENDS: Mapping[type[Node], str] = {
     Reduce: "a reduction ends its kernel",
@@ -81,25 +96,26 @@ _ENDS: Mapping[type[Node], str] = {
     Scatter: "a write ends its kernel",
 }
 
-Value: TypeAlias = Leaf | Operation | Lookup
-
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """One fused expression: `values`, operands first, the last of which is the result or what `reduce` takes.
 
-    `dense`: another group reads the result, which must lie in memory in order. Where the root is a write, the values
-    are what is written, over `base`; at computed places, the last of them is the operation `scatter`: of the value, of
-    whether it is written, and of its coordinates. Where it is a product of matrices, they are the two. `why` says why
-    the root is not computed by who reads it.
+    They are computed at every place of `shape`. What is no reduction is stored in row-major order of it, where the
+    root's elements lie as `layout` says. Where the root is a write, the values are what is written, over `base`; at
+    computed places, the last of them is the operation `scatter`: of the value, of whether it is written, and of its
+    coordinates. Where the root is a product of matrices, the values are the two.
+    `looks`: the only value lies in memory and is all that the root is, in a layout. `why` says why the root is not
+    computed by who reads it.
     """
 
     root: Node
     reduce: Reduce | None
     shape: Shape
     values: tuple[Value, ...]
-    dense: bool = False
+    layout: Layout
     base: Leaf | None = None
+    looks: bool = False
     why: str = ""
 
     @property
@@ -108,27 +124,30 @@ class Group:
         leaves = tuple(
             value.leaf if isinstance(value, Lookup) else value
             for value in self.values
-            if not isinstance(value, Operation)
+            if isinstance(value, Leaf | Lookup)
         )
         return leaves if self.base is None else (*leaves, self.base)
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether each place of the index space gives one element of the result, and that is all."""
+        return not self.looks and self.reduce is None and self.base is None and not isinstance(self.root, Contract)
 
     @property
     def view(self) -> Leaf | None:
         """The memory that the group only looks at in another way, if that is all it does."""
         leaf = self.values[0]
-        copies = self.dense or self.reduce is not None or self.base is not None or isinstance(self.root, Contract)
-        if copies or len(self.values) > 1 or not isinstance(leaf, Leaf):
-            return None
-        return leaf if leaf.computed or isinstance(leaf.source, Buffer) else None
+        return leaf if self.looks and isinstance(leaf, Leaf) else None
 
 
-def groups(roots: Sequence[Node], target: Target, *, dense: bool = False) -> list[Group]:
-    """The groups that compute the roots (all of them `dense`, if so asked), those first that others read."""
-    fuser = _Fuser(roots, target)
+def groups(roots: Sequence[Node], target: Target, *, dense: Collection[Node] = ()) -> list[Group]:
+    """The groups that compute the roots, those first that others read; results of the `dense` roots lie in row-major
+    order, all others in their natural layout, except for views that no other group reads."""
+    fuser = _Fuser(roots, target, dense)
     made: dict[Node, Group] = {}
     order: list[Group] = []
     finished: set[Node] = set()
-    read: set[Node] = set(roots) if dense else set()
+    read: set[Node] = set()
     stack = list(reversed(roots))
     while stack:
         node = stack[-1]
@@ -142,7 +161,7 @@ def groups(roots: Sequence[Node], target: Target, *, dense: bool = False) -> lis
             computed = [leaf.source for leaf in made[node].leaves if leaf.computed]
             read.update(computed)
             stack.extend(reversed(computed))
-    return [replace(group, dense=group.root in read) for group in order]
+    return [fuser.group(one.root, copied=True) if one.looks and one.root in read else one for one in order]
 
 
 class _Chain:
@@ -158,7 +177,7 @@ class _Chain:
         link: _Chain | None = self
         while link is not None:
             moved = link.step.apply(layout)
-            assert moved is not None, "only dense leaves are reached through a reshape"
+            assert moved is not None, "no leaf is reached through a reshape that would have to copy it"
             layout, link = moved, link.outer
         return layout
 
@@ -170,28 +189,44 @@ _Place: TypeAlias = tuple[Node, _Chain | None, bool]
 class _Fuser:
     """What the groups of one plan have in common: which nodes are computed by themselves."""
 
-    def __init__(self, roots: Sequence[Node], target: Target) -> None:
+    def __init__(self, roots: Sequence[Node], target: Target, dense: Collection[Node]) -> None:
         through_views = "it is read through several views, and storing it costs less than computing it for each"
         self._alone = dict.fromkeys(_read_through_views(roots), through_views) | dict.fromkeys(roots, "it is wanted")
         """With the reasons."""
         self._target = target
+        self._dense = dense
 
-    def group(self, root: Node) -> Group:
+    def group(self, root: Node, *, copied: bool = False) -> Group:
+        """The group of a node; of a view of memory a copy, if so asked."""
+        growing = _Growing(root, self._alone, self._dense)
         if isinstance(root, Contract):
-            growing = _Growing(root, self._alone)
-            places = [growing.place(arg, None) for arg in root.args]
-            values = tuple(_leaf(node, chain, copied or not isinstance(node, Buffer)) for node, chain, copied in places)
-            return self._grown(Group(root, None, root.shape, values, why=self._alone[root]), growing)
-        reduce = root if isinstance(root, Reduce) else None
-        growing = _Growing(root, self._alone)
-        top = root.arg if isinstance(root, Reduce) else root.value if isinstance(root, Assign) else root
-        shape = root.value.shape if isinstance(root, Scatter) else top.shape
-        body = growing.place(top, None)
+            layout = Layout.contiguous(root.shape)
+            values = tuple(growing.leaf(growing.place(arg, None)) for arg in root.args)
+            return self._grown(Group(root, None, root.shape, values, layout, why=self._alone[root]), growing)
+        chain: _Chain | None = None
+        looks, layout = False, Layout.contiguous(root.shape)
+        shape, base = root.shape, None
+        top: Node = root
+        match root:
+            case Reduce():
+                top, shape = root.arg, root.arg.shape
+            case Assign():
+                top, shape = root.value, root.value.shape
+                base = growing.leaf((root.arg, None, False))
+            case Scatter():
+                shape, base = root.value.shape, growing.leaf((root.arg, None, False))
+            case Movement() if _copies(root) and not _stays(root):
+                top, shape = root.arg, root.arg.shape
+            case Movement() | Buffer() | Iota() | Scalar() if root not in self._dense:
+                node, _, computed = growing.place(root, None)
+                looks = not copied and (computed or isinstance(node, Buffer))
+                if not looks:
+                    layout = natural(root)
+                    shape, chain = _in_memory(layout)
+        body = growing.place(top, chain)
         growing.open_from(body, len(shape), self._target)
-        base = None
-        if isinstance(root, Assign | Scatter):
-            base = _leaf(root.arg, None, computed=not isinstance(root.arg, Buffer | Iota | Scalar | Undefined))
-        group = Group(root, reduce, shape, growing.values(body), base=base, why=self._alone[root])
+        reduce = root if isinstance(root, Reduce) else None
+        group = Group(root, reduce, shape, growing.values(body), layout, base, looks, self._alone[root])
         return self._grown(group, growing)
 
     def _grown(self, group: Group, growing: _Growing) -> Group:
@@ -215,22 +250,26 @@ def _read_through_views(roots: Iterable[Node]) -> set[Node]:
 class _Growing:
     """One group while it grows."""
 
-    def __init__(self, root: Node, alone: Mapping[Node, str]) -> None:
+    def __init__(self, root: Node, alone: Mapping[Node, str], dense: Collection[Node]) -> None:
         self.reasons: dict[Node, str] = {}
         """Why nodes at the edge of the group are left to other groups."""
         self._root = root
         self._alone = alone
+        self._dense = dense
         self._chains: dict[tuple[Step, int], _Chain] = {}
         self._opened: set[_Place] = set()
 
     def place(self, node: Node, chain: _Chain | None) -> _Place:
         """Goes through the movements above a node."""
         while isinstance(node, Movement) and (node is self._root or node not in self._alone):
+            copies = _copies(node)
+            if copies and not _stays(node):
+                self.reasons[node] = "it is a reshape that has to copy"
+                return node, chain, True
             # The chains are kept in the dictionary, so their ids stay theirs.
             chain = self._chains.setdefault((node.step, id(chain)), _Chain(node.step, chain))
-            copied = node.step.kind == "reshape" and not node.arg.flat
             node = node.arg
-            if copied:
+            if copies:
                 self.reasons[node] = "a reshape of it has to copy"
                 return node, chain, True
         ends = _ENDS.get(type(node))
@@ -289,9 +328,9 @@ class _Growing:
             if place in known:
                 stack.pop()
                 continue
-            node, chain, computed = place
+            node, chain, _ = place
             if place not in self._opened:
-                leaf = _leaf(node, chain, computed)
+                leaf = self.leaf(place)
                 if leaf not in known:
                     known[leaf] = len(values)
                     values.append(leaf)
@@ -308,17 +347,40 @@ class _Growing:
             known[place] = len(values)
             places = tuple(known[arg] for arg in args)
             if isinstance(node, Gather):
-                values.append(Lookup(_leaf(*table), places))
+                values.append(Lookup(self.leaf(table), places))
             else:
                 op = "scatter" if isinstance(node, Scatter) else node.op
                 values.append(Operation(op, node.dtype, places))
         return tuple(values)
 
+    def leaf(self, place: _Place) -> Leaf:
+        """How a node that the group does not compute is read."""
+        node, chain, computed = place
+        if isinstance(node, Buffer | Iota) and not computed:
+            layout = node.layout
+        elif isinstance(node, Scalar | Undefined) or node in self._dense:
+            layout = Layout.contiguous(node.shape)
+        else:
+            layout = natural(node)
+        moved = layout if chain is None or isinstance(node, Scalar) else chain.apply(layout)
+        return Leaf(node, moved, computed or not isinstance(node, Buffer | Iota | Scalar | Undefined))
 
-def _leaf(node: Node, chain: _Chain | None, computed: bool) -> Leaf:
-    if isinstance(node, Buffer | Iota) and not computed:
-        layout, by_other_group = node.layout, False
-    else:
-        layout, by_other_group = Layout.contiguous(node.shape), not isinstance(node, Scalar | Undefined)
-    moved = layout if chain is None or isinstance(node, Scalar) else chain.apply(layout)
-    return Leaf(node, moved, by_other_group)
+
+def _copies(node: Movement) -> bool:
+    """Whether a movement is no view of the leaves below it."""
+    return node.step.kind == "reshape" and not node.arg.flat
+
+
+def _stays(node: Movement) -> bool:
+    """Whether a movement is a view of its operand once that has been computed."""
+    return node.step.apply(natural(node.arg)) is not None
+
+
+def _in_memory(layout: Layout) -> tuple[Shape, _Chain]:
+    """The index space of the elements of a natural layout, in the order in which they lie in memory, and the chain that
+    leads there: of axes that repeat elements, and of those of length 1, the first place."""
+    kept = [axis for axis in axes_in_memory(layout) if layout.strides[axis] != 0]
+    items = tuple(Span(0, 1, length) if axis in kept else 0 for axis, length in enumerate(layout.shape))
+    order = tuple(sorted(kept).index(axis) for axis in kept)
+    picked = Step("index", items)
+    return tuple(layout.shape[axis] for axis in kept), _Chain(picked, _Chain(Step("permute", order), None))

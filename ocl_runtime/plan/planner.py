@@ -7,6 +7,7 @@ copy.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,10 +20,12 @@ from ir.reference import Where
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.contract import Contraction, contract_launches, in_lanes
 from ocl_runtime.plan.elementwise import elementwise_launch
-from ocl_runtime.plan.form import dtype_of
-from ocl_runtime.plan.fuse import Group, Leaf, Lookup, Value, groups
+from ocl_runtime.plan.form import Output, dtype_of
+from ocl_runtime.plan.fuse import Fold, Group, Leaf, Lookup, Value, groups
 from ocl_runtime.plan.launch import InPlace, Launch, Plan
-from ocl_runtime.plan.reduce import Reduction, reduce_launches
+from ocl_runtime.plan.natural import natural
+from ocl_runtime.plan.order import order
+from ocl_runtime.plan.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.registry import Spare
 from ocl_runtime.plan.scatter import apart, scatter_launch
 from ocl_runtime.plan.target import Target
@@ -61,7 +64,7 @@ def plan(
     shape, of which nothing that they are made of uses an element. `spare` says what may be overwritten: memory that
     nobody needs but these nodes, and what is computed on the way.
     """
-    found = groups(roots, executor.target, dense=dense)
+    found = groups(roots, executor.target, dense=roots if dense else tuple(into))
     planner = _Planner(executor, names, into, spare, _Readers(found, roots))
     for group in found:
         planner.add(group)
@@ -136,7 +139,7 @@ class _Planner:
         root, target = group.root, self._into.get(group.root)
         if target is None or not root.size:
             self._compute(group)
-        elif group.view is None and group.reduce is None and group.base is None and not isinstance(root, Contract):
+        elif group.pointwise and group.shape == root.shape:
             self._elementwise(self._bound(group), group.shape, target, root.where)
             self.results[root] = target
         else:
@@ -162,9 +165,9 @@ class _Planner:
             self.results[root] = (self._scattered if scattered else self._written)(group, group.base)
         elif group.reduce is None:
             over = self._operand(group)
-            target = over or self._fresh(root)
+            target = over or self._fresh(root, group.shape)
             self._elementwise(self._bound(group), group.shape, target, root.where, apart=over is None)
-            self.results[root] = target
+            self.results[root] = buffer(target.storage, root.dtype, group.layout)
         else:
             self.results[root] = self._reduced(group)
 
@@ -173,18 +176,19 @@ class _Planner:
     def _reduced(self, group: Group) -> Buffer:
         executor, root = self._executor, group.root
         assert group.reduce is not None
+        reduce, target = group.reduce, self._fresh(root, root.shape)
+        values = self._bound(group)
+        fold = Fold(reduce.op, reduce.accumulator, root.dtype, len(values) - 1)
+        layout = row_layout(group.shape, reduce.axes)
         reduction = Reduction(
-            values=self._bound(group),
+            values=(*values, fold),
             shape=group.shape,
-            axes=group.reduce.axes,
-            op=group.reduce.op,
-            accumulator=group.reduce.accumulator,
-            dtype=root.dtype,
+            axes=reduce.axes,
+            order=order(natural(reduce.arg), reduce.axes, reduce.arg.dtype, reduce.accumulator, executor.target),
+            outputs=(Output(len(values), layout, target.storage, root.dtype, row=True),),
         )
-        target = self._fresh(root)
         self.launches += reduce_launches(
             reduction,
-            target.storage,
             executor.allocate,
             target=executor.target,
             kernels=executor.kernels,
@@ -196,7 +200,7 @@ class _Planner:
     def _contracted(self, group: Group, root: Contract) -> Buffer:
         executor = self._executor
         left, right = (leaf if isinstance(leaf.source, Buffer) else self._dense(leaf) for leaf in self._leaves(group))
-        target = self._fresh(root)
+        target = self._fresh(root, root.shape)
         self.launches += contract_launches(
             Contraction(
                 left=left,
@@ -218,10 +222,10 @@ class _Planner:
 
     def _dense(self, leaf: Leaf) -> Leaf:
         """A copy with its elements in order."""
-        layout = Layout.contiguous(leaf.layout.shape)
-        copied = buffer(self._allocate(layout, leaf.source), leaf.source.dtype, layout)
-        self._elementwise((leaf,), layout.shape, copied, leaf.source.where)
-        return Leaf(copied, layout, False)
+        shape = leaf.layout.shape
+        copied = self._fresh(leaf.source, shape)
+        self._elementwise((leaf,), shape, copied, leaf.source.where)
+        return Leaf(copied, copied.layout, False)
 
     def _written(self, group: Group, base: Leaf) -> Buffer:
         """A part of the base written."""
@@ -235,8 +239,7 @@ class _Planner:
         shared = [leaf.layout for leaf in (*leaves, *tables) if _storage(leaf) is target.storage]
         anywhere = any(_storage(leaf) is target.storage for leaf in tables)
         if anywhere or any(layout != region and layout.overlaps(region) for layout in shared):
-            layout = Layout.contiguous(group.shape)
-            between = buffer(self._allocate(layout, root.value), root.dtype, layout)
+            between = self._fresh(root.value, group.shape)
             self._elementwise(values, group.shape, between, root.where)
             self._copy(between, part, root.where)
         else:
@@ -277,7 +280,7 @@ class _Planner:
             assert isinstance(made.source, Buffer)
             self._take(root, made.source.storage, base)
             return buffer(made.source.storage, root.dtype, made.layout)
-        target = self._fresh(root)
+        target = self._fresh(root, root.shape)
         if not isinstance(made.source, Undefined):
             self._elementwise((made,), root.shape, target, root.where)
         return target
@@ -292,28 +295,21 @@ class _Planner:
         launch = elementwise_launch(
             values,
             shape,
-            target.dtype,
-            target.storage,
+            [Output(len(values) - 1, target.layout, target.storage, target.dtype)],
             target=executor.target,
             kernels=executor.kernels,
             names=self._names,
             where=where,
-            to=target.layout,
             apart=apart,
         )
         self.launches.append(launch)
 
     # ------------------------------------------------------------------ memory
 
-    def _fresh(self, root: Node) -> Buffer:
-        layout = Layout.contiguous(root.shape)
-        return buffer(self._allocate(layout, root), root.dtype, layout)
-
-    def _allocate(self, layout: Layout, node: Node) -> Storage:
-        """Memory for the elements of a layout, which are a node's."""
-        storage = self._executor.allocate(layout.size * node.dtype.size, node.where)
+    def _fresh(self, root: Node, shape: Shape) -> Buffer:
+        storage = self._executor.allocate(math.prod(shape) * root.dtype.size, root.where)
         self._own[id(storage)] = storage
-        return storage
+        return buffer(storage, root.dtype, Layout.contiguous(shape))
 
     def _operand(self, group: Group) -> Buffer | None:
         """The memory of an operand that the result of an elementwise group is written over, if there is one."""

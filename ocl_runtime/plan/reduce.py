@@ -1,83 +1,142 @@
-"""Decides how a reduction is computed: which axis becomes lanes, how many work-items share a result, in how many parts.
+"""Launches for kernels that reduce: how the order of `order.py` is put to work over the leaves that there are.
 
-Kept and reduced axes are collapsed separately. Then there are two ways:
-
-- rows: the reduced elements lie next to each other. A team of work-items strides over the elements of one result in
-  wide loads, and joins its partial results in local memory. On a CPU the team is one work-item.
-- columns: the results lie next to each other, or each has few elements. One work-item goes through all elements of one
-  result, or of W neighbouring results in lanes.
-
-Where that leaves the device idle, or adds too many elements to one number to be accurate, the elements of each result
-are split into parts, and a second launch, which is a reduction like any other, joins the parts.
-
-The order in which elements are joined depends on the target, the sizes, and the dtypes and strides of the leaves: the
-same expression over the same layouts gives the same bits on one device in every run. The sum of a fused expression over
-a strided view may differ in its last bits from that of the computed one, whose leaf is dense. Integers, minima and
-maxima do not depend on the order.
+Kept and reduced axes are collapsed separately, both in natural order. In rows, lanes run along the reduced axes; a leaf
+that has no neighbours there is read lane by lane. In columns, lanes run along the results where all leaves allow that,
+which no result depends on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ir.graph import Node, ReduceOp, Storage, buffer
+from ir.graph import Node, Storage, buffer
+from ir.kernel import Kernel
 from ir.layout import Layout, Shape, collapse
-from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.form import (
+    Output,
     Parameters,
     accesses,
+    below,
     index_dtype,
     lanes_for,
     leaf_layouts,
+    output_names,
     power_of_two,
     rounded_up,
     table_layouts,
 )
-from ocl_runtime.plan.fuse import Leaf, Operation, Value
+from ocl_runtime.plan.fuse import Fold, Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.launch import Launch, Sizes
-from ocl_runtime.plan.reduce_kernel import ReduceForm, Way, build
+from ocl_runtime.plan.order import Order, order, slab
+from ocl_runtime.plan.reduce_columns import Columns
+from ocl_runtime.plan.reduce_kernel import ReduceForm, Stored
+from ocl_runtime.plan.reduce_rows import Rows
 from ocl_runtime.plan.target import Target
-
-_FEW_ELEMENTS = 32
-"""Elements of a result up to which one work-item takes them all."""
-_FEW_COLUMNS = 16
-"""Neighbouring results below which teams take the results one by one."""
-_MANY_RESULTS = 1024
-"""Results that keep a device busy without splitting."""
-_BUSY_PARTS = 512
-"""Parts that are made to keep a device busy; more would keep the second launch too long."""
-_SEQUENTIAL = 4096
-"""Elements that are added to one number one after the other, for accuracy."""
-_MOST_PARTS = 65535
-_LARGE_EXPRESSION = 16
-"""Operations above which a row kernel holds the expression once and not for each accumulator."""
-_ACCUMULATOR_BYTES = 256
-"""Registers that the accumulators of one work-item may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reduction:
-    """What to reduce: the last of the values, over the index space `shape`, along `axes`."""
+    """What to compute over the index space `shape`: values, among them folds, all of which join elements along `axes`
+    in one order. Layouts of outputs are over `shape` too: those of results of folds have stride 0 along `axes`."""
 
     values: tuple[Value, ...]
     shape: Shape
     axes: tuple[int, ...]
-    op: ReduceOp
-    accumulator: DType
-    dtype: DType
+    order: Order
+    outputs: tuple[Output, ...]
+
+
+def row_layout(shape: Shape, axes: Sequence[int], offset: int = 0) -> Layout:
+    """The layout over `shape` of what lies in row-major order of the axes that are not among `axes`."""
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    dense = Layout.contiguous(tuple(shape[axis] for axis in kept))
+    strides = dict(zip(kept, dense.strides, strict=True))
+    return Layout(shape, tuple(strides.get(axis, 0) for axis in range(len(shape))), offset)
+
+
+def reduce_launches(
+    reduction: Reduction,
+    allocate: Callable[[int], Storage],
+    *,
+    target: Target,
+    kernels: KernelCache,
+    names: Mapping[Node, str],
+    where: str = "",
+) -> list[Launch]:
+    """One or two launches that compute the outputs; `allocate` gives memory for what lies between two.
+
+    Neither the index space nor an output is empty. Leaves among the values are buffers, iotas and scalars. Where
+    results are split in parts, no fold depends on another and no output on the reduced axes.
+    """
+    if reduction.order.parts == 1:
+        return [_launch(reduction, target, kernels, names, where)]
+    first, second = _in_parts(reduction, allocate, target)
+    return [_launch(one, target, kernels, names, where) for one in (first, second)]
+
+
+def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: Target) -> tuple[Reduction, Reduction]:
+    """The reduction that stores what each part joins, and the one that joins the parts."""
+    values, shape, axes, parts = reduction.values, reduction.shape, reduction.axes, reduction.order.parts
+    rows = reduction.order.way == "rows"
+    kept = tuple(length for axis, length in enumerate(shape) if axis not in axes)
+    results = math.prod(kept)
+    # Parts lie next to each other after rows, results after columns: the second launch reads them in that order.
+    joined, axis = ((*kept, parts), len(kept)) if rows else ((parts, *kept), 0)
+    natural = Layout.contiguous(joined)
+    folds = {place for place, value in enumerate(values) if isinstance(value, Fold)}
+    needed = below(values, [output.value for output in reduction.outputs], folds)
+    outputs: list[Output] = []
+    again: list[Value] = []
+    places: dict[int, int] = {}
+    for place in needed:
+        value = values[place]
+        if isinstance(value, Fold):
+            between = allocate(results * parts * value.accumulator.size)
+            each = row_layout(shape, axes)
+            strides = tuple(stride * parts for stride in each.strides) if rows else each.strides
+            part = 1 if rows else results
+            outputs.append(Output(place, replace(each, strides=strides), between, value.accumulator, True, part))
+            again.append(Leaf(buffer(between, value.accumulator, natural), natural, False))
+            value = replace(value, arg=len(again) - 1)
+        elif isinstance(value, Operation | Lookup):
+            value = replace(value, args=tuple(places[arg] for arg in value.args))
+        else:
+            value = replace(value, layout=_along(value.layout, axes, joined, axis))
+        places[place] = len(again)
+        again.append(value)
+    unrounded = tuple(replace(one, dtype=one.accumulator) if isinstance(one, Fold) else one for one in values)
+    first = replace(reduction, values=unrounded, outputs=tuple(outputs))
+    accumulator = next(value.accumulator for value in values if isinstance(value, Fold))
+    second = Reduction(
+        values=tuple(again),
+        shape=joined,
+        axes=(axis,),
+        order=order(natural, (axis,), accumulator, accumulator, target, split=False),
+        outputs=tuple(
+            replace(one, value=places[one.value], layout=_along(one.layout, axes, joined, axis))
+            for one in reduction.outputs
+        ),
+    )
+    return first, second
+
+
+def _along(layout: Layout, axes: Sequence[int], shape: Shape, axis: int) -> Layout:
+    """A layout of what is the same along the reduced axes, over the kept ones and one new axis."""
+    strides = [stride for at, stride in enumerate(layout.strides) if at not in axes]
+    strides.insert(axis, 0)
+    return Layout(shape, tuple(strides), layout.offset)
 
 
 @dataclass(frozen=True)
 class _Space:
-    """The collapsed axes: layouts are over the kept axes and then the reduced ones, the result's over the kept ones."""
+    """The collapsed axes: layouts are over the kept axes and then the reduced ones; those of outputs come last."""
 
     kept: Shape
     reduced: Shape
     layouts: tuple[Layout, ...]
-    result: Layout
 
     @property
     def results(self) -> int:
@@ -92,147 +151,53 @@ class _Space:
         """Vectors of neighbouring results."""
         return math.prod(self.kept[:-1]) * -(-self.kept[-1] // lanes) if self.kept else 1
 
-    def in_lanes(self, axis: int) -> bool:
-        """Whether all leaves have neighbours along an axis, or the same element everywhere."""
-        return all(layout.strides[axis] in (0, 1) for layout in self.layouts)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """The way to compute it. `team`: work-items of a result; `chains`: accumulators of each; `parts`: of each result,
-    of `per` elements or vectors.
-    """
-
-    way: Way
-    lanes: int
-    team: int
-    chains: int
-    parts: int
-    per: int
-
-
-def reduce_launches(
-    reduction: Reduction,
-    storage: Storage,
-    allocate: Callable[[int], Storage],
-    *,
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str = "",
-) -> list[Launch]:
-    """One or two launches that reduce into a dense storage; `allocate` gives memory for what lies between two.
-
-    Neither the result nor the reduced range is empty. Leaves among the values are buffers, iotas and scalars.
-    """
-
-    def launch(reduction: Reduction, space: _Space, plan: _Plan, to: Storage) -> Launch:
-        return _launch(reduction, space, plan, to, target, kernels, names, where)
-
-    space = _collapsed(reduction)
-    plan = _choose(space, reduction, target)
-    if plan.parts == 1:
-        return [launch(reduction, space, plan, storage)]
-    between = allocate(space.results * plan.parts * reduction.accumulator.size)
-    first = launch(replace(reduction, dtype=reduction.accumulator), space, plan, between)
-    # Parts lie next to each other after rows, results after columns: the second launch reads them in that order.
-    lengths, axis = ((space.results, plan.parts), 1) if plan.way == "rows" else ((plan.parts, space.results), 0)
-    layout = Layout.contiguous(lengths)
-    leaf = Leaf(buffer(between, reduction.accumulator, layout), layout, False)
-    joined = replace(reduction, values=(leaf,), shape=lengths, axes=(axis,))
-    space = _collapsed(joined)
-    return [first, launch(joined, space, _choose(space, joined, target, split=False), storage)]
-
 
 def _collapsed(reduction: Reduction) -> _Space:
-    kept_axes = [axis for axis in range(len(reduction.shape)) if axis not in reduction.axes]
-    layouts = leaf_layouts(reduction.values)
-    kept = tuple(reduction.shape[axis] for axis in kept_axes)
-    kept, (*kept_layouts, result) = collapse(kept, [*(x.permute(kept_axes) for x in layouts), Layout.contiguous(kept)])
-    reduced = tuple(reduction.shape[axis] for axis in reduction.axes)
-    reduced, reduced_layouts = collapse(reduced, [layout.permute(reduction.axes) for layout in layouts])
+    layouts = [*leaf_layouts(reduction.values), *(output.layout for output in reduction.outputs)]
+
+    def along(axes: Sequence[int]) -> tuple[Shape, tuple[Layout, ...]]:
+        return collapse(tuple(reduction.shape[axis] for axis in axes), [layout.permute(axes) for layout in layouts])
+
+    kept, kept_layouts = along(reduction.order.kept)
+    reduced, reduced_layouts = along(reduction.order.reduced)
     both = zip(kept_layouts, reduced_layouts, strict=True)
-    joined = tuple(Layout(kept + reduced, x.strides + r.strides, x.offset) for x, r in both)
-    return _Space(kept, reduced, joined, result)
+    return _Space(kept, reduced, tuple(Layout(kept + reduced, x.strides + r.strides, x.offset) for x, r in both))
 
 
-def _choose(space: _Space, reduction: Reduction, target: Target, *, split: bool = True) -> _Plan:
+def _lanes(space: _Space, reduction: Reduction, target: Target) -> tuple[int, int, bool]:
+    """Lanes, accumulators of a work-item, and whether lanes run along one axis, so that no vector goes over its end."""
+    plan = reduction.order
+    if plan.way == "rows":
+        whole = plan.lanes > 1 and (len(space.reduced) == 1 or space.reduced[-1] % plan.lanes == 0)
+        return plan.lanes, plan.chains, whole
     lanes = lanes_for([value for value in reduction.values if isinstance(value, Leaf)], [], target)
-    rank = len(space.kept)
-    in_rows = len(space.reduced) == 1 and space.in_lanes(rank)
-    in_columns = rank > 0 and space.in_lanes(rank - 1) and space.kept[-1] >= lanes
-    in_columns = in_columns and any(layout.strides[rank - 1] == 1 for layout in space.layouts)
-    # Where there is no splitting, columns keep only as many work-items busy as there are results.
-    enough = space.kept[-1] >= _FEW_COLUMNS and (split or space.results >= _MANY_RESULTS) if in_columns else False
-    if (enough and not in_rows) or space.elements <= _FEW_ELEMENTS:
-        return _columns(space, lanes if in_columns else 1, target, split)
-    return _rows(space, lanes if in_rows and space.elements >= lanes else 1, reduction, target, split)
-
-
-def _columns(space: _Space, lanes: int, target: Target, split: bool) -> _Plan:
-    chains = 1
-    if target.kind == "cpu" and lanes > 1 and space.elements > _FEW_ELEMENTS:
-        # Rows far apart cost a page each: take as much of each as the registers hold, if few columns are left over.
-        width = space.kept[-1]
-        chains = next(
-            one for one in (8, 4, 2, 1) if width % (lanes * one) == 0 or width >= 16 * lanes * one or one == 1
-        )
-    items = space.vectors(lanes * chains)
-    wanted, least = (2048, 64) if target.kind == "gpu" else (4, 1024)
-    parts = _parts(items, wanted * target.compute_units, space.elements // least, space.elements) if split else 1
-    return _Plan("columns", lanes, 1, chains, *_even(parts, space.elements))
-
-
-def _rows(space: _Space, lanes: int, reduction: Reduction, target: Target, split: bool) -> _Plan:
-    vectors = space.elements // lanes
-    operations = sum(isinstance(value, Operation) for value in reduction.values)
-    registers = _ACCUMULATOR_BYTES // (lanes * reduction.accumulator.size)
-    chains = 1 if operations > _LARGE_EXPRESSION else max(1, min(4, registers))
-    team, wanted, least = 1, 4, 1024 * chains
-    if target.kind == "gpu":
-        team = max(32, power_of_two(-(-vectors // chains), target.group_size))
-        wanted, least = 8, 2 * team * chains
-    in_sequence = -(-vectors // (team * chains))
-    parts = _parts(space.results, wanted * target.compute_units, vectors // least, in_sequence) if split else 1
-    return _Plan("rows", lanes, team, chains, *_even(parts, vectors))
-
-
-def _parts(have: int, wanted: int, most: int, in_sequence: int) -> int:
-    """Parts of each of `have` pieces of work, so that there are `wanted` if `most` allows it, and none is too long."""
-    return min(_MOST_PARTS, max(1, min(-(-wanted // have), most, _BUSY_PARTS), -(-in_sequence // _SEQUENTIAL)))
-
-
-def _even(parts: int, length: int) -> tuple[int, int]:
-    """The number of parts, none of them empty, and their length."""
-    per = max(1, -(-length // parts))
-    return max(1, -(-length // per)), per
+    steps = [layout.strides[len(space.kept) - 1] for layout in space.layouts] if space.kept else []
+    if not space.kept or space.kept[-1] < lanes or any(step not in (0, 1) for step in steps) or 1 not in steps:
+        return 1, 1, False
+    folds = sum(isinstance(value, Fold) for value in reduction.values)
+    chains = slab(space.kept[-1], space.elements, lanes, target)
+    while chains > 1 and chains * folds > 8:
+        chains //= 2
+    return lanes, chains, lanes > 1
 
 
 def _launch(
-    reduction: Reduction,
-    space: _Space,
-    plan: _Plan,
-    storage: Storage,
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str,
+    reduction: Reduction, target: Target, kernels: KernelCache, names: Mapping[Node, str], where: str
 ) -> Launch:
+    space, plan = _collapsed(reduction), reduction.order
+    lanes, chains, whole = _lanes(space, reduction, target)
     rank, rows = len(space.kept), plan.way == "rows"
-    strides = tuple(stride * plan.parts if rows else stride for stride in space.result.strides)
-    part_stride = (1 if rows else space.results) if plan.parts > 1 else 0
-    result = Layout((*space.kept, plan.parts), (*strides, part_stride))
-    items = space.results * plan.team if rows else space.vectors(plan.lanes * plan.chains)
+    items = space.results * plan.team if rows else space.vectors(lanes * chains)
     group = plan.team if plan.team > 1 else _group(items, plan.parts, target)
     global_size: Sizes = (rounded_up(items, group), plan.parts, 1)
     # The end of a part is computed before it is cut to the length of the range.
     reach = (
-        global_size[0] * plan.lanes * plan.chains,
-        (space.elements + plan.per + 2 * plan.team * plan.chains) * plan.lanes,
+        global_size[0] * lanes * chains,
+        (space.elements + plan.per + 2 * plan.team * chains) * lanes,
+        *(plan.parts * output.part for output in reduction.outputs),
     )
-    parameters = Parameters(
-        index_dtype((*space.layouts, *table_layouts(reduction.values), result), *reach), space.results * space.elements
-    )
+    index = index_dtype((*space.layouts, *table_layouts(reduction.values)), *reach)
+    parameters = Parameters(index, space.results * space.elements)
     for axis, length in enumerate(space.kept):
         parameters.size(f"n{axis}", length)
     parameters.size("m", space.elements)
@@ -240,26 +205,36 @@ def _launch(
         for axis, length in enumerate(space.reduced):
             parameters.size(f"m{axis}", length)
     parameters.size("per", plan.per)
-    lane = None if plan.lanes == 1 else rank if rows else rank - 1
-    values = accesses(reduction.values, space.layouts, parameters, lane, plan.lanes, names=names)
-    result_lane = None if rows else lane
-    access = parameters.memory("y", reduction.dtype, storage, result, result_lane, plan.lanes, general=True)
+    lane = None if not whole else rank + len(space.reduced) - 1 if rows else rank - 1
+    leaves = len(space.layouts) - len(reduction.outputs)
+    values = accesses(reduction.values, space.layouts[:leaves], parameters, lane, lanes, names=names)
+    stored = []
+    named = zip(reduction.outputs, output_names(len(reduction.outputs)), space.layouts[leaves:], strict=True)
+    for output, name, layout in named:
+        parts = Layout((*space.kept, plan.parts), (*layout.strides[:rank], output.part), layout.offset)
+        to, along = (parts, None if rows else lane) if output.row else (layout, lane)
+        access = parameters.memory(name, output.dtype, output.storage, to, along, lanes, general=output.row)
+        stored.append(Stored(output.value, access, output.row))
     form = ReduceForm(
         way=plan.way,
         values=values,
-        result=access,
+        outputs=tuple(stored),
         specs=tuple(parameters.specs),
         kept=rank,
         reduced=len(space.reduced),
-        lanes=plan.lanes,
+        lanes=lanes,
         team=plan.team,
-        chains=plan.chains,
-        op=reduction.op,
-        accumulator=reduction.accumulator,
+        chains=chains,
+        whole=whole,
         index=parameters.index,
         fp16=target.fp16,
     )
     return Launch(kernels.get(form, build), tuple(parameters.args), global_size, (group, 1, 1), where)
+
+
+def build(form: ReduceForm) -> Kernel:
+    """The kernel of a form."""
+    return Rows(form).build() if form.way == "rows" else Columns(form).build()
 
 
 def _group(items: int, parts: int, target: Target) -> int:

@@ -21,13 +21,14 @@ from ocl_runtime.plan.body import Body
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.form import (
     Access,
-    Described,
     Parameters,
     Spec,
+    Term,
     accesses,
     index_dtype,
     kernel_name,
     leaf_layouts,
+    operands,
     rounded_up,
     table_layouts,
 )
@@ -41,7 +42,7 @@ class ScatterForm:
     """The key of a scattering kernel. `args` are the places of the value, of whether it is written, and of its
     coordinates among the values."""
 
-    values: tuple[Described, ...]
+    values: tuple[Term, ...]
     args: tuple[int, ...]
     result: Access
     op: ScatterOp
@@ -106,7 +107,8 @@ def _write(k: KernelBuilder, form: ScatterForm, body: Body, where: Mapping[int, 
         place = None if access.kind == "scalar" else body.place(access, where)
         return body.read(access, body.const(0) if place is None else place)
 
-    value, kept, *coordinates = (body.values(form.values, read)[place] for place in form.args)
+    found = body.evaluate(form.values, form.args, read)
+    value, kept, *coordinates = (found[place] for place in form.args)
     with k.if_(kept):
         at = body.place(form.result, {axis: k.convert(one, form.index) for axis, one in enumerate(coordinates)})
         at = body.const(0) if at is None else at
@@ -136,19 +138,18 @@ def _below(values: Sequence[Value], places: Sequence[int]) -> tuple[tuple[Value,
     needed = set(places)
     for place in range(len(values) - 1, -1, -1):
         value = values[place]
-        if place in needed and not isinstance(value, Leaf):
-            needed.update(value.args)
+        if place in needed:
+            needed.update(operands(value))
     moved = {place: number for number, place in enumerate(sorted(needed))}
     kept = []
     for place in moved:
         value = values[place]
-        args = () if isinstance(value, Leaf) else tuple(moved[arg] for arg in value.args)
-        kept.append(value if isinstance(value, Leaf) else replace(value, args=args))
+        if isinstance(value, Operation | Lookup):
+            value = replace(value, args=tuple(moved[arg] for arg in value.args))
+        kept.append(value)
     return tuple(kept), tuple(moved[place] for place in places)
 
 
 def _in(value: Value, storage: Storage) -> bool:
-    if isinstance(value, Operation):
-        return False
-    source = (value.leaf if isinstance(value, Lookup) else value).source
-    return isinstance(source, Buffer) and source.storage is storage
+    leaf = value.leaf if isinstance(value, Lookup) else value
+    return isinstance(leaf, Leaf) and isinstance(leaf.source, Buffer) and leaf.source.storage is storage

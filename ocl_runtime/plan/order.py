@@ -1,0 +1,133 @@
+"""In which order the elements of a reduction are joined.
+
+It depends on what is reduced and on the device, and not on how that is computed: on lengths, dtypes, and which axes lie
+next to each other in the natural layout of the reduced node (see `natural.py`). So a reduction gives the same bits
+whether its operand is fused into it or was computed before, and whatever else its kernel computes. The elements of one
+result are counted in their natural order. There are two ways:
+
+- rows: the elements lie next to each other. A team of work-items strides over the vectors of one result, each with some
+  accumulators, and joins its partial results in local memory. On a CPU the team is one work-item.
+- columns: the results lie next to each other, or each has few elements. Each result's elements are joined one after the
+  other.
+
+Where that leaves the device idle, or adds too many elements to one number to be accurate, the elements of each result
+are split into parts, and a second kernel, which is a reduction like any other, joins the parts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ir.layout import Layout
+from ir.types import DType
+from ocl_runtime.plan.form import power_of_two
+from ocl_runtime.plan.natural import axes_in_memory
+from ocl_runtime.plan.target import Target
+
+Way: TypeAlias = Literal["rows", "columns"]
+
+_FEW_ELEMENTS = 32
+"""Elements of a result up to which one work-item takes them all."""
+_FEW_COLUMNS = 16
+"""Neighbouring results below which teams take the results one by one."""
+_MANY_RESULTS = 1024
+"""Results that keep a device busy without splitting."""
+_BUSY_PARTS = 512
+"""Parts that are made to keep a device busy; more would keep the second launch too long."""
+_SEQUENTIAL = 4096
+"""Elements that are added to one number one after the other, for accuracy."""
+_MOST_PARTS = 65535
+_ACCUMULATOR_BYTES = 256
+"""Registers that the accumulators of one work-item may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How the elements of each result are joined.
+
+    `kept` and `reduced` are the axes longer than 1 in natural order. In rows each of `team` work-items has `chains`
+    accumulators of `lanes` lanes, in columns one number. A result has `parts` parts of `per` elements or vectors.
+    """
+
+    way: Way
+    kept: tuple[int, ...]
+    reduced: tuple[int, ...]
+    lanes: int
+    team: int
+    chains: int
+    parts: int
+    per: int
+
+
+def order(
+    natural: Layout, axes: tuple[int, ...], dtype: DType, accumulator: DType, target: Target, *, split: bool = True
+) -> Order:
+    """How elements of `dtype` in a natural layout are joined along axes; in one part unless `split`."""
+    found = axes_in_memory(natural)
+    kept = tuple(axis for axis in found if axis not in axes)
+    reduced = tuple(axis for axis in found if axis in axes)
+    results, elements = (math.prod(natural.shape[axis] for axis in some) for some in (kept, reduced))
+    lanes = max(1, min(16, target.vector_bytes // max(dtype.size, accumulator.size // 4)))
+    width = 1
+    for axis in reversed(found):  # neighbouring results
+        if axis in axes:
+            break
+        width *= natural.shape[axis]
+    # Where there is no splitting, columns keep only as many work-items busy as there are results.
+    enough = width >= max(lanes, _FEW_COLUMNS) and (split or results >= _MANY_RESULTS)
+    if enough or elements <= _FEW_ELEMENTS:
+        parts, per = _columns(results, elements, width, lanes, target) if split else (1, elements)
+        return Order("columns", kept, reduced, 1, 1, 1, parts, per)
+    in_rows = bool(found) and found[-1] in axes and elements >= lanes
+    return _rows(kept, reduced, results, elements, lanes if in_rows else 1, accumulator, target, split)
+
+
+def slab(width: int, elements: int, lanes: int, target: Target) -> int:
+    """Vectors of neighbouring results of one work-item that goes through columns."""
+    if target.kind != "cpu" or lanes == 1 or elements <= _FEW_ELEMENTS:
+        return 1
+    # Rows far apart cost a page each: take as much of each as the registers hold, if few columns are left over.
+    return next(one for one in (8, 4, 2, 1) if width % (lanes * one) == 0 or width >= 16 * lanes * one or one == 1)
+
+
+def _columns(results: int, elements: int, width: int, lanes: int, target: Target) -> tuple[int, int]:
+    if width < lanes:
+        lanes = 1
+    each = lanes * slab(width, elements, lanes, target)
+    items = results // width * -(-width // each)
+    wanted, least = (2048, 64) if target.kind == "gpu" else (4, 1024)
+    return _even(_parts(items, wanted * target.compute_units, elements // least, elements), elements)
+
+
+def _rows(
+    kept: tuple[int, ...],
+    reduced: tuple[int, ...],
+    results: int,
+    elements: int,
+    lanes: int,
+    accumulator: DType,
+    target: Target,
+    split: bool,
+) -> Order:
+    vectors = elements // lanes
+    chains = max(1, min(4, _ACCUMULATOR_BYTES // (lanes * accumulator.size)))
+    team, wanted, least = 1, 4, 1024 * chains
+    if target.kind == "gpu":
+        team = max(32, power_of_two(-(-vectors // chains), target.group_size))
+        wanted, least = 8, 2 * team * chains
+    in_sequence = -(-vectors // (team * chains))
+    parts = _parts(results, wanted * target.compute_units, vectors // least, in_sequence) if split else 1
+    return Order("rows", kept, reduced, lanes, team, chains, *_even(parts, vectors))
+
+
+def _parts(have: int, wanted: int, most: int, in_sequence: int) -> int:
+    """Parts of each of `have` pieces of work, so that there are `wanted` if `most` allows it, and none is too long."""
+    return min(_MOST_PARTS, max(1, min(-(-wanted // have), most, _BUSY_PARTS), -(-in_sequence // _SEQUENTIAL)))
+
+
+def _even(parts: int, length: int) -> tuple[int, int]:
+    """The number of parts, none of them empty, and their length."""
+    per = max(1, -(-length // parts))
+    return max(1, -(-length // per)), per

@@ -1,0 +1,140 @@
+"""Random expressions give the same bits however much of them is fused.
+
+Each is computed three times: all at once, each array as soon as it is built, and a random part of them early. Views,
+broadcasts, flips, reductions of all kinds and writes through views are among the steps. Functions are only those of
+which no lane depends on another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ocl_runtime as ocl
+from tests.arrays_support import FLOATS, INTEGERS
+
+SHAPES = [(7,), (130,), (2100,), (3, 50), (40, 33), (5, 130), (130, 5), (2, 3, 40), (40, 2, 19), (17, 33, 3)]
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "neg": lambda x: -x,
+    "abs": ocl.abs,
+    "sqrt": lambda x: ocl.sqrt(ocl.abs(x)) if x.dtype.kind == "f" else x,
+    "half": lambda x: x * 0.3 if x.dtype.kind == "f" else x * 3,
+    "bool": lambda x: x > x.dtype.type(1).item(),
+    "f4": lambda x: ocl.astype(x, ocl.float32),
+    "i4": lambda x: ocl.astype(ocl.abs(x) > 1, ocl.int32),
+}
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "max": ocl.maximum,
+    "where": lambda x, y: ocl.where(x > y, x, y),
+}
+REDUCE = {"sum": ocl.sum, "prod": ocl.prod, "max": ocl.max, "min": ocl.min, "mean": ocl.mean}
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "turned": lambda x: ocl.permute_dims(x, tuple(reversed(range(x.ndim)))),
+    "rolled": lambda x: ocl.permute_dims(x, (*range(1, x.ndim), 0)) if x.ndim else x,
+    "flipped": lambda x: x[::-1] if x.ndim else x,
+    "cut": lambda x: x[..., 1:] if x.ndim and x.shape[-1] > 2 else x,
+    "thinned": lambda x: x[::2] if x.ndim else x,
+    "first": lambda x: x[0] if x.ndim > 1 else x,
+    "repeated": lambda x: ocl.broadcast_to(x, (3, *x.shape)) if x.size < 9000 else x,
+    "flat": lambda x: ocl.reshape(x, (-1,)),
+    "halved": lambda x: ocl.reshape(x, (2, -1)) if x.size % 2 == 0 else x,
+    "wider": lambda x: x[:, None],
+}
+
+Step = tuple[str, str, int, int]
+STEPS = st.one_of(
+    st.tuples(st.just("unary"), st.sampled_from(sorted(UNARY)), st.integers(0, 9), st.just(0)),
+    st.tuples(st.just("binary"), st.sampled_from(sorted(BINARY)), st.integers(0, 9), st.integers(0, 9)),
+    st.tuples(st.just("view"), st.sampled_from(sorted(VIEWS)), st.integers(0, 9), st.just(0)),
+    st.tuples(st.just("reduce"), st.sampled_from(sorted(REDUCE)), st.integers(0, 9), st.integers(0, 7)),
+    st.tuples(st.just("write"), st.sampled_from(["part", "mask"]), st.integers(0, 9), st.integers(0, 9)),
+)
+
+
+def hosts(dtype: str, shape: tuple[int, ...]) -> list[np.ndarray]:
+    rng = np.random.default_rng(len(shape) + shape[0])
+    if np.dtype(dtype).kind == "f":
+        return [(rng.standard_normal(shape) + 0.1).astype(dtype) for _ in range(2)]
+    low = 0 if np.dtype(dtype).kind == "u" else -9
+    return [rng.integers(low, 10, shape).astype(dtype) for _ in range(2)]
+
+
+def number(x: Any) -> Any:
+    """Bools as integers, which all functions take."""
+    return ocl.astype(x, ocl.int32) if x.dtype.kind == "b" else x
+
+
+def joined(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two arrays that broadcast, of one dtype."""
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        y = ocl.sum(y)
+    return x, ocl.astype(y, x.dtype)
+
+
+def applied(step: Step, arrays: list[Any]) -> Any:
+    """What a step makes of the arrays built so far."""
+    kind, name, first, second = step
+    x = arrays[first % len(arrays)]
+    if kind == "unary":
+        return UNARY[name](number(x))
+    if kind == "view":
+        return VIEWS[name](x) if name != "wider" or x.ndim else x
+    if kind == "binary":
+        return BINARY[name](*joined(number(x), arrays[second % len(arrays)]))
+    if kind == "reduce":
+        axes = tuple(axis for axis in range(x.ndim) if second >> axis & 1)
+        if name == "prod":
+            x = ocl.astype(number(x) > 0, ocl.float32)
+        counts = x.dtype.kind == "b" and name == "sum"
+        return REDUCE[name](x if counts else number(x), axis=axes or None, keepdims=second in {3, 7})
+    x = number(x) + x.dtype.type(1).item()  # an array of its own
+    value = ocl.max(number(arrays[second % len(arrays)]))
+    view = x[::2] if name == "part" and x.ndim else x[..., :1] if x.ndim else x[...]
+    view[...] = ocl.astype(value, x.dtype)
+    return x
+
+
+def run(steps: Sequence[Step], given: Sequence[np.ndarray], early: Callable[[int], bool]) -> list[np.ndarray]:
+    """All arrays that the steps make, and their sums along each axis and all."""
+    arrays: list[Any] = [ocl.asarray(one) for one in given]
+    for turn, step in enumerate(steps):
+        made = applied(step, arrays)
+        if made.size > 60_000:
+            continue
+        if early(turn):
+            made.compute()
+        arrays.append(made)
+    numbers = [number(x) for x in arrays]
+    arrays += [ocl.sum(x, axis=axis) for x in numbers for axis in range(x.ndim)]
+    arrays += [ocl.sum(x) for x in numbers]
+    ocl.compute(*arrays)
+    return [one.numpy() for one in arrays]
+
+
+def same(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:
+    for number, (one, other) in enumerate(zip(found, expected, strict=True)):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        equal = one.tobytes() == other.tobytes() or np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+        assert equal, f"array {number}: {one.dtype}{one.shape}: {one.ravel()[:4]} and {other.ravel()[:4]}"
+
+
+@given(
+    dtype=st.sampled_from([*FLOATS, *INTEGERS]),
+    shape=st.sampled_from(SHAPES),
+    steps=st.lists(STEPS, min_size=2, max_size=9),
+    early=st.integers(0, 511),
+)
+def test_fused_equals_unfused(dtype: str, shape: tuple[int, ...], steps: list[Step], early: int) -> None:
+    given = hosts(dtype, shape)
+    at_once = run(steps, given, lambda _: False)
+    same(at_once, run(steps, given, lambda _: True))
+    same(at_once, run(steps, given, lambda number: bool(early >> number & 1)))
