@@ -29,6 +29,7 @@ from ocl_runtime.plan.form import (
     Spec,
     Term,
     accesses,
+    aligned,
     formulas,
     index_dtype,
     kernel_name,
@@ -87,6 +88,8 @@ def elementwise_launch(
     few = len(shape) > 1 and shape[lane] < lanes
     if few or any(layout.strides[lane] not in (0, 1) for layout in layouts):
         lanes = 1
+    if target.kind == "gpu" and lanes > 1 and not all(aligned(x, lane, lanes) for x in layouts if x.strides[lane] == 1):
+        lanes = 1  # reads of neighbours are then one access of the work-items together, and not one for each lane
     grid, global_size, group_size = _index_space((*shape[:-1], -(-shape[lane] // lanes)), target.group_size)
     index = index_dtype([*layouts, *table_layouts(values)], *(size * lanes for size in global_size))
     parameters = Parameters(index, math.prod(shape))

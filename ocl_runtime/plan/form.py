@@ -139,13 +139,7 @@ class Parameters:
         that are touched, where it depends on values which.
         """
         low, _ = layout.range()
-        across = [stride for axis, stride in enumerate(layout.strides) if axis != lane]
-        wide = (
-            lane is not None
-            and lanes > 1
-            and layout.strides[lane] == 1
-            and all(stride >= 0 and stride % lanes == 0 for stride in (*across, low))
-        )
+        wide = lane is not None and lanes > 1 and layout.strides[lane] == 1 and aligned(layout, lane, lanes)
         pointer = Pointer(dtype, align=dtype.size * (lanes if wide else 1))
         self.pointer(name, pointer, Address(storage, low, layout, most), length)
         first = layout.offset - low if layout.offset != low else None
@@ -176,6 +170,13 @@ class Parameters:
 
 
 _PASSED_AS = {BOOL: U8, F16: F32, BF16: F32}
+
+
+def aligned(layout: Layout, lane: int, lanes: int) -> bool:
+    """Whether every row along an axis begins at a multiple of the lanes."""
+    low, _ = layout.range()
+    across = (stride for axis, stride in enumerate(layout.strides) if axis != lane)
+    return all(stride >= 0 and stride % lanes == 0 for stride in (*across, low))
 
 
 def index_dtype(layouts: Sequence[Layout], *counts: int) -> DType:
