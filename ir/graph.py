@@ -28,6 +28,8 @@ from ir.nodes import (
     Reduce,
     ReduceOp,
     Scalar,
+    Scan,
+    ScanOp,
     Scatter,
     ScatterOp,
     Step,
@@ -51,6 +53,8 @@ __all__ = [
     "Reduce",
     "ReduceOp",
     "Scalar",
+    "Scan",
+    "ScanOp",
     "Scatter",
     "ScatterOp",
     "Step",
@@ -71,6 +75,7 @@ __all__ = [
     "reduce",
     "reshape",
     "scalar",
+    "scan",
     "scatter",
     "stepped",
     "undefined",
@@ -226,6 +231,12 @@ def accumulator(op: ReduceOp, dtype: DType) -> DType:
     return U8 if dtype.kind == "bool" else dtype
 
 
+def _accumulating(op: ReduceOp, given: DType, dtype: DType) -> DType:
+    """What a sum asked for in another dtype is added up in: that one, since integers wrap the same, and floats are not
+    rounded early."""
+    return dtype if dtype.is_integer or dtype.bits > 16 else accumulator(op, given)
+
+
 def reduce(
     op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keepdims: bool = False, where: Where = ""
 ) -> Node:
@@ -258,8 +269,24 @@ def reduce(
             arg=arg,
             axes=axes,
             keepdims=keepdims,
-            # A sum asked for in another dtype is added up in it: integers wrap the same, floats are not rounded early.
-            accumulator=dtype if dtype.is_integer or dtype.bits > 16 else accumulator(op, arg.dtype),
+            accumulator=_accumulating(op, arg.dtype, dtype),
+        ),
+    )
+
+
+def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> Node:
+    """The elements up to each along an axis joined, as `dtype`."""
+    key = ("scan", op, id(arg), axis, dtype)
+    return _known(key) or _entered(
+        key,
+        Scan(
+            shape=arg.shape,
+            dtype=dtype,
+            line=where or caller(),
+            op=op,
+            arg=arg,
+            axis=axis,
+            accumulator=_accumulating(op, arg.dtype, dtype),
         ),
     )
 

@@ -20,6 +20,7 @@ from ir.graph import (
     Node,
     Reduce,
     Scalar,
+    Scan,
     Scatter,
     Undefined,
     walk,
@@ -86,6 +87,8 @@ def _call(node: Node, args: list[str]) -> str:
             return f"{node.op}({args[0]}, axes [{', '.join(map(str, node.axes))}]{kept})"
         case Contract():
             return f"contract({', '.join(args)})"
+        case Scan():
+            return f"cumulative_{node.op}({args[0]}, axis {node.axis})"
         case Assign():
             shape, strides = (", ".join(map(str, numbers)) for numbers in (node.region.shape, node.region.strides))
             return f"assign({args[0]}, [{shape}] strides [{strides}] offset {node.region.offset}, {args[1]})"

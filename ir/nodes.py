@@ -8,6 +8,7 @@
          | Gather Node, Node*                 elements of a node at computed places: an index for each of its axes
          | Reduce op, Node, axes              sum, prod, min or max over axes
          | Contract Node, Node                products of the matrices in the last two axes
+         | Scan op, Node, axis                running sums or products along an axis
          | Scatter op, Node*                  a node written at computed places: value, whether, an index each axis
          | Undefined                          elements that nobody has written yet
          | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
@@ -222,6 +223,24 @@ class Contract(AnyNode):
         return self.left, self.right
 
 
+ScanOp: TypeAlias = Literal["sum", "prod"]
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Scan(AnyNode):
+    """All elements up to each along an axis joined, in `accumulator`, then converted to `dtype`."""
+
+    op: Final[ScanOp]
+    arg: Final[Node]
+    axis: Final[int]
+    accumulator: Final[DType]
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The node that is scanned."""
+        return (self.arg,)
+
+
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Assign(AnyNode):
     """A node with other elements in a part of it: `region` lies in its elements in row-major order."""
@@ -237,5 +256,5 @@ class Assign(AnyNode):
 
 
 Node: TypeAlias = (
-    Buffer | Iota | Scalar | Elementwise | Movement | Gather | Scatter | Undefined | Reduce | Contract | Assign
+    Buffer | Iota | Scalar | Elementwise | Movement | Gather | Scatter | Undefined | Reduce | Contract | Scan | Assign
 )

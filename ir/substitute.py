@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ir import graph
-from ir.graph import Assign, Contract, Elementwise, Gather, Movement, Node, Reduce, Scatter
+from ir.graph import Assign, Contract, Elementwise, Gather, Movement, Node, Reduce, Scan, Scatter
 from ir.reference import Where
 
 
@@ -53,6 +53,8 @@ def rebuilt(node: Node, args: Sequence[Node], where: Where = "") -> Node:
             return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=node.keepdims, where=where)
         case Contract():
             return graph.contract(args[0], args[1], where)
+        case Scan():
+            return graph.scan(node.op, args[0], node.axis, node.dtype, where)
         case Assign():
             return graph.assign(args[0], node.region, args[1], where)
     return node

@@ -21,6 +21,7 @@ In the order in which an operation goes through them:
     creation.py         arrays from data and from nothing
     statistics.py       reductions
     linear_algebra.py   products of matrices and vectors
+    scans.py            running sums
     explaining.py       what computing would do
     transfers.py        values to and from the host without waiting
     interop.py          arrays of other libraries
@@ -158,6 +159,7 @@ from ocl_runtime.arrays.manipulation import (  # noqa: A004
     squeeze,
     unstack,
 )
+from ocl_runtime.arrays.scans import cumulative_prod, cumulative_sum
 from ocl_runtime.arrays.statistics import (  # noqa: A004
     all,
     any,
@@ -217,6 +219,8 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cumulative_prod",
+    "cumulative_sum",
     "current",
     "diff",
     "divide",

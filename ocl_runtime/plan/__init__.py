@@ -6,13 +6,15 @@ In the order in which an expression goes through them:
     natural.py          how a node's elements lie in memory
     fuse.py             cuts an expression into groups, each of which becomes one kernel
     form.py             what a kernel's code depends on: the key of the cache
-    body.py             the parts of kernels that the next four share
+    body.py             the parts of kernels that the next six share
     elementwise.py      kernels for elementwise groups
     order.py            in which order a reduction joins its elements
     reduce.py           launches for reductions
     reduce_kernel.py    what their kernels share
     reduce_rows.py      those that go along rows
     reduce_columns.py   those that go along columns
+    scan.py             how a running sum is computed
+    scan_kernel.py      kernels for running sums
     scatter.py          kernels that write at computed places
     cache.py            kernels by their form
     launch.py           a kernel with its arguments and sizes

@@ -1,10 +1,10 @@
 """Cuts array expressions into groups; each group becomes one kernel (a reduction one or two).
 
-A group is a tree of elementwise operations, with at most one reduction at its end. It grows from its result towards the
-leaves, breadth first, and stops at
+A group is a tree of elementwise operations, with at most one reduction, scan or write at its end. It grows from its
+result towards the leaves, breadth first, and stops at
 
 - buffers, iotas and scalars;
-- reductions, products of matrices and writes, which are computed first;
+- reductions, scans, products of matrices and writes, which are computed first;
 - what is computed anyway: a wanted result, or where another group has stopped;
 - a reshape of something that does not lie in memory in order;
 - what elements are gathered from, which has to be in memory;
@@ -34,6 +34,7 @@ from ir.graph import (
     Reduce,
     ReduceOp,
     Scalar,
+    Scan,
     Scatter,
     Step,
     Undefined,
@@ -94,6 +95,7 @@ _ENDS: Mapping[type[Node], str] = {
     Contract: "a product of matrices ends its kernel",
     Assign: "a write ends its kernel",
     Scatter: "a write ends its kernel",
+    Scan: "a scan ends its kernel",
 }
 
 
@@ -131,7 +133,9 @@ class Group:
     @property
     def pointwise(self) -> bool:
         """Whether each place of the index space gives one element of the result, and that is all."""
-        return not self.looks and self.reduce is None and self.base is None and not isinstance(self.root, Contract)
+        return (
+            not self.looks and self.reduce is None and self.base is None and not isinstance(self.root, Contract | Scan)
+        )
 
     @property
     def view(self) -> Leaf | None:
@@ -208,7 +212,7 @@ class _Fuser:
         shape, base = root.shape, None
         top: Node = root
         match root:
-            case Reduce():
+            case Reduce() | Scan():
                 top, shape = root.arg, root.arg.shape
             case Assign():
                 top, shape = root.value, root.value.shape

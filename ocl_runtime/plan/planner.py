@@ -14,7 +14,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
 
-from ir.graph import Assign, Buffer, Contract, Node, Scatter, Storage, Undefined, buffer
+from ir.graph import Assign, Buffer, Contract, Node, Scan, Scatter, Storage, Undefined, buffer
 from ir.layout import Layout, Shape
 from ir.reference import Where
 from ocl_runtime.plan.cache import KernelCache
@@ -27,6 +27,7 @@ from ocl_runtime.plan.natural import natural
 from ocl_runtime.plan.order import order
 from ocl_runtime.plan.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.registry import Spare
+from ocl_runtime.plan.scan import Scanning, scan_launches
 from ocl_runtime.plan.scatter import apart, scatter_launch
 from ocl_runtime.plan.target import Target
 
@@ -163,6 +164,8 @@ class _Planner:
         elif group.base is not None:
             scattered = isinstance(root, Scatter)
             self.results[root] = (self._scattered if scattered else self._written)(group, group.base)
+        elif isinstance(root, Scan):
+            self.results[root] = self._scanned(group, root)
         elif group.reduce is None:
             over = self._operand(group)
             target = over or self._fresh(root, group.shape)
@@ -226,6 +229,27 @@ class _Planner:
         copied = self._fresh(leaf.source, shape)
         self._elementwise((leaf,), shape, copied, leaf.source.where)
         return Leaf(copied, copied.layout, False)
+
+    def _scanned(self, group: Group, root: Scan) -> Buffer:
+        executor, target = self._executor, self._fresh(root, root.shape)
+        scanning = Scanning(
+            values=self._bound(group),
+            shape=group.shape,
+            axis=root.axis,
+            op=root.op,
+            accumulator=root.accumulator,
+            dtype=root.dtype,
+        )
+        self.launches += scan_launches(
+            scanning,
+            target.storage,
+            executor.allocate,
+            target=executor.target,
+            kernels=executor.kernels,
+            names=self._names,
+            where=root.where,
+        )
+        return target
 
     def _written(self, group: Group, base: Leaf) -> Buffer:
         """A part of the base written."""

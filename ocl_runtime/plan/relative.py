@@ -22,6 +22,7 @@ from ir.graph import (
     Node,
     Reduce,
     Scalar,
+    Scan,
     Scatter,
     Step,
     Storage,
@@ -94,6 +95,8 @@ class Relative:
                 return "contract", args
             case Iota():
                 return "iota", node.dtype, self._layout(node.layout)
+            case Scan():
+                return "scan", node.op, node.axis, node.dtype, args
             case Assign():
                 return "assign", args, self._layout(node.region)
 
@@ -154,7 +157,9 @@ class Relative:
             return None if given is None else number(given)
 
         match node:
-            case Elementwise() | Gather() | Scatter() | Reduce() | Contract():  # which have no sizes of their own
+            case (
+                Elementwise() | Gather() | Scatter() | Reduce() | Contract() | Scan()
+            ):  # which have no sizes of their own
                 return rebuilt(node, args, where)
             case Scalar():
                 return graph.scalar(next(scalar), node.dtype, numbers(node.shape))

@@ -1,0 +1,56 @@
+"""Running sums and products of the array API standard.
+
+They add up in a fixed order, which follows from the shape alone, so the same device gives the same bits every time;
+half adds up in float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ir import graph
+from ir.graph import ScanOp
+from ir.reference import calling_line
+from ir.types import BOOL
+from ocl_runtime.arrays.array import Array
+from ocl_runtime.arrays.axes import axis_of
+from ocl_runtime.arrays.dtypes import require, to_dtype
+from ocl_runtime.arrays.functions import astype
+from ocl_runtime.arrays.joining import pad
+from ocl_runtime.errors import DTypeError, ShapeError
+
+
+def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+    """The sums of all elements up to each along an axis, which may be left out where there is one. Dtypes as of `sum`.
+
+    `include_initial` puts a 0 in front. Raises `ShapeError` for an axis that does not exist or is not named.
+    """
+    return _scan("sum", x, axis, dtype, include_initial)
+
+
+def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+    """The products of all elements up to each along an axis; `include_initial` puts a 1 in front. Dtypes and errors as
+    of `cumulative_sum`."""
+    return _scan("prod", x, axis, dtype, include_initial)
+
+
+def _scan(op: ScanOp, x: Array, axis: int | None, dtype: Any, include_initial: bool) -> Array:
+    if axis is None and x.ndim != 1:
+        raise ShapeError(
+            f"cumulative_{op} of an array with {x.ndim} axes names none of them",
+            place=calling_line(),
+            remedy=f"say which: cumulative_{op}(x, axis=0)",
+        )
+    place = axis_of(f"cumulative_{op}", axis or 0, x.ndim)
+    given = x.node.dtype
+    if dtype is None:
+        wanted = given if given.is_float else graph.accumulator(op, given)
+    else:
+        wanted = require(to_dtype(dtype), x.executor.target)
+        if wanted == BOOL:
+            raise DTypeError(f"cumulative_{op} in bool", place=calling_line(), remedy="use another dtype")
+        x = astype(x, wanted.numpy, copy=False)
+    if include_initial:
+        widths = [(int(one == place), 0) for one in range(x.ndim)]
+        x = pad(astype(x, wanted.numpy, copy=False), widths, constant_values=int(op == "prod"))
+    return Array(graph.scan(op, x.node, place, wanted), x.executor)
