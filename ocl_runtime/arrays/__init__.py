@@ -9,6 +9,7 @@ In the order in which an operation goes through them:
     products.py         what products of matrices mean in nodes
     writing.py          what writes mean in nodes
     indexing.py         what index arrays mean in nodes
+    masks.py            what masks mean in nodes
     operators.py        Python's operators
     subscripts.py       indexing and writing
     values.py           what others get of a computed array
@@ -172,7 +173,7 @@ from ocl_runtime.arrays.statistics import (  # noqa: A004
     sum,
     var,
 )
-from ocl_runtime.arrays.taking import take, take_along_axis
+from ocl_runtime.arrays.taking import nonzero, take, take_along_axis
 from ocl_runtime.arrays.transfers import Download, allocate, compute_into, download, pinned_empty, upload
 
 newaxis = None
@@ -288,6 +289,7 @@ __all__ = [
     "negative",
     "newaxis",
     "nextafter",
+    "nonzero",
     "not_equal",
     "ones",
     "ones_like",

@@ -171,11 +171,10 @@ def places(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload) -
     integers, `ShapeError` for places on the host that are out of bounds."""
     dtype = index.dtype if isinstance(index, np.ndarray) else index.dtype.numpy
     if dtype.kind not in "iu":
-        mask = dtype.kind == "b"
         raise DTypeError(
             f"axis {axis} has an index array of {dtype}",
             place=calling_line(),
-            remedy="use where(mask, x, other), which keeps the shape" if mask else "convert it: astype(index, int32)",
+            remedy="convert it: astype(index, int32)",
         )
     if isinstance(index, np.ndarray):
         return upload(_checked(index, axis, length))

@@ -13,9 +13,12 @@ import numpy as np
 from ir import graph
 from ir.layout import Shape, broadcast_shapes
 from ir.reference import calling_line
+from ir.types import BOOL, I64
 from ocl_runtime.arrays.array import Array, from_host, operands_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.indexing import counting, places
+from ocl_runtime.arrays.masks import coordinates
+from ocl_runtime.arrays.semantics import cast
 from ocl_runtime.errors import ShapeError
 
 
@@ -59,6 +62,17 @@ def take_along_axis(x: Array, indices: Any, /, *, axis: int = -1) -> Array:
     coordinates = [counting(wanted, one) for one in range(x.ndim)]
     coordinates[place] = graph.expand(found, wanted)
     return Array(graph.gather(table, coordinates), executor)
+
+
+def nonzero(x: Array, /) -> tuple[Array, ...]:
+    """The coordinates of the elements that are not 0, in row-major order: an array of int64 for each axis.
+
+    Their number is waited for. Raises `ShapeError` for an array of shape ().
+    """
+    if not x.ndim:
+        raise ShapeError("nonzero of an array of shape ()", place=calling_line(), remedy="use bool(x)")
+    found = coordinates(cast(x.node, BOOL), x.counted)
+    return tuple(Array(graph.convert(one, I64), x.executor) for one in found)
 
 
 def _with(shape: Shape, axis: int, length: int) -> Shape:

@@ -90,16 +90,7 @@ def _number(value: Number, dtype: DType) -> Number:
 
 
 def where_mask(mask: Node, value: Node, x: Node) -> Node:
-    """`x` with the elements of a value of its shape where a mask holds, which has the shape of its first axes.
-
-    Raises `ShapeError` for a mask of another shape.
-    """
-    if mask.shape != x.shape[: len(mask.shape)]:
-        raise ShapeError(
-            f"a mask of shape {mask.shape} for an array of shape {x.shape}",
-            place=calling_line(),
-            remedy="give a mask of the same shape, or of that of the first axes",
-        )
+    """`x` with the elements of a value of its shape where a mask holds, which has the shape of its first axes."""
     widened = graph.reshape(mask, (*mask.shape, *(1 for _ in x.shape[len(mask.shape) :])))
     return graph.elementwise("select", graph.expand(widened, x.shape), value, x)
 

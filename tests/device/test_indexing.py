@@ -169,3 +169,51 @@ def test_a_captured_function_writes_at_computed_places(runtime: Runtime) -> None
             wanted, expected = RANDOM.integers(0, size, count), np.zeros(size, "i4")
             expected[wanted] = np.arange(count) + 1
             assert_same(captured(ocl.asarray(wanted), ocl.zeros(size, dtype="i4")).numpy(), expected * 2)
+
+
+def test_masks(runtime: Runtime) -> None:
+    host = RANDOM.standard_normal((300, 70)).astype("f4")
+    with ocl.use(runtime):
+        x = ocl.asarray(host)
+        assert_same(x[x > 1].numpy(), host[host > 1])
+        assert_same(ocl.sum(x[x[:, 0] > 0] > 0, axis=1).numpy(), (host[host[:, 0] > 0] > 0).sum(axis=1))
+        assert_same(x[x > 100].numpy(), host[host > 100])
+        rows, columns = ocl.nonzero(x > 2)
+        assert_same(x[rows, columns].numpy(), host[(host > 2).nonzero()])
+        x[x > 1] *= 2
+        host[host > 1] *= 2
+        assert_same(x.numpy(), host)
+
+
+def test_values_for_a_mask_wait_for_nothing(runtime: Runtime) -> None:
+    """So a captured function may write them."""
+    host, values = RANDOM.standard_normal(5000).astype("f4"), RANDOM.random(5000, "f4")
+
+    def replaced(x: ocl.Array, values: ocl.Array) -> ocl.Array:
+        found = x + 0
+        found[found < 0] = values
+        return found
+
+    with ocl.use(runtime):
+        captured = ocl.capture(replaced)
+        for count in (5000, 1100):
+            expected = host[:count].copy()
+            negative = expected < 0
+            expected[negative] = values[: negative.sum()]
+            given = ocl.asarray(values[: negative.sum()])
+            assert_same(captured(ocl.asarray(host[:count]), given).numpy(), expected)
+
+
+def test_too_few_values_for_a_mask_end_in_the_last(runtime: Runtime) -> None:
+    with ocl.use(runtime):
+        x = ocl.zeros(6)
+        x[ocl.asarray([True, False, True, True, True, False])] = np.array([1, 2], "f4")
+        assert_same(x.numpy(), np.array([1, 0, 2, 2, 2, 0], "f4"))
+
+
+def test_a_captured_function_does_not_read_by_a_mask(runtime: Runtime) -> None:
+    with ocl.use(runtime):
+        captured = ocl.capture(lambda x: x[x > 0])
+        with pytest.raises(ocl.Error, match="asks for a value") as caught:
+            captured(ocl.arange(10))
+        assert "where(condition, a, b)" in caught.value.remedy

@@ -195,3 +195,30 @@ def test_an_array_that_is_its_own_index(runtime: InterpretedRuntime, data: st.Da
         x[x] = x[x[x]] + x
         host[host] = host[host[host]] + host
         assert_same(x.numpy(), host)
+
+
+@given(data=st.data())
+@QUICK
+def test_masks_are_numpys(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    """Reads, beside other indices too, and writes of one value for each place where the mask holds."""
+    host = data.draw(hosts(min_side=0, max_dims=3))
+    first = data.draw(st.integers(0, host.ndim - 1))
+    last = data.draw(st.integers(first + 1, host.ndim))
+    mask = data.draw(hnp.arrays(bool, host.shape[first:last]))
+    key = (*(slice(None) for _ in range(first)), mask)
+    with xp.use(runtime), np.errstate(all="ignore"):
+        x = xp.asarray(host)
+        for given in (mask, xp.asarray(mask)):
+            assert_same(x[(*key[:-1], given)].numpy(), host[key])
+            assert_same((x == 1)[(..., given, *[slice(None)] * (host.ndim - last))].numpy(), (host == 1)[key])
+        for found, expected in zip(xp.nonzero(x), host.nonzero(), strict=True):
+            assert_same(found.numpy(), expected)
+        value = ordinary(host.dtype.char, *host[key].shape, seed=3)
+        x[(*key[:-1], xp.asarray(mask))] = xp.asarray(value)
+        host[key] = value
+        assert_same(x.numpy(), host)
+        if last < host.ndim and host.shape[-1]:
+            columns = np.zeros(int(mask.sum()), "i4")
+            only = (*key, *(0 for _ in host.shape[last:]))
+            assert_same(x[only].numpy(), host[only])
+            assert_same(x[(*key, columns)].numpy(), host[(*key, columns)])

@@ -585,7 +585,15 @@ def test_reductions_convert_first() -> None:
 X = "xp.zeros((2, 3))"
 ERRORS: list[tuple[str, type[Error], str]] = [
     (f"{X}[2]", ShapeError, "index 2 is out of bounds for axis 0 of length 2"),
-    (f"{X}[{X} > 0]", DTypeError, "axis 0 has an index array of bool"),
+    (f"{X}[xp.zeros(3, dtype='bool')]", ShapeError, "a mask of shape (3,) for an array of shape (2, 3)"),
+    (
+        f"{X}[0, xp.zeros(2, dtype='bool')]",
+        ShapeError,
+        "a mask of shape (2,) for an array of shape (2, 3), from axis 1 on",
+    ),
+    (f"{X}[xp.zeros((), dtype='bool')]", DTypeError, "axis 0 has an index array of bool"),
+    (f"{X}.__setitem__({X} == 0, np.zeros((4, 3), 'f4'))", ShapeError, "writing shape (4, 3) into shape (2, 3)"),
+    ("xp.nonzero(xp.zeros(()))", ShapeError, "nonzero of an array of shape ()"),
     (f"{X}[{X}]", DTypeError, "axis 0 has an index array of float32"),
     (f"{X}[[0.5]]", DTypeError, "axis 0 has an index array of float64"),
     (f"{X}[[0, 2]]", ShapeError, "index 2 is out of bounds for axis 0 of length 2"),
