@@ -12,7 +12,7 @@ from ir.errors import DTypeError, ShapeError
 from ir.graph import Buffer, Movement, Node, Scalar
 from ir.graph_text import letter, text
 from ir.layout import Layout, Span
-from ir.types import BOOL, F16, F32, F64, I32, I64, U8, U64, DType
+from ir.types import BOOL, F16, F32, F64, I32, I64, U8, U32, U64, DType
 
 
 class Memory:
@@ -217,3 +217,29 @@ def test_letters_are_distinct() -> None:
     names = [letter(number) for number in range(100)]
     assert len(set(names)) == 100
     assert not {"i", "j", "n", "s", "y"} & set(names)
+
+
+def test_text_of_computed_places_and_scans() -> None:
+    x, index = buffer(4, 3), graph.iota(U32, Layout((5,), (1,)))
+    row = graph.gather(x, (index, index))
+    total = graph.scan("sum", row, 0, F32)
+    kept = graph.scalar(True, BOOL, (5,))
+    written = graph.scatter("set", graph.undefined(F32, (9,)), total, kept, (index,))
+    assert text(written, {total: "t", index: "i"}) == ("y: f32[9] = scatter_set(undefined, [i], t, where True)\n")
+    assert text(total, {index: "i"}) == "y: f32[5] = cumulative_sum(gather(a, [i, i]), axis 0)\n"
+
+
+def test_gathers_of_one_value_are_that_value() -> None:
+    index = graph.iota(U32, Layout((5,), (1,)))
+    found = graph.gather(graph.scalar(3.0, F32, (4,)), (index,))
+    assert isinstance(found, graph.Scalar)
+    assert found.shape == (5,)
+    with pytest.raises(ShapeError, match="taken from an array without any"):
+        graph.gather(buffer(0), (index,))
+
+
+def test_equal_gathers_are_one_object_and_undefined_nodes_are_not() -> None:
+    x, index = buffer(4), graph.iota(U32, Layout((5,), (1,)))
+    assert graph.gather(x, (index,)) is graph.gather(x, (index,))
+    assert graph.scan("sum", x, 0, F32) is graph.scan("sum", x, 0, F32)
+    assert graph.undefined(F32, (3,)) is not graph.undefined(F32, (3,))
