@@ -1,7 +1,6 @@
 """Running sums and products of the array API standard.
 
-They add up in a fixed order, which follows from the shape alone, so the same device gives the same bits every time;
-half adds up in float32.
+They add up in a fixed order, so the same device gives the same bits every time; half adds up in float32.
 """
 
 from __future__ import annotations

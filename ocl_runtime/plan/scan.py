@@ -5,7 +5,7 @@ row. Where rows are too few to keep the device busy each is split into parts: a 
 second one scans the totals, and a third one scans the parts, each from the total of those before it (Blelloch, Prefix
 sums and their applications, 1990).
 
-The order in which elements are joined depends on the target, the shape and the axis alone.
+The order in which the kernels join elements depends on the target, the shape and the axis alone.
 """
 
 from __future__ import annotations
