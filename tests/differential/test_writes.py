@@ -17,7 +17,7 @@ from ocl_runtime.runtime import Runtime
 from tests.arrays_support import assert_same
 
 OPS = ("add", "subtract", "multiply", "maximum")
-STEPS = st.lists(st.tuples(st.integers(0, 11), *(st.integers(0, 10**6) for _ in range(3))), min_size=3, max_size=25)
+STEPS = st.lists(st.tuples(st.integers(0, 15), *(st.integers(0, 10**6) for _ in range(3))), min_size=3, max_size=25)
 
 
 @dataclass
@@ -91,6 +91,19 @@ class Both:
                 n[n > limit] = third % 7
             case 10:
                 ocl.compute(x, self.pick(second)[0])
+            case 12 | 13 if n.size:
+                places = np.random.default_rng(second).integers(-len(n), len(n), 5)
+                given = ocl.asarray(places) if third % 2 else places
+                if kind == 12:
+                    self.add(x[given], n[places])
+                else:
+                    y, m = self.like(third, n[places].shape)
+                    x[given] = y
+                    n[places] = m
+            case 14:
+                self.add(x[x > second % 10], n[n > second % 10])
+            case 15 if n.ndim and n.size:
+                self.add(ocl.concat([x, x[:1]]), np.concatenate([n, n[:1]]))
             case 11 if len(self.ours) > 2:
                 del self.ours[first % len(self.ours)]
                 del self.numpy[first % len(self.numpy)]
