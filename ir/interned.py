@@ -28,6 +28,7 @@ class Interned(Generic[Made]):
         self._entries: dict[Hashable, _Entry[Made]] = {}
         # Re-entrant: freeing an object while the lock is held may run somebody's finalizer.
         self._lock = threading.RLock()
+        self._gone = self._forget  # one object for all entries
 
     def known(self, key: Hashable) -> Made | None:
         """The object of this key, if there is one."""
@@ -40,7 +41,7 @@ class Interned(Generic[Made]):
             found = self.known(key)
             if found is not None:
                 return found
-            entry = self._entries[key] = _Entry(made, self._forget)
+            entry = self._entries[key] = _Entry(made, self._gone)
             entry.key = key
             return made
 

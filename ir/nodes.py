@@ -80,7 +80,8 @@ class AnyNode:
 
     @property
     def args(self) -> tuple[Node, ...]:
-        """The nodes that this one is computed from."""
+        """The nodes that this one is computed from, each of which it refers to once for each time that it is here: the
+        registry finds out by counting who else does."""
         return ()
 
     def __repr__(self) -> str:

@@ -24,7 +24,7 @@ from ir.graph import Buffer, Iota, Node, Scalar, Storage, walk
 from ir.substitute import substitute
 from ocl_runtime.plan.relative import Relative
 
-_MOST_MOVES = 4096
+_MOST_MOVES = 512
 
 
 class Spare(NamedTuple):
