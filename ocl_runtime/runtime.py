@@ -230,6 +230,7 @@ class Runtime:
 
     def _checked(self, plan: AnyPlan) -> Iterator[tuple[Launch, int]]:
         """A plan's launches, each with its stream."""
+        self.ready(plan)
         for launch in plan.launches:
             args = [argument(arg) for arg in launch.args]
             sizes = launch.global_size, launch.group_size

@@ -141,7 +141,7 @@ class Registry:
         are needed by nobody else, since whoever has one gets its result."""
         nodes, args = relative.nodes, relative.args
         if _counted is None:
-            return Spare([], nodes)
+            return Spare([], frozenset(nodes))
         references = _references(nodes)
         for places in args:
             for place in places:

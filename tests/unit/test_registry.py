@@ -20,6 +20,7 @@ from ir.layout import Layout
 from ir.substitute import substitute
 from ir.types import F32
 from ocl_runtime.arrays.array import compute
+from ocl_runtime.plan import registry
 from tests.interpreted import InterpretedRuntime
 
 HOST = np.arange(12, dtype="f4").reshape(3, 4)
@@ -188,6 +189,18 @@ def test_many_other_arrays_do_not_keep_memory_from_being_written_over(runtime: I
     assert not runtime.allocations
     np.testing.assert_array_equal(x.numpy(), (HOST + 1) * 8)
     np.testing.assert_allclose(others[2].numpy(), np.exp(HOST) * 2, rtol=1e-6)
+
+
+def test_where_references_are_not_counted_nothing_is_written_over(
+    runtime: InterpretedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_counted", None)
+    x = xp.asarray(HOST) + 1
+    for turn in range(3):
+        x.compute()
+        assert runtime.allocations.total() == turn + 1
+        x = x * 2
+    np.testing.assert_array_equal(x.numpy(), (HOST + 1) * 8)
 
 
 def test_who_is_built_on_a_root_gets_its_result_and_needs_none_of_its_operands(runtime: InterpretedRuntime) -> None:
