@@ -47,6 +47,8 @@ class Reduction:
     axes: tuple[int, ...]
     order: Order
     outputs: tuple[Output, ...]
+    apart: bool = True
+    """Otherwise a leaf that shares an element with an output has it at the same place."""
 
 
 def row_layout(shape: Shape, axes: Sequence[int], offset: int = 0) -> Layout:
@@ -228,6 +230,7 @@ def _launch(
         whole=whole,
         index=parameters.index,
         fp16=target.fp16,
+        restrict=reduction.apart,
     )
     return Launch(kernels.get(form, build), tuple(parameters.args), global_size, (group, 1, 1), where)
 

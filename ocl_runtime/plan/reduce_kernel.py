@@ -57,6 +57,7 @@ class ReduceForm:
     whole: bool
     index: DType
     fp16: bool
+    restrict: bool
 
     @property
     def lane(self) -> int | None:
@@ -123,7 +124,7 @@ class Builder:
         self.form = form
         self.phases = phases(form)
         self.k = KernelBuilder(kernel_name(form.values), group_size=group, note=note)
-        self.body = Body.start(self.k, form.specs, form.index, form.fp16)
+        self.body = Body.start(self.k, form.specs, form.index, form.fp16, restrict=form.restrict)
         self.sizes = {axis: self.body.params[f"n{axis}"] for axis in range(form.kept)}
         if form.reduced > 1:
             self.sizes |= {form.kept + axis: self.body.params[f"m{axis}"] for axis in range(form.reduced)}

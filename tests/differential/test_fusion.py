@@ -11,10 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime as ocl
+from ir.graph import Buffer
+from ocl_runtime.plan.merge import RULES, Rule
+from ocl_runtime.plan.planner import plan
+from ocl_runtime.runtime import Runtime
 from tests.arrays_support import FLOATS, INTEGERS
 
 SHAPES = [(7,), (130,), (2100,), (3, 50), (40, 33), (5, 130), (130, 5), (2, 3, 40), (40, 2, 19), (17, 33, 3)]
@@ -105,6 +109,13 @@ def applied(step: Step, arrays: list[Any]) -> Any:
 
 def run(steps: Sequence[Step], given: Sequence[np.ndarray], early: Callable[[int], bool]) -> list[np.ndarray]:
     """All arrays that the steps make, and their sums along each axis and all."""
+    arrays = built(steps, given, early)
+    ocl.compute(*arrays)
+    return [one.numpy() for one in arrays]
+
+
+def built(steps: Sequence[Step], given: Sequence[np.ndarray], early: Callable[[int], bool]) -> list[Any]:
+    """The arrays, of which only those of the steps that are to come early are computed."""
     arrays: list[Any] = [ocl.asarray(one) for one in given]
     for turn, step in enumerate(steps):
         made = applied(step, arrays)
@@ -115,9 +126,25 @@ def run(steps: Sequence[Step], given: Sequence[np.ndarray], early: Callable[[int
         arrays.append(made)
     numbers = [number(x) for x in arrays]
     arrays += [ocl.sum(x, axis=axis) for x in numbers for axis in range(x.ndim)]
-    arrays += [ocl.sum(x) for x in numbers]
-    ocl.compute(*arrays)
-    return [one.numpy() for one in arrays]
+    return arrays + [ocl.sum(x) for x in numbers]
+
+
+def by_rules(arrays: Sequence[Any], rules: Sequence[Rule]) -> tuple[list[np.ndarray], int]:
+    """The values of arrays, and the number of kernels that compute them under some rules."""
+    runtime = ocl.current()
+    planned = plan([one.node for one in arrays], runtime, rules=rules)
+    runtime.run(planned)
+    return [host(runtime, result) for result in planned.results], len(planned.launches)
+
+
+def host(runtime: Runtime, found: Buffer) -> np.ndarray:
+    """The elements of a result."""
+    if not found.size:
+        return np.empty(found.shape, found.dtype.numpy)
+    low, high = found.layout.range()
+    flat = runtime.download(found.storage, found.dtype, low, high - low).result()
+    strides = tuple(stride * flat.itemsize for stride in found.layout.strides)
+    return np.lib.stride_tricks.as_strided(flat[found.layout.offset - low :], found.shape, strides).copy()
 
 
 def same(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:
@@ -138,3 +165,31 @@ def test_fused_equals_unfused(dtype: str, shape: tuple[int, ...], steps: list[St
     at_once = run(steps, given, lambda _: False)
     same(at_once, run(steps, given, lambda _: True))
     same(at_once, run(steps, given, lambda number: bool(early >> number & 1)))
+
+
+SEEN: dict[str, int] = {}
+"""By how many kernels each rule has made plans shorter."""
+
+
+@settings(max_examples=settings().max_examples // 8)
+@given(
+    dtype=st.sampled_from([*FLOATS, *INTEGERS]),
+    shape=st.sampled_from(SHAPES),
+    steps=st.lists(STEPS, min_size=2, max_size=9),
+)
+def each_rule(dtype: str, shape: tuple[int, ...], steps: list[Step]) -> None:
+    arrays = built(steps, hosts(dtype, shape), lambda _: False)
+    expected, count = by_rules(arrays, RULES)
+    for rule in RULES:
+        found, more = by_rules(arrays, [one for one in RULES if one is not rule])
+        same(found, expected)
+        SEEN[rule.__name__] = SEEN.get(rule.__name__, 0) + max(0, more - count)
+    found, most = by_rules(arrays, ())
+    same(found, expected)
+    assert count <= most
+
+
+def test_no_rule_changes_a_bit() -> None:
+    SEEN.clear()
+    each_rule()
+    assert all(SEEN[rule.__name__] for rule in RULES), f"a rule was never needed: {SEEN}"

@@ -1,0 +1,385 @@
+"""Merges groups into kernels with several results, where that saves bytes.
+
+Groups of one bundle have the same index space. It may have reduced axes; then each value is one of the row (it depends
+on the kept axes only) or one of each element. What one group computes and another of the bundle reads at the same place
+stays in registers, and is stored only if somebody else needs it. A bundle of reductions that depend on each other goes
+through the elements once for each, and computes what the elements need again; values of the row are computed once.
+
+`RULES` says which pairs are merged; what all pairs must fulfil besides is in `_Merger`: one index space, one order of
+reduction, no third group between the two, and the limits of a kernel. No rule changes a bit of any result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from ir.graph import Elementwise, Node, Reduce, Scalar
+from ir.layout import Layout, Shape
+from ocl_runtime.plan.fuse import MAX_OPERATIONS, MAX_POINTERS, Fold, Group, Leaf, Lookup, Operation, Value
+from ocl_runtime.plan.natural import natural
+from ocl_runtime.plan.order import Order, order
+from ocl_runtime.plan.target import Target
+
+MAX_FOLDS = 8
+MAX_RECOMPUTED = 16
+"""Operations of a stored value that another pass over the elements may compute again."""
+_MOST_LOOKED_AT = 1000
+_MOST_SIBLINGS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a group that a bundle stores: a value by its place. `row`: of the row."""
+
+    group: Group
+    value: int
+    row: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Groups that become one kernel (a reduction in parts two), over `shape`, which has no axes of length 1 if there
+    are several groups or a reduction; their values with all leaves that the bundle reads; and what it stores."""
+
+    groups: tuple[Group, ...]
+    shape: Shape
+    values: tuple[Value, ...]
+    results: tuple[Result, ...]
+    axes: tuple[int, ...] = ()
+    order: Order | None = None
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """All that is read."""
+        leaves = tuple(
+            value.leaf if isinstance(value, Lookup) else value
+            for value in self.values
+            if isinstance(value, Leaf | Lookup)
+        )
+        base = self.groups[0].base
+        return leaves if base is None else (*leaves, base)
+
+
+@dataclass
+class _Draft:
+    """A bundle to be. Groups are over the whole index space, or (`rows`, by their roots) over its kept axes."""
+
+    groups: list[Group]
+    shape: Shape
+    axes: tuple[int, ...] | None
+    order: Order | None
+    rows: set[Node] = field(default_factory=set)
+    reads: set[int] = field(default_factory=set)
+    """The drafts whose results it reads, by number."""
+
+    @property
+    def kept(self) -> Shape:
+        """The lengths of the axes that are not reduced."""
+        return tuple(length for axis, length in enumerate(self.shape) if axis not in (self.axes or ()))
+
+    def leaves(self) -> Iterator[tuple[Group, Leaf]]:
+        """What the groups read, over the index space."""
+        for group in self.groups:
+            for value in group.values:
+                if isinstance(value, Leaf):
+                    yield group, self.over(group, value)
+
+    def over(self, group: Group, leaf: Leaf) -> Leaf:
+        """A group's leaf over the index space."""
+        if isinstance(leaf.source, Scalar):
+            return replace(leaf, layout=Layout(self.shape, (0,) * len(self.shape)))
+        return replace(leaf, layout=self.placed(leaf.layout, group.root in self.rows))
+
+    def placed(self, layout: Layout, row: bool) -> Layout:
+        """A group's layout over the index space."""
+        steps = iter([stride for length, stride in zip(layout.shape, layout.strides, strict=True) if length != 1])
+        skipped = (self.axes or ()) if row else ()
+        strides = tuple(0 if axis in skipped else next(steps) for axis in range(len(self.shape)))
+        return Layout(self.shape, strides, layout.offset)
+
+    def stored(self, group: Group) -> Layout:
+        """Where the result of a group lies, over the index space."""
+        row = group.reduce is not None or group.root in self.rows
+        return self.placed(Layout.contiguous(self.kept if row else self.shape), row)
+
+
+Rule: TypeAlias = Callable[[_Draft, _Draft], bool]
+"""Whether two drafts, the first of which the second may read, should be one."""
+
+
+def intermediate(first: _Draft, second: _Draft) -> bool:
+    """An elementwise result is read by elementwise operations: they compute it too, and store it if it is wanted."""
+    return first.axes is None and second.axes is None and _reads(second, first)
+
+
+def prologue(first: _Draft, second: _Draft) -> bool:
+    """An elementwise result is reduced: the reduction stores it."""
+    return first.axes is None and second.axes is not None and _reads(second, first)
+
+
+def epilogue(first: _Draft, second: _Draft) -> bool:
+    """Only results of reductions, and what else there is of each row, are computed with."""
+    return first.axes is not None and second.axes is None and _over_rows(first, second) and _reads(second, first)
+
+
+def dependent(first: _Draft, second: _Draft) -> bool:
+    """What a reduction gives is needed at every element of the same row: by another one, or elementwise."""
+    return first.axes is not None and not _over_rows(first, second) and _reads(second, first)
+
+
+def siblings(first: _Draft, second: _Draft) -> bool:
+    """Two results are made of the same elements in memory, at the same places."""
+    if (first.axes is None) != (second.axes is None) or _reads(second, first):
+        return False
+    shared = {(leaf.source, leaf.layout) for _, leaf in first.leaves() if not isinstance(leaf.source, Scalar)}
+    return any((leaf.source, leaf.layout) in shared for _, leaf in second.leaves())
+
+
+RULES: tuple[Rule, ...] = (intermediate, prologue, epilogue, dependent, siblings)
+
+
+def _reads(second: _Draft, first: _Draft) -> bool:
+    roots = {group.root for group in first.groups}
+    return any(leaf.computed and leaf.source in roots for group in second.groups for leaf in group.leaves)
+
+
+def _over_rows(first: _Draft, second: _Draft) -> bool:
+    """Whether a draft without reduced axes is over the kept axes of another one."""
+    return second.axes is None and second.shape == first.kept
+
+
+def bundles(
+    groups: Sequence[Group], needed: Collection[Node], target: Target, rules: Sequence[Rule] = RULES
+) -> tuple[list[Bundle], dict[Node, str]]:
+    """The groups merged by the rules, those first that others read; and why results of groups are stored. Those of the
+    `needed` nodes are stored, if they are results of groups."""
+    return _Merger(groups, needed, target, rules).run()
+
+
+class _Merger:
+    def __init__(
+        self, groups: Sequence[Group], needed: Collection[Node], target: Target, rules: Sequence[Rule]
+    ) -> None:
+        self._groups = groups
+        self._target = target
+        self._rules = rules
+        self._needed = needed
+        self._drafts: dict[int, _Draft] = {}
+        self._of: dict[Node, int] = {}
+        """The draft of each group, by its root."""
+        self._users: dict[Node, list[int]] = {}
+        """The drafts that read some memory."""
+        self._why = {group.root: group.why for group in groups}
+        self._number = {group.root: number for number, group in enumerate(groups)}
+        self._readers: dict[Node, set[Node]] = {}
+        """The roots of the groups that read what another group computes."""
+        for group in groups:
+            for leaf in group.leaves:
+                if leaf.computed:
+                    self._readers.setdefault(leaf.source, set()).add(group.root)
+
+    def run(self) -> tuple[list[Bundle], dict[Node, str]]:
+        for number, group in enumerate(self._groups):
+            draft = self._draft(group)
+            self._drafts[number] = draft
+            self._of[group.root] = number
+            draft.reads = {self._of[leaf.source] for leaf in group.leaves if leaf.computed}
+            if not _mergeable(group):
+                continue
+            here = number
+            for candidate in self._candidates(group):
+                other = self._of[self._groups[candidate].root]
+                if other != here and self._join(other, here):
+                    here = other
+            for leaf in group.leaves:
+                if not isinstance(leaf.source, Scalar):
+                    self._users.setdefault(leaf.source, []).append(number)
+        found = [self._bundle(self._drafts[number]) for number in self._in_order()]
+        stored = {result.group.root for bundle in found for result in bundle.results}
+        return found, {root: why for root, why in self._why.items() if root in stored}
+
+    def _draft(self, group: Group) -> _Draft:
+        if not _mergeable(group):
+            return _Draft([group], group.shape, None, None)
+        long = [axis for axis, length in enumerate(group.shape) if length != 1]
+        shape = tuple(group.shape[axis] for axis in long)
+        reduce = group.reduce
+        if reduce is None:
+            return _Draft([group], shape, None, None)
+        axes = tuple(place for place, axis in enumerate(long) if axis in reduce.axes)
+        whole = natural(reduce.arg)
+        lies = Layout(shape, tuple(whole.strides[axis] for axis in long))
+        joins = order(lies, axes, reduce.arg.dtype, reduce.accumulator, self._target)
+        return _Draft([group], shape, axes, joins)
+
+    def _candidates(self, group: Group) -> list[int]:
+        """Groups that this one could share a kernel with, by number: whose results it reads, the latest first, and then
+        those that read the same memory."""
+        sources = [leaf.source for leaf in group.leaves]
+        read = sorted({self._of[leaf.source] for leaf in group.leaves if leaf.computed}, reverse=True)
+        siblings = [user for source in sources for user in self._users.get(source, [])[-_MOST_SIBLINGS:]]
+        return list(dict.fromkeys([*read, *sorted(siblings, reverse=True)]))
+
+    def _join(self, one: int, other: int) -> bool:
+        """Makes the second draft part of the first, if a rule says so and nothing forbids it."""
+        first, second = self._drafts[one], self._drafts[other]
+        if not all(_mergeable(group) for group in (first.groups[0], second.groups[0])):
+            return False
+        if _reads(first, second):
+            first, second = second, first
+        if not any(rule(first, second) for rule in self._rules):
+            return False
+        made, reason = self._joined(first, second)
+        if made is not None and not self._apart(one, other):
+            reason = "others that read one are read by the other"
+            made = None
+        if made is None:
+            for group in first.groups:
+                if any(leaf.source is group.root for _, leaf in second.leaves()):
+                    self._why[group.root] = f"{group.why}, and who reads it is another kernel: {reason}"
+            return False
+        made.reads = (first.reads | second.reads) - {one, other}
+        self._drafts[one] = made
+        del self._drafts[other]
+        for draft in self._drafts.values():
+            if other in draft.reads:
+                draft.reads = (draft.reads - {other}) | {one}
+        for group in made.groups:
+            self._of[group.root] = one
+        return True
+
+    def _joined(self, first: _Draft, second: _Draft) -> tuple[_Draft | None, str]:
+        """Both as one draft, or why not."""
+        made = replace(first, groups=[*first.groups, *second.groups], rows=first.rows | second.rows)
+        if first.axes is not None and second.axes is not None:
+            if (first.shape, first.axes, first.order) != (second.shape, second.axes, second.order):
+                return None, "it reduces other axes, or in another order"
+        elif first.axes is None and second.axes is None:
+            if first.shape != second.shape:
+                return None, "it has another shape"
+        else:
+            reduces, other = (first, second) if second.axes is None else (second, first)
+            made.shape, made.axes, made.order = reduces.shape, reduces.axes, reduces.order
+            if other.shape == reduces.kept:
+                made.rows = made.rows | {group.root for group in other.groups}
+            elif other.shape != reduces.shape:
+                return None, "it has another shape"
+        results = {group.root: made.stored(group) for group in made.groups}
+        if any(leaf.layout != results.get(leaf.source, leaf.layout) for _, leaf in made.leaves() if leaf.computed):
+            return None, "it is read at other places"
+        return self._limited(made)
+
+    def _limited(self, made: _Draft) -> tuple[_Draft | None, str]:
+        bundle = self._bundle(made)
+        turns, last = passes(bundle)
+        in_parts = made.order is not None and made.order.parts > 1
+        if in_parts and (max(turns) > 1 or not all(result.row for result in bundle.results)):
+            return None, "each result is reduced in parts, by several groups of work-items"
+        for result in bundle.results:
+            again = not result.row and last[result.value] > turns[result.value]
+            if again and result.group.root.work > MAX_RECOMPUTED:
+                return None, "computing it again in each pass costs more than reading it"
+        pointers = len(bundle.results) + sum(not isinstance(leaf.source, Scalar) for leaf in bundle.leaves)
+        pointer_bytes = 32 + 8 * len(made.shape)
+        spent = pointers * pointer_bytes + 16 * len(made.shape) + 64 + 8 * (len(bundle.leaves) + len(bundle.results))
+        if pointers > MAX_POINTERS + 1 or spent > self._target.max_argument_bytes:
+            return None, "together they have more arguments than the device takes"
+        if sum(isinstance(value, Operation) for value in bundle.values) > MAX_OPERATIONS:
+            return None, f"together they have more than {MAX_OPERATIONS} operations"
+        if sum(isinstance(value, Fold) for value in bundle.values) > MAX_FOLDS:
+            return None, f"together they have more than {MAX_FOLDS} reductions"
+        return made, ""
+
+    def _apart(self, one: int, other: int) -> bool:
+        """Whether no path leads from one draft to the other through a third."""
+        for start, end in ((one, other), (other, one)):
+            waiting = [read for read in self._drafts[start].reads if read != end]
+            seen: set[int] = set(waiting)
+            while waiting:
+                here = waiting.pop()
+                if here == end or len(seen) > _MOST_LOOKED_AT:
+                    return False
+                new = self._drafts[here].reads - seen
+                seen |= new
+                waiting += new
+        return True
+
+    def _in_order(self) -> list[int]:
+        """The drafts, those first that others read."""
+        done: dict[int, None] = {}
+        for number in sorted(self._drafts):
+            stack = [number]
+            while stack:
+                here = stack[-1]
+                waiting = [read for read in sorted(self._drafts[here].reads) if read not in done]
+                if waiting and here not in done:
+                    stack += waiting
+                else:
+                    done.setdefault(here)
+                    stack.pop()
+        return list(done)
+
+    def _bundle(self, draft: _Draft) -> Bundle:
+        """The values of all groups over one index space, each once."""
+        groups = tuple(sorted(draft.groups, key=lambda group: self._number[group.root]))
+        if len(groups) == 1 and draft.axes is None:
+            group = groups[0]
+            return Bundle(groups, group.shape, group.values, (Result(group, len(group.values) - 1, False),))
+        values: list[Value] = []
+        known: dict[Value, int] = {}
+        made: dict[Node, int] = {}
+
+        def place(value: Value) -> int:
+            if value not in known:
+                known[value] = len(values)
+                values.append(value)
+            return known[value]
+
+        for group in groups:
+            places: list[int] = []
+            for value in group.values:
+                if isinstance(value, Operation):
+                    places.append(place(replace(value, args=tuple(places[arg] for arg in value.args))))
+                elif isinstance(value, Leaf):
+                    inside = value.computed and value.source in made
+                    places.append(made[value.source] if inside else place(draft.over(group, value)))
+            result, reduce = places[-1], group.reduce
+            if reduce is not None:
+                result = place(Fold(reduce.op, reduce.accumulator, reduce.dtype, result))
+            made[group.root] = result
+        results = tuple(
+            Result(group, made[group.root], group.reduce is not None or group.root in draft.rows)
+            for group in groups
+            if group.root in self._needed or self._readers.get(group.root, set()) - made.keys()
+        )
+        return Bundle(groups, draft.shape, tuple(values), results, draft.axes or (), draft.order)
+
+
+def passes(bundle: Bundle) -> tuple[list[int], list[int]]:
+    """For each value the pass over the elements in which it is there first, and the last one that takes it; what a fold
+    gives is there in the pass behind its own."""
+    turns: list[int] = []
+    of_row: list[bool] = []
+    for value in bundle.values:
+        args = _args(value)
+        turns.append(max((turns[arg] for arg in args), default=0) + isinstance(value, Fold))
+        leaf = isinstance(value, Leaf) and not any(value.layout.strides[axis] for axis in bundle.axes)
+        of_row.append(leaf or isinstance(value, Fold) or (bool(args) and all(of_row[arg] for arg in args)))
+    last = list(turns)
+    for place in reversed(range(len(turns))):
+        used = turns[place] - 1 if isinstance(bundle.values[place], Fold) else last[place]
+        for arg in () if of_row[place] and used >= turns[place] else _args(bundle.values[place]):
+            last[arg] = max(last[arg], used)
+    return turns, last
+
+
+def _args(value: Value) -> tuple[int, ...]:
+    return value.args if isinstance(value, Operation) else (value.arg,) if isinstance(value, Fold) else ()
+
+
+def _mergeable(group: Group) -> bool:
+    """Whether a group may share its kernel."""
+    made = isinstance(group.root, Elementwise | Reduce) and group.root.size
+    return bool(made) and all(isinstance(value, Leaf | Operation) for value in group.values)
