@@ -5,6 +5,7 @@ In the order in which an expression goes through them:
     target.py           the device as the planner sees it
     natural.py          how a node's elements lie in memory
     fuse.py             cuts an expression into groups, each of which becomes one kernel
+    merge.py            joins groups into kernels with several results
     form.py             what a kernel's code depends on: the key of the cache
     body.py             the parts of kernels that the next six share
     elementwise.py      kernels for elementwise groups

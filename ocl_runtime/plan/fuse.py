@@ -1,4 +1,4 @@
-"""Cuts array expressions into groups; each group becomes one kernel (a reduction one or two).
+"""Cuts array expressions into groups, which `merge.py` then makes kernels of.
 
 A group is a tree of elementwise operations, with at most one reduction, scan or write at its end. It grows from its
 result towards the leaves, breadth first, and stops at

@@ -62,8 +62,8 @@ class InPlace:
 class Launch:
     """One kernel over an index space; `args` stand in the order of the kernel's parameters.
 
-    The last pointer is written and no other; `global_size` is a multiple of `group_size`. `where` is the Python line
-    that asked for the result. `stream` counts from the one of who runs it.
+    `ir.accesses.modes` says which pointers are written; `global_size` is a multiple of `group_size`. `where` is the
+    Python line that asked for the result. `stream` counts from the one of who runs it.
     """
 
     kernel: Kernel

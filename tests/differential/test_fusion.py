@@ -110,6 +110,7 @@ def applied(step: Step, arrays: list[Any]) -> Any:
 def run(steps: Sequence[Step], given: Sequence[np.ndarray], early: Callable[[int], bool]) -> list[np.ndarray]:
     """All arrays that the steps make, and their sums along each axis and all."""
     arrays = built(steps, given, early)
+    arrays += sums(arrays)
     ocl.compute(*arrays)
     return [one.numpy() for one in arrays]
 
@@ -124,9 +125,13 @@ def built(steps: Sequence[Step], given: Sequence[np.ndarray], early: Callable[[i
         if early(turn):
             made.compute()
         arrays.append(made)
+    return arrays
+
+
+def sums(arrays: Sequence[Any]) -> list[Any]:
+    """Their sums along each axis, and of all elements."""
     numbers = [number(x) for x in arrays]
-    arrays += [ocl.sum(x, axis=axis) for x in numbers for axis in range(x.ndim)]
-    return arrays + [ocl.sum(x) for x in numbers]
+    return [ocl.sum(x, axis=axis) for x in numbers for axis in (*range(x.ndim), None)]
 
 
 def by_rules(arrays: Sequence[Any], rules: Sequence[Rule]) -> tuple[list[np.ndarray], int]:
