@@ -240,7 +240,11 @@ OTHERS = [
     "xp.eye(5, 7, k=-2, dtype=xp.float32)", "xp.asarray(x)", "xp.sum(x)", "xp.prod(x, axis=0)", "xp.max(x, axis=1)",
     "xp.min(x, axis=(0, 1), keepdims=True)", "xp.mean(x, axis=1)", "xp.var(x, axis=0, correction=1)", "xp.std(x)",
     "xp.any(x > 3, axis=0)", "xp.all(x > -9)", "xp.count_nonzero(x > 0, axis=1)", "xp.empty((0, 3), dtype=xp.float32)",
-    "xp.empty_like(x) * 0 + 1",
+    "xp.empty_like(x) * 0 + 1", "xp.take(x, np.array([2, 0, -1]), axis=1)",
+    "xp.take_along_axis(x, np.array([[0, 5, -2]] * 4), axis=1)", "xp.nonzero(x > 1)[1]", "xp.concat([x, y[1:], x])",
+    "xp.stack([x, y], axis=1)", "xp.roll(x, (1, -2), axis=(0, 1))", "xp.tile(x, (2, 3))", "xp.repeat(x, 3, axis=1)",
+    "xp.diff(x, n=2, axis=0)", "xp.pad(x, ((1, 2), (0, 3)), 'reflect')", "xp.cumulative_sum(x, axis=1)",
+    "xp.cumulative_prod(x, axis=0, include_initial=True)",
 ]  # fmt: skip
 NO_VALUES = {
     "Array", "__array_api_version__", "compute", "current", "use", "set_default", "can_cast", "finfo", "iinfo",
@@ -254,8 +258,8 @@ NO_VALUES = {
 
 @pytest.mark.parametrize("code", OTHERS)
 def test_the_other_functions(code: str) -> None:
-    expected = np.asarray(eval(code, {"xp": np, "x": X, "y": Y}))
-    found = eval(code, {"xp": ocl, "x": ocl.asarray(X), "y": ocl.asarray(Y)})
+    expected = np.asarray(eval(code, {"xp": np, "np": np, "x": X, "y": Y}))
+    found = eval(code, {"xp": ocl, "np": np, "x": ocl.asarray(X), "y": ocl.asarray(Y)})
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape
     np.testing.assert_allclose(found.numpy(), expected, rtol=2e-6, atol=1e-6)

@@ -39,6 +39,7 @@ def shown(expression: str, *declarations: str) -> str:
         ("a * pi", ["a:f32[2]"], "y: f32[2] = mul(a, 3.1415927410125732)"),
         ("arange(5) + a", ["a:i64"], "y: i64[5] = add(iota(0, strides [1]), a)"),
         ("a[None] + b[..., 0]", ["a:f32[n]", "b:f32[m, n, 2]"], "y: f32[1001, 1000] = add(a, b)"),
+        ("a[b]", ["a:f32[3]", "b:u8"], "y: f32[] = gather(a, [minimum(i32(b), 2)])"),
         ("  a  ", ["a : f32 [ 3 ]"], "a: f32[3] = a"),
         ("alpha + alpha1", ["alpha:float32[2]", "alpha1:int32[2]"], "y: f64[2] = add(f64(alpha), f64(alpha1))"),
     ],
@@ -60,9 +61,9 @@ def test_nothing_is_computed() -> None:
     assert [launch.kernel.name for launch in plan([found.node], planner, found.names).launches] == ["mul"]
     with pytest.raises(Error, match="gives no array but a tuple"):
         parsed("unstack(a)", "a:f32[3]")
-    for value in ("a[b]", "where(a > 0, a, a)[b]"):
-        with pytest.raises(Error):
-            parsed(value, "a:f32[3]", "b:i32")
+    for value in ("a[a > 0]", "nonzero(a)"):
+        with pytest.raises(Error, match="asks for a value while it is only planned"):
+            parsed(value, "a:f32[3]")
 
 
 # ---------------------------------------------------------------------- mistakes
