@@ -15,8 +15,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from ir.graph import Elementwise, Node, Reduce, Scalar
+from ir.graph import Elementwise, Gather, Node, Reduce, Scalar
 from ir.layout import Layout, Shape
+from ocl_runtime.plan.form import operands
 from ocl_runtime.plan.fuse import MAX_OPERATIONS, MAX_POINTERS, Fold, Group, Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.natural import natural
 from ocl_runtime.plan.order import Order, order
@@ -269,6 +270,9 @@ class _Merger:
         results = {group.root: made.stored(group) for group in made.groups}
         if any(leaf.layout != results.get(leaf.source, leaf.layout) for _, leaf in made.leaves() if leaf.computed):
             return None, "it is read at other places"
+        values = (value for group in made.groups for value in group.values)
+        if any(isinstance(value, Lookup) and value.leaf.source in results for value in values):
+            return None, "elements of it are taken in any order"
         return self._limited(made)
 
     def _limited(self, made: _Draft) -> tuple[_Draft | None, str]:
@@ -340,7 +344,7 @@ class _Merger:
         for group in groups:
             places: list[int] = []
             for value in group.values:
-                if isinstance(value, Operation):
+                if isinstance(value, Operation | Lookup):
                     places.append(place(replace(value, args=tuple(places[arg] for arg in value.args))))
                 elif isinstance(value, Leaf):
                     inside = value.computed and value.source in made
@@ -363,23 +367,18 @@ def passes(bundle: Bundle) -> tuple[list[int], list[int]]:
     turns: list[int] = []
     of_row: list[bool] = []
     for value in bundle.values:
-        args = _args(value)
+        args = operands(value)
         turns.append(max((turns[arg] for arg in args), default=0) + isinstance(value, Fold))
         leaf = isinstance(value, Leaf) and not any(value.layout.strides[axis] for axis in bundle.axes)
         of_row.append(leaf or isinstance(value, Fold) or (bool(args) and all(of_row[arg] for arg in args)))
     last = list(turns)
     for place in reversed(range(len(turns))):
         used = turns[place] - 1 if isinstance(bundle.values[place], Fold) else last[place]
-        for arg in () if of_row[place] and used >= turns[place] else _args(bundle.values[place]):
+        for arg in () if of_row[place] and used >= turns[place] else operands(bundle.values[place]):
             last[arg] = max(last[arg], used)
     return turns, last
 
 
-def _args(value: Value) -> tuple[int, ...]:
-    return value.args if isinstance(value, Operation) else (value.arg,) if isinstance(value, Fold) else ()
-
-
 def _mergeable(group: Group) -> bool:
     """Whether a group may share its kernel."""
-    made = isinstance(group.root, Elementwise | Reduce) and group.root.size
-    return bool(made) and all(isinstance(value, Leaf | Operation) for value in group.values)
+    return isinstance(group.root, Elementwise | Gather | Reduce) and bool(group.root.size)
