@@ -7,20 +7,24 @@ In the order in which an expression goes through them:
     fuse.py             cuts an expression into groups, each of which becomes one kernel
     merge.py            joins groups into kernels with several results
     form.py             what a kernel's code depends on: the key of the cache
-    body.py             the parts of kernels that the next six share
+    body.py             the parts of kernels that all share
     elementwise.py      kernels for elementwise groups
     order.py            in which order a reduction joins its elements
     reduce.py           launches for reductions
     reduce_kernel.py    what their kernels share
     reduce_rows.py      those that go along rows
     reduce_columns.py   those that go along columns
+    contract.py         how matrices are multiplied
+    contract_kernel.py  kernels for that
     scan.py             how a running sum is computed
     scan_kernel.py      kernels for running sums
     scatter.py          kernels that write at computed places
     cache.py            kernels by their form
     launch.py           a kernel with its arguments and sizes
     executor.py         what is needed of a runtime
-    planner.py          all of it together, and what is written over what
+    handles.py          where values are, until their last use
+    memory.py           where the results of a plan lie, and what is written over what
+    planner.py          all of it together
     relative.py         expressions without memory, sizes and scalars
     plans.py            plans that are made once for all expressions that are alike
     spread.py           their launches on several streams

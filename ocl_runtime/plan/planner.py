@@ -1,14 +1,11 @@
-"""From array expressions to launches, with the memory they need.
-
-A result is written over an operand where nothing can tell the difference: the operand is read there for the last time,
-by nobody else, in the same order. A part of an array is written in its own memory under the same condition, else in a
-copy.
+"""From array expressions to launches: each bundle of groups becomes one, or a few. Where their results lie is the
+business of `ocl_runtime.plan.memory`: over an operand where that can be, or in memory of their own. A part of an array
+is written in its own memory under the same condition, else in a copy.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
@@ -21,7 +18,8 @@ from ocl_runtime.plan.contract import Contraction, contract_launches, in_lanes
 from ocl_runtime.plan.elementwise import elementwise_launch
 from ocl_runtime.plan.form import Output, dtype_of
 from ocl_runtime.plan.fuse import Group, Leaf, Lookup, Value, groups
-from ocl_runtime.plan.launch import InPlace, Launch, Plan
+from ocl_runtime.plan.launch import Launch, Plan
+from ocl_runtime.plan.memory import PlanMemory, storage_of
 from ocl_runtime.plan.merge import RULES, Bundle, Rule, bundles, passes
 from ocl_runtime.plan.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.registry import Spare
@@ -66,130 +64,87 @@ def plan(
     """
     found = groups(roots, executor.target, dense=roots if dense else tuple(into))
     merged, why = bundles(found, {*roots, *spare.needed}, executor.target, rules)
-    planner = _Planner(executor, names, into, spare, _Readers(merged, roots))
+    memory = PlanMemory(merged, roots, spare, executor)
+    planner = _Planner(executor, names, into, memory)
     for bundle in merged:
         planner.add(bundle)
     return Plan(
         roots=tuple(roots),
         launches=tuple(planner.launches),
-        results=tuple(planner.results[root] for root in roots),
-        computed={node: result for node, result in planner.results.items() if node not in planner.gone},
-        taken=tuple(planner.taken),
-        in_place=tuple(planner.in_place),
+        results=tuple(map(memory.result, roots)),
+        computed=memory.results(),
+        taken=tuple(memory.taken),
+        in_place=tuple(memory.in_place),
         why=why,
     )
 
 
-class _Readers:
-    """Who still reads what, as bundles are planned one after the other."""
-
-    def __init__(self, bundles: Sequence[Bundle], roots: Sequence[Node]) -> None:
-        self._nodes: Counter[Node] = Counter(roots)
-        self._storages: Counter[int] = Counter()
-        for bundle in bundles:
-            for leaf in bundle.leaves:
-                if leaf.computed:
-                    self._nodes[leaf.source] += 1
-                elif isinstance(leaf.source, Buffer):
-                    self._storages[id(leaf.source.storage)] += 1
-
-    def done(self, bundle: Bundle) -> None:
-        """A bundle has been planned; what it only looks at stays in use."""
-        for leaf in bundle.leaves if bundle.groups[0].view is None else ():
-            if leaf.computed:
-                self._nodes[leaf.source] -= 1
-            elif isinstance(leaf.source, Buffer):
-                self._storages[id(leaf.source.storage)] -= 1
-
-    def sole(self, bundle: Bundle, leaf: Leaf) -> bool:
-        """Whether from now on only this bundle reads the memory of a leaf."""
-        if leaf.computed:
-            return self._nodes[leaf.source] == sum(other.source is leaf.source for other in bundle.leaves)
-        assert isinstance(leaf.source, Buffer)
-        storage = leaf.source.storage
-        mine = sum(not other.computed and _storage(other) is storage for other in bundle.leaves)
-        return self._storages[id(storage)] == mine
-
-
 class _Planner:
     def __init__(
-        self,
-        executor: Planning,
-        names: Mapping[Node, str],
-        into: Mapping[Node, Buffer],
-        spare: Spare,
-        readers: _Readers,
+        self, executor: Planning, names: Mapping[Node, str], into: Mapping[Node, Buffer], memory: PlanMemory
     ) -> None:
         self.launches: list[Launch] = []
-        self.results: dict[Node, Buffer] = {}
-        self.taken: list[Storage] = []
-        self.in_place: list[InPlace] = []
-        self.gone: set[Node] = set()
-        """Nodes whose result has been written over."""
         self._executor = executor
         self._names = names
         self._into = into
-        self._spare = {id(storage) for storage in spare.storages}
-        self._needed = spare.needed
-        self._own: dict[int, Storage] = {}
-        """Memory that was allocated or taken for this plan; held, so that ids stay theirs."""
-        self._readers = readers
+        self._memory = memory
 
     def add(self, bundle: Bundle) -> None:
         """Plans a bundle after those that it reads."""
-        group = bundle.groups[0]
+        memory, group = self._memory, bundle.groups[0]
         root = group.root
+        memory.begin(bundle)
         if group.view is not None:
-            seen = self._source(group.view)
+            seen = memory.source(group.view)
             assert isinstance(seen.source, Buffer)
-            self.results[root] = buffer(seen.source.storage, root.dtype, seen.layout)
+            memory.put(root, buffer(seen.source.storage, root.dtype, seen.layout))
         elif not root.size:
-            self.results[root] = buffer(None, root.dtype, Layout.contiguous(root.shape))
+            memory.put(root, buffer(None, root.dtype, Layout.contiguous(root.shape)))
         elif group.base is not None:
             write = self._scattered if isinstance(root, Scatter) else self._written
-            self.results[root] = write(bundle, group, group.base)
+            memory.put(root, write(bundle, group, group.base))
         elif isinstance(root, Contract):
-            self.results[root] = self._contracted(bundle, root)
+            memory.put(root, self._contracted(bundle, root))
         elif isinstance(root, Scan):
-            self.results[root] = self._scanned(bundle, group, root)
+            memory.put(root, self._scanned(bundle, group, root))
         else:
             self._computed(bundle)
-        for one in bundle.groups:
-            target = self._into.get(one.root)
-            if target is not None and self.results[one.root] != target and one.root.size:
-                self._copy(self.results[one.root], target, one.root.where)
-            if target is not None and one.root.size:
-                self.results[one.root] = target
-        self._readers.done(bundle)
+        for one in (group.root for group in bundle.groups if group.root.size):
+            target = self._into.get(one)
+            if target is not None:
+                if memory.result(one) != target:
+                    self._copy(memory.result(one), target, one.where)
+                memory.put(one, target)
+        memory.end(bundle)
 
     # ------------------------------------------------------------------ kinds of bundles
 
     def _computed(self, bundle: Bundle) -> None:
         """What has no kernel of its own kind: one kernel, or a reduction in parts."""
-        executor, values = self._executor, self._bound(bundle)
+        executor, memory, values = self._executor, self._memory, self._memory.values(bundle)
         outputs: list[Output] = []
-        over = False
+        apart = True
         turns, last = passes(bundle)
         for result in bundle.results:
             root = result.group.root
             layout = row_layout(bundle.shape, bundle.axes if result.row else ())
             target = self._into.get(root)
             if target is not None and len(bundle.groups) == 1 and bundle.order is None and bundle.shape == root.shape:
-                self.results[root] = target
-                layout, storage = target.layout, target.storage
+                memory.put(root, target)
+                layout = target.layout
             else:
-                busy = {id(output.storage) for output in outputs}
-                late = [place for place, turn in enumerate(last) if turn > turns[result.value]]
-                taken = (
-                    None if bundle.order is not None and result.row else self._operand(bundle, root, layout, busy, late)
-                )
-                over = over or taken is not None
-                storage = taken or self._fresh(root, result.group.layout)
-                self.results[root] = buffer(storage, root.dtype, result.group.layout)
+                taken = None
+                if bundle.order is None or not result.row:
+                    late = [bundle.values[place] for place, turn in enumerate(last) if turn > turns[result.value]]
+                    taken = memory.over(root, layout, {id(output.storage) for output in outputs}, late)
+                apart = apart and taken is None
+                lies = result.group.layout
+                memory.put(root, memory.fresh(root, lies) if taken is None else buffer(taken, root.dtype, lies))
+            storage = memory.result(root).storage
             outputs.append(Output(result.value, layout, storage, root.dtype, result.row))
         where = bundle.results[-1].group.root.where
         if bundle.order is None:
-            self._elementwise(values, bundle.shape, outputs, where, apart=not over)
+            self._elementwise(values, bundle.shape, outputs, where, apart=apart)
             return
         self.launches += reduce_launches(
             Reduction(
@@ -198,7 +153,7 @@ class _Planner:
                 axes=bundle.axes,
                 order=bundle.order,
                 outputs=tuple(outputs),
-                apart=not over,
+                apart=apart,
             ),
             executor.allocate,
             target=executor.target,
@@ -209,10 +164,10 @@ class _Planner:
 
     def _contracted(self, bundle: Bundle, root: Contract) -> Buffer:
         executor = self._executor
-        leaves = (value for value in self._bound(bundle) if isinstance(value, Leaf))
+        leaves = (value for value in self._memory.values(bundle) if isinstance(value, Leaf))
         left, right = (leaf if isinstance(leaf.source, Buffer) else self._dense(leaf) for leaf in leaves)
         layout = Layout.contiguous(root.shape)
-        target = buffer(self._fresh(root, layout), root.dtype, layout)
+        target = self._memory.fresh(root, layout)
         self.launches += contract_launches(
             Contraction(
                 left=left,
@@ -232,14 +187,14 @@ class _Planner:
     def _dense(self, leaf: Leaf) -> Leaf:
         """A copy with its elements in order."""
         layout = Layout.contiguous(leaf.layout.shape)
-        copied = buffer(self._fresh(leaf.source, layout), leaf.source.dtype, layout)
+        copied = self._memory.fresh(leaf.source, layout)
         self._store((leaf,), copied, leaf.source.where)
         return Leaf(copied, layout, False)
 
     def _scanned(self, bundle: Bundle, group: Group, root: Scan) -> Buffer:
-        executor, target = self._executor, buffer(self._fresh(root, group.layout), root.dtype, group.layout)
+        executor, target = self._executor, self._memory.fresh(root, group.layout)
         scanning = Scanning(
-            values=self._bound(bundle),
+            values=self._memory.values(bundle),
             shape=group.shape,
             axis=root.axis,
             op=root.op,
@@ -261,16 +216,16 @@ class _Planner:
         """A part of the base written."""
         root = group.root
         assert isinstance(root, Assign)
-        target = self._writable(bundle, group, base)
+        target = self._writable(root, base)
         region = replace(root.region, offset=root.region.offset + target.layout.offset)
-        part, values = buffer(target.storage, root.dtype, region), self._bound(bundle)
+        part, values = buffer(target.storage, root.dtype, region), self._memory.values(bundle)
         leaves = [value for value in values if isinstance(value, Leaf)]
         tables = [value.leaf for value in values if isinstance(value, Lookup)]
-        shared = [leaf.layout for leaf in (*leaves, *tables) if _storage(leaf) is target.storage]
-        anywhere = any(_storage(leaf) is target.storage for leaf in tables)
+        shared = [leaf.layout for leaf in (*leaves, *tables) if storage_of(leaf) is target.storage]
+        anywhere = any(storage_of(leaf) is target.storage for leaf in tables)
         if anywhere or any(layout != region and layout.overlaps(region) for layout in shared):
             dense = Layout.contiguous(group.shape)
-            between = buffer(self._fresh(root.value, dense), root.dtype, dense)
+            between = self._memory.fresh(root.value, dense)
             self._store(values, between, root.where)
             self._copy(between, part, root.where)
         else:
@@ -281,7 +236,7 @@ class _Planner:
         """Elements of the base written at computed places."""
         executor, root = self._executor, group.root
         assert isinstance(root, Scatter)
-        target = self._writable(bundle, group, base)
+        target = self._writable(root, base)
 
         def compute(values: tuple[Value, ...]) -> Leaf:
             dtype, layout = dtype_of(values[-1]), Layout.contiguous(group.shape)
@@ -290,7 +245,7 @@ class _Planner:
             return Leaf(between, layout, False)
 
         launch = scatter_launch(
-            apart(self._bound(bundle), target.storage, compute),
+            apart(self._memory.values(bundle), target.storage, compute),
             root.op,
             group.shape,
             target,
@@ -302,16 +257,12 @@ class _Planner:
         self.launches.append(launch)
         return target
 
-    def _writable(self, bundle: Bundle, group: Group, base: Leaf) -> Buffer:
+    def _writable(self, root: Node, base: Leaf) -> Buffer:
         """What a write writes into: the memory of the base where nobody else needs that, else a copy of it."""
-        root, made = group.root, self._source(base)
-        first = isinstance(made.source, Buffer) and made.layout.is_dense and made.layout.offset == 0
-        if first and self._may_take(bundle, base):  # who reads a computed node expects it where its memory begins
-            assert isinstance(made.source, Buffer)
-            self._take(root, made.source.storage, base)
-            return buffer(made.source.storage, root.dtype, made.layout)
-        layout = Layout.contiguous(root.shape)
-        target = buffer(self._fresh(root, layout), root.dtype, layout)
+        taken = self._memory.writable(root, base)
+        if taken is not None:
+            return taken
+        target, made = self._memory.fresh(root, Layout.contiguous(root.shape)), self._memory.source(base)
         if not isinstance(made.source, Undefined):
             self._store((made,), target, root.where)
         return target
@@ -338,75 +289,3 @@ class _Planner:
             apart=apart,
         )
         self.launches.append(launch)
-
-    # ------------------------------------------------------------------ memory
-
-    def _fresh(self, root: Node, layout: Layout) -> Storage:
-        """Memory for a result that lies there as a layout says, without gaps."""
-        low, high = layout.range()
-        storage = self._executor.allocate((high - low) * root.dtype.size, root.where)
-        self._own[id(storage)] = storage
-        return storage
-
-    def _operand(
-        self, bundle: Bundle, root: Node, layout: Layout, busy: Container[int], late: Sequence[int]
-    ) -> Storage | None:
-        """The memory of an operand that a result of a bundle is written over, if there is one: none of those that are
-        `busy` with other results, and none that is read after the result has been stored."""
-        reason = "no operand is in memory"
-        read_late = [bundle.values[place] for place in late]
-        for leaf in bundle.values:
-            if not isinstance(leaf, Leaf):
-                continue
-            made = self._source(leaf)
-            if not isinstance(made.source, Buffer):
-                continue
-            storage = made.source.storage
-            others = [self._source(one) for one in bundle.leaves if one is not leaf]
-            dense = made.source.layout.is_dense and made.source.layout.offset == 0 and made.source.size == root.size
-            if made.source.dtype.size != root.dtype.size or made.layout != layout or not dense:
-                reason = "the operands have other dtypes, shapes or orders"
-            elif any(_storage(one) is storage for one in others):
-                reason = "an operand is read in several ways"
-            elif leaf in read_late:
-                reason = "an operand is read once more after that"
-            elif id(storage) in busy:
-                reason = "another result is written over the operand"
-            elif not self._may_take(bundle, leaf):
-                reason = "an operand is needed elsewhere"
-            else:
-                self._take(root, storage, leaf)
-                return storage
-        self.in_place.append(InPlace(root, reason))
-        return None
-
-    def _may_take(self, bundle: Bundle, leaf: Leaf) -> bool:
-        """Whether nobody but this bundle needs what is in the memory of a leaf."""
-        if not self._readers.sole(bundle, leaf):
-            return False
-        storage = id(_storage(self._source(leaf)))
-        return storage in self._own and leaf.source not in self._needed if leaf.computed else storage in self._spare
-
-    def _take(self, root: Node, storage: Storage, leaf: Leaf) -> None:
-        self.in_place.append(InPlace(root, ""))
-        if leaf.computed:
-            self.gone.add(leaf.source)
-        else:
-            self.taken.append(storage)
-            self._own[id(storage)] = storage
-
-    def _source(self, leaf: Leaf) -> Leaf:
-        """The leaf; of one that another group computes, its result."""
-        return replace(leaf, source=self.results[leaf.source], computed=False) if leaf.computed else leaf
-
-    def _bound(self, bundle: Bundle) -> tuple[Value, ...]:
-        return tuple(map(self._bind, bundle.values))
-
-    def _bind(self, value: Value) -> Value:
-        if isinstance(value, Lookup):
-            return replace(value, leaf=self._source(value.leaf))
-        return self._source(value) if isinstance(value, Leaf) else value
-
-
-def _storage(leaf: Leaf) -> Storage | None:
-    return leaf.source.storage if isinstance(leaf.source, Buffer) else None

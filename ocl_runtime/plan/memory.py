@@ -1,0 +1,172 @@
+"""The memory of a plan: where its values are, which of them may be written over, and when.
+
+A result is written over an operand where nothing can tell the difference: the operand is read there for the last time,
+by nobody else, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from ir.graph import Buffer, Node, Storage, buffer
+from ir.layout import Layout
+from ir.reference import Where
+from ocl_runtime.plan.fuse import Leaf, Lookup, Value
+from ocl_runtime.plan.handles import HandleContainer, Status
+from ocl_runtime.plan.launch import InPlace
+from ocl_runtime.plan.merge import Bundle
+from ocl_runtime.plan.registry import Spare
+
+
+class Allocating(Protocol):
+    """Who has memory."""
+
+    def allocate(self, nbytes: int, where: Where = "") -> Storage:
+        """Memory of `nbytes` bytes."""
+
+
+class PlanMemory:
+    """Goes through the bundles of a plan: `begin` one, ask for what it reads and writes, `end` it."""
+
+    def __init__(self, bundles: Sequence[Bundle], roots: Sequence[Node], spare: Spare, executor: Allocating) -> None:
+        self.taken: list[Storage] = []
+        """Memory from outside of the plan that is overwritten."""
+        self.in_place: list[InPlace] = []
+        self._executor = executor
+        self._handles: HandleContainer[Node, Buffer] = HandleContainer()
+        self._spare = {id(storage) for storage in spare.storages}
+        self._needed = spare.needed
+        self._own: dict[int, Storage] = {}
+        """Memory that was allocated or taken for this plan; held, so that ids stay theirs."""
+        self._nodes: Counter[Node] = Counter(roots)
+        self._storages: Counter[int] = Counter()
+        """How often results, and memory from outside, are still read."""
+        self._bundle: Bundle | None = None
+        self._sources: dict[Leaf, Leaf] = {}
+        for bundle in bundles:
+            for result in bundle.results:
+                self._handles.declare(result.group.root)
+            self._count(bundle, 1)
+
+    def _count(self, bundle: Bundle, more: int) -> None:
+        for leaf in bundle.leaves:
+            if leaf.computed:
+                self._nodes[leaf.source] += more
+            elif isinstance(leaf.source, Buffer):
+                self._storages[id(leaf.source.storage)] += more
+
+    # ------------------------------------------------------------------ one bundle after the other
+
+    def begin(self, bundle: Bundle) -> None:
+        """What it reads has been planned."""
+        self._bundle = bundle
+        self._sources = {leaf: self._found(leaf) for leaf in bundle.leaves}
+
+    def _found(self, leaf: Leaf) -> Leaf:
+        if not leaf.computed:
+            return leaf
+        return replace(leaf, source=self._handles.get(leaf.source, Status.READ_ONLY), computed=False)
+
+    def end(self, bundle: Bundle) -> None:
+        """It has been planned; what it only looks at stays in use."""
+        if bundle.groups[0].view is None:
+            self._count(bundle, -1)
+
+    def source(self, leaf: Leaf) -> Leaf:
+        """A leaf of the bundle; of one that another bundle computes, its result."""
+        return self._sources[leaf]
+
+    def values(self, bundle: Bundle) -> tuple[Value, ...]:
+        """The values of the bundle with such leaves."""
+        return tuple(map(self._bound, bundle.values))
+
+    def _bound(self, value: Value) -> Value:
+        if isinstance(value, Lookup):
+            return replace(value, leaf=self.source(value.leaf))
+        return self.source(value) if isinstance(value, Leaf) else value
+
+    # ------------------------------------------------------------------ results
+
+    def put(self, node: Node, result: Buffer) -> None:
+        """A node has a result."""
+        self._handles.register(node, result)
+
+    def result(self, node: Node) -> Buffer:
+        """The result of a node. Raises `Error` where it has none, or was written over."""
+        return self._handles.get(node, Status.READ_ONLY)
+
+    def results(self) -> Mapping[Node, Buffer]:
+        """All results that are there in the end."""
+        return {node: self.result(node) for node in self._handles}
+
+    def fresh(self, node: Node, layout: Layout) -> Buffer:
+        """Memory for a node's elements, which lie there as a layout says, without gaps."""
+        low, high = layout.range()
+        storage = self._executor.allocate((high - low) * node.dtype.size, node.where)
+        self._own[id(storage)] = storage
+        return buffer(storage, node.dtype, layout)
+
+    def over(self, node: Node, layout: Layout, busy: Container[int], late: Sequence[Value]) -> Storage | None:
+        """The memory of an operand that a result of the bundle is written over, if there is one: none of those that are
+        `busy` with other results, and none that is read `late`, after the result has been stored."""
+        assert self._bundle is not None
+        reason = "no operand is in memory"
+        for leaf in self._bundle.values:
+            made = self.source(leaf) if isinstance(leaf, Leaf) else None
+            if made is None or not isinstance(leaf, Leaf) or not isinstance(made.source, Buffer):
+                continue
+            storage = made.source.storage
+            others = [self.source(one) for one in self._bundle.leaves if one is not leaf]
+            dense = made.source.layout.is_dense and made.source.layout.offset == 0 and made.source.size == node.size
+            if made.source.dtype.size != node.dtype.size or made.layout != layout or not dense:
+                reason = "the operands have other dtypes, shapes or orders"
+            elif any(storage_of(one) is storage for one in others):
+                reason = "an operand is read in several ways"
+            elif leaf in late:
+                reason = "an operand is read once more after that"
+            elif id(storage) in busy:
+                reason = "another result is written over the operand"
+            elif not self._last(leaf):
+                reason = "an operand is needed elsewhere"
+            else:
+                return self._take(node, leaf)
+        self.in_place.append(InPlace(node, reason))
+        return None
+
+    def writable(self, node: Node, base: Leaf) -> Buffer | None:
+        """The memory of what a write writes into, if nobody else needs that."""
+        made = self.source(base)
+        first = isinstance(made.source, Buffer) and made.layout.is_dense and made.layout.offset == 0
+        if not first or not self._last(base):  # who reads a computed node expects it where its memory begins
+            return None
+        return buffer(self._take(node, base), node.dtype, made.layout)
+
+    def _last(self, leaf: Leaf) -> bool:
+        """Whether this bundle reads the memory of a leaf last, and nobody needs it afterwards."""
+        assert self._bundle is not None
+        leaves = self._bundle.leaves
+        if leaf.computed:
+            mine = sum(other.source is leaf.source for other in leaves)
+            own = id(storage_of(self.source(leaf))) in self._own
+            return own and self._nodes[leaf.source] == mine and leaf.source not in self._needed
+        storage = storage_of(leaf)
+        mine = sum(not other.computed and storage_of(other) is storage for other in leaves)
+        return self._storages[id(storage)] == mine and id(storage) in self._spare
+
+    def _take(self, node: Node, leaf: Leaf) -> Storage:
+        storage = storage_of(self.source(leaf))
+        self.in_place.append(InPlace(node, ""))
+        if leaf.computed:
+            self._handles.get(leaf.source, Status.READ_WRITE)
+        else:
+            self.taken.append(storage)
+            self._own[id(storage)] = storage
+        return storage
+
+
+def storage_of(leaf: Leaf) -> Storage | None:
+    """The memory that a leaf is in."""
+    return leaf.source.storage if isinstance(leaf.source, Buffer) else None
