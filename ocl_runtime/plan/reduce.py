@@ -109,8 +109,7 @@ def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: 
             value = replace(value, layout=_along(value.layout, axes, joined, axis))
         places[place] = len(again)
         again.append(value)
-    unrounded = tuple(replace(one, dtype=one.accumulator) if isinstance(one, Fold) else one for one in values)
-    first = replace(reduction, values=unrounded, outputs=tuple(outputs))
+    first = _unrounded(reduction, outputs)
     accumulator = next(value.accumulator for value in values if isinstance(value, Fold))
     second = Reduction(
         values=tuple(again),
@@ -123,6 +122,23 @@ def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: 
         ),
     )
     return first, second
+
+
+def _unrounded(reduction: Reduction, outputs: Sequence[Output]) -> Reduction:
+    """The reduction that stores some of its folds as they are accumulated, and computes nothing else."""
+    values = reduction.values
+    needed = below(values, [output.value for output in outputs])
+    places = {place: number for number, place in enumerate(needed)}
+    kept: list[Value] = []
+    for place in needed:
+        value = values[place]
+        if isinstance(value, Fold):
+            value = replace(value, dtype=value.accumulator, arg=places[value.arg])
+        elif isinstance(value, Operation):
+            value = replace(value, args=tuple(places[arg] for arg in value.args))
+        kept.append(value)
+    stored = tuple(replace(output, value=places[output.value]) for output in outputs)
+    return replace(reduction, values=tuple(kept), outputs=stored)
 
 
 def _along(layout: Layout, axes: Sequence[int], shape: Shape, axis: int) -> Layout:
