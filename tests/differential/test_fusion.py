@@ -7,15 +7,18 @@ which no lane depends on another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime as ocl
 from ir.graph import Buffer
+from ocl_runtime.device import Device
+from ocl_runtime.execute.engine import Engine
 from ocl_runtime.plan.merge import RULES, Rule
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.runtime import Runtime
@@ -157,6 +160,13 @@ def same(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         equal = one.tobytes() == other.tobytes() or np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
         assert equal, f"array {number}: {one.dtype}{one.shape}: {one.ravel()[:4]} and {other.ravel()[:4]}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, engine.settings)
+    with ocl.use(runtime):
+        yield runtime
 
 
 @given(
