@@ -221,7 +221,7 @@ class _Fuser:
                 shape, base = root.value.shape, growing.leaf((root.arg, None, False))
             case Movement() if _copies(root) and not _stays(root):
                 top, shape = root.arg, root.arg.shape
-            case Movement() | Buffer() | Iota() | Scalar() if root not in self._dense:
+            case Movement() | Buffer() | Iota() if root not in self._dense:
                 node, _, computed = growing.place(root, None)
                 looks = not copied and (computed or isinstance(node, Buffer))
                 if not looks:

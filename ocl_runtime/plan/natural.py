@@ -23,7 +23,7 @@ def natural(node: Node) -> Layout:
     if isinstance(node, Buffer | Iota):
         layout = node.layout.packed()
     elif isinstance(node, Scalar):
-        layout = Layout(node.shape, (0,) * len(node.shape))
+        layout = Layout(node.shape, (0,) * len(node.shape))  # sums take its axes in the order of row-major ones
     else:
         layout = Layout.contiguous(node.shape)
     for step in reversed(steps):
