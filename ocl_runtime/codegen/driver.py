@@ -71,7 +71,8 @@ class Program:
             binaries: Any = self._program.get_info(cl.program_info.BINARIES)
         except cl.Error:
             return None
-        return bytes(binaries[0]) if binaries and binaries[0] else None
+        binary = bytes(binaries[0]) if binaries and binaries[0] else b""
+        return binary if binary and self.device.quirks.binary_mark in binary else None
 
 
 def full_options(device: Device, options: Sequence[str] = ()) -> tuple[str, ...]:
@@ -96,6 +97,8 @@ def build(
 
 def load(context: Context, device: Device, source: str, binary: bytes, options: Sequence[str] = ()) -> Program:
     """Make a program from `binary`, which `source` was built to. Raises RefusedBinaryError if the driver will not."""
+    if device.quirks.binary_mark not in binary:
+        raise RefusedBinaryError("the binary is not whole")
     try:
         program = cl._cl._Program(context, [device.cl], [binary])
         program._build(_encode(full_options(device, options)), [device.cl])

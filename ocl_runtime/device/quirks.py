@@ -30,6 +30,7 @@ class Quirks:
     allocates_lazily: bool = False  # a buffer too large is noticed when it is touched, and ends the process
     locals_strategy: str = "hybrid"  # how values get variables, where no setting says so
     build_options: tuple[str, ...] = ()  # added to every build
+    binary_mark: bytes = b""  # what a binary that the driver can load contains
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,13 @@ TABLE = (
         _pocl_cpu,
         "A buffer larger than the free memory is accepted and ends the process when touched.",
         allocates_lazily=True,
+    ),
+    _row(
+        "PoCL: binaries without a program",
+        _pocl_cpu,
+        "Where several processes build the same kernel, PoCL 3.1 now and then gives a binary without the program's "
+        "bitcode (1 of 2,585 in a cache). Loading it ends the process: Assertion `len > 0' in pocl_binary.c.",
+        binary_mark=b"/program.bc",
     ),
     _row(
         "Intel: the faster CPU driver",

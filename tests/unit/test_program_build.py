@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import pyopencl as cl
 import pytest
@@ -57,6 +58,16 @@ def test_binary_to_program(context: cl.Context, device: Device) -> None:
 def test_a_binary_of_nobodys_is_refused(context: cl.Context, device: Device, junk: bytes) -> None:
     with pytest.raises(driver.RefusedBinaryError):
         driver.load(context, device, GOOD, junk)
+
+
+def test_a_binary_that_is_not_whole_is_neither_kept_nor_loaded(context: cl.Context, device: Device) -> None:
+    """Loading one may end the process."""
+    whole = driver.build(context, device, GOOD)
+    assert whole.binary
+    demanding = replace(device, quirks=replace(device.quirks, binary_mark=b"no binary has this"))
+    assert driver.build(context, demanding, GOOD).binary is None
+    with pytest.raises(driver.RefusedBinaryError, match="not whole"):
+        driver.load(context, demanding, GOOD, whole.binary)
 
 
 def test_a_failure_shows_the_lines_around_it(context: cl.Context, device: Device) -> None:
