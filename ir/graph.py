@@ -8,7 +8,7 @@ thousand nodes deep. `ir.graph_text` prints them.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import cast
 
@@ -35,6 +35,8 @@ from ir.nodes import (
     Step,
     Storage,
     Undefined,
+    order_in_memory,
+    walk,
 )
 from ir.ops import result_type
 from ir.reference import Where, caller, calling_line
@@ -161,6 +163,11 @@ def _elementwise(key: Hashable, op: str, dtype: DType, operands: tuple[Node, ...
             raise ShapeError(f"{op} of shapes {listed}", place=calling_line(), remedy="expand them to one shape first")
         work += operand.work
         flat = flat and operand.flat
+    order = None if flat or len(shape) < 2 else order_in_memory(operands)
+    if order is not None:
+        turned = [permute(operand, order) for operand in operands]
+        given = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
+        return permute(given, tuple(sorted(range(len(order)), key=order.__getitem__)))
     work = min(MAX_WORK, work)
     made = Elementwise(shape=shape, dtype=dtype, line=line, work=work, flat=flat, op=op, operands=operands)
     return _entered(key, made)
@@ -176,6 +183,9 @@ def index(arg: Node, items: tuple[Item, ...]) -> Node:
 
 def permute(arg: Node, axes: tuple[int, ...]) -> Node:
     """The view whose axis `k` is axis `axes[k]` of `arg`."""
+    if isinstance(arg, Movement) and arg.step.kind == "permute":
+        inner = cast("Shape", arg.step.value)
+        arg, axes = arg.arg, tuple(inner[axis] for axis in axes)
     unchanged = axes == tuple(range(len(axes)))
     return arg if unchanged else move(arg, Step("permute", axes), tuple(arg.shape[axis] for axis in axes))
 
@@ -378,22 +388,3 @@ def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence
 def undefined(dtype: DType, shape: Shape) -> Node:
     """Elements to be written; each such node is one of its own."""
     return Undefined(shape=shape, dtype=dtype, line=caller())
-
-
-# ---------------------------------------------------------------------- reading
-
-
-def walk(*roots: Node) -> Iterator[Node]:
-    """Every node below the roots once, operands before their users."""
-    done: set[Node] = set()
-    stack = list(reversed(roots))
-    while stack:
-        node = stack[-1]
-        waiting = () if node in done else [arg for arg in node.args if arg not in done]
-        if waiting:
-            stack += reversed(waiting)
-            continue
-        stack.pop()
-        if node not in done:
-            done.add(node)
-            yield node

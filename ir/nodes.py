@@ -22,6 +22,7 @@ because it holds nothing but what somebody else keeps alive. `ir.graph` builds t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -259,3 +260,42 @@ class Assign(AnyNode):
 Node: TypeAlias = (
     Buffer | Iota | Scalar | Elementwise | Movement | Gather | Scatter | Undefined | Reduce | Contract | Scan | Assign
 )
+
+
+def walk(*roots: Node) -> Iterator[Node]:
+    """Every node below the roots once, operands before their users."""
+    done: set[Node] = set()
+    stack = list(reversed(roots))
+    while stack:
+        node = stack[-1]
+        waiting = () if node in done else [arg for arg in node.args if arg not in done]
+        if waiting:
+            stack += reversed(waiting)
+            continue
+        stack.pop()
+        if node not in done:
+            done.add(node)
+            yield node
+
+
+def order_in_memory(operands: Sequence[Node]) -> tuple[int, ...] | None:
+    """The order in which the axes of all operands lie in memory, if it is the same and not their own: then they are
+    computed in that order, as NumPy does, so that neighbours in memory stay neighbours. Repeated elements fit any."""
+    found: tuple[int, ...] | None = None
+    for operand in operands:
+        if isinstance(operand, Scalar) or (isinstance(operand, Movement) and operand.step.kind == "expand"):
+            continue
+        if isinstance(operand, Movement) and operand.step.kind == "permute":
+            axes = cast("Shape", operand.step.value)
+            order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+        elif isinstance(operand, Buffer):
+            strides = operand.layout.strides
+            if 0 in strides:
+                continue
+            order = tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
+        else:
+            return None
+        if order == tuple(range(len(order))) or (found is not None and order != found):
+            return None
+        found = order
+    return found

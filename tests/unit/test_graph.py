@@ -5,13 +5,14 @@ import sys
 import threading
 import weakref
 
+import numpy as np
 import pytest
 
 from ir import graph
 from ir.errors import DTypeError, ShapeError
-from ir.graph import Buffer, Movement, Node, Scalar
+from ir.graph import Buffer, Elementwise, Movement, Node, Scalar
 from ir.graph_text import letter, text
-from ir.layout import Layout, Span
+from ir.layout import Layout, Span, parse_index
 from ir.types import BOOL, F16, F32, F64, I32, I64, U8, U32, U64, DType
 
 
@@ -243,3 +244,32 @@ def test_equal_gathers_are_one_object_and_undefined_nodes_are_not() -> None:
     assert graph.gather(x, (index,)) is graph.gather(x, (index,))
     assert graph.scan("sum", x, 0, F32) is graph.scan("sum", x, 0, F32)
     assert graph.undefined(F32, (3,)) is not graph.undefined(F32, (3,))
+
+
+def test_operations_keep_the_order_in_memory_of_transposed_operands() -> None:
+    """As NumPy's do: what follows reads neighbours."""
+    a, b, row = buffer(3, 4), buffer(3, 4), buffer(3)
+    turned = graph.elementwise("add", graph.permute(a, (1, 0)), graph.permute(b, (1, 0)))
+    assert turned is graph.permute(graph.elementwise("add", a, b), (1, 0))
+    scaled = graph.elementwise("mul", turned, graph.scalar(2.0, F32, (4, 3)))
+    assert isinstance(scaled, Movement)
+    assert isinstance(scaled.arg, Elementwise)
+    assert scaled.arg.operands[0] is graph.elementwise("add", a, b)
+    spread = graph.elementwise("sub", scaled, graph.expand(row, (4, 3)))
+    assert isinstance(spread, Movement)
+    assert spread.shape == (4, 3)
+    assert graph.convert(turned, F64) is graph.permute(graph.convert(graph.elementwise("add", a, b), F64), (1, 0))
+    three = buffer(2, 3, 4)
+    rolled = graph.elementwise("neg", graph.permute(three, (2, 0, 1)))
+    assert rolled is graph.permute(graph.elementwise("neg", three), (2, 0, 1))
+    # Of two orders none is better, and nothing is turned.
+    square = buffer(4, 4)
+    assert isinstance(graph.elementwise("add", square, graph.permute(square, (1, 0))), Elementwise)
+    assert isinstance(graph.elementwise("neg", graph.index(three, parse_index((2, 3, 4), np.s_[:, 1:]))), Elementwise)
+
+
+def test_permutations_of_permutations_are_one() -> None:
+    node = graph.elementwise("neg", buffer(2, 3, 4))
+    rolled = graph.permute(node, (2, 0, 1))
+    assert graph.permute(rolled, (1, 2, 0)) is node
+    assert graph.permute(rolled, (2, 0, 1)) is graph.permute(node, (1, 2, 0))
