@@ -46,6 +46,8 @@ from ocl_runtime.plan.target import Target
 
 _Index: TypeAlias = Callable[[Access], Ref]
 
+_ROW = 32
+"""Work-items of a group that lie next to each other at least, so that their accesses are wide together."""
 _MOST_GROUPS = 65535
 """Groups in dimensions 1 and 2 that every device takes."""
 
@@ -90,7 +92,9 @@ def elementwise_launch(
         lanes = 1
     if target.kind == "gpu" and lanes > 1 and not all(aligned(x, lane, lanes) for x in layouts if x.strides[lane] == 1):
         lanes = 1  # reads of neighbours are then one access of the work-items together, and not one for each lane
-    grid, global_size, group_size = _index_space((*shape[:-1], -(-shape[lane] // lanes)), target.group_size)
+    grid, global_size, group_size = _index_space(
+        (*shape[:-1], -(-shape[lane] // lanes)), target.group_size, wide=target.kind == "gpu"
+    )
     index = index_dtype([*layouts, *table_layouts(values)], *(size * lanes for size in global_size))
     parameters = Parameters(index, math.prod(shape))
     for axis, length in enumerate(shape):
@@ -116,8 +120,9 @@ def _collapsed(shape: Shape, layouts: Sequence[Layout]) -> tuple[Shape, tuple[La
     return (1,), tuple(Layout((1,), (1,), layout.offset) for layout in layouts)
 
 
-def _index_space(shape: Shape, items: int) -> tuple[tuple[tuple[int, ...], ...], Sizes, Sizes]:
-    """The axes of each dimension, the padded global size, and a group of at most `items` work-items."""
+def _index_space(shape: Shape, items: int, *, wide: bool) -> tuple[tuple[tuple[int, ...], ...], Sizes, Sizes]:
+    """The axes of each dimension, the padded global size, and a group of at most `items` work-items, of several rows if
+    it is `wide`."""
     axes = tuple(reversed(range(len(shape))))
     for grid in (tuple((axis,) for axis in axes[:2]) + ((axes[2:],) if axes[2:] else ()), (axes,)):
         sizes = []
@@ -126,8 +131,11 @@ def _index_space(shape: Shape, items: int) -> tuple[tuple[tuple[int, ...], ...],
             for axis in dimension:
                 size *= shape[axis]
             sizes.append(size)
-        left, group = items, []
-        for size in sizes:
+        # What reads neighbours in several directions finds them in the cache if a group is not only one row.
+        rows = power_of_two(sizes[1], items // _ROW) if wide and len(sizes) > 1 else 1
+        group = [power_of_two(sizes[0], items // rows)]
+        left = items // group[0]
+        for size in sizes[1:]:
             group.append(power_of_two(size, left))
             left //= group[-1]
         if len(sizes) == 1:

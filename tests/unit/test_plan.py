@@ -380,9 +380,18 @@ def test_too_many_groups_for_the_outer_dimensions_share_one() -> None:
     (launch,) = desk.plan(graph.elementwise("neg", column)).launches
     assert launch.global_size[1:] == (1, 1)
     few = shifted(column, np.s_[:5])
-    grid, sizes, _ = elementwise._index_space((5, 3), 8)
+    grid, sizes, _ = elementwise._index_space((5, 3), 8, wide=False)
     assert (grid, sizes) == (((1,), (0,)), (4, 6, 1))
     np.testing.assert_array_equal(desk.values(graph.elementwise("neg", few)), np.broadcast_to(-x, (5, 3)))
+
+
+def test_groups_of_a_gpu_have_several_rows() -> None:
+    """What reads the rows above and below finds them in the cache."""
+    assert elementwise._index_space((1000, 1000), 256, wide=True)[1:] == ((1024, 1000, 1), (32, 8, 1))
+    assert elementwise._index_space((1000, 10), 256, wide=True)[1:] == ((16, 1008, 1), (16, 16, 1))
+    assert elementwise._index_space((3, 1000), 256, wide=True)[1:] == ((1024, 4, 1), (64, 4, 1))
+    assert elementwise._index_space((1000,), 256, wide=True)[1:] == ((1024, 1, 1), (256, 1, 1))
+    assert elementwise._index_space((1000, 1000), 64, wide=False)[1:] == ((1024, 1000, 1), (64, 1, 1))
 
 
 def test_divided_index_spaces_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
