@@ -268,6 +268,12 @@ def reduce(
     if op in {"min", "max"} and dtype not in {arg.dtype, accumulator(op, arg.dtype)}:
         raise DTypeError(f"{op} of {arg.dtype} is no {dtype}", place=calling_line(), remedy="convert the result")
 
+    order = None if arg.flat or len(arg.shape) < 2 else order_in_memory((arg,))
+    if order is not None:
+        inner = tuple(place for place, axis in enumerate(order) if axis in axes)
+        made = reduce(op, permute(arg, order), inner, dtype, keepdims=keepdims, where=where or caller())
+        kept = [axis for axis in order if keepdims or axis not in axes]
+        return permute(made, tuple(sorted(range(len(kept)), key=kept.__getitem__)))
     key = ("reduce", op, id(arg), axes, dtype, keepdims)
     return _known(key) or _entered(
         key,

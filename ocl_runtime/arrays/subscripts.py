@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from ir.graph import Node, Step
 from ir.guards import Number
-from ir.layout import parse_index
+from ir.layout import Shape, parse_index
+from ir.reference import calling_line
 from ir.types import BOOL
 from ocl_runtime.arrays.indexing import is_array, part_of, picked
 from ocl_runtime.arrays.masks import check, coordinates, spread
 from ocl_runtime.arrays.semantics import Operand
 from ocl_runtime.arrays.writing import fitted, where_mask
+from ocl_runtime.errors import ShapeError
 from ocl_runtime.plan.executor import Executor
 
 
@@ -69,9 +71,10 @@ class Subscripts:
         """Writes a value, broadcast and converted, to what a basic index, a mask or an index with arrays picks.
 
         A mask alone, of this shape or of that of the first axes, takes values that broadcast without counting what is
-        picked, or one for each place where it holds, in row-major order; of too few, the last is repeated. Where an
-        index array has a place several times, the last value stays. Places are checked as by reading. Raises
-        `ShapeError`, `DTypeError` or `NumberRangeError` for what does not fit.
+        picked, or one for each place where it holds, in row-major order. Their number is checked where the mask is on
+        the host; on the device, which is not waited for, the last of too few is repeated, and of too many the rest is
+        left out. Where an index array has a place several times, the last value stays. Places are checked as by
+        reading. Raises `ShapeError`, `DTypeError` or `NumberRangeError` for what does not fit.
         """
         given, dtype = self._given("writing", value), self.node.dtype
         parts = self._parts(key)
@@ -81,6 +84,8 @@ class Subscripts:
             if not isinstance(given, Number):
                 rest = shape[len(mask.shape) :]
                 if len(given.shape) == len(rest) + 1 and given.shape[0] != 1:
+                    if isinstance(parts[0], np.ndarray):
+                        _check_count(parts[0], given.shape)
                     if not given.shape[0]:
                         return
                     given = spread(fitted(given, dtype, (given.shape[0], *rest)), mask, shape)
@@ -138,3 +143,14 @@ def _axes(part: object) -> int:
 def _is_mask(part: object) -> bool:
     """Whether a part of an index is an array of bools."""
     return is_array(part) and getattr(part, "dtype", None) in (BOOL, np.bool_)
+
+
+def _check_count(mask: np.ndarray[Any, Any], shape: Shape) -> None:
+    """Raises `ShapeError` unless there are as many values as places where a mask of the host holds."""
+    count = int(np.count_nonzero(mask))
+    if shape[0] != count:
+        raise ShapeError(
+            f"values of shape {shape} for a mask that holds at {count} places",
+            place=calling_line(),
+            remedy="give one value for each of them, or one for all",
+        )

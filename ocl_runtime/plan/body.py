@@ -68,6 +68,8 @@ class Body:
         """Element `number` of a row that begins at `place`."""
         if access.strides[lane] == "none":
             return self.const(0) if place is None else place
+        if access.strides[lane] == "param":
+            number = number * self.params[access.stride_name(lane)]
         if place is None:
             return number
         return (place * count if access.wide else place) + number

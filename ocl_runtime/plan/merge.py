@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from ir.graph import Elementwise, Gather, Node, Reduce, Scalar
+from ir.graph import Elementwise, Gather, Movement, Node, Reduce, Scalar
 from ir.layout import Layout, Shape
 from ocl_runtime.plan.form import operands
 from ocl_runtime.plan.fuse import MAX_OPERATIONS, MAX_POINTERS, Fold, Group, Leaf, Lookup, Operation, Value
@@ -380,5 +380,7 @@ def passes(bundle: Bundle) -> tuple[list[int], list[int]]:
 
 
 def _mergeable(group: Group) -> bool:
-    """Whether a group may share its kernel."""
-    return isinstance(group.root, Elementwise | Gather | Reduce) and bool(group.root.size)
+    """Whether a group may share its kernel: what is computed, also where a view of that is the result."""
+    root = group.root
+    view = isinstance(root, Movement) and any(isinstance(value, Operation) for value in group.values)
+    return bool(root.size) and (view or isinstance(root, Elementwise | Gather | Reduce))

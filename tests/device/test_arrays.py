@@ -244,7 +244,8 @@ OTHERS = [
     "xp.take_along_axis(x, np.array([[0, 5, -2]] * 4), axis=1)", "xp.nonzero(x > 1)[1]", "xp.concat([x, y[1:], x])",
     "xp.stack([x, y], axis=1)", "xp.roll(x, (1, -2), axis=(0, 1))", "xp.tile(x, (2, 3))", "xp.repeat(x, 3, axis=1)",
     "xp.diff(x, n=2, axis=0)", "xp.pad(x, ((1, 2), (0, 3)), 'reflect')", "xp.cumulative_sum(x, axis=1)",
-    "xp.cumulative_prod(x, axis=0, include_initial=True)",
+    "xp.cumulative_prod(x, axis=0, include_initial=True)", "xp.matmul(x, y.T)", "xp.tensordot(x, y, axes=((0,), (0,)))",
+    "xp.vecdot(x, y)",
 ]  # fmt: skip
 NO_VALUES = {
     "Array", "__array_api_version__", "compute", "current", "use", "set_default", "can_cast", "finfo", "iinfo",

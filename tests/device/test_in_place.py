@@ -227,7 +227,7 @@ def test_memory_that_is_much_larger_than_a_result_is_not_kept_for_it(runtime: Ru
 
 def test_operands_of_other_sizes_and_orders_are_not_written_over(runtime: Runtime) -> None:
     for make, expression in [
-        (lambda: ocl.asarray(np.ones((30, 20), "f4")), lambda x: x.T + 1),
+        (lambda: ocl.asarray(np.ones((30, 30), "f4")), lambda x: x.T + ocl.ones((30, 1)) * ocl.arange(30.0)),
         (lambda: ocl.asarray(np.ones((30, 20), "f4")), lambda x: ocl.astype(x, "f8") if runtime.target.fp64 else x[1:]),
         (lambda: ocl.asarray(np.ones((30, 20), "f4")), lambda x: x + x[::-1]),
         (lambda: ocl.asarray(np.ones((20,), "f4")), lambda x: ocl.broadcast_to(x, (30, 20)) * 2),

@@ -7,6 +7,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_runtime.device import Device
+from ocl_runtime.errors import ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import DTYPES, assert_same, counting, has, ordinary
@@ -217,3 +218,29 @@ def test_a_captured_function_does_not_read_by_a_mask(runtime: Runtime) -> None:
         with pytest.raises(ocl.Error, match="asks for a value") as caught:
             captured(ocl.arange(10))
         assert "where(condition, a, b)" in caught.value.remedy
+
+
+def test_masks_of_the_host_take_as_many_values_as_places(runtime: Runtime) -> None:
+    with ocl.use(runtime):
+        x = ocl.asarray(np.arange(5))
+        mask = np.array([True, True, True, False, False])
+        for values in (np.array([7, 8]), np.zeros(99, "i8"), np.zeros(0, "i8")):
+            with pytest.raises(ShapeError, match="a mask that holds at 3 places"):
+                x[mask] = values
+        x[mask] = np.array([7, 8, 9])
+        x[np.zeros(5, bool)] = np.zeros(0, "i8")
+        assert x.numpy().tolist() == [7, 8, 9, 3, 4]
+
+
+@pytest.mark.parametrize("count", [67, 130, 1001])
+def test_products_and_sums_with_elements_far_apart(runtime: Runtime, count: int) -> None:
+    host, far = np.arange(count, dtype="i4"), np.arange(3 * count, dtype="i4")
+    square = np.arange(count * 3, dtype="i4").reshape(count, 3)
+    with ocl.use(runtime):
+        x, y, z = map(ocl.asarray, (host, far, square))
+        assert int(ocl.sum(x + y[::3])) == (host + far[::3]).sum()
+        assert int(ocl.sum(x[::-1] * x)) == (host[::-1] * host).sum()
+        assert int(x @ y[::3]) == host @ far[::3]
+        assert int(ocl.vecdot(y[::-3], x)) == far[::-3] @ host
+        assert int(ocl.sum(z[:, 1] * z[:, 0])) == (square[:, 1] * square[:, 0]).sum()
+        np.testing.assert_allclose(float(ocl.std(z[:, 2])), square[:, 2].std(), rtol=1e-6)

@@ -24,7 +24,20 @@ from ocl_runtime.plan.planner import plan
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import FLOATS, INTEGERS
 
-SHAPES = [(7,), (130,), (2100,), (3, 50), (40, 33), (5, 130), (130, 5), (2, 3, 40), (40, 2, 19), (17, 33, 3)]
+SHAPES = [
+    (7,),
+    (67,),
+    (130,),
+    (1001,),
+    (2100,),
+    (3, 50),
+    (40, 33),
+    (5, 130),
+    (130, 5),
+    (2, 3, 40),
+    (40, 2, 19),
+    (17, 33, 3),
+]
 UNARY: dict[str, Callable[[Any], Any]] = {
     "neg": lambda x: -x,
     "abs": ocl.abs,
@@ -48,6 +61,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
     "flipped": lambda x: x[::-1] if x.ndim else x,
     "cut": lambda x: x[..., 1:] if x.ndim and x.shape[-1] > 2 else x,
     "thinned": lambda x: x[::2] if x.ndim else x,
+    "mirrored": lambda x: x[..., ::-1] if x.ndim else x,
     "first": lambda x: x[0] if x.ndim > 1 else x,
     "repeated": lambda x: ocl.broadcast_to(x, (3, *x.shape)) if x.size < 9000 else x,
     "flat": lambda x: ocl.reshape(x, (-1,)),

@@ -66,7 +66,8 @@ def test_why_an_expression_is_cut(runtime: InterpretedRuntime) -> None:
     x = xp.asarray(np.ones((4, 6), "f4"))
     costly = xp.exp(xp.sin(x)) * xp.cos(x) + xp.sqrt(x)
     assert "it is read through several views, and storing it costs less" in xp.explain(costly[:, 1:] - costly[:, :-1])
-    assert "a reshape of it has to copy" in xp.explain(xp.reshape((x.T + 1), (3, 8)) * 2 + xp.reshape(x.T * 3, (3, 8)))
+    cut = x[:, 1:]
+    assert "a reshape of it has to copy" in xp.explain(xp.reshape(cut + 1, (5, 4)) * 2 + xp.reshape(cut * 3, (5, 4)))
     deep = x
     for _ in range(200):
         deep = xp.sin(deep)

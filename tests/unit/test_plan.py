@@ -385,6 +385,17 @@ def test_too_many_groups_for_the_outer_dimensions_share_one() -> None:
     np.testing.assert_array_equal(desk.values(graph.elementwise("neg", few)), np.broadcast_to(-x, (5, 3)))
 
 
+@pytest.mark.parametrize("length", [65, 67, 70, 129, 1001])
+@pytest.mark.parametrize("key", [np.s_[::3], np.s_[::-1], np.s_[1::2]], ids=str)
+@pytest.mark.parametrize("op", ["sum", "max"])
+def test_rows_of_elements_far_apart_are_reduced_to_their_end(desk: Desk, length: int, key: slice, op: Any) -> None:
+    """Beside a dense operand, whose lanes leave a rest."""
+    (x, a), (y, b) = desk.random(length, dtype="i4"), desk.random(3 * length, dtype="i4")
+    other, far = y[key][:length], shifted(shifted(b, (key,)), (np.s_[:length],))
+    root = graph.reduce(op, graph.elementwise("add", a, far), (0,), I64 if op == "sum" else I32)
+    assert desk.values(root) == getattr((x + other).astype("i8"), op)()
+
+
 def test_groups_of_a_gpu_have_several_rows() -> None:
     """What reads the rows above and below finds them in the cache."""
     assert elementwise._index_space((1000, 1000), 256, wide=True)[1:] == ((1024, 1000, 1), (32, 8, 1))
