@@ -31,6 +31,8 @@ from ocl_runtime.plan.spread import spread
 from ocl_runtime.plan.target import Target
 
 _MOST_PLANS = 1024
+_MOST_ALIKE = 32
+"""Plans for one structure, which differ in what they decide by sizes."""
 _MOST_BOUND = 64
 """Sizes for which a plan stays bound."""
 
@@ -277,7 +279,10 @@ class PlanCache:
 
     def _keep(self, key: Hashable, template: Template) -> None:
         with self._lock:
-            self._plans.setdefault(key, []).append(template)
+            known = self._plans.setdefault(key, [])
+            known.append(template)
+            self._evictions += len(known[:-_MOST_ALIKE])
+            del known[:-_MOST_ALIKE]
             while len(self._plans) > self._limit:
                 self._plans.popitem(last=False)
                 self._evictions += 1

@@ -220,3 +220,12 @@ def test_errors_name_the_line_of_this_evaluation(runtime: Runtime) -> None:
         for node in (first, second)
     ]
     assert int(places[1]) == int(places[0]) + 1
+
+
+def test_plans_of_one_structure_are_bounded(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ocl_runtime.plan.plans.Template.fits", lambda *_: False)
+    x = ocl.asarray(np.ones(100, "f4"))
+    for _ in range(40):
+        (x * 2 + 1).compute()
+    statistics = runtime.statistics()["plan"]
+    assert (statistics["misses"], statistics["evictions"], statistics["plans"]) == (40, 8, 1)
