@@ -73,8 +73,6 @@ class Array(Subscripts, Operators):
         view._known = None
         return view
 
-    # ------------------------------------------------------------------ attributes
-
     @property
     def node(self) -> Node:
         """What the array is: an expression, or a buffer once it is computed."""
@@ -304,11 +302,8 @@ class Array(Subscripts, Operators):
     def __pos__(self) -> Array:
         return Array(self.node, self._executor)
 
-    def __copy__(self) -> Array:
-        return +self
-
-    def __deepcopy__(self, memo: object) -> Array:
-        return +self
+    def __reduce__(self) -> tuple[Any, ...]:
+        return unpickled, (self.numpy(),)
 
     def _over(self, name: str, other: Any) -> Array:
         return self._replaced(name, apply(TABLE[name], (self.node, self._given(name, other)), self._executor))
@@ -398,3 +393,8 @@ def from_host(host: NDArray[Any], executor: Executor) -> Array:
     dtype = require(to_dtype(host.dtype), executor.target)
     storage = executor.upload(np.ascontiguousarray(host), calling_line()) if host.size else None
     return Array(graph.buffer(storage, dtype, Layout.contiguous(host.shape)), executor)
+
+
+def unpickled(host: NDArray[Any]) -> Array:
+    """A pickled array, of the runtime in use now. Raises `DTypeError` for a dtype that its device does not have."""
+    return from_host(host, current())

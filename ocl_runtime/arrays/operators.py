@@ -26,6 +26,12 @@ class Operators:
         """A new array with the same elements."""
         raise NotImplementedError
 
+    def __copy__(self) -> Self:
+        return +self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return +self
+
     def __neg__(self) -> Self:
         return self._apply("negative", self)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -278,3 +279,16 @@ def test_a_running_program_dumps_its_kernels(device: Device, tmp_path: Path) -> 
     assert files[-1].endswith("_binary.txt")
     assert "__kernel" in next(folder.glob("*_source.cl")).read_text()
     assert re.search(r"y: f32\[\] = sum\(", (folder / "00_graph.txt").read_text())
+
+
+def test_arrays_are_pickled_by_value(make: Callable[..., Runtime]) -> None:
+    one, other = make(), make()
+    with ocl.use(one):
+        x = ocl.asarray(np.arange(6, dtype="f4").reshape(2, 3)).T * 2
+        written = pickle.dumps([x, x[1], ocl.zeros((0, 2))])
+    with ocl.use(other):
+        again, row, empty = pickle.loads(written)
+        assert again.executor is other
+        assert_same(again.numpy(), x.numpy())
+        assert_same(row.numpy(), x.numpy()[1])
+        assert empty.shape == (0, 2)
