@@ -8,6 +8,7 @@ which no lane depends on another one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 
 import ocl_runtime as ocl
 from ir.graph import Buffer
+from ir.passes import PIPELINE
+from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.plan.merge import RULES, Rule
@@ -222,3 +225,20 @@ def test_no_rule_changes_a_bit() -> None:
     SEEN.clear()
     each_rule()
     assert all(SEEN[rule.__name__] for rule in RULES), f"a rule was never needed: {SEEN}"
+
+
+PROGRAMS: tuple[list[Step], ...] = (
+    [("unary", "half", 0, 0), ("view", "turned", 2, 0), ("binary", "mul", 3, 3), ("reduce", "mean", 4, 1)],
+    [("binary", "sub", 0, 1), ("reduce", "max", 2, 3), ("binary", "sub", 2, 3), ("write", "part", 4, 0)],
+)
+
+
+@pytest.mark.parametrize("left_out", [name for name, _ in PIPELINE])
+def test_no_pass_changes_a_bit(left_out: str, device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [run(steps, hosts("f4", (130, 5)), lambda _: False) for steps in PROGRAMS]
+    rest = tuple(one for one in PIPELINE if one[0] != left_out)
+    compiled = partial(compile_kernel, pipeline=rest)
+    monkeypatch.setattr("ocl_runtime.execute.engine.compile_kernel", compiled)
+    with ocl.use(Runtime(device, engine.settings)):
+        for steps, values in zip(PROGRAMS, expected, strict=True):
+            same(run(steps, hosts("f4", (130, 5)), lambda _: False), values)
