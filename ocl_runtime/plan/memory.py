@@ -114,9 +114,9 @@ class PlanMemory:
         `busy` with other results, and none that is read `late`, after the result has been stored."""
         assert self._bundle is not None
         reason = "no operand is in memory"
-        for leaf in self._bundle.values:
-            made = self.source(leaf) if isinstance(leaf, Leaf) else None
-            if made is None or not isinstance(leaf, Leaf) or not isinstance(made.source, Buffer):
+        for leaf in (value for value in self._bundle.values if isinstance(value, Leaf)):
+            made = self.source(leaf)
+            if not isinstance(made.source, Buffer):
                 continue
             storage = made.source.storage
             others = [self.source(one) for one in self._bundle.leaves if one is not leaf]
