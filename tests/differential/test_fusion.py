@@ -242,3 +242,10 @@ def test_no_pass_changes_a_bit(left_out: str, device: Device, engine: Engine, mo
     with ocl.use(Runtime(device, engine.settings)):
         for steps, values in zip(PROGRAMS, expected, strict=True):
             same(run(steps, hosts("f4", (130, 5)), lambda _: False), values)
+
+
+def test_regression_the_columns_behind_the_last_vector_add_up_in_order() -> None:
+    """With its loop unrolled, Intel's CPU compiler added them up in another order where they were read from memory."""
+    steps: list[Step] = [("unary", "abs", 0, 0), ("unary", "abs", 1, 0)]
+    given = hosts("f8", (40, 33))
+    same(run(steps, given, lambda _: False), run(steps, given, lambda _: True))
