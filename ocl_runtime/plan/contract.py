@@ -20,7 +20,7 @@ from ir.layout import Layout, Shape, collapse
 from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.contract_kernel import ContractForm, build
-from ocl_runtime.plan.form import Output, Parameters, index_dtype, power_of_two
+from ocl_runtime.plan.form import Output, Parameters, index_dtype, leaf_names, power_of_two
 from ocl_runtime.plan.fuse import Fold, Leaf
 from ocl_runtime.plan.launch import Launch
 from ocl_runtime.plan.order import order
@@ -89,14 +89,13 @@ def contract_launches(
         parameters.size(name, size)
     for axis, length in enumerate(shape):
         parameters.size(f"n{axis}", length)
-    sources = contraction.left.source, contraction.right.source
+    leaves = contraction.left, contraction.right
     accesses = []
-    for name, source, layout, wide in zip("ab", sources, layouts, (1, lanes), strict=False):
+    for leaf, name, layout, wide in zip(leaves, leaf_names(leaves, names), layouts[:2], (1, lanes), strict=True):
+        source = leaf.source
         assert isinstance(source, Buffer)
         lane = layout.ndim - 1 if wide > 1 else None
-        shown = names.get(source, name)
-        shown = shown if shown.isidentifier() and shown not in {"y", "a", "b", *_SIZES} else name
-        accesses.append(parameters.memory(shown, source.dtype, source.storage, layout, lane, wide, general=True))
+        accesses.append(parameters.memory(name, source.dtype, source.storage, layout, lane, wide, general=True))
     dtype = contraction.dtype if one else contraction.accumulator
     result = parameters.memory(
         "y", dtype, to, layouts[2], layouts[2].ndim - 1 if lanes > 1 else None, lanes, general=True
@@ -119,21 +118,26 @@ def contract_launches(
     launch = Launch(kernels.get(form, build), tuple(parameters.args), (groups * items, 1, 1), (items, 1, 1), where)
     if one:
         return [launch]
-    lengths = (parts, math.prod(whole))
-    between = Layout.contiguous(lengths)
-    sum_ = Fold("sum", contraction.accumulator, contraction.dtype, 0)
-    joined = Reduction(
-        values=(Leaf(buffer(to, contraction.accumulator, between), between, False), sum_),
-        shape=lengths,
-        axes=(0,),
-        order=order(between, (0,), contraction.accumulator, contraction.accumulator, target),
-        outputs=(Output(1, row_layout(lengths, (0,)), storage, contraction.dtype, row=True),),
-    )
+    joined = _sum_of_parts(to, storage, (parts, math.prod(whole)), contraction, target)
     more = reduce_launches(joined, allocate, target=target, kernels=kernels, names=names, where=where)
     return [launch, *more]
 
 
-_SIZES = ("m", "n", "k", "per", "columns", "rows")
+def _sum_of_parts(
+    parts: Storage, storage: Storage, shape: Shape, contraction: Contraction, target: Target
+) -> Reduction:
+    """The reduction along the first axis of what parts of k gave."""
+    layout, accumulator = Layout.contiguous(shape), contraction.accumulator
+    return Reduction(
+        values=(
+            Leaf(buffer(parts, accumulator, layout), layout, False),
+            Fold("sum", accumulator, contraction.dtype, 0),
+        ),
+        shape=shape,
+        axes=(0,),
+        order=order(layout, (0,), accumulator, accumulator, target),
+        outputs=(Output(1, row_layout(shape, (0,)), storage, contraction.dtype, row=True),),
+    )
 
 
 def _collapsed(left: Layout, right: Layout, whole: Shape, parts: int) -> tuple[Shape, tuple[Layout, ...]]:

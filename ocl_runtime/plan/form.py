@@ -27,7 +27,7 @@ from ocl_runtime.plan.target import Target
 
 Stride: TypeAlias = Literal["none", "one", "param"]
 
-_RESERVED = re.compile(r"[imnsy]\d*|per|.*_(first|stride\d+)")
+_RESERVED = re.compile(r"[imnsy]\d*|k|rows|columns|per|.*_(first|stride\d+)")
 """Names of parameters that are no leaves."""
 
 _NAME_LENGTH = 40

@@ -7,10 +7,10 @@ import pytest
 
 from ir import graph
 from ir.errors import DTypeError, ShapeError
-from ir.graph import Buffer, Contract, Scalar
+from ir.graph import Buffer, Contract, Node, Scalar
 from ir.graph_text import text
 from ir.layout import Layout
-from ir.types import BOOL, F16, F32, I8, I32, DType
+from ir.types import BOOL, F16, F32, I8, I32, DType, Pointer
 from tests.unit.test_plan import CPU, GPU, Desk
 
 SHAPES = [
@@ -109,3 +109,17 @@ def test_what_does_not_fit_is_refused() -> None:
         graph.contract(buffer(2, 2), buffer(2, 2, dtype=I32))
     with pytest.raises(DTypeError):
         graph.contract(buffer(2, 2, dtype=BOOL), buffer(2, 2, dtype=BOOL))
+
+
+def test_operands_are_called_as_the_user_calls_them_but_never_both_the_same() -> None:
+    desk = Desk(GPU)
+    (host, x), (_, y) = desk.random(6, 6), desk.random(6, 6)
+
+    def hints(left: Node, right: Node, names: dict[Node, str]) -> list[str]:
+        launch = desk.plan(graph.contract(left, right), names=names).launches[0]
+        return [param.value.hint for param in launch.kernel.params if isinstance(param.value.type, Pointer)]
+
+    assert hints(x, y, {y: "weights"}) == ["a", "weights", "y"]
+    assert hints(x, y, {x: "rows", y: "k"}) == ["a", "b", "y"]
+    assert hints(x, x, {x: "weights"}) == ["weights", "a", "y"]
+    np.testing.assert_allclose(desk.values(graph.contract(x, x)), host @ host, rtol=1e-4)

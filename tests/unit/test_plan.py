@@ -19,7 +19,6 @@ from ocl_runtime.plan.planner import Plan, plan
 from ocl_runtime.plan.target import Target
 from tests.interpreted import InterpretedRuntime
 
-RANDOM = np.random.default_rng(0)
 GPU = Target(kind="gpu", compute_units=2, group_size=8)
 CPU = Target(kind="cpu", compute_units=2, group_size=8, vector_bytes=64)
 
@@ -29,13 +28,14 @@ class Desk:
 
     def __init__(self, target: Target = GPU) -> None:
         self.runtime = InterpretedRuntime(target)
+        self._random = np.random.default_rng(0)  # its own: no test's numbers depend on the tests before it
 
     def buffer(self, host: Any) -> Node:
         host = np.ascontiguousarray(host)
         return graph.buffer(self.runtime.upload(host), from_numpy(host.dtype), Layout.contiguous(host.shape))
 
     def random(self, *shape: int, dtype: str = "f4") -> tuple[np.ndarray, Node]:
-        host = (RANDOM.random(shape) * 100 - 50).astype(dtype)
+        host = (self._random.random(shape) * 100 - 50).astype(dtype)
         return host, self.buffer(host)
 
     def plan(self, *roots: Node, **more: Any) -> Plan:
