@@ -100,7 +100,7 @@ class Backed:
         if not isinstance(other, int | Backed):
             return NotImplemented
         left, right = +left, +right  # bools are integers
-        size, number = term(op, formula(left), formula(right)), do(_number(left), _number(right))
+        size, number = term(op, formula(left), formula(right)), do(example(left), example(right))
         return number if isinstance(size, int) else Backed(number, size, _open(left, right))
 
     def __add__(self, other: object) -> Any:
@@ -177,7 +177,7 @@ class Backed:
         if not isinstance(other, int | Backed):
             return NotImplemented
         left, right = +left, +right
-        condition, truth = term(op, formula(left), formula(right)), do(_number(left), _number(right))
+        condition, truth = term(op, formula(left), formula(right)), do(example(left), example(right))
         if not isinstance(condition, int):
             _open(left, right).found[condition] = truth
         return truth
@@ -275,7 +275,8 @@ def plain(number: Any) -> Any:
     return int(number) if isinstance(number, Backed) else number
 
 
-def _number(number: Any) -> Any:
+def example(number: Any) -> Any:
+    """The integer that a size is in this call, for a guess that is checked by comparing sizes."""
     return number.number if isinstance(number, Backed) else number
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from ir.builder import KernelBuilder
 from ir.reference import Ref
-from ir.types import BF16, BOOL, F16, F32, F64, U8, U32, DType, Vector, element, lanes
+from ir.types import BF16, BOOL, F16, F32, F64, U8, U32, U64, DType, Vector, element, lanes
 from ocl_runtime.plan.form import Access, Fetch, Spec, Term, below
 from ocl_runtime.plan.fuse import Operation
 
@@ -46,13 +46,21 @@ class Body:
     def place(self, access: Access, coordinates: Mapping[int, Ref], lane: int | None = None) -> Ref | None:
         """The element at some coordinates, without the part of axis `lane`; None stands for 0."""
         place = self.params[access.first_name] if access.first else None
+        near = 0
         for axis, stride in enumerate(access.strides):
             if axis == lane or stride == "none" or axis not in coordinates:
                 continue
-            step = coordinates[axis]
+            step, shift = coordinates[axis], access.shift[axis] if access.shift else 0
+            if stride == "one" and access.kind == "memory":
+                near += shift
+            elif shift:
+                step = step + shift
             if stride == "param":
                 step = step * self.params[access.stride_name(axis)]
             place = step if place is None else place + step
+        if near and place is not None:
+            # As wide as an address: neighbours then have one address, to which loads add the constant themselves.
+            return self.k.convert(place, U64, hint=f"{access.name}_at") + near
         return place
 
     def vector_start(self, access: Access, place: Ref | None, number: Ref, count: int, lane: int) -> Ref:
@@ -70,6 +78,8 @@ class Body:
             return self.const(0) if place is None else place
         if access.strides[lane] == "param":
             number = number * self.params[access.stride_name(lane)]
+        if access.shift:
+            number = number + access.shift[lane]
         if place is None:
             return number
         return (place * count if access.wide else place) + number
@@ -89,6 +99,20 @@ class Body:
         align = access.dtype.size * (count if access.wide else 1)
         dtype = self.computed_as(access.dtype)
         return self.k.load_as(self.params[access.name], index, dtype, count=count, align=align, hint=f"{access.name}_i")
+
+    def elements(self, access: Access, start: Ref, count: int, width: int) -> list[Ref]:
+        """So many neighbours, read in vectors of at most `width`, a multiple of which `start` is."""
+        found: list[Ref] = []
+        while len(found) < count:
+            while width > count - len(found):
+                width //= 2
+            at = self.k.convert(start, U64) + len(found) if found else start
+            align, dtype = access.dtype.size * width, self.computed_as(access.dtype)
+            hint = f"{access.name}_i"
+            read = self.k.load_as(self.params[access.name], at, dtype, count=width, align=align, hint=hint)
+            lanes_of = (self.k.op("extract", read, self.k.const(lane, U32)) for lane in range(width))
+            found += lanes_of if width > 1 else [read]
+        return found
 
     def fetch(self, access: Access, coordinates: Sequence[Ref]) -> Ref:
         """The element at computed coordinates; of vectors of them, a vector."""

@@ -20,9 +20,10 @@ from ir.layout import Layout, Shape, collapse
 from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.contract_kernel import ContractForm, build
-from ocl_runtime.plan.form import Output, Parameters, index_dtype, leaf_names, power_of_two
+from ocl_runtime.plan.form import Output, Parameters, index_dtype, power_of_two
 from ocl_runtime.plan.fuse import Fold, Leaf
 from ocl_runtime.plan.launch import Launch
+from ocl_runtime.plan.naming import leaf_names
 from ocl_runtime.plan.order import order
 from ocl_runtime.plan.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.target import Target

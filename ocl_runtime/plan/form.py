@@ -10,14 +10,11 @@ sum comes out right. Steps of 0 and 1 are part of the form, because they decide 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from ir.graph import Buffer, Node, Scalar, Storage
-from ir.graph_text import letter
+from ir.graph import Scalar, Storage
 from ir.guards import Given, Number
 from ir.layout import Layout
 from ir.types import BF16, BOOL, F16, F32, U8, U32, U64, DType, Pointer
@@ -27,12 +24,6 @@ from ocl_runtime.plan.target import Target
 
 Stride: TypeAlias = Literal["none", "one", "param"]
 
-_RESERVED = re.compile(r"[imnsy]\d*|k|rows|columns|per|.*_(first|stride\d+)")
-"""Names of parameters that are no leaves."""
-
-_NAME_LENGTH = 40
-_NOTE_LENGTH = 100
-_TIGHTEST = 9
 _INDEX_LIMIT = 2**32 - 2**20
 """Index spaces are padded to whole groups, so u32 ends a little before its range does."""
 
@@ -43,6 +34,7 @@ class Access:
 
     `strides` has an entry for each axis. `wide`: the lane axis begins at a multiple of the lanes in every row, so
     stride parameters count whole vectors. `first`: the element at place (0, 0, …) is a parameter; otherwise it is 0.
+    `shift`: the element is so many steps further along each axis (none: no step).
     """
 
     name: str
@@ -51,6 +43,14 @@ class Access:
     strides: tuple[Stride, ...] = ()
     wide: bool = False
     first: bool = False
+    shift: tuple[int, ...] = ()
+
+    def moved(self, axis: int, steps: int) -> Access:
+        """What is reached so many steps further along an axis."""
+        if not steps or self.kind == "scalar" or self.strides[axis] == "none":
+            return self
+        shift = self.shift or (0,) * len(self.strides)
+        return replace(self, shift=(*shift[:axis], shift[axis] + steps, *shift[axis + 1 :]))
 
     def stride_name(self, axis: int) -> str:
         """The parameter with the stride of an axis."""
@@ -147,6 +147,12 @@ class Parameters:
         always = {axis for axis in range(layout.ndim) if axis != lane} if general else set()
         return self._access(access, layout, lanes if wide else 1, first, always)
 
+    def window(self, name: str, dtype: DType, storage: Storage, layout: Layout, lanes: int) -> Access:
+        """A pointer with strides that several leaves share, which are read `lanes` wide; `layout` is what they reach
+        together, and its rows begin at multiples of the lanes."""
+        self.pointer(name, Pointer(dtype, align=dtype.size * lanes), Address(storage, layout.offset, layout))
+        return self._access(Access(name, dtype, "memory", wide=lanes > 1), layout, lanes, None, set())
+
     def iota(self, name: str, dtype: DType, layout: Layout) -> Access:
         """The places of a layout themselves."""
         return self._access(Access(name, dtype, "iota"), layout, 1, layout.offset, set())
@@ -194,16 +200,12 @@ def lanes_for(values: Sequence[Value], more: Sequence[DType], target: Target) ->
 
 def dtype_of(value: Value) -> DType:
     """The dtype of a value."""
-    return value.dtype if isinstance(value, Operation | Fold) else _read(value).source.dtype
+    return value.dtype if isinstance(value, Operation | Fold) else leaf_of(value).source.dtype
 
 
-def _read(value: Leaf | Lookup) -> Leaf:
+def leaf_of(value: Leaf | Lookup) -> Leaf:
+    """What is read."""
     return value.leaf if isinstance(value, Lookup) else value
-
-
-def output_names(count: int) -> list[str]:
-    """The names of what a kernel stores: y, or y0, y1, …"""
-    return ["y"] if count == 1 else [f"y{number}" for number in range(count)]
 
 
 def below(values: Sequence[Value | Term], places: Iterable[int], stop: Container[int] = ()) -> list[int]:
@@ -227,63 +229,6 @@ def operands(value: Value | Term) -> Sequence[int]:
     return value.args if isinstance(value, Operation | Lookup | Fetch) else ()
 
 
-def leaf_names(values: Sequence[Value], wanted: Mapping[Node, str]) -> list[str]:
-    """A name for each value: leaves in memory are a, b, c, … or as wanted, scalars s0, s1, …; operations have none."""
-    names = [""] * len(values)
-    for place, value in enumerate(values):
-        name = wanted.get(_read(value).source, "") if isinstance(value, Leaf | Lookup) else ""
-        if name.isidentifier() and name.isascii() and name not in names and not _RESERVED.fullmatch(name):
-            names[place] = name
-    letters = (name for name in map(letter, count()) if name not in names)
-    scalars = map("s{}".format, count())
-    for place, value in enumerate(values):
-        if isinstance(value, Leaf | Lookup) and not names[place]:
-            names[place] = next(scalars if isinstance(_read(value).source, Scalar) else letters)
-    return names
-
-
-def accesses(
-    values: Sequence[Value],
-    layouts: Sequence[Layout],
-    parameters: Parameters,
-    lane: int | None,
-    lanes: int,
-    *,
-    names: Mapping[Node, str],
-    length: str = "",
-) -> tuple[Term, ...]:
-    """The values with their leaves described; `layouts` has the (collapsed) layout of each leaf that is no scalar.
-
-    `length` is the parameter with the size of the index space, where that is also the size of every leaf.
-    """
-    remaining = iter(layouts)
-    described: list[Term] = []
-    for value, name in zip(values, leaf_names(values, names), strict=True):
-        if isinstance(value, Operation | Fold):
-            described.append(value)
-        elif isinstance(value, Lookup):
-            described.append(_fetch(value, name, parameters))
-        elif isinstance(value.source, Scalar):
-            described.append(parameters.scalar(name, value.source.dtype, value.source.value))
-        else:
-            layout, source = next(remaining), value.source
-            if isinstance(source, Buffer):
-                whole = length if layout.is_dense else ""
-                access = parameters.memory(name, source.dtype, source.storage, layout, lane, lanes, length=whole)
-            else:
-                access = parameters.iota(name, source.dtype, layout)
-            described.append(access)
-    return tuple(described)
-
-
-def _fetch(lookup: Lookup, name: str, parameters: Parameters) -> Fetch:
-    layout, source = lookup.leaf.layout, lookup.leaf.source
-    if isinstance(source, Buffer):
-        most = parameters.places
-        return Fetch(parameters.memory(name, source.dtype, source.storage, layout, None, 1, most=most), lookup.args)
-    return Fetch(parameters.iota(name, source.dtype, layout), lookup.args)
-
-
 def table_layouts(values: Sequence[Value]) -> list[Layout]:
     """The layouts of what elements are looked up in."""
     return [value.leaf.layout for value in values if isinstance(value, Lookup)]
@@ -291,56 +236,12 @@ def table_layouts(values: Sequence[Value]) -> list[Layout]:
 
 def leaf_layouts(values: Sequence[Value]) -> list[Layout]:
     """The layouts of the leaves that are no scalars, in order."""
-    return [value.layout for value in values if isinstance(value, Leaf) and not isinstance(value.source, Scalar)]
+    return [leaf.layout for leaf in laid_out(values)]
 
 
-def kernel_name(values: Sequence[Term], *more: str) -> str:
-    """The operations in order: mul_sin_add."""
-    ops = ["gather" if isinstance(value, Fetch) else value.op for value in values if not isinstance(value, Access)]
-    ops += more
-    if not ops:
-        return "copy" if any(isinstance(value, Access) and value.kind == "memory" for value in values) else "fill"
-    name = ops[0]
-    for op in ops[1:]:
-        if len(name) + len(op) >= _NAME_LENGTH:
-            break
-        name += f"_{op}"
-    return name
-
-
-_INFIX = {"or": 1, "xor": 2, "and": 3, "add": 4, "sub": 4, "mul": 5, "div": 5}
-_SIGNS = {"or": " | ", "xor": " ^ ", "and": " & ", "add": " + ", "sub": " - ", "mul": "*", "div": "/"}
-
-
-def formulas(values: Sequence[Term], outputs: Mapping[str, int]) -> str:
-    """The expressions for the reader of the generated code: `y = a*b + sin(c)`, cut where they grow long."""
-    texts: list[tuple[str, int]] = []
-    for value in values:
-        if isinstance(value, Access):
-            texts.append((value.name, _TIGHTEST))
-            continue
-        if isinstance(value, Fetch):
-            text = f"{value.access.name}[{', '.join(texts[arg][0] for arg in value.args)}]"
-            texts.append((text if len(text) <= _NOTE_LENGTH else f"{value.access.name}[…]", _TIGHTEST))
-            continue
-        if isinstance(value, Fold):
-            text, binds = f"{value.op}({texts[value.arg][0]})", _TIGHTEST
-        else:
-            text, binds = _call(value, [texts[arg] for arg in value.args])
-        texts.append((text, binds) if len(text) <= _NOTE_LENGTH else (f"{value.op}(…)", _TIGHTEST))
-    return "; ".join(f"{name} = {texts[place][0]}" for name, place in outputs.items())
-
-
-def _call(operation: Operation, args: Sequence[tuple[str, int]]) -> tuple[str, int]:
-    """An operation on texts, each with how tightly it binds, as Python writes it."""
-    binds = _INFIX.get(operation.op)
-    if binds is None:
-        function = str(operation.dtype) if operation.op == "convert" else operation.op
-        return f"{function}({', '.join(text for text, _ in args)})", _TIGHTEST
-    (left, left_binds), (right, right_binds) = args
-    left = left if left_binds >= binds else f"({left})"
-    right = right if right_binds > binds else f"({right})"
-    return f"{left}{_SIGNS[operation.op]}{right}", binds
+def laid_out(values: Iterable[Value]) -> list[Leaf]:
+    """The leaves that are no scalars, in order."""
+    return [value for value in values if isinstance(value, Leaf) and not isinstance(value.source, Scalar)]
 
 
 def rounded_up(size: int, unit: int) -> int:

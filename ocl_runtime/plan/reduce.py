@@ -14,22 +14,22 @@ from dataclasses import dataclass, replace
 from ir.graph import Node, Storage, buffer
 from ir.kernel import Kernel
 from ir.layout import Layout, Shape, collapse
+from ocl_runtime.plan.accesses import accesses
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.form import (
     Output,
     Parameters,
-    accesses,
     below,
     index_dtype,
     lanes_for,
     leaf_layouts,
-    output_names,
     power_of_two,
     rounded_up,
     table_layouts,
 )
 from ocl_runtime.plan.fuse import Fold, Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.launch import Launch, Sizes
+from ocl_runtime.plan.naming import output_names
 from ocl_runtime.plan.order import Order, order, slab
 from ocl_runtime.plan.reduce_columns import Columns
 from ocl_runtime.plan.reduce_kernel import ReduceForm, Stored

@@ -20,8 +20,9 @@ from ir.graph import ReduceOp
 from ir.reference import Ref
 from ir.types import BOOL, U8, DType, Vector, lanes, with_lanes
 from ocl_runtime.plan.body import Body
-from ocl_runtime.plan.form import Access, Spec, Term, below, formulas, kernel_name, operands
+from ocl_runtime.plan.form import Access, Spec, Term, below, operands
 from ocl_runtime.plan.fuse import Fold
+from ocl_runtime.plan.naming import formulas, kernel_name
 from ocl_runtime.plan.order import Way
 
 JOINS: Mapping[ReduceOp, str] = {"sum": "add", "prod": "mul", "min": "minimum", "max": "maximum"}

@@ -17,16 +17,9 @@ from dataclasses import dataclass, replace
 from ir.graph import Node, ScanOp, Storage, buffer
 from ir.layout import Layout, Shape, collapse
 from ir.types import DType, Pointer
+from ocl_runtime.plan.accesses import accesses
 from ocl_runtime.plan.cache import KernelCache
-from ocl_runtime.plan.form import (
-    Parameters,
-    accesses,
-    index_dtype,
-    leaf_layouts,
-    power_of_two,
-    rounded_up,
-    table_layouts,
-)
+from ocl_runtime.plan.form import Parameters, index_dtype, leaf_layouts, power_of_two, rounded_up, table_layouts
 from ocl_runtime.plan.fuse import Leaf, Value
 from ocl_runtime.plan.launch import Address, Launch, Sizes
 from ocl_runtime.plan.scan_kernel import EACH, ScanForm, build

@@ -15,7 +15,8 @@ from ir.kernel import Kernel
 from ir.reference import Ref
 from ir.types import DType
 from ocl_runtime.plan.body import Body
-from ocl_runtime.plan.form import Access, Spec, Term, formulas, kernel_name
+from ocl_runtime.plan.form import Access, Spec, Term
+from ocl_runtime.plan.naming import formulas, kernel_name
 from ocl_runtime.plan.reduce_kernel import JOINS, identity
 
 EACH = 4

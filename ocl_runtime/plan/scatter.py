@@ -17,6 +17,7 @@ from ir.kernel import Kernel
 from ir.layout import Shape, collapse
 from ir.reference import Ref
 from ir.types import DType
+from ocl_runtime.plan.accesses import accesses
 from ocl_runtime.plan.body import Body
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.form import (
@@ -24,9 +25,7 @@ from ocl_runtime.plan.form import (
     Parameters,
     Spec,
     Term,
-    accesses,
     index_dtype,
-    kernel_name,
     leaf_layouts,
     operands,
     rounded_up,
@@ -34,6 +33,7 @@ from ocl_runtime.plan.form import (
 )
 from ocl_runtime.plan.fuse import Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.launch import Launch
+from ocl_runtime.plan.naming import kernel_name
 from ocl_runtime.plan.target import Target
 
 

@@ -1,0 +1,67 @@
+"""How a kernel reaches the leaves of its values, with the parameters for that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ir.graph import Buffer, Node, Scalar
+from ir.layout import Layout
+from ocl_runtime.plan.form import Access, Fetch, Parameters, Term, laid_out
+from ocl_runtime.plan.fuse import Fold, Lookup, Operation, Value
+from ocl_runtime.plan.naming import leaf_names
+from ocl_runtime.plan.windows import Window
+
+
+def accesses(
+    values: Sequence[Value],
+    layouts: Sequence[Layout],
+    parameters: Parameters,
+    lane: int | None,
+    lanes: int,
+    *,
+    names: Mapping[Node, str],
+    length: str = "",
+    windows: Sequence[Window] = (),
+) -> tuple[Term, ...]:
+    """The values with their leaves described; `layouts` has the (collapsed) layout of each leaf that is no scalar.
+
+    `length` is the parameter with the size of the index space, where that is also the size of every leaf. Leaves of one
+    of the `windows` share its parameters.
+    """
+    window_of = {place: window for window in windows for place in window.shifts}
+    leaves = [place for place, value in enumerate(values) if laid_out([value])]
+    others = {leaves[place] for window in windows for place in list(window.shifts)[1:]}
+    shared: dict[int, Access] = {}
+    """The windows whose parameters are there, by their ids."""
+    remaining = iter(enumerate(layouts))
+    described: list[Term] = []
+    for value, name in zip(values, leaf_names(values, names, others), strict=True):
+        if isinstance(value, Operation | Fold):
+            described.append(value)
+        elif isinstance(value, Lookup):
+            described.append(_fetch(value, name, parameters))
+        elif isinstance(value.source, Scalar):
+            described.append(parameters.scalar(name, value.source.dtype, value.source.value))
+        else:
+            (place, layout), source = next(remaining), value.source
+            window = window_of.get(place)
+            if isinstance(source, Buffer) and window is not None:
+                if id(window) not in shared:
+                    shared[id(window)] = parameters.window(name, source.dtype, source.storage, window.layout, lanes)
+                access = replace(shared[id(window)], shift=window.shifts[place])
+            elif isinstance(source, Buffer):
+                whole = length if layout.is_dense else ""
+                access = parameters.memory(name, source.dtype, source.storage, layout, lane, lanes, length=whole)
+            else:
+                access = parameters.iota(name, source.dtype, layout)
+            described.append(access)
+    return tuple(described)
+
+
+def _fetch(lookup: Lookup, name: str, parameters: Parameters) -> Fetch:
+    layout, source = lookup.leaf.layout, lookup.leaf.source
+    if isinstance(source, Buffer):
+        most = parameters.places
+        return Fetch(parameters.memory(name, source.dtype, source.storage, layout, None, 1, most=most), lookup.args)
+    return Fetch(parameters.iota(name, source.dtype, layout), lookup.args)

@@ -1,0 +1,92 @@
+"""Names and notes for the reader of generated code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping, Sequence
+from itertools import count
+
+from ir.graph import Node, Scalar
+from ir.graph_text import letter
+from ocl_runtime.plan.form import Access, Fetch, Term, leaf_of
+from ocl_runtime.plan.fuse import Fold, Leaf, Lookup, Operation, Value
+
+_RESERVED = re.compile(r"[imnsy]\d*|k|rows|columns|per|.*_(first|stride\d+)")
+"""Names of parameters that are no leaves."""
+
+_NAME_LENGTH = 40
+_NOTE_LENGTH = 100
+_TIGHTEST = 9
+
+
+def output_names(count: int) -> list[str]:
+    """The names of what a kernel stores: y, or y0, y1, …"""
+    return ["y"] if count == 1 else [f"y{number}" for number in range(count)]
+
+
+def leaf_names(values: Sequence[Value], wanted: Mapping[Node, str], unnamed: Container[int] = ()) -> list[str]:
+    """A name for each value: leaves in memory are a, b, c, … or as wanted, scalars s0, s1, …; operations have none, nor
+    have the values at the places `unnamed`."""
+    names = [""] * len(values)
+    for place, value in enumerate(values):
+        if not isinstance(value, Leaf | Lookup) or place in unnamed:
+            continue
+        name = wanted.get(leaf_of(value).source, "")
+        if name.isidentifier() and name.isascii() and name not in names and not _RESERVED.fullmatch(name):
+            names[place] = name
+    letters = (name for name in map(letter, count()) if name not in names)
+    scalars = map("s{}".format, count())
+    for place, value in enumerate(values):
+        if isinstance(value, Leaf | Lookup) and not names[place] and place not in unnamed:
+            names[place] = next(scalars if isinstance(leaf_of(value).source, Scalar) else letters)
+    return names
+
+
+def kernel_name(values: Sequence[Term], *more: str) -> str:
+    """The operations in order: mul_sin_add."""
+    ops = ["gather" if isinstance(value, Fetch) else value.op for value in values if not isinstance(value, Access)]
+    ops += more
+    if not ops:
+        return "copy" if any(isinstance(value, Access) and value.kind == "memory" for value in values) else "fill"
+    name = ops[0]
+    for op in ops[1:]:
+        if len(name) + len(op) >= _NAME_LENGTH:
+            break
+        name += f"_{op}"
+    return name
+
+
+_INFIX = {"or": 1, "xor": 2, "and": 3, "add": 4, "sub": 4, "mul": 5, "div": 5}
+_SIGNS = {"or": " | ", "xor": " ^ ", "and": " & ", "add": " + ", "sub": " - ", "mul": "*", "div": "/"}
+
+
+def formulas(values: Sequence[Term], outputs: Mapping[str, int]) -> str:
+    """The expressions for the reader of the generated code: `y = a*b + sin(c)`, cut where they grow long."""
+    texts: list[tuple[str, int]] = []
+    for value in values:
+        if isinstance(value, Access):
+            steps = f"[{', '.join(map(str, value.shift))}]" if value.shift else ""
+            texts.append((value.name + steps, _TIGHTEST))
+            continue
+        if isinstance(value, Fetch):
+            text = f"{value.access.name}[{', '.join(texts[arg][0] for arg in value.args)}]"
+            texts.append((text if len(text) <= _NOTE_LENGTH else f"{value.access.name}[…]", _TIGHTEST))
+            continue
+        if isinstance(value, Fold):
+            text, binds = f"{value.op}({texts[value.arg][0]})", _TIGHTEST
+        else:
+            text, binds = _call(value, [texts[arg] for arg in value.args])
+        texts.append((text, binds) if len(text) <= _NOTE_LENGTH else (f"{value.op}(…)", _TIGHTEST))
+    return "; ".join(f"{name} = {texts[place][0]}" for name, place in outputs.items())
+
+
+def _call(operation: Operation, args: Sequence[tuple[str, int]]) -> tuple[str, int]:
+    """An operation on texts, each with how tightly it binds, as Python writes it."""
+    binds = _INFIX.get(operation.op)
+    if binds is None:
+        function = str(operation.dtype) if operation.op == "convert" else operation.op
+        return f"{function}({', '.join(text for text, _ in args)})", _TIGHTEST
+    (left, left_binds), (right, right_binds) = args
+    left = left if left_binds >= binds else f"({left})"
+    right = right if right_binds > binds else f"({right})"
+    return f"{left}{_SIGNS[operation.op]}{right}", binds

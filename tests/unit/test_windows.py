@@ -1,0 +1,186 @@
+"""Stencils: what their terms share, and that they are right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ocl_runtime.arrays as xp
+from ir.kernel import If, Kernel, Load, Store, walk
+from ocl_runtime.plan import elementwise
+from ocl_runtime.plan.launch import Address, Launch
+from ocl_runtime.plan.target import Target
+from tests.interpreted import InterpretedRuntime
+
+BUSY = Target(kind="gpu", compute_units=1, group_size=8)
+"""With `_ITEMS_OF_A_UNIT` 1 a few results already keep it busy."""
+
+
+def launched(runtime: InterpretedRuntime, array: xp.Array) -> Launch:
+    before = len(runtime.launched)
+    array.compute()
+    (launch,) = runtime.launched[before:]
+    return launch
+
+
+def first_branch(kernel: Kernel) -> tuple[int, int]:
+    """Loads and stores of a work-item all of whose results are in the array."""
+    inside = next(stmt for stmt in reversed(list(walk(kernel.body))) if isinstance(stmt, If) and stmt.orelse)
+    statements = list(walk(inside.then))
+    return sum(isinstance(stmt, Load) for stmt in statements), sum(isinstance(stmt, Store) for stmt in statements)
+
+
+def nine(x: Any) -> Any:
+    rows, columns = x.shape
+    total = None
+    for down in range(3):
+        for right in range(3):
+            part = x[down : rows - 2 + down, right : columns - 2 + right]
+            total = part if total is None else total + part
+    return total
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> InterpretedRuntime:
+    monkeypatch.setattr(elementwise, "_ITEMS_OF_A_UNIT", 1)
+    return InterpretedRuntime(BUSY)
+
+
+def test_lanes_share_what_they_read_where_rows_are_aligned(busy: InterpretedRuntime) -> None:
+    host = np.random.default_rng(0).random((20, 32)).astype("f4")
+    with xp.use(busy):
+        x = xp.asarray(host)
+        found = nine(x)
+        launch = launched(busy, found)
+        # For four results three rows of a vector of four and one of two, where 36 elements are added up. The results'
+        # rows are 30 elements long: two can be stored together.
+        assert first_branch(launch.kernel) == (6, 2)
+        assert sum(isinstance(arg, Address) for arg in launch.args) == 2
+        np.testing.assert_array_equal(found.numpy(), nine(host))
+
+
+def test_results_above_each_other_share_what_they_read_elsewhere(busy: InterpretedRuntime) -> None:
+    host = np.random.default_rng(0).random((21, 31)).astype("f4")
+    with xp.use(busy):
+        found = nine(xp.asarray(host))
+        launch = launched(busy, found)
+        assert first_branch(launch.kernel) == (18, 4)  # six rows of three elements for four results
+        assert sum(isinstance(arg, Address) for arg in launch.args) == 2
+        np.testing.assert_array_equal(found.numpy(), nine(host))
+
+
+def test_single_elements_are_copied_several_at_a_time(busy: InterpretedRuntime) -> None:
+    host = np.random.default_rng(0).random((21, 31)).astype("f4")
+    with xp.use(busy):
+        found = xp.asarray(host)[:, 1:] * 2
+        launch = launched(busy, found)
+        assert first_branch(launch.kernel) == (4, 4)
+        np.testing.assert_array_equal(found.numpy(), host[:, 1:] * 2)
+
+
+def test_few_results_are_computed_by_as_many_work_items() -> None:
+    runtime = InterpretedRuntime(BUSY)
+    with xp.use(runtime):
+        launch = launched(runtime, nine(xp.asarray(np.ones((21, 31), "f4"))))
+        assert launch.global_size[0] * launch.global_size[1] >= 19 * 29
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_way_with_fewest_reads(busy: InterpretedRuntime, axis: int) -> None:
+    """Along the axis in which the terms are neighbours."""
+    host = np.random.default_rng(0).random((9, 9, 9)).astype("f4")
+
+    def three(x: Any) -> Any:
+        x = x[:, 1:-1] if axis == 0 else x[1:-1]
+        return x[:-2] + x[1:-1] + x[2:] if axis == 0 else x[:, :-2] + x[:, 1:-1] + x[:, 2:]
+
+    with xp.use(busy):
+        found = three(xp.asarray(host))
+        launch = launched(busy, found[:, :, 1:])
+        assert first_branch(launch.kernel) == (6, 4)  # 12 along the other axis
+        np.testing.assert_array_equal(found.numpy(), three(host))
+
+
+def test_a_read_that_is_not_by_neighbours_has_its_own_pointer(busy: InterpretedRuntime) -> None:
+    host = np.random.default_rng(0).random((40, 32)).astype("f4")
+    with xp.use(busy):
+        x = xp.asarray(host)
+        found = x[:20, 1:] + x[20:, 1:] + x[20:, :-1] + x[:20, ::-1][:, 1:]
+        launch = launched(busy, found)
+        assert sum(isinstance(arg, Address) for arg in launch.args) == 4
+        np.testing.assert_array_equal(found.numpy(), host[:20, 1:] + host[20:, 1:] + host[20:, :-1] + host[:20, -2::-1])
+
+
+def test_other_shapes_take_the_same_kernel(busy: InterpretedRuntime) -> None:
+    with xp.use(busy):
+        for rows, columns in ((20, 32), (24, 36), (60, 48)):
+            host = np.random.default_rng(rows).random((rows, columns)).astype("f4")
+            np.testing.assert_array_equal(nine(xp.asarray(host)).numpy(), nine(host))
+        assert busy.kernels.statistics.misses == 1
+
+
+def test_what_is_written_over_is_read_before(busy: InterpretedRuntime) -> None:
+    """The rows of a work-item are read before one is stored, and terms elsewhere forbid writing over an operand."""
+    host = np.random.default_rng(0).random((21, 31)).astype("f4")
+    with xp.use(busy):
+        x, y = xp.asarray(host) * 1, xp.asarray(host)
+        x.compute()
+        x = x[1:-1, 1:-1] + nine(y)
+        np.testing.assert_array_equal(x.numpy(), host[1:-1, 1:-1] + nine(host))
+        z = xp.asarray(host)
+        z[1:-1, 1:-1] = nine(z)
+        expected = host.copy()
+        expected[1:-1, 1:-1] = nine(host)
+        np.testing.assert_array_equal(z.numpy(), expected)
+
+
+_DTYPES = st.sampled_from(["f4", "f4", "f8", "i2", "?"])
+
+
+@given(data=st.data())
+def test_any_terms(data: st.DataObject) -> None:
+    """Of random arrays, steps and distances, with operands that are broadcast, transposed, flipped or elsewhere."""
+    draw = data.draw
+    rank = draw(st.integers(1, 3))
+    inner = tuple(draw(st.integers(1, 9 if rank > 1 else 40)) for _ in range(rank))
+    farthest = draw(st.sampled_from([1, 2, 9]))
+    steps = [draw(st.sampled_from([1, 1, 1, 2])) for _ in range(rank)]
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    dtypes = [np.dtype(draw(_DTYPES)) for _ in range(2)]
+    padding = [draw(st.sampled_from([0, 1, 3])) for _ in range(rank)]
+    shape = [n * step + farthest + pad for n, step, pad in zip(inner, steps, padding, strict=True)]
+    if draw(st.booleans()):
+        shape[-1] = -(-shape[-1] // 4) * 4  # rows that begin at multiples of the lanes
+    hosts = [(rng.random(tuple(shape)) * 9).astype(dtype) for dtype in dtypes]
+
+    def term() -> tuple[int, tuple[slice, ...], str]:
+        which = draw(st.integers(0, 1))
+        starts = [draw(st.integers(0, farthest)) for _ in range(rank)]
+        slices = tuple(slice(at, at + n * step, step) for at, n, step in zip(starts, inner, steps, strict=True))
+        return which, slices, draw(st.sampled_from(["", "", "", "", "", "flip", "row", "turn"]))
+
+    terms = [term() for _ in range(draw(st.integers(2, 6)))]
+
+    def value(arrays: list[Any]) -> Any:
+        total = None
+        for which, slices, how in terms:
+            part = arrays[which][slices]
+            if how == "flip":
+                part = part[::-1]
+            elif how == "row":
+                part = part[:1]
+            elif how == "turn" and rank == 2 and inner[0] == inner[1]:
+                part = part.T
+            total = part if total is None else (total | part if total.dtype == part.dtype == bool else total + part)
+        return total
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(elementwise, "_ITEMS_OF_A_UNIT", draw(st.sampled_from([0, 1, 1000])))
+        with xp.use(InterpretedRuntime(BUSY)):
+            found, expected = value([xp.asarray(host) for host in hosts]), value(hosts)
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found.numpy(), expected)
