@@ -43,7 +43,6 @@ from ir.reference import Where, caller, calling_line
 from ir.types import BOOL, F32, I64, U8, U64, DType
 
 __all__ = [
-    "MAX_WORK",
     "Assign",
     "Buffer",
     "Contract",
@@ -83,9 +82,6 @@ __all__ = [
     "undefined",
     "walk",
 ]
-
-MAX_WORK = 1 << 20
-"""Where counting a node's operations ends; nobody needs to know more."""
 
 # ---------------------------------------------------------------------- interning
 
@@ -156,20 +152,18 @@ def _result_type(op: str, dtypes: tuple[DType, ...]) -> DType:
 
 
 def _elementwise(key: Hashable, op: str, dtype: DType, operands: tuple[Node, ...], where: Where) -> Node:
-    shape, work, flat, line = operands[0].shape, 1, True, where or caller()
+    shape, flat, line = operands[0].shape, True, where or caller()
     for operand in operands:
         if operand.shape != shape:
             listed = ", ".join(str(operand.shape) for operand in operands)
             raise ShapeError(f"{op} of shapes {listed}", place=calling_line(), remedy="expand them to one shape first")
-        work += operand.work
         flat = flat and operand.flat
     order = None if flat or len(shape) < 2 else order_in_memory(operands)
     if order is not None:
         turned = [permute(operand, order) for operand in operands]
         given = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
         return permute(given, tuple(sorted(range(len(order)), key=order.__getitem__)))
-    work = min(MAX_WORK, work)
-    made = Elementwise(shape=shape, dtype=dtype, line=line, work=work, flat=flat, op=op, operands=operands)
+    made = Elementwise(shape=shape, dtype=dtype, line=line, flat=flat, op=op, operands=operands)
     return _entered(key, made)
 
 
@@ -228,7 +222,7 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     key, flat = (step, id(arg)), step.kind == "reshape"
     return _known(key) or _entered(
         key,
-        Movement(shape=shape, dtype=arg.dtype, line=where or caller(), work=arg.work, flat=flat, step=step, arg=arg),
+        Movement(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, step=step, arg=arg),
     )
 
 
@@ -371,7 +365,6 @@ def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
             shape=shape,
             dtype=arg.dtype,
             line=where or caller(),
-            work=min(MAX_WORK, 1 + sum(index.work for index in indices)),
             flat=all(index.flat for index in indices),
             operands=operands,
         )

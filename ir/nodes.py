@@ -64,8 +64,6 @@ class AnyNode:
     dtype: Final[DType]
     line: Final[Where]
     """Which Python line asked for it first."""
-    work: Final[int] = 0
-    """Operations that computing one element takes, counted without sharing."""
     flat: Final[bool] = True
     """Whether all leaves are dense or the same everywhere, so that a reshape moves no element."""
 

@@ -1,4 +1,5 @@
-"""How much arithmetic a kernel does: an estimate, for who spreads kernels over streams.
+"""How much arithmetic a kernel does: an estimate, for who spreads kernels over streams; and an operation, for who cuts
+kernels.
 
 Operations of one work-item are counted where they stand. A loop counts as often as it turns where its ends are numbers,
 or arguments whose numbers are known, and a few times where they are not; of two branches the larger one counts. Memory
@@ -27,6 +28,11 @@ _DIVISIONS = frozenset({"div", "floordiv", "rem", "udiv", "urem", "fmod", "sqrt"
 _FUNCTIONS = frozenset(name for name, op in OPS.items() if op.ulp.get("f64", 0) >= 2) - _DIVISIONS
 _TURN = 2
 """A loop's own addition and comparison."""
+
+
+def worth(op: str) -> int:
+    """How many additions an operation on numbers takes."""
+    return FUNCTION if op in _FUNCTIONS else DIVISION if op in _DIVISIONS else 1
 
 
 class _Argument(NamedTuple):
@@ -131,8 +137,7 @@ def _own(stmt: Stmt) -> float:
     """What a statement does itself, without the blocks in it."""
     match stmt:
         case Let():
-            worth = FUNCTION if stmt.op in _FUNCTIONS else DIVISION if stmt.op in _DIVISIONS else 1
-            return worth * _lanes(stmt.result.type)
+            return worth(stmt.op) * _lanes(stmt.result.type)
         case Load():
             return _lanes(stmt.result.type)
         case Store():

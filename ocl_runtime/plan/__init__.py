@@ -4,7 +4,10 @@ In the order in which an expression goes through them:
 
     target.py           the device as the planner sees it
     natural.py          how a node's elements lie in memory
+    cost.py             what computing a value again costs, and what keeping it
+    ways.py             how often a node would be computed if it was not stored
     fuse.py             cuts an expression into groups, each of which becomes one kernel
+    bundle.py           groups that share a kernel
     merge.py            joins groups into kernels with several results
     form.py             what a kernel's code depends on: the key of the cache
     body.py             the parts of kernels that all share

@@ -8,7 +8,7 @@ result towards the leaves, breadth first, and stops at
 - what is computed anyway: a wanted result, or where another group has stopped;
 - a reshape of something that does not lie in memory in order;
 - what elements are gathered from, which has to be in memory;
-- a costly node that is read through several views: computing it once is cheaper than once for each view;
+- a node that is read in several ways (`ways.py`), if it costs less to store it than to compute it again (`cost.py`);
 - the limits on operations and on kernel arguments.
 
 Movements are not computed: each becomes a link of the `_Chain` that leads from the group's index space to the leaf, and
@@ -17,8 +17,8 @@ the leaf's layout goes through the chain. A node that is reached twice by one ch
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -38,17 +38,16 @@ from ir.graph import (
     Scatter,
     Step,
     Undefined,
-    walk,
 )
 from ir.layout import Layout, Shape, Span
 from ir.types import DType
-from ocl_runtime.plan.natural import axes_in_memory, natural
+from ocl_runtime.plan.cost import choice, operation
+from ocl_runtime.plan.natural import axes_in_memory, copies, natural, stays
 from ocl_runtime.plan.target import Target
+from ocl_runtime.plan.ways import ways
 
 MAX_OPERATIONS = 128
 MAX_POINTERS = 23
-RECOMPUTE = 4
-"""Operations that a node read through several views may take to be computed again for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +193,18 @@ class _Fuser:
     """What the groups of one plan have in common: which nodes are computed by themselves."""
 
     def __init__(self, roots: Sequence[Node], target: Target, dense: Collection[Node]) -> None:
-        through_views = "it is read through several views, and storing it costs less than computing it for each"
-        self._alone = dict.fromkeys(_read_through_views(roots), through_views) | dict.fromkeys(roots, "it is wanted")
+        self._alone = dict.fromkeys(roots, "it is wanted")
         """With the reasons."""
         self._target = target
         self._dense = dense
+        for node, count in ways(self._alone).items():  # operands first: what is stored of them is not computed again
+            if count > 1 and isinstance(node, Elementwise | Gather) and node not in self._alone:
+                growing = _Growing(node, self._alone, dense)
+                growing.open_from(growing.place(node, None), len(node.shape), target)
+                operations, loads = growing.work()
+                found = choice(count - 1, operations, loads, 2 * node.dtype.size, target)
+                if found.keeps:
+                    self._alone[node] = f"it is read in {count} ways (views, kernels): {found}"
 
     def group(self, root: Node, *, copied: bool = False) -> Group:
         """The group of a node; of a view of memory a copy, if so asked."""
@@ -219,7 +225,7 @@ class _Fuser:
                 base = growing.leaf((root.arg, None, False))
             case Scatter():
                 shape, base = root.value.shape, growing.leaf((root.arg, None, False))
-            case Movement() if _copies(root) and not _stays(root):
+            case Movement() if copies(root) and not stays(root):
                 top, shape = root.arg, root.arg.shape
             case Movement() | Buffer() | Iota() if root not in self._dense:
                 node, _, computed = growing.place(root, None)
@@ -241,16 +247,6 @@ class _Fuser:
         return group
 
 
-def _read_through_views(roots: Iterable[Node]) -> set[Node]:
-    readers: Counter[Node] = Counter()
-    moved: set[Node] = set()
-    for node in walk(*roots):
-        readers.update(set(node.args))
-        if isinstance(node, Movement):
-            moved.add(node.arg)
-    return {node for node in moved if readers[node] > 1 and node.work > RECOMPUTE}
-
-
 class _Growing:
     """One group while it grows."""
 
@@ -262,18 +258,19 @@ class _Growing:
         self._dense = dense
         self._chains: dict[tuple[Step, int], _Chain] = {}
         self._opened: set[_Place] = set()
+        self._seen: set[_Place] = set()
 
     def place(self, node: Node, chain: _Chain | None) -> _Place:
         """Goes through the movements above a node."""
         while isinstance(node, Movement) and (node is self._root or node not in self._alone):
-            copies = _copies(node)
-            if copies and not _stays(node):
+            copied = copies(node)
+            if copied and not stays(node):
                 self.reasons[node] = "it is a reshape that has to copy"
                 return node, chain, True
             # The chains are kept in the dictionary, so their ids stay theirs.
             chain = self._chains.setdefault((node.step, id(chain)), _Chain(node.step, chain))
             node = node.arg
-            if copies:
+            if copied:
                 self.reasons[node] = "a reshape of it has to copy"
                 return node, chain, True
         ends = _ENDS.get(type(node))
@@ -299,7 +296,7 @@ class _Growing:
         """Decides which nodes the group, whose index space has `rank` axes, computes itself."""
         pointer_bytes = 32 + 8 * rank  # address, offset, first element, strides
         budget = target.max_argument_bytes - pointer_bytes - 16 * rank - 32
-        seen, queue = {body}, deque([body])
+        self._seen, queue = {body}, deque([body])
         pointers, spent = 1, pointer_bytes
         while queue:
             place = queue.popleft()
@@ -310,7 +307,7 @@ class _Growing:
                 self.reasons[node] = f"the kernel that reads it has {MAX_OPERATIONS} operations, as many as it may"
                 continue
             new = list(dict.fromkeys(self._places(node, chain)))
-            new = [arg for arg in new if arg not in seen]
+            new = [arg for arg in new if arg not in self._seen]
             numbers = sum(isinstance(arg[0], Scalar) for arg in new)
             more = len(new) - numbers - 1
             more_bytes = more * pointer_bytes + numbers * 8
@@ -319,8 +316,21 @@ class _Growing:
                 continue
             pointers, spent = pointers + more, spent + more_bytes
             self._opened.add(place)
-            seen.update(new)
+            self._seen.update(new)
             queue.extend(new)
+
+    def work(self) -> tuple[int, int]:
+        """What the operations of the group are worth, and how many elements it loads for each."""
+        operations = loads = 0
+        for place in self._seen:
+            node = place[0]
+            if place not in self._opened:
+                loads += not isinstance(node, Scalar | Iota)
+            elif isinstance(node, Elementwise):
+                operations += operation(node.op, [one.dtype for one in (node, *node.args)])
+            else:
+                operations += 1  # a lookup
+        return operations, loads
 
     def values(self, body: _Place) -> tuple[Value, ...]:
         """The opened operations and the leaves below them, operands first; equal leaves are one."""
@@ -368,16 +378,6 @@ class _Growing:
             layout = natural(node)
         moved = layout if chain is None or isinstance(node, Scalar) else chain.apply(layout)
         return Leaf(node, moved, computed or not isinstance(node, Buffer | Iota | Scalar | Undefined))
-
-
-def _copies(node: Movement) -> bool:
-    """Whether a movement is no view of the leaves below it."""
-    return node.step.kind == "reshape" and not node.arg.flat
-
-
-def _stays(node: Movement) -> bool:
-    """Whether a movement is a view of its operand once that has been computed."""
-    return node.step.apply(natural(node.arg)) is not None
 
 
 def _in_memory(layout: Layout) -> tuple[Shape, _Chain]:

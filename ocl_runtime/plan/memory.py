@@ -14,10 +14,10 @@ from typing import Protocol
 from ir.graph import Buffer, Node, Storage, buffer
 from ir.layout import Layout
 from ir.reference import Where
+from ocl_runtime.plan.bundle import Bundle
 from ocl_runtime.plan.fuse import Leaf, Lookup, Value
 from ocl_runtime.plan.handles import HandleContainer, Status
 from ocl_runtime.plan.launch import InPlace
-from ocl_runtime.plan.merge import Bundle
 from ocl_runtime.plan.registry import Spare
 
 

@@ -17,50 +17,16 @@ from typing import TypeAlias
 
 from ir.graph import Elementwise, Gather, Movement, Node, Reduce, Scalar
 from ir.layout import Layout, Shape
-from ocl_runtime.plan.form import operands
+from ocl_runtime.plan.bundle import Bundle, Result, passes
+from ocl_runtime.plan.cost import choice
 from ocl_runtime.plan.fuse import MAX_OPERATIONS, MAX_POINTERS, Fold, Group, Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.natural import natural
 from ocl_runtime.plan.order import Order, order
 from ocl_runtime.plan.target import Target
 
 MAX_FOLDS = 8
-MAX_RECOMPUTED = 16
-"""Operations of a stored value that another pass over the elements may compute again."""
 _MOST_LOOKED_AT = 1000
 _MOST_SIBLINGS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The result of a group that a bundle stores: a value by its place. `row`: of the row."""
-
-    group: Group
-    value: int
-    row: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Bundle:
-    """Groups that become one kernel (a reduction in parts two), over `shape`, which has no axes of length 1 if there
-    are several groups or a reduction; their values with all leaves that the bundle reads; and what it stores."""
-
-    groups: tuple[Group, ...]
-    shape: Shape
-    values: tuple[Value, ...]
-    results: tuple[Result, ...]
-    axes: tuple[int, ...] = ()
-    order: Order | None = None
-
-    @property
-    def leaves(self) -> tuple[Leaf, ...]:
-        """All that is read."""
-        leaves = tuple(
-            value.leaf if isinstance(value, Lookup) else value
-            for value in self.values
-            if isinstance(value, Leaf | Lookup)
-        )
-        base = self.groups[0].base
-        return leaves if base is None else (*leaves, base)
 
 
 @dataclass
@@ -281,10 +247,15 @@ class _Merger:
         in_parts = made.order is not None and made.order.parts > 1
         if in_parts and (max(turns) > 1 or not all(result.row for result in bundle.results)):
             return None, "each result is reduced in parts, by several groups of work-items"
-        for result in bundle.results:
-            again = not result.row and last[result.value] > turns[result.value]
-            if again and result.group.root.work > MAX_RECOMPUTED:
-                return None, "computing it again in each pass costs more than reading it"
+        for group, place in zip(bundle.groups, bundle.given, strict=True):
+            if last[place] == turns[place] or group.reduce is not None or group.root in made.rows:
+                continue
+            operations, loads = bundle.work(place)
+            stored = any(result.value == place for result in bundle.results)
+            moved = group.root.dtype.size * (1 if stored else 2)
+            found = choice(last[place] - turns[place], operations, loads, moved, self._target)
+            if found.keeps:
+                return None, f"it goes through the elements again, where {found}"
         pointers = len(bundle.results) + sum(not isinstance(leaf.source, Scalar) for leaf in bundle.leaves)
         pointer_bytes = 32 + 8 * len(made.shape)
         spent = pointers * pointer_bytes + 16 * len(made.shape) + 64 + 8 * (len(bundle.leaves) + len(bundle.results))
@@ -330,7 +301,8 @@ class _Merger:
         groups = tuple(sorted(draft.groups, key=lambda group: self._number[group.root]))
         if len(groups) == 1 and draft.axes is None:
             group = groups[0]
-            return Bundle(groups, group.shape, group.values, (Result(group, len(group.values) - 1, False),))
+            last = len(group.values) - 1
+            return Bundle(groups, group.shape, group.values, (last,), (Result(group, last, False),))
         values: list[Value] = []
         known: dict[Value, int] = {}
         made: dict[Node, int] = {}
@@ -358,25 +330,8 @@ class _Merger:
             for group in groups
             if group.root in self._needed or self._readers.get(group.root, set()) - made.keys()
         )
-        return Bundle(groups, draft.shape, tuple(values), results, draft.axes or (), draft.order)
-
-
-def passes(bundle: Bundle) -> tuple[list[int], list[int]]:
-    """For each value the pass over the elements in which it is there first, and the last one that takes it; what a fold
-    gives is there in the pass behind its own."""
-    turns: list[int] = []
-    of_row: list[bool] = []
-    for value in bundle.values:
-        args = operands(value)
-        turns.append(max((turns[arg] for arg in args), default=0) + isinstance(value, Fold))
-        leaf = isinstance(value, Leaf) and not any(value.layout.strides[axis] for axis in bundle.axes)
-        of_row.append(leaf or isinstance(value, Fold) or (bool(args) and all(of_row[arg] for arg in args)))
-    last = list(turns)
-    for place in reversed(range(len(turns))):
-        used = turns[place] - 1 if isinstance(bundle.values[place], Fold) else last[place]
-        for arg in () if of_row[place] and used >= turns[place] else operands(bundle.values[place]):
-            last[arg] = max(last[arg], used)
-    return turns, last
+        given = tuple(made[group.root] for group in groups)
+        return Bundle(groups, draft.shape, tuple(values), given, results, draft.axes or (), draft.order)
 
 
 def _mergeable(group: Group) -> bool:

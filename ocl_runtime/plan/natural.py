@@ -32,6 +32,16 @@ def natural(node: Node) -> Layout:
     return layout
 
 
+def copies(node: Movement) -> bool:
+    """Whether a movement is no view of the leaves below it."""
+    return node.step.kind == "reshape" and not node.arg.flat
+
+
+def stays(node: Movement) -> bool:
+    """Whether a movement is a view of its operand once that has been computed."""
+    return node.step.apply(natural(node.arg)) is not None
+
+
 def axes_in_memory(layout: Layout) -> list[int]:
     """The axes of a natural layout longer than 1: those that repeat elements, then the others, outermost first."""
     axes = [axis for axis, length in enumerate(layout.shape) if length != 1]

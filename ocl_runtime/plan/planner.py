@@ -13,6 +13,7 @@ from typing import Protocol
 from ir.graph import Assign, Buffer, Contract, Node, Scan, Scatter, Storage, Undefined, buffer
 from ir.layout import Layout, Shape
 from ir.reference import Where
+from ocl_runtime.plan.bundle import Bundle, passes
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.contract import Contraction, contract_launches, in_lanes
 from ocl_runtime.plan.elementwise import elementwise_launch
@@ -20,7 +21,7 @@ from ocl_runtime.plan.form import Output, dtype_of
 from ocl_runtime.plan.fuse import Group, Leaf, Lookup, Value, groups
 from ocl_runtime.plan.launch import Launch, Plan
 from ocl_runtime.plan.memory import PlanMemory, storage_of
-from ocl_runtime.plan.merge import RULES, Bundle, Rule, bundles, passes
+from ocl_runtime.plan.merge import RULES, Rule, bundles
 from ocl_runtime.plan.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.registry import Spare
 from ocl_runtime.plan.scan import Scanning, scan_launches

@@ -21,6 +21,8 @@ class Target:
     """Work-items of a group; a power of two."""
     max_argument_bytes: int = 1024
     """All arguments of a kernel together."""
+    operations_per_byte: float = 8
+    """Additions of float32 that the device does while it moves a byte to or from its memory."""
     streams: int = 1
     """Queues that run side by side."""
     fp16: bool = False

@@ -7,6 +7,7 @@ the table (`--update-golden` writes it anew). The values are held against NumPy 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tests.interpreted import InterpretedRuntime
 
 TARGETS = {
     "gpu": Target(kind="gpu", compute_units=16),
-    "cpu": Target(kind="cpu", compute_units=8, group_size=64, vector_bytes=64),
+    "cpu": Target(kind="cpu", compute_units=8, group_size=64, vector_bytes=64, operations_per_byte=4),
 }
 Make = Callable[[Any, Any, Any], Any]
 """Makes arrays, by a library, of two matrices x and y of one shape and a row w; of NumPy's or ours alike."""
@@ -169,7 +170,7 @@ def test_kernels(name: str, target: str) -> None:
 def test_values(name: str, target: str) -> None:
     rng = np.random.default_rng(0)
     hosts = [rng.standard_normal(shape).astype("f4") for shape in ((70, 53), (70, 53), (53,))]
-    runtime = InterpretedRuntime(Target(kind=TARGETS[target].kind, compute_units=2, group_size=32))
+    runtime = InterpretedRuntime(replace(TARGETS[target], compute_units=2, group_size=32))
     with xp.use(runtime):  # type: ignore[arg-type]
         arrays = made(CASES[name][1], xp, *map(xp.asarray, hosts))
         xp.compute(*arrays)

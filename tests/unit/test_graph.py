@@ -139,17 +139,6 @@ def test_movements_of_leaves_become_layouts() -> None:
     assert graph.reshape(a, (4, 6)) is a
 
 
-def test_work_counts_operations_without_sharing() -> None:
-    a = buffer(4)
-    node: Node = a
-    for _ in range(5):
-        node = graph.elementwise("mul", node, node)
-    assert node.work == 2**5 - 1
-    for _ in range(50):
-        node = graph.elementwise("mul", node, node)
-    assert node.work == graph.MAX_WORK
-
-
 def test_operands_must_fit() -> None:
     with pytest.raises(ShapeError, match=r"add of shapes \(4,\), \(5,\)"):
         graph.elementwise("add", buffer(4), buffer(5))

@@ -20,7 +20,7 @@ from ocl_runtime.plan.target import Target
 from tests.interpreted import InterpretedRuntime
 
 GPU = Target(kind="gpu", compute_units=2, group_size=8)
-CPU = Target(kind="cpu", compute_units=2, group_size=8, vector_bytes=64)
+CPU = Target(kind="cpu", compute_units=2, group_size=8, vector_bytes=64, operations_per_byte=4)
 
 
 class Desk:

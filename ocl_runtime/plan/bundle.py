@@ -1,0 +1,83 @@
+"""Groups that share a kernel: what is computed in it, in which pass over the elements, and what is stored.
+
+A value is one of each element, or one of the row (it depends on the kept axes only).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ir.layout import Shape
+from ocl_runtime.plan.cost import operation
+from ocl_runtime.plan.form import below, dtype_of, operands
+from ocl_runtime.plan.fuse import Fold, Group, Leaf, Lookup, Operation, Value
+from ocl_runtime.plan.order import Order
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a group that a bundle stores: a value by its place. `row`: of the row."""
+
+    group: Group
+    value: int
+    row: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Groups that become one kernel (a reduction in parts two), over `shape`, which has no axes of length 1 if there
+    are several groups or a reduction; their values with all leaves that the bundle reads; what each group gives, by its
+    place; and what is stored."""
+
+    groups: tuple[Group, ...]
+    shape: Shape
+    values: tuple[Value, ...]
+    given: tuple[int, ...]
+    results: tuple[Result, ...]
+    axes: tuple[int, ...] = ()
+    order: Order | None = None
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """All that is read."""
+        leaves = tuple(
+            value.leaf if isinstance(value, Lookup) else value
+            for value in self.values
+            if isinstance(value, Leaf | Lookup)
+        )
+        base = self.groups[0].base
+        return leaves if base is None else (*leaves, base)
+
+    @property
+    def of_rows(self) -> list[bool]:
+        """Which values are of the row: those that do not change along the reduced axes."""
+        found: list[bool] = []
+        for value in self.values:
+            args = operands(value)
+            leaf = isinstance(value, Leaf) and not any(value.layout.strides[axis] for axis in self.axes)
+            found.append(leaf or isinstance(value, Fold) or (bool(args) and all(found[arg] for arg in args)))
+        return found
+
+    def work(self, place: int) -> tuple[int, int]:
+        """What the operations of each element are worth that a value takes, and how many elements they load."""
+        of_rows, operations, loads = self.of_rows, 0, 0
+        for one in below(self.values, [place]):
+            value = self.values[one]
+            if isinstance(value, Operation) and not of_rows[one]:
+                operations += operation(value.op, [dtype_of(self.values[arg]) for arg in (one, *value.args)])
+            loads += isinstance(value, Leaf | Lookup) and not of_rows[one]
+        return operations, loads
+
+
+def passes(bundle: Bundle) -> tuple[list[int], list[int]]:
+    """For each value the pass over the elements in which it is there first, and the last one that takes it; what a fold
+    gives is there in the pass behind its own."""
+    turns: list[int] = []
+    for value in bundle.values:
+        turns.append(max((turns[arg] for arg in operands(value)), default=0) + isinstance(value, Fold))
+    last, of_row = list(turns), bundle.of_rows
+    for place in reversed(range(len(turns))):
+        used = turns[place] - 1 if isinstance(bundle.values[place], Fold) else last[place]
+        for arg in () if of_row[place] and used >= turns[place] else operands(bundle.values[place]):
+            last[arg] = max(last[arg], used)
+    return turns, last

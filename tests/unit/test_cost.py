@@ -1,0 +1,179 @@
+"""What is computed again and what is kept: by the device's operations in the time of a byte."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ir import graph
+from ir.graph import Node
+from ir.kernel import Let, walk
+from ir.layout import Span
+from ir.types import F32
+from ocl_runtime.plan import fuse
+from ocl_runtime.plan.cost import choice, operation
+from ocl_runtime.plan.launch import Plan
+from ocl_runtime.plan.target import Target
+from tests.unit.test_plan import CPU, GPU, Desk
+
+
+@pytest.fixture(params=[GPU, CPU], ids=["gpu", "cpu"])
+def desk(request: pytest.FixtureRequest) -> Desk:
+    return Desk(request.param)
+
+
+def summed(node: Node, count: int) -> Node:
+    """The sum of a node's elements and of its `count - 1` next neighbours."""
+    (length,) = node.shape
+    views = [graph.index(node, (Span(start, 1, length - count + 1),)) for start in range(count)]
+    total = views[0]
+    for view in views[1:]:
+        total = graph.elementwise("add", total, view)
+    return total
+
+
+def chain(node: Node, op: str, count: int) -> Node:
+    for _ in range(count):
+        node = graph.elementwise(op, node)
+    return node
+
+
+def counted(planned: Plan) -> Counter[str]:
+    """Operations in the code of all kernels."""
+    lets = [stmt for launch in planned.launches for stmt in walk(launch.kernel.body) if isinstance(stmt, Let)]
+    return Counter(let.op for let in lets)
+
+
+# ---------------------------------------------------------------------- the choice
+
+
+def test_bytes_and_operations_are_weighed() -> None:
+    target = Target(operations_per_byte=5)
+    assert not choice(2, 20, 1, 8, target).keeps  # 40 operations, as much as 8 bytes
+    assert choice(2, 21, 1, 8, target).keeps
+    assert choice(2, 20, 2, 8, target).keeps  # a load more
+    assert not choice(2, 21, 1, 8, replace(target, operations_per_byte=6)).keeps
+
+
+def test_operations_of_64_bits_count_twice(desk: Desk) -> None:
+    for dtype in ("f4", "f8"):
+        _, a = desk.random(4, dtype=dtype)
+        counts = [operation(op, (a.dtype, a.dtype)) for op in ("add", "sqrt", "sin")]
+        assert counts == [one * (1 + (dtype == "f8")) for one in (1, 8, 20)]
+
+
+# ---------------------------------------------------------------------- views
+
+CASES: dict[str, tuple[Callable[[Node], Node], int, int]] = {
+    "cheap": (lambda x: graph.elementwise("mul", x, x), 1, 1),
+    "between": (lambda x: chain(graph.elementwise("mul", x, x), "neg", 4), 1, 2),
+    "costly": (lambda x: graph.elementwise("sin", graph.elementwise("exp", x)), 2, 2),
+}
+"""What is read through nine views, and the kernels that it takes on a GPU and on a CPU."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_read_through_nine_views(name: str) -> None:
+    make, *kernels = CASES[name]
+    bits = []
+    for target, expected in zip((GPU, CPU), kernels, strict=True):
+        desk = Desk(target)
+        _, a = desk.random(100)
+        kept = make(a)
+        planned = desk.plan(summed(kept, 9))
+        assert len(planned.launches) == expected
+        assert (kept in planned.why) == (expected == 2)
+        bits.append(desk.values(summed(make(graph.elementwise("mul", a, a)), 9)).tobytes())
+    assert bits[0] == bits[1]
+
+
+def test_what_one_kernel_computes_once_counts_once(desk: Desk) -> None:
+    _, node = desk.random(50)
+    for _ in range(12):  # 4096 operations without sharing
+        node = graph.elementwise("mul", node, node)
+    (launch,) = desk.plan(summed(node, 2)).launches
+    assert launch.kernel.name.startswith("mul_mul")
+
+
+def test_loads_in_place_of_one_count(desk: Desk) -> None:
+    total, *nodes = (desk.random(50)[1] for _ in range(7))
+    for node in nodes:
+        total = graph.elementwise("add", total, node)
+    total = chain(total, "neg", 6)
+    planned = desk.plan(summed(total, 3))  # 24 operations, and 12 loads
+    assert len(planned.launches) == (1 if desk.runtime.target == GPU else 2)
+
+
+# ---------------------------------------------------------------------- depth
+
+
+def blurred(node: Node, levels: int) -> Node:
+    for _ in range(levels):
+        node = summed(node, 3)
+    return node
+
+
+def test_blurs_of_blurs_do_not_grow_without_bounds(desk: Desk) -> None:
+    x, a = desk.random(200)
+    planned = desk.plan(blurred(a, 10))
+    assert 2 <= len(planned.launches) <= 10
+    vectors = 2 if desk.runtime.target == CPU else 3
+    assert counted(planned)["add"] < 10 * 60 * vectors  # 3**10 = 59049 without cuts
+    expected = x
+    for _ in range(10):
+        expected = expected[:-2] + expected[1:-1] + expected[2:]
+    np.testing.assert_array_equal(desk.values(blurred(a, 10)), expected)
+
+
+def test_planning_is_linear_in_depth(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    visits: list[int] = []
+    place = fuse._Growing.place
+
+    def visited(*args: object) -> object:
+        visits[-1] += 1
+        return place(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fuse._Growing, "place", visited)
+    _, a = desk.random(400)
+    for levels in (20, 40, 80):
+        visits.append(0)
+        fuse.groups([blurred(a, levels)], desk.runtime.target)
+    first, second, third = visits
+    assert first < second / 1.9 < third / 3.8
+    assert third < 2.1 * second < 4.4 * first
+
+
+# ---------------------------------------------------------------------- kernels and passes
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_what_two_kernels_read_is_stored_if_it_is_costly(desk: Desk, count: int) -> None:
+    _, a = desk.random(12, 40)
+    node = chain(a, "sin", count)
+    planned = desk.plan(*(graph.reduce("sum", node, (axis,), F32) for axis in (0, 1)))
+    assert ["sin" in launch.kernel.name for launch in planned.launches] == [True, count == 1]
+    assert (node in planned.why) == (count == 20)
+
+
+def test_reductions_of_one_pass_share_what_they_read(desk: Desk) -> None:
+    _, a = desk.random(12, 40)
+    node = chain(a, "sin", 20)
+    squares = graph.elementwise("mul", node, node)
+    planned = desk.plan(graph.reduce("sum", node, (1,), F32), graph.reduce("sum", squares, (1,), F32))
+    assert len(planned.launches) == 1
+
+
+@pytest.mark.parametrize(("count", "kernels"), [(1, 1), (20, 2)])
+def test_another_pass_reads_what_is_costly(desk: Desk, count: int, kernels: int) -> None:
+    _, a = desk.random(12, 40)
+    node = chain(a, "sin", count)
+    total = graph.reduce("sum", node, (1,), F32, keepdims=True)
+    planned = desk.plan(graph.elementwise("div", node, graph.expand(total, node.shape)))
+    assert len(planned.launches) == kernels
+    if kernels == 2:
+        assert planned.launches[1].kernel.name == "div"
+        assert f"takes {20 * count} operations an element" in planned.why[node]
