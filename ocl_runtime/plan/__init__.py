@@ -4,6 +4,7 @@ In the order in which an expression goes through them:
 
     target.py           the device as the planner sees it
     natural.py          how a node's elements lie in memory
+    chain.py            movements between a kernel's index space and what it reads
     cost.py             what computing a value again costs, and what keeping it
     ways.py             how often a node would be computed if it was not stored
     fuse.py             cuts an expression into groups, each of which becomes one kernel

@@ -11,7 +11,7 @@ result towards the leaves, breadth first, and stops at
 - a node that is read in several ways (`ways.py`), if it costs less to store it than to compute it again (`cost.py`);
 - the limits on operations and on kernel arguments.
 
-Movements are not computed: each becomes a link of the `_Chain` that leads from the group's index space to the leaf, and
+Movements are not computed: each becomes a link of the `Chain` that leads from the group's index space to the leaf, and
 the leaf's layout goes through the chain. A node that is reached twice by one chain is computed once.
 """
 
@@ -39,10 +39,11 @@ from ir.graph import (
     Step,
     Undefined,
 )
-from ir.layout import Layout, Shape, Span
+from ir.layout import Layout, Shape
 from ir.types import DType
+from ocl_runtime.plan.chain import Chain, in_memory
 from ocl_runtime.plan.cost import choice, operation
-from ocl_runtime.plan.natural import axes_in_memory, copies, natural, stays
+from ocl_runtime.plan.natural import copies, natural, stays
 from ocl_runtime.plan.target import Target
 from ocl_runtime.plan.ways import ways
 
@@ -167,25 +168,7 @@ def groups(roots: Sequence[Node], target: Target, *, dense: Collection[Node] = (
     return [fuser.group(one.root, copied=True) if one.looks and one.root in read else one for one in order]
 
 
-class _Chain:
-    """The movements between a group's index space and a node, the one next to the node first."""
-
-    __slots__ = ("outer", "step")
-
-    def __init__(self, step: Step, outer: _Chain | None) -> None:
-        self.step = step
-        self.outer = outer
-
-    def apply(self, layout: Layout) -> Layout:
-        link: _Chain | None = self
-        while link is not None:
-            moved = link.step.apply(layout)
-            assert moved is not None, "no leaf is reached through a reshape that would have to copy it"
-            layout, link = moved, link.outer
-        return layout
-
-
-_Place: TypeAlias = tuple[Node, _Chain | None, bool]
+_Place: TypeAlias = tuple[Node, Chain | None, bool]
 """A node, how it is reached, and whether it was decided that another group computes it."""
 
 
@@ -199,12 +182,20 @@ class _Fuser:
         self._dense = dense
         for node, count in ways(self._alone).items():  # operands first: what is stored of them is not computed again
             if count > 1 and isinstance(node, Elementwise | Gather) and node not in self._alone:
-                growing = _Growing(node, self._alone, dense)
-                growing.open_from(growing.place(node, None), len(node.shape), target)
-                operations, loads = growing.work()
-                found = choice(count - 1, operations, loads, 2 * node.dtype.size, target)
-                if found.keeps:
-                    self._alone[node] = f"it is read in {count} ways (views, kernels): {found}"
+                why = self._kept(node, count)
+                if why:
+                    self._alone[node] = f"it is read in {count} ways (views, kernels): {why}"
+
+    def _kept(self, node: Node, count: int) -> str:
+        """Why a node that is read in several ways is stored, if it is."""
+        growing, rank = _Growing(node, self._alone, self._dense), len(node.shape)
+        growing.open_from(growing.place(node, None), rank, self._target)
+        operations, loads = growing.work()
+        pointer_bytes, budget = _argument_bytes(rank, self._target)
+        if loads > 1 and count * loads > min(MAX_POINTERS, budget // pointer_bytes):
+            return f"each takes {loads} arguments to compute it again, together more than the device takes"
+        found = choice(count - 1, operations, loads, 2 * node.dtype.size, self._target)
+        return str(found) if found.keeps else ""
 
     def group(self, root: Node, *, copied: bool = False) -> Group:
         """The group of a node; of a view of memory a copy, if so asked."""
@@ -213,7 +204,7 @@ class _Fuser:
             layout = Layout.contiguous(root.shape)
             values = tuple(growing.leaf(growing.place(arg, None)) for arg in root.args)
             return self._grown(Group(root, None, root.shape, values, layout, why=self._alone[root]), growing)
-        chain: _Chain | None = None
+        chain: Chain | None = None
         looks, layout = False, Layout.contiguous(root.shape)
         shape, base = root.shape, None
         top: Node = root
@@ -232,7 +223,7 @@ class _Fuser:
                 looks = not copied and (computed or isinstance(node, Buffer))
                 if not looks:
                     layout = natural(root)
-                    shape, chain = _in_memory(layout)
+                    shape, chain = in_memory(layout)
         body = growing.place(top, chain)
         growing.open_from(body, len(shape), self._target)
         reduce = root if isinstance(root, Reduce) else None
@@ -256,11 +247,11 @@ class _Growing:
         self._root = root
         self._alone = alone
         self._dense = dense
-        self._chains: dict[tuple[Step, int], _Chain] = {}
+        self._chains: dict[tuple[Step, int], Chain] = {}
         self._opened: set[_Place] = set()
         self._seen: set[_Place] = set()
 
-    def place(self, node: Node, chain: _Chain | None) -> _Place:
+    def place(self, node: Node, chain: Chain | None) -> _Place:
         """Goes through the movements above a node."""
         while isinstance(node, Movement) and (node is self._root or node not in self._alone):
             copied = copies(node)
@@ -268,7 +259,7 @@ class _Growing:
                 self.reasons[node] = "it is a reshape that has to copy"
                 return node, chain, True
             # The chains are kept in the dictionary, so their ids stay theirs.
-            chain = self._chains.setdefault((node.step, id(chain)), _Chain(node.step, chain))
+            chain = self._chains.setdefault((node.step, id(chain)), Chain(node.step, chain))
             node = node.arg
             if copied:
                 self.reasons[node] = "a reshape of it has to copy"
@@ -280,7 +271,7 @@ class _Growing:
         alone = ends is not None or node in self._alone
         return node, chain, node is not self._root and not leaf and alone
 
-    def _places(self, node: Elementwise | Gather | Scatter, chain: _Chain | None) -> list[_Place]:
+    def _places(self, node: Elementwise | Gather | Scatter, chain: Chain | None) -> list[_Place]:
         """The operands of a node that is opened, but for what is written into. What is gathered from is reached from no
         index space."""
         if not isinstance(node, Gather):
@@ -294,8 +285,7 @@ class _Growing:
 
     def open_from(self, body: _Place, rank: int, target: Target) -> None:
         """Decides which nodes the group, whose index space has `rank` axes, computes itself."""
-        pointer_bytes = 32 + 8 * rank  # address, offset, first element, strides
-        budget = target.max_argument_bytes - pointer_bytes - 16 * rank - 32
+        pointer_bytes, budget = _argument_bytes(rank, target)
         self._seen, queue = {body}, deque([body])
         pointers, spent = 1, pointer_bytes
         while queue:
@@ -380,11 +370,7 @@ class _Growing:
         return Leaf(node, moved, computed or not isinstance(node, Buffer | Iota | Scalar | Undefined))
 
 
-def _in_memory(layout: Layout) -> tuple[Shape, _Chain]:
-    """The index space of the elements of a natural layout, in the order in which they lie in memory, and the chain that
-    leads there: of axes that repeat elements, and of those of length 1, the first place."""
-    kept = [axis for axis in axes_in_memory(layout) if layout.strides[axis] != 0]
-    items = tuple(Span(0, 1, length) if axis in kept else 0 for axis, length in enumerate(layout.shape))
-    order = tuple(sorted(kept).index(axis) for axis in kept)
-    picked = Step("index", items)
-    return tuple(layout.shape[axis] for axis in kept), _Chain(picked, _Chain(Step("permute", order), None))
+def _argument_bytes(rank: int, target: Target) -> tuple[int, int]:
+    """What a pointer takes over an index space of `rank` axes, and all that is read together."""
+    pointer_bytes = 32 + 8 * rank  # address, offset, first element, strides
+    return pointer_bytes, target.max_argument_bytes - pointer_bytes - 16 * rank - 32

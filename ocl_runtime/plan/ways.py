@@ -30,9 +30,10 @@ def ways(roots: Collection[Node]) -> dict[Node, int]:
             way = passes.setdefault((node.axes, depth[node]), object())
         elif goes_on and node not in roots and len(read[node]) == 1:
             (way,) = read[node]
-        if goes_on and isinstance(node, Movement):
-            # By identity: ways are nodes, or kept in one of the dictionaries.
-            way = views.setdefault((node.step, id(way)), object())
+        if goes_on and isinstance(node, Movement):  # a view of a view; ids are of nodes, or of what is kept here
+            outer = [node] if node in roots else read[node]
+            read[node.arg].update(views.setdefault((node.step, id(one)), object()) for one in outer)
+            continue
         for arg in node.args:
             read[arg].add(way)
     return {node: len(found) for node, found in read.items()}

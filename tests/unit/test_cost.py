@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import ocl_runtime.arrays as xp
 from ir import graph
 from ir.graph import Node
 from ir.kernel import Let, walk
@@ -18,6 +19,8 @@ from ocl_runtime.plan import fuse
 from ocl_runtime.plan.cost import choice, operation
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.target import Target
+from ocl_runtime.plan.ways import ways
+from tests.interpreted import InterpretedRuntime
 from tests.unit.test_plan import CPU, GPU, Desk
 
 
@@ -108,6 +111,31 @@ def test_loads_in_place_of_one_count(desk: Desk) -> None:
     assert len(planned.launches) == (1 if desk.runtime.target == GPU else 2)
 
 
+def test_more_arguments_than_a_device_takes_are_not_loaded_again(desk: Desk) -> None:
+    _, a = desk.random(100)
+    planned = desk.plan(summed(summed(a, 5), 5))  # 16 additions and as many loads: 25 arguments
+    assert [launch.kernel.name for launch in planned.launches] == ["add_add_add_add"] * 2
+    assert "each takes 5 arguments to compute it again" in " ".join(planned.why.values())
+
+
+def test_ways_are_views_of_views(desk: Desk) -> None:
+    _, a = desk.random(9, 9)
+    node = graph.elementwise("neg", a)
+    turned = graph.permute(node, (1, 0))
+    parts = [graph.index(turned, (Span(start, 1, 7), Span(0, 1, 9))) for start in range(3)]
+    whole = graph.elementwise("add", graph.elementwise("add", parts[0], parts[1]), parts[2])
+    assert ways([whole])[node] == 3
+    assert ways([whole, turned])[node] == 1  # all read what is wanted
+
+
+def test_the_same_place_is_one_way(desk: Desk) -> None:
+    _, a = desk.random(9)
+    node = graph.elementwise("neg", a)
+    cut = (Span(1, 1, 8),)
+    later = graph.index(graph.elementwise("sqrt", node), cut)
+    assert ways([graph.elementwise("mul", later, graph.elementwise("abs", graph.index(node, cut)))])[node] == 1
+
+
 # ---------------------------------------------------------------------- depth
 
 
@@ -145,6 +173,20 @@ def test_planning_is_linear_in_depth(desk: Desk, monkeypatch: pytest.MonkeyPatch
     first, second, third = visits
     assert first < second / 1.9 < third / 3.8
     assert third < 2.1 * second < 4.4 * first
+
+
+@pytest.mark.parametrize("target", [GPU, CPU], ids=["gpu", "cpu"])
+def test_the_choice_asks_for_no_size(target: Target) -> None:
+    runtime = InterpretedRuntime(target)
+    with xp.use(runtime):  # type: ignore[arg-type]
+        built = []
+        for length in (170, 1001, 3000):
+            x = xp.asarray(np.linspace(0, 1, length, dtype="f4"))
+            for y in (xp.sin(xp.sin(x)), x * 2):
+                (y[:-2] + y[1:-1] + y[2:]).compute()
+            built.append(runtime.kernels.statistics.misses)
+    assert built == [3, 3, 3]
+    assert [runtime.plans.statistics.misses, runtime.plans.statistics.hits] == [2, 4]
 
 
 # ---------------------------------------------------------------------- kernels and passes
