@@ -33,6 +33,9 @@ ${pad}}
 </%def>\
 \
 <%def name="for_loop(s, pad)">\
+% if s.ordered:
+${pad}#pragma clang loop vectorize(disable)
+% endif
 % if s.unroll:
 ${pad}#pragma unroll ${s.unroll}
 % endif
@@ -42,6 +45,9 @@ ${pad}}
 </%def>\
 \
 <%def name="while_loop(s, pad)">\
+% if s.ordered:
+${pad}#pragma clang loop vectorize(disable)
+% endif
 ${pad}while (${s.condition}) {
 ${block(s.body, pad + "    ")}\
 ${pad}}

@@ -55,6 +55,8 @@ class Dialect:
     """Use the library's functions where the compiler's own do not become vector code, or are wrong on wide vectors."""
     vector_hint: bool = False
     """Say of a kernel with vectors that it needs no further vectorization."""
+    ordered_loops: bool = False
+    """Forbid vectors of loops that carry floats, because the compiler would change the order of operations."""
 
 
 OWN_MATH = frozenset({"sin", "cos", "tan", "exp", "log", "tanh"})

@@ -60,7 +60,7 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
     locals_ = allocate(kernel, strategy)
     kernel = locals_.kernel
     expressions = Expressions(locals_, dialect)
-    body = Statements(locals_, expressions).block(kernel.body)
+    body = Statements(locals_, expressions, dialect).block(kernel.body)
     nodes: list[Node] = []
 
     def mark(node: Node) -> str:

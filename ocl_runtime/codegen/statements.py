@@ -28,12 +28,14 @@ from ir.kernel import (
     Store,
     Value,
     While,
+    blocks,
     is_aligned,
+    walk,
 )
 from ir.locals import Locals, Slot
 from ir.ops import OPS
-from ir.types import BF16, BOOL, F32, Pointer, ValueType, Vector, element, lanes
-from ocl_runtime.codegen.expressions import Expressions, Text
+from ir.types import BF16, BOOL, F32, DType, Pointer, ValueType, Vector, element, lanes
+from ocl_runtime.codegen.expressions import Dialect, Expressions, Text
 from ocl_runtime.codegen.spelling import memory_type, value_type
 from ocl_runtime.codegen.templates import render_def
 
@@ -70,9 +72,10 @@ class ScalarTypes:
 class Statements:
     """Makes the nodes of one kernel."""
 
-    def __init__(self, locals_: Locals, expressions: Expressions) -> None:
+    def __init__(self, locals_: Locals, expressions: Expressions, dialect: Dialect) -> None:
         self._locals = locals_
         self._x = expressions
+        self._dialect = dialect
 
     def block(self, block: Block) -> tuple[Node, ...]:
         """The nodes of a block; inlined statements have none of their own."""
@@ -229,13 +232,36 @@ class Statements:
             "condition": f"{name} {'>' if down else '<'} {self._x.operand(stmt.stop, bare=True).within(11)}",
             "advance": (f"--{name}" if down else f"++{name}") if by == "1" else f"{name} {'-' if down else '+'}= {by}",
             "unroll": stmt.unroll,
+            "ordered": self._ordered(stmt),
         }
         return Node("for_loop", stmt, texts, self.block(stmt.body))
 
     def _while(self, stmt: While) -> Node:
         header, body = self.block(stmt.header), self.block(stmt.body)
         condition = self._x.operand(stmt.condition)
+        ordered = self._ordered(stmt)
         if not header:
-            return Node("while_loop", stmt, {"condition": condition.text}, body)
+            return Node("while_loop", stmt, {"condition": condition.text, "ordered": ordered}, body)
         leave = Node("leave_unless", stmt, {"condition": condition.within(14)})
-        return Node("while_loop", stmt, {"condition": "true"}, (*header, leave, *body))
+        return Node("while_loop", stmt, {"condition": "true", "ordered": ordered}, (*header, leave, *body))
+
+    def _ordered(self, loop: For | While) -> bool:
+        """Whether the compiler must be told to keep the order of a loop's operations."""
+        return self._dialect.ordered_loops and _carries_a_float(loop)
+
+
+def _carries_a_float(loop: For | While) -> bool:
+    """Whether a turn may go on with a float of the turn before: a variable from outside, or memory. Compilers make no
+    vectors of loops over vectors."""
+    stmts = [stmt for block in blocks(loop) for stmt in walk(block)]
+    own = {stmt.variable.id for stmt in stmts if isinstance(stmt, Local)}
+    read = {stmt.pointer.id for stmt in stmts if isinstance(stmt, Load)}
+    return any(
+        (isinstance(stmt, Assign) and stmt.variable.id not in own and _is_scalar_float(stmt.variable.type))
+        or (isinstance(stmt, Store) and stmt.pointer.id in read and _is_scalar_float(stmt.value.type))
+        for stmt in stmts
+    )
+
+
+def _is_scalar_float(type_: object) -> bool:
+    return isinstance(type_, DType) and type_.is_float

@@ -22,6 +22,7 @@ class Quirks:
 
     vector_bytes: int = 16  # of one wide memory access
     vector_hint: bool = False  # say of a kernel that it is vector code already, lest the compiler makes vectors of them
+    ordered_loops: bool = False  # forbid vectors of loops that carry floats: the compiler would change their order
     own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
     simulator: bool = False  # exists for finding errors: never chosen unless named
     preference: int = 0  # among devices of one kind, the higher is chosen
@@ -125,6 +126,14 @@ TABLE = (
         "Against PoCL 3.1 on the same CPU: transposition 12 against 4.9 times NumPy, sin 5 against 0.27 times, a cold "
         "build 28 against 100 ms.",
         preference=1,
+    ),
+    _row(
+        "Intel CPU: loops that carry floats stay in order",
+        _intel_cpu,
+        "The compiler makes vectors of loops that add, subtract or multiply floats, strict as they are, mostly where "
+        "they are to be unrolled: 16 sums at once, joined behind the loop (2026.22.10; its build log says so). Fused "
+        "and unfused gave other bits by that. No pragma for floats helps. Loops over vectors and fma it leaves alone.",
+        ordered_loops=True,
     ),
     _row(
         "simulator",

@@ -103,7 +103,10 @@ class Engine:
         self.memory = Memory(self.driver, self.streams, device, settings, log)
         self.transfers = Transfers(self.driver, self.streams, self.memory, device)
         self.sharing = Sharing(self.driver, self.streams, self.memory, device, self.opencl.context)
-        self._dialect = Dialect(own_math=device.quirks.own_math, vector_hint=device.quirks.vector_hint)
+        quirks = device.quirks
+        self._dialect = Dialect(
+            own_math=quirks.own_math, vector_hint=quirks.vector_hint, ordered_loops=quirks.ordered_loops
+        )
         self._recorder = recorder
         self._executables: OrderedDict[tuple[int, str], tuple[Kernel, Executable]] = OrderedDict()
         self._lock = threading.Lock()

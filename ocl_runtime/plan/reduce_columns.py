@@ -89,7 +89,7 @@ class Columns(Builder):
         k, form = self.k, self.form
         known: list[dict[int, Ref]] = [{} for _ in columns]
         totals: list[dict[int, Ref]] = [{} for _ in columns]
-        # Of one element a turn, Intel's CPU compiler adds several turns at once when asked to unroll: in another order.
+        # Of one element a turn, unrolling gained nothing on CPUs.
         unroll = _UNROLL if len(columns) == 1 and columns[0].lanes > 1 else 0
         for phase in self.phases:
             known = [

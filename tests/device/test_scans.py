@@ -46,17 +46,16 @@ def test_rows_of_any_length(runtime: Runtime, shape: tuple[int, ...], axis: int)
         assert_same(found.numpy(), np.cumsum(host * 3 - 1, axis, dtype="i8"))
 
 
-def test_every_run_gives_the_same_bits(runtime: Runtime) -> None:
+def test_every_run_gives_the_same_bits_of_views_and_fused_values_too(runtime: Runtime) -> None:
+    """Intel's CPU compiler added up the totals of the parts in another order where it could read vectors."""
     host = RANDOM.random(1_000_000, "f4")
-    exact = np.cumsum(host.astype("f8"))
     with ocl.use(runtime):
         x, y = ocl.asarray(host), ocl.asarray(np.repeat(host, 2))
-        for given in (x, y[::2]):
-            first = ocl.cumulative_sum(given).numpy()
-            np.testing.assert_allclose(first, exact, rtol=1e-4)
+        first = ocl.cumulative_sum(x).numpy()
+        np.testing.assert_allclose(first, np.cumsum(host.astype("f8")), rtol=1e-4)
+        for given in (x, ocl.asarray(host), y[::2], ocl.abs(-x), ocl.abs(-y[1::2])):
             for _ in range(3):
                 assert ocl.cumulative_sum(given).numpy().tobytes() == first.tobytes()
-        assert ocl.cumulative_sum(ocl.asarray(host)).numpy().tobytes() == ocl.cumulative_sum(x).numpy().tobytes()
 
 
 def test_a_new_shape_is_no_new_kernel(runtime: Runtime) -> None:

@@ -15,10 +15,11 @@ from ir.kernel import Kernel
 from ir.locals import STRATEGIES
 from ir.passes import run as run_passes
 from ir.reference import Ref
-from ir.types import BOOL, F32, I8, I32, I64, U8, U32, U64, DType, Pointer
+from ir.types import BOOL, F32, F64, I8, I32, I64, U8, U32, U64, DType, Pointer
 from ocl_runtime.execute.engine import Engine
 
 ITEMS = 8
+TURNS = 1000
 
 
 def arguments(kernel: Kernel) -> dict[str, Any]:
@@ -129,3 +130,56 @@ def test_minimum_and_maximum_of_zeros_take_the_second(op: str, engine: Engine) -
         )
 
     everywhere(of_one(make, F32), engine)
+
+
+def _joined(k: KernelBuilder, sum_: Ref, x: Ref) -> None:
+    k.assign(sum_, sum_ + x)
+
+
+def _taken_away(k: KernelBuilder, sum_: Ref, x: Ref) -> None:
+    k.assign(sum_, sum_ - x)
+
+
+def _multiplied(k: KernelBuilder, sum_: Ref, x: Ref) -> None:
+    k.assign(sum_, sum_ * (x * 0.01 + 1.0))
+
+
+def _joined_if_positive(k: KernelBuilder, sum_: Ref, x: Ref) -> None:
+    with k.if_(x > 0.0):
+        k.assign(sum_, sum_ + x)
+
+
+@pytest.mark.parametrize("turn", [_joined, _taken_away, _multiplied, _joined_if_positive])
+@pytest.mark.parametrize("where", ["variable", "while", "memory"])
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_a_loop_that_carries_a_float_keeps_its_order(
+    dtype: DType, where: str, turn: Callable[[KernelBuilder, Ref, Ref], None], engine: Engine
+) -> None:
+    """Intel's CPU compiler made vectors of such loops: of sums, 16 at once that it joined behind the loop."""
+    if not engine.device.capabilities.computes(str(dtype)):
+        pytest.skip(f"the device has no {dtype}")
+    k = KernelBuilder("regression")
+    x, y = k.pointer("x", dtype), k.pointer("y", dtype, restrict=True)
+    sum_ = k.variable(k.const(1.0, dtype), hint="sum")
+    if where == "while":
+        number = k.variable(k.const(0, U32), hint="number")
+        with k.while_() as loop:
+            loop.test(number < TURNS)
+            turn(k, sum_, k.load(x, number))
+            k.assign(number, number + 1)
+    else:
+        k.store(y, 0, sum_)
+        with k.for_(0, TURNS, unroll=4) as i:
+            carried = sum_ if where == "variable" else k.variable(k.load(y, 0))
+            turn(k, carried, k.load(x, i))
+            if where == "memory":
+                k.store(y, 0, carried)
+    if where != "memory":
+        k.store(y, 0, sum_)
+    kernel = k.build()
+    given = np.random.default_rng(1).standard_normal(TURNS).astype(dtype.numpy)
+    wanted = np.zeros(1, dtype.numpy)
+    run(kernel, {"x": given, "y": wanted}, (1,), (1,))
+    args = {"x": (engine.upload(given), 0), "y": (engine.upload(np.zeros_like(wanted)), 0)}
+    engine.submit(engine.executable(kernel).prepare(args, (1,), (1,)))
+    assert engine.download(args["y"][0], wanted.dtype, 1).result().tobytes() == wanted.tobytes()

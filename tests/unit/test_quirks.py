@@ -40,6 +40,11 @@ def test_intel_cpu_is_preferred_and_its_gpu_takes_no_part_in_that() -> None:
     assert quirks_for(capabilities(**INTEL_GPU)).preference == 0
 
 
+def test_only_intel_s_cpu_compiler_must_be_told_to_keep_loops_in_order() -> None:
+    assert quirks_for(capabilities(**INTEL_CPU)).ordered_loops
+    assert not any(quirks_for(capabilities(**other)).ordered_loops for other in ({}, INTEL_GPU, NVIDIA, OCLGRIND))
+
+
 def test_simulator() -> None:
     assert quirks_for(capabilities(**OCLGRIND)).simulator
 
