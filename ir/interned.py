@@ -6,11 +6,15 @@ The table holds them weakly, and belongs to no runtime because it holds nothing 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 from weakref import ref
 
 Made = TypeVar("Made", bound=object)
+
+_MOST_DEAD = 256
+"""Entries of objects that are gone, before they are removed."""
 
 
 class _Entry(ref[Made]):
@@ -21,14 +25,16 @@ class _Entry(ref[Made]):
 
 
 class Interned(Generic[Made]):
-    """The objects by key. What an object keeps alive may stand in its key by `id`: nothing else has that while the
-    entry exists. Any thread may use it; whoever finds something takes no lock."""
+    """The objects by key. What an object keeps alive may stand in its key by `id`: whoever has that later finds that
+    the entry's object is gone. Any thread may use it; whoever finds something takes no lock."""
 
     def __init__(self) -> None:
         self._entries: dict[Hashable, _Entry[Made]] = {}
-        # Re-entrant: freeing an object while the lock is held may run somebody's finalizer.
+        self._dead: deque[_Entry[Made]] = deque()
+        """Entries whose objects are gone, for `_sweep`: a finalizer does no more than put one here."""
+        self._gone = self._dead.append  # one object for all entries
+        # Held to replace or remove an entry. Re-entrant: freeing an object meanwhile may run somebody's finalizer.
         self._lock = threading.RLock()
-        self._gone = self._forget  # one object for all entries
 
     def known(self, key: Hashable) -> Made | None:
         """The object of this key, if there is one."""
@@ -37,18 +43,27 @@ class Interned(Generic[Made]):
 
     def enter(self, key: Hashable, made: Made) -> Made:
         """A new object, or that of another thread which was faster."""
+        if len(self._dead) >= _MOST_DEAD:
+            self._sweep()
+        entry = _Entry(made, self._gone)
+        entry.key = key
+        if self._entries.setdefault(key, entry) is entry:  # one operation of the dictionary: no thread comes between
+            return made
         with self._lock:
             found = self.known(key)
             if found is not None:
                 return found
-            entry = self._entries[key] = _Entry(made, self._gone)
-            entry.key = key
+            self._entries[key] = entry
             return made
 
-    def _forget(self, entry: _Entry[Made]) -> None:
+    def _sweep(self) -> None:
         with self._lock:
-            if self._entries.get(entry.key) is entry:
-                del self._entries[entry.key]
+            while self._dead:
+                entry = self._dead.popleft()
+                if self._entries.get(entry.key) is entry:
+                    del self._entries[entry.key]
 
     def __len__(self) -> int:
+        """How many there are now."""
+        self._sweep()
         return len(self._entries)

@@ -30,9 +30,10 @@ In the order in which an expression goes through them:
     memory.py           where the results of a plan lie, and what is written over what
     planner.py          all of it together
     relative.py         expressions without memory, sizes and scalars
+    spare.py            what of them nobody else needs
     plans.py            plans that are made once for all expressions that are alike
     spread.py           their launches on several streams
     explain.py          a plan for a person to read
-    registry.py         the arrays of a runtime, and who needs which memory
+    registry.py         the arrays of a runtime
     evaluate.py         computing nodes, and replacing them wherever they are
 """

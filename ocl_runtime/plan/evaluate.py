@@ -24,7 +24,7 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
         nodes.clear()
         wanted = list(dict.fromkeys(root for root in roots if not isinstance(root, Buffer)))
         relative = Relative(wanted)
-        planned = executor.plans.plan(relative, registry.spare(relative), executor)
+        planned = executor.plans.plan(relative, executor)
         executor.ready(planned)
         try:
             executor.run(planned)
@@ -46,5 +46,5 @@ def look(nodes: Sequence[Node], executor: Executor) -> str:
     registry = executor.registry
     with registry.lock:
         relative = Relative([root for root in dict.fromkeys(registry.current(nodes)) if not isinstance(root, Buffer)])
-        planned = executor.plans.plan(relative, registry.spare(relative), Slots(executor.target, executor.kernels))
+        planned = executor.plans.plan(relative, Slots(executor.target, executor.kernels))
         return explain(planned, relative.storages)

@@ -18,7 +18,7 @@ from ocl_runtime.plan.bundle import Bundle
 from ocl_runtime.plan.fuse import Leaf, Lookup, Value
 from ocl_runtime.plan.handles import HandleContainer, Status
 from ocl_runtime.plan.launch import InPlace
-from ocl_runtime.plan.registry import Spare
+from ocl_runtime.plan.spare import Spare
 
 
 class Allocating(Protocol):

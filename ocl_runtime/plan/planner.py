@@ -23,9 +23,9 @@ from ocl_runtime.plan.launch import Launch, Plan
 from ocl_runtime.plan.memory import PlanMemory, storage_of
 from ocl_runtime.plan.merge import RULES, Rule, bundles
 from ocl_runtime.plan.reduce import Reduction, reduce_launches, row_layout
-from ocl_runtime.plan.registry import Spare
 from ocl_runtime.plan.scan import Scanning, scan_launches
 from ocl_runtime.plan.scatter import apart, scatter_launch
+from ocl_runtime.plan.spare import Spare
 from ocl_runtime.plan.target import Target
 
 NOTHING_SPARE = Spare((), ())

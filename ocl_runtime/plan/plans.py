@@ -1,16 +1,16 @@
 """Plans that are made once: for an expression and all that are like it.
 
-The key is the expression without memory, sizes and scalars (`relative.py`), with what of it may be written over. A plan
-is made by running the planner over memory that is only numbered, sizes that keep their formula (`ir.guards`), and
-scalars that are not known. What the planner decides by sizes are guards; other sizes that pass them use the same plan.
-Running it again binds numbers to memory and sizes to formulas: no group is formed, no kernel looked for.
+The key is the expression without memory, sizes and scalars (`relative.py`), with what of it may be written over
+(`spare.py`). A plan is made by running the planner over memory that is only numbered, sizes that keep their formula
+(`ir.guards`), and scalars that are not known. What the planner decides by sizes are guards; other sizes that pass them
+use the same plan. Running it again binds numbers to memory and sizes to formulas: no group is formed, no kernel looked
+for.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -25,8 +25,8 @@ from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Argument, InPlace, Later, Launch, Plan, passed
 from ocl_runtime.plan.planner import Planning, plan
-from ocl_runtime.plan.registry import Spare
 from ocl_runtime.plan.relative import Relative
+from ocl_runtime.plan.spare import Holders, Spare, SparePlaces
 from ocl_runtime.plan.spread import spread
 from ocl_runtime.plan.target import Target
 
@@ -176,13 +176,13 @@ AnyPlan: TypeAlias = Plan | Evaluation
 class Template:
     """A plan over slots: `taken` are those of memory that it writes over; `in_place` and `why` name nodes by number."""
 
-    def __init__(self, relative: Relative, spare: Sequence[int], needed: Collection[int], executor: Planning) -> None:
+    def __init__(self, relative: Relative, spare: SparePlaces, executor: Planning) -> None:
         self._guards = Guards()
         sizes = [self._guards.size(name, number) for name, number in _named(relative.sizes).items()]
         leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(relative.storages)]
         nodes = relative.again(leaves, sizes, [Given(place) for place in range(len(relative.scalars))])
         self._slots = Slots(executor.target, executor.kernels, len(leaves))
-        given = Spare([leaves[place] for place in spare], {nodes[place] for place in needed})
+        given = Spare([leaves[place] for place in spare.storages], {nodes[place] for place in spare.needed})
         made = plan([nodes[place] for place in relative.roots], self._slots, spare=given)
         self._launches = made.launches  # and none of the nodes, of which there may be many
         places = {node: place for place, node in enumerate(nodes)}
@@ -192,16 +192,15 @@ class Template:
         self.why = [(places[node], reason) for node, reason in made.why.items()]
         self._bound: OrderedDict[tuple[int, ...], Bound] = OrderedDict()
 
-    def fits(self, sizes: Sequence[int]) -> bool:
+    def fits(self, sizes: tuple[int, ...]) -> bool:
         """Whether the plan serves these sizes."""
-        return tuple(sizes) in self._bound or self._guards.hold(_named(sizes))
+        return sizes in self._bound or self._guards.hold(_named(sizes))
 
     def run(self, relative: Relative, executor: Planning) -> Evaluation:
         """The plan for memory, sizes and scalars that pass the guards, with memory allocated."""
-        key = tuple(relative.sizes)
-        bound = self._bound.get(key)
+        bound = self._bound.get(relative.sizes)
         if bound is None:
-            bound = self._bound[key] = self._bind(_named(key))
+            bound = self._bound[relative.sizes] = self._bind(_named(relative.sizes))
             while len(self._bound) > _MOST_BOUND:
                 self._bound.popitem(last=False)
         made = Evaluation(self, bound, relative, relative.storages.copy())
@@ -244,51 +243,52 @@ def _named(sizes: Sequence[int]) -> dict[str, int]:
     return {f"n{place}": size for place, size in enumerate(sizes)}
 
 
+class _Kept:
+    """The plans for one structure, by what may be written over."""
+
+    def __init__(self, relative: Relative) -> None:
+        self.holders = Holders(relative)
+        self.templates: dict[SparePlaces, list[Template]] = {}
+
+
 class PlanCache:
     """The most recently used plans of one executor. Used by one thread at a time."""
 
     def __init__(self, limit: int = _MOST_PLANS) -> None:
         self._limit = limit
-        self._plans: OrderedDict[Hashable, list[Template]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._hits = self._misses = self._evictions = 0
-        self._lock = threading.Lock()
 
-    def plan(self, relative: Relative, spare: Spare, executor: Planning) -> Evaluation:
+    def plan(self, relative: Relative, executor: Planning) -> Evaluation:
         """The plan that computes the roots of an expression, made or found, with memory allocated for it."""
-        own = {id(storage) for storage in spare.storages}
-        free = tuple([place for place, storage in enumerate(relative.storages) if id(storage) in own])
-        needed = tuple([place for place, node in enumerate(relative.nodes) if node in spare.needed])
-        key = (relative.key, free, needed)
-        template = self._find(key, relative)
-        if template is None:
-            template = Template(relative, free, needed, executor)
-            self._keep(key, template)
-        return template.run(relative, executor)
-
-    def _find(self, key: Hashable, relative: Relative) -> Template | None:
-        with self._lock:
-            known = self._plans.get(key)
-            if known is not None:
-                self._plans.move_to_end(key)
-                for template in known:
-                    if template.fits(relative.sizes):
-                        self._hits += 1
-                        return template
-            self._misses += 1
-            return None
-
-    def _keep(self, key: Hashable, template: Template) -> None:
-        with self._lock:
-            known = self._plans.setdefault(key, [])
-            known.append(template)
-            self._evictions += len(known[:-_MOST_ALIKE])
-            del known[:-_MOST_ALIKE]
-            while len(self._plans) > self._limit:
-                self._plans.popitem(last=False)
+        kept = self._kept.get(relative.key)
+        if kept is None:
+            kept = self._kept[relative.key] = _Kept(relative)
+            while len(self._kept) > self._limit:
+                self._kept.popitem(last=False)
                 self._evictions += 1
+        else:
+            self._kept.move_to_end(relative.key)
+        spare = kept.holders.spare(relative)
+        for template in kept.templates.get(spare, ()):
+            if template.fits(relative.sizes):
+                self._hits += 1
+                return template.run(relative, executor)
+        self._misses += 1
+        made = Template(relative, spare, executor)
+        self._keep(kept.templates, spare, made)
+        return made.run(relative, executor)
+
+    def _keep(self, templates: dict[SparePlaces, list[Template]], spare: SparePlaces, made: Template) -> None:
+        alike = templates.setdefault(spare, [])
+        alike.append(made)
+        while len(alike) > _MOST_ALIKE:
+            del alike[0]
+            self._evictions += 1
+        while len(templates) > _MOST_ALIKE:
+            self._evictions += len(templates.pop(next(iter(templates))))
 
     @property
     def statistics(self) -> PlanStatistics:
         """How the cache did so far."""
-        with self._lock:
-            return PlanStatistics(self._hits, self._misses, self._evictions, len(self._plans))
+        return PlanStatistics(self._hits, self._misses, self._evictions, len(self._kept))

@@ -12,26 +12,18 @@ remembered, and `current` looks there first.
 
 from __future__ import annotations
 
-import sys
 import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 from weakref import WeakKeyDictionary
 
-from ir.graph import Buffer, Iota, Node, Scalar, Storage, walk
+from ir.graph import Buffer, Node, walk
 from ir.substitute import substitute
-from ocl_runtime.plan.relative import Relative
+from ocl_runtime.plan.spare import used_outside
 
 _MOST_MOVES = 512
-
-
-class Spare(NamedTuple):
-    """Memory that may be overwritten, and nodes whose results must not be, since others need them."""
-
-    storages: Collection[Storage]
-    needed: Collection[Node]
 
 
 class Cell:
@@ -136,38 +128,6 @@ class Registry:
 
     # ------------------------------------------------------------------ memory that nobody else needs
 
-    def spare(self, relative: Relative) -> Spare:
-        """What only these expressions need, by the number of references to it: nothing is asked of other arrays. Roots
-        are needed by nobody else, since whoever has one gets its result."""
-        nodes, args = relative.nodes, relative.args
-        if _counted is None:
-            return Spare([], frozenset(nodes))
-        references = _references(nodes)
-        for places in args:
-            for place in places:
-                references[place] -= 1
-        for place in relative.roots:
-            references[place] = 0
-        buffers: dict[int, list[Buffer]] = {}
-        needed: set[Node] = set()
-        for place in range(len(nodes) - 1, -1, -1):  # users before their operands
-            node = nodes[place]
-            if references[place] and not isinstance(node, Scalar | Iota):
-                needed.add(node)
-                for arg in args[place]:
-                    references[arg] = 1
-            elif isinstance(node, Buffer):
-                buffers.setdefault(id(node.storage), []).append(node)
-        storages = [
-            storage
-            for storage, count in zip(relative.storages, _references(relative.storages), strict=True)
-            if storage is not None
-            and count == len(own := buffers.get(id(storage), ()))
-            and not _wasted(own)
-            and not _used_outside(storage)
-        ]
-        return Spare(storages, needed)
-
     def alone(self, cell: Cell) -> bool:
         """Whether nothing but a cell and its views needs the memory that it is."""
         node = cell.node
@@ -177,29 +137,4 @@ class Registry:
         self._count()
         others = [*walk(*(one.node for one in self.lazy())), *self._replaced.values()]
         used = any(isinstance(one, Buffer) and one.storage is node.storage for one in others)
-        return self._in_memory[id(node.storage)] == 1 and not used and not _used_outside(node.storage)
-
-
-def _wasted(buffers: Sequence[Buffer]) -> bool:
-    """Whether most of a storage would be kept for nothing by a result of the size of these buffers."""
-    most = max(one.size * one.dtype.size for one in buffers)
-    return bool(buffers[0].storage.nbytes > 2 * most)
-
-
-def _used_outside(storage: Storage) -> bool:
-    """Whether another library uses the memory too, which would see what is written there."""
-    return bool(getattr(storage, "guests", 0) or getattr(storage, "views", ()))
-
-
-_counted: Callable[[object], int] | None = getattr(sys, "getrefcount", None)
-
-
-def _references(objects: Sequence[object]) -> list[int]:
-    """How often each of some objects, once in this list, is referred to elsewhere."""
-    assert _counted is not None
-    return [_counted(one) - _COUNTING for one in objects]
-
-
-_COUNTING = 0
-if _counted is not None:
-    _COUNTING = _references([object()])[0]  # versions of Python differ in what counting itself adds
+        return self._in_memory[id(node.storage)] == 1 and not used and not used_outside(node.storage)

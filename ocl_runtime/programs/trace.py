@@ -29,7 +29,8 @@ from ocl_runtime.execute.streams import chosen
 from ocl_runtime.plan.launch import Address, Argument
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.plans import AnyPlan
-from ocl_runtime.plan.registry import Cell, Spare
+from ocl_runtime.plan.registry import Cell
+from ocl_runtime.plan.spare import Spare
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.runtime import Runtime
 

@@ -71,7 +71,7 @@ def plans(runtime: ocl.Runtime) -> list[Figure]:
 
 def _plan(runtime: ocl.Runtime, name: str, make: Callable[[], list[Any]], times: int) -> Figure:
     relative = Relative([array.node for array in make()])
-    plan = runtime.plans.plan(relative, runtime.registry.spare(relative), runtime)
+    plan = runtime.plans.plan(relative, runtime)
     raw = []
     for launch in plan.launches:
         args = [argument(arg) for arg in launch.args]

@@ -13,7 +13,7 @@ from ir.kernel import Load, walk
 from ir.layout import Layout
 from ir.types import F32
 from ocl_runtime.plan.launch import Plan
-from ocl_runtime.plan.registry import Spare
+from ocl_runtime.plan.spare import Spare
 from tests.unit.test_plan import CPU, GPU, Desk, storages
 
 ROWS = 40

@@ -1,0 +1,112 @@
+"""What of an expression nobody else needs, by the number of references to it: nothing is asked of other arrays.
+
+References from inside of an expression follow from its structure, so they are counted once for all expressions that are
+alike. What has more of them is held by others. Whatever follows from that is remembered too, since most evaluations of
+an expression find the same nodes held.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from operator import gt
+from typing import NamedTuple
+
+from ir.graph import Buffer, Iota, Node, Scalar, Storage, walk
+from ocl_runtime.plan.relative import Relative
+
+_MOST_KNOWN = 64
+"""Ways in which others hold nodes, of one structure, that are remembered."""
+
+
+class Spare(NamedTuple):
+    """Memory that may be overwritten, and nodes whose results must not be, since others need them."""
+
+    storages: Collection[Storage]
+    needed: Collection[Node]
+
+
+class SparePlaces(NamedTuple):
+    """The same by number, as a relative expression lists them."""
+
+    storages: tuple[int, ...]
+    needed: tuple[int, ...]
+
+
+class _Needs(NamedTuple):
+    """What others need where they hold some nodes, and for each storage that they may not need, the buffers that it
+    has in this expression."""
+
+    needed: tuple[int, ...]
+    storages: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+class Holders:
+    """Finds out who else holds what is in expressions of one structure, that of `relative`."""
+
+    def __init__(self, relative: Relative) -> None:
+        nodes = relative.nodes
+        place = {node: place for place, node in enumerate(nodes)}
+        uses = Counter(arg for node in nodes for arg in node.args)
+        # Whoever has a root gets its result, and nobody needs that of a number.
+        never = {*(nodes[root] for root in relative.roots), *(one for one in nodes if isinstance(one, Scalar | Iota))}
+        self._own = [sys.maxsize if node in never else uses[node] + _COUNTING for node in nodes]
+        """The most references that a node has where nobody else holds it."""
+        self._args = {place[node]: [place[arg] for arg in node.args] for node in walk(*nodes)}
+        """Of each node, operands before their users."""
+        self._numbers = {number for number, node in enumerate(nodes) if isinstance(node, Scalar | Iota)}
+        self._known: dict[tuple[bool, ...], _Needs] = {}
+
+    def spare(self, relative: Relative) -> SparePlaces:
+        """What only this expression needs, of those with the structure."""
+        if _counted is None:
+            return SparePlaces((), tuple(range(len(relative.nodes))))
+        held = tuple(map(gt, map(_counted, relative.nodes), self._own))
+        needs = self._known.get(held)
+        if needs is None:
+            while len(self._known) >= _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+            needs = self._known[held] = self._needs(held, relative)
+        if not needs.storages:
+            return SparePlaces((), needs.needed)
+        references = list(map(_counted, relative.storages))
+        free = []
+        for place, buffers in needs.storages:
+            storage = relative.storages[place]
+            if references[place] == len(buffers) + _COUNTING and not (
+                _wasted(storage, [relative.nodes[one] for one in buffers]) or used_outside(storage)
+            ):
+                free.append(place)
+        return SparePlaces(tuple(free), needs.needed)
+
+    def _needs(self, held: Sequence[bool], relative: Relative) -> _Needs:
+        """Who holds a node needs its operands, too."""
+        wanted = list(held)
+        storage = {id(one): place for place, one in enumerate(relative.storages) if one is not None}
+        buffers: dict[int, list[int]] = {}
+        for place in reversed(self._args):
+            node = relative.nodes[place]
+            if wanted[place] and place not in self._numbers:
+                for arg in self._args[place]:
+                    wanted[arg] = True
+            elif isinstance(node, Buffer) and node.storage is not None:
+                buffers.setdefault(storage[id(node.storage)], []).append(place)
+        needed = tuple([place for place, one in enumerate(wanted) if one and place not in self._numbers])
+        return _Needs(needed, tuple([(place, tuple(own)) for place, own in sorted(buffers.items())]))
+
+
+def _wasted(storage: Storage, buffers: Sequence[Node]) -> bool:
+    """Whether most of a storage would be kept for nothing by a result of the size of its buffers."""
+    return bool(storage.nbytes > 2 * max(one.size * one.dtype.size for one in buffers))
+
+
+def used_outside(storage: Storage) -> bool:
+    """Whether another library uses memory too, which would see what is written there."""
+    return bool(getattr(storage, "guests", 0) or getattr(storage, "views", ()))
+
+
+_counted: Callable[[object], int] | None = getattr(sys, "getrefcount", None)
+_COUNTING = 0
+if _counted is not None:
+    _COUNTING = next(map(_counted, [object()]))  # what a list and counting itself add
