@@ -46,6 +46,7 @@ __all__ = [
     "Assign",
     "Buffer",
     "Contract",
+    "Elements",
     "Elementwise",
     "Gather",
     "Iota",
@@ -93,18 +94,33 @@ _known, _entered = _NODES.known, _NODES.enter
 def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") -> Buffer:
     """Elements of `dtype` that lie in `storage` as `layout` says."""
     key = ("buffer", id(storage), dtype, *layout.formulas)
-    found = None if storage is None else _known(key)  # nothing tells nodes without storage apart
-    if found is None:
-        made = Buffer(
-            shape=layout.shape,
-            dtype=dtype,
-            line=where or caller(),
-            flat=layout.is_dense,
-            storage=storage,
-            layout=layout,
-        )
-        found = made if storage is None else _entered(key, made)
-    return cast("Buffer", found)
+    return _buffer(key, storage) or _new_buffer(key, storage, dtype, layout, layout.is_dense, where or caller())
+
+
+class Elements:
+    """How elements lie in some storage, for who needs the same of many."""
+
+    __slots__ = ("_dense", "_key", "dtype", "layout")
+
+    def __init__(self, dtype: DType, layout: Layout) -> None:
+        self.dtype = dtype
+        self.layout = layout
+        self._dense = layout.is_dense
+        self._key = (dtype, *layout.formulas)
+
+    def within(self, storage: Storage, where: Where) -> Buffer:
+        """What `buffer` gives."""
+        key = ("buffer", id(storage), *self._key)
+        return _buffer(key, storage) or _new_buffer(key, storage, self.dtype, self.layout, self._dense, where)
+
+
+def _buffer(key: Hashable, storage: Storage) -> Buffer | None:
+    return cast("Buffer | None", None if storage is None else _known(key))  # nothing tells those without storage apart
+
+
+def _new_buffer(key: Hashable, storage: Storage, dtype: DType, layout: Layout, dense: bool, where: Where) -> Buffer:
+    made = Buffer(shape=layout.shape, dtype=dtype, line=where, flat=dense, storage=storage, layout=layout)
+    return made if storage is None else cast("Buffer", _entered(key, made))
 
 
 def iota(dtype: DType, layout: Layout) -> Node:

@@ -36,7 +36,7 @@ from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Later, Plan
 from ocl_runtime.plan.launch import Argument as PlannedArgument
 from ocl_runtime.plan.launch import Launch as PlannedLaunch
-from ocl_runtime.plan.plans import AnyPlan, Evaluation, PlanCache
+from ocl_runtime.plan.plans import AnyPlan, Asker, Evaluation, PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 from ocl_runtime.plan.tracing import tracer
@@ -241,17 +241,16 @@ class Runtime:
         bound = plan.bound
         if bound.prepared is None:
             made: list[_Step] = []
-            for (launch, stream), one in zip(self._checked(plan), bound.launches, strict=True):
-                made.append(_step(launch, one))
+            for (launch, stream), (one, asker) in zip(self._checked(plan), bound.launches, strict=True):
+                made.append(_step(launch, one, asker))
                 yield launch, stream
             bound.prepared = made
             return
         for storage in plan.storages:
             if storage is not None and not isinstance(storage, Storage):
                 raise _without_memory()
-        for prepared, later, where, stream in bound.prepared:
-            numbers = [plan.number(one) for one in later]
-            yield prepared.over(plan.storages, numbers, plan.line(where)), stream
+        for prepared, later, asker, stream in bound.prepared:
+            yield prepared.over(plan.storages, plan.numbers(later), plan.line(asker)), stream
 
     def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
         """Shows a planned host program to who looks on, if anybody does."""
@@ -290,11 +289,11 @@ class _Step(NamedTuple):
 
     launch: Prepared
     later: Sequence[Later]
-    where: Where
+    asker: Asker
     stream: int
 
 
-def _step(launch: Launch, planned: PlannedLaunch) -> _Step:
+def _step(launch: Launch, planned: PlannedLaunch, asker: Asker) -> _Step:
     storages, later, places, place = [], [], [], 0
     for arg in planned.args:
         if isinstance(arg, Address):
@@ -304,7 +303,7 @@ def _step(launch: Launch, planned: PlannedLaunch) -> _Step:
             later.append(arg)
             places.append(place)
         place += 1
-    return _Step(Prepared(launch, storages, places), later, planned.where, planned.stream)
+    return _Step(Prepared(launch, storages, places), later, asker, planned.stream)
 
 
 def _not_captured() -> None:

@@ -93,7 +93,8 @@ class Array(Subscripts, Operators):
     def become(self, result: Buffer) -> None:
         """The array has been computed: what it is a view of may still not be."""
         if not self.steps:
-            self.cell.node = result
+            if self.cell.node is not result:
+                self.cell.node = result
         elif not isinstance(self.cell.node, Buffer):
             own = Cell(result, self._executor.registry)
             self._known = weakref.ref(self.cell.node), weakref.ref(result), own
@@ -377,12 +378,12 @@ def compute(*arrays: Array) -> None:
         lazy = [array for array in arrays if not isinstance(array.node, Buffer)]
         if not lazy:
             return
+        nodes = [array.node for array in lazy]
         trace = tracer.get()
         if trace is None:
-            cells = [None if array.steps else array.cell for array in lazy]
-            results = evaluate([array.node for array in lazy], cells, executor)
+            results = evaluate(nodes, [None if array.steps else array.cell for array in lazy], executor)
         else:
-            results = trace.compute([array.node for array in lazy])
+            results = trace.compute(nodes)
         for array, result in zip(lazy, results, strict=True):
             if trace is None or trace.owns(array.cell):  # to others, nothing has been computed
                 array.become(result)

@@ -14,6 +14,7 @@ from ir.layout import Layout
 from ir.reference import Where
 from ir.types import Pointer
 from ocl_runtime.errors import MixedDevicesError, ShapeError
+from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.launch import Launch
 from ocl_runtime.execute.storage import Storage
 
@@ -64,17 +65,19 @@ class Prepared:
         """
         launch = self._launch
         executable, args, touches = launch.executable, list(launch.args), []
+        memory = executable.memory
         for place, number, offset, itemsize, mode, low, high, footprint in self._accesses:
             storage = storages[number]
-            if storage.memory is not executable.memory or storage.nbytes < high:
+            if storage.memory is not memory or storage.nbytes < high:
                 raise _misfit(launch, storage, high)
-            args[place] = storage.buffer
-            args[place + 1] = storage.start // itemsize + offset
+            block = storage.block
+            start = block.low
+            args[place] = block.page.buffer
+            args[place + 1] = start // itemsize + offset
             if mode:
-                touch = storage.touch(mode, low, high)
-                if footprint is not None:
-                    touch.footprint = replace(footprint, offset=footprint.offset + storage.start)
-                touches.append(touch)
+                end = block.high if high == storage.nbytes else start + high  # as `Storage.touch` has it
+                gaps = footprint and replace(footprint, offset=footprint.offset + start)
+                touches.append(Touch(block.ranges, start + low, end, mode, gaps))
         for place, value in zip(self._numbers, numbers, strict=True):
             args[place] = value
         return Launch(executable, launch.what, tuple(args), tuple(touches), launch.sizes, storages, (), where)

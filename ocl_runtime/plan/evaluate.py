@@ -22,7 +22,7 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
     with registry.lock:
         roots = registry.current(nodes)
         nodes.clear()
-        wanted = list(dict.fromkeys(root for root in roots if not isinstance(root, Buffer)))
+        wanted = [root for root in dict.fromkeys(roots) if not isinstance(root, Buffer)]
         relative = Relative(wanted)
         planned = executor.plans.plan(relative, executor)
         executor.ready(planned)

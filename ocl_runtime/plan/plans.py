@@ -16,12 +16,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ir.graph import Buffer, Node, Storage, buffer
+from ir.graph import Buffer, Elements, Node, Storage
 from ir.guards import Backed, Given, Guards, formula, plain
 from ir.layout import Layout
 from ir.reference import Where
 from ir.sizes import value
-from ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Argument, InPlace, Later, Launch, Plan, passed
 from ocl_runtime.plan.planner import Planning, plan
@@ -45,6 +44,10 @@ class PlanStatistics:
     misses: int
     evictions: int
     plans: int
+
+
+Asker: TypeAlias = int | Where
+"""The Python line that asked for something, or the number of the node that has it."""
 
 
 class Slot:
@@ -76,44 +79,42 @@ class Slots:
 
 @dataclass(slots=True)
 class Bound:
-    """A plan for some sizes: bytes to allocate, launches over slots, and for each result its node, dtype, slot and
-    layout. `prepared` is what the executor made of the launches, to run them again."""
+    """A plan for some sizes: bytes to allocate, launches over slots, and for each result its node, the slot of its
+    memory if it has any, and how it lies there. `prepared` is what the executor made of the launches, to run them
+    again."""
 
-    nbytes: Sequence[int]
-    launches: Sequence[Launch]
-    computed: Sequence[tuple[int, Buffer]]
+    memory: Sequence[tuple[int, Asker]]
+    launches: Sequence[tuple[Launch, Asker]]
+    computed: Sequence[tuple[int, int | None, Elements]]
     prepared: Any = None
 
 
 class Evaluation:
     """A plan for memory, sizes and scalars: a `Plan` whose parts are made when they are asked for."""
 
-    __slots__ = ("_numbers", "_relative", "_template", "bound", "storages")
+    __slots__ = ("_relative", "_template", "bound", "storages")
 
     def __init__(self, template: Template, bound: Bound, relative: Relative, storages: list[Storage]) -> None:
         self._template = template
         self._relative = relative
-        self._numbers: dict[tuple[int, DType], bool | int | float] = {}
         self.bound = bound
         self.storages = storages
         """By slot."""
 
-    def line(self, where: Where) -> Where:
-        """The Python line of a node that is given by its number."""
-        return self._relative.nodes[int(where)].line if isinstance(where, str) and where.isdigit() else where
+    def line(self, asker: Asker) -> Where:
+        """The Python line of this evaluation."""
+        return self._relative.nodes[asker].line if isinstance(asker, int) else asker
 
-    def number(self, given: Later) -> bool | int | float:
-        """A scalar argument."""
-        key = given.value.place, given.dtype
-        found = self._numbers.get(key)
-        if found is None:  # many kernels may take the same
-            found = self._numbers[key] = given.dtype.numpy.type(plain(self._passed(given))).item()
-        return found
+    def numbers(self, given: Sequence[Later]) -> list[bool | int | float]:
+        """Scalar arguments."""
+        return [self._passed(one).item() for one in given]
 
-    def _passed(self, given: Later) -> np.generic | Backed:
+    def _passed(self, given: Later) -> np.generic:
         number = self._relative.scalars[given.value.place]
         assert not isinstance(number, Given)
-        return passed(number, given.dtype)
+        found = passed(plain(number), given.dtype)
+        assert not isinstance(found, Backed)
+        return found
 
     def hand_over(self, anew: Callable[[Storage], Storage]) -> None:
         """Gives memory that was written over another identity: nodes that still name the old one must not be
@@ -130,8 +131,8 @@ class Evaluation:
     def launches(self) -> tuple[Launch, ...]:
         """The launches over the memory of this evaluation."""
         return tuple(
-            replace(one, args=tuple(map(self._argument, one.args)), where=self.line(one.where))
-            for one in self.bound.launches
+            replace(one, args=tuple(map(self._argument, one.args)), where=self.line(asker))
+            for one, asker in self.bound.launches
         )
 
     def _argument(self, arg: Argument) -> Argument:
@@ -143,9 +144,9 @@ class Evaluation:
     def computed(self) -> dict[Node, Buffer]:
         """What is in memory once they have run, by node."""
         nodes, storages, found = self._relative.nodes, self.storages, {}
-        for place, one in self.bound.computed:
-            storage = None if one.storage is None else storages[one.storage.place]
-            found[nodes[place]] = buffer(storage, one.dtype, one.layout, nodes[place].line)
+        for place, slot, elements in self.bound.computed:
+            node = nodes[place]
+            found[node] = elements.within(None if slot is None else storages[slot], node.line)
         return found
 
     @property
@@ -204,8 +205,8 @@ class Template:
             while len(self._bound) > _MOST_BOUND:
                 self._bound.popitem(last=False)
         made = Evaluation(self, bound, relative, relative.storages.copy())
-        for nbytes, slot in zip(bound.nbytes, self._slots.slots, strict=True):
-            made.storages.append(executor.allocate(nbytes, made.line(slot.where)))
+        for nbytes, asker in bound.memory:
+            made.storages.append(executor.allocate(nbytes, made.line(asker)))
         return made
 
     def _bind(self, sizes: Mapping[str, int]) -> Bound:
@@ -234,9 +235,17 @@ class Template:
             )
             for one in self._launches
         ]
-        computed = [(place, buffer(one.storage, one.dtype, layout(one.layout))) for place, one in self._computed]
-        nbytes = [number(slot.nbytes) for slot in self._slots.slots]
-        return Bound(nbytes, spread(launches, self._slots.target.streams), computed)
+        memory = [(number(slot.nbytes), _asker(slot.where)) for slot in self._slots.slots]
+        apart = [(one, _asker(one.where)) for one in spread(launches, self._slots.target.streams)]
+        computed = [
+            (place, None if one.storage is None else one.storage.place, Elements(one.dtype, layout(one.layout)))
+            for place, one in self._computed
+        ]
+        return Bound(memory, apart, computed)
+
+
+def _asker(where: Where) -> Asker:
+    return int(where) if isinstance(where, str) and where.isdigit() else where
 
 
 def _named(sizes: Sequence[int]) -> dict[str, int]:

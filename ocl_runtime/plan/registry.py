@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -64,10 +64,11 @@ class Registry:
         """Nodes of other arrays that replacing has looked at since the registry was made."""
         self._lazy: dict[int, weakref.ref[Cell]] = {}
         """By identity. Changed by single operations of the dictionary, which threads cannot break."""
-        self._in_memory: Counter[int] = Counter()
+        self._in_memory: dict[int, int] = {}
         """How many cells are in a storage, by its identity."""
-        self._moves: deque[tuple[int, int]] = deque()
-        """What is still to be added to that: cells may go while the count is being changed."""
+        self._moves: deque[int] = deque()
+        """What is still to be added to that, since cells may go while the count is being changed: the identity of a
+        storage for a cell that has come, less than 0 for one that has gone."""
         self._counting = threading.Lock()
         self._replaced: WeakKeyDictionary[Node, Buffer] = WeakKeyDictionary()
 
@@ -77,7 +78,7 @@ class Registry:
         """A cell has got a node."""
         node = cell._node
         if isinstance(node, Buffer):
-            self._moves.append((id(node.storage), 1))
+            self._moves.append(id(node.storage))
             if len(self._moves) > _MOST_MOVES:
                 self._count()
         else:
@@ -87,17 +88,21 @@ class Registry:
         """A cell gives up its node, or is gone."""
         node = cell._node
         if isinstance(node, Buffer):
-            self._moves.append((id(node.storage), -1))
+            self._moves.append(-id(node.storage))
         else:
             self._lazy.pop(id(cell), None)
 
     def _count(self) -> None:
         with self._counting:
-            while self._moves:
-                storage, more = self._moves.popleft()
-                self._in_memory[storage] += more
-                if not self._in_memory[storage]:
-                    del self._in_memory[storage]
+            counts, moves = self._in_memory, self._moves
+            while moves:
+                move = moves.popleft()
+                storage = abs(move)
+                count = counts.get(storage, 0) + (1 if move > 0 else -1)
+                if count:
+                    counts[storage] = count
+                else:
+                    del counts[storage]
 
     def lazy(self) -> list[Cell]:
         """The cells that are not computed."""
@@ -137,4 +142,4 @@ class Registry:
         self._count()
         others = [*walk(*(one.node for one in self.lazy())), *self._replaced.values()]
         used = any(isinstance(one, Buffer) and one.storage is node.storage for one in others)
-        return self._in_memory[id(node.storage)] == 1 and not used and not used_outside(node.storage)
+        return self._in_memory.get(id(node.storage)) == 1 and not used and not used_outside(node.storage)
