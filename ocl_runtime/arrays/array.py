@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ir import graph
 from ir.graph import Buffer, Node, Step
-from ir.guards import Number
+from ir.guards import NUMBERS, Number
 from ir.layout import Layout
 from ir.reference import calling_line
 from ocl_runtime.arrays.dtypes import require, to_dtype
@@ -93,8 +93,7 @@ class Array(Subscripts, Operators):
     def become(self, result: Buffer) -> None:
         """The array has been computed: what it is a view of may still not be."""
         if not self.steps:
-            if self.cell.node is not result:
-                self.cell.node = result
+            self.cell.become(result)
         elif not isinstance(self.cell.node, Buffer):
             own = Cell(result, self._executor.registry)
             self._known = weakref.ref(self.cell.node), weakref.ref(result), own
@@ -271,7 +270,7 @@ class Array(Subscripts, Operators):
             trace = tracer.get()
             if trace is not None:
                 trace.writes(self.cell)
-            self.cell.node = node
+            self.cell.become(node)
 
     def _new(self, node: Node) -> Array:
         return Array(node, self._executor)
@@ -353,7 +352,7 @@ def executor_of(what: str, given: Sequence[object]) -> Executor:
 def _operand(what: str, given: object, executor: Executor) -> Operand:
     if isinstance(given, np.generic):
         return graph.scalar(given.item(), require(to_dtype(given.dtype), executor.target))
-    if isinstance(given, Number):
+    if isinstance(given, NUMBERS):
         return given
     raise DTypeError(
         f"{what} does not take an operand of type {type(given).__name__}",

@@ -81,7 +81,7 @@ def checked(value: Number, dtype: DType) -> Number:
 
     Raises `NumberRangeError` for an integer out of range and `DTypeError` for a float where an integer is wanted.
     """
-    if dtype.is_float:
+    if dtype.kind == "float":
         return _rounded(value, dtype)
     if dtype.is_integer:
         if isinstance(value, float):

@@ -35,17 +35,22 @@ def common_dtype(operands: Sequence[Operand], executor: Executor) -> DType:
 
 def common_shape(operands: Sequence[Operand]) -> Shape:
     """The shape that the operands broadcast to. Raises `ShapeError` where there is none."""
-    shapes = [operand.shape for operand in operands if isinstance(operand, AnyNode)]
-    first = shapes[0] if shapes else ()
-    for shape in shapes:
-        if len(shape) != len(first) or shape != first:
-            return broadcast_shapes(*shapes)
-    return first
+    first: Shape | None = None
+    for operand in operands:
+        if isinstance(operand, AnyNode):
+            shape = operand.shape
+            if first is None:
+                first = shape
+            elif len(shape) != len(first) or shape != first:
+                return broadcast_shapes(*[one.shape for one in operands if isinstance(one, AnyNode)])
+    return () if first is None else first
 
 
 def as_node(operand: Operand, dtype: DType, shape: Shape) -> Node:
     """An operand converted and broadcast."""
     if isinstance(operand, AnyNode):
+        if operand.dtype is dtype and operand.shape == shape:
+            return operand
         return graph.expand(cast(operand, dtype), shape)
     return graph.scalar(checked(operand, dtype), dtype, shape, "")  # the operation that it is for has a line
 

@@ -45,8 +45,8 @@ class Launch:
 
     executable: Executable
     what: str
-    args: tuple[Any, ...]
-    touches: tuple[Touch, ...]
+    args: Sequence[Any]
+    touches: Sequence[Touch]
     sizes: tuple[Sizes, Sizes]
     storages: Sequence[Storage]
     pointers: Sequence[tuple[int, Touch | None]]

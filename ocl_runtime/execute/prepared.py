@@ -80,7 +80,7 @@ class Prepared:
                 touches.append(Touch(block.ranges, start + low, end, mode, gaps))
         for place, value in zip(self._numbers, numbers, strict=True):
             args[place] = value
-        return Launch(executable, launch.what, tuple(args), tuple(touches), launch.sizes, storages, (), where)
+        return Launch(executable, launch.what, args, touches, launch.sizes, storages, (), where)
 
 
 def _misfit(launch: Launch, storage: Storage, nbytes: int) -> MixedDevicesError | ShapeError:

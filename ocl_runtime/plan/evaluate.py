@@ -34,7 +34,7 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
         results = [root if isinstance(root, Buffer) else made[root] for root in roots]
         for cell, result in zip(cells, results, strict=True):
             if cell is not None:
-                cell.node = result
+                cell.become(result)
         known = [(weakref.ref(node), result) for node, result in made.items()]
         del planned, relative, made, wanted, roots
         registry.replace(known)

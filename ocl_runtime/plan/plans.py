@@ -14,8 +14,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ir.graph import Buffer, Elements, Node, Storage
 from ir.guards import Backed, Given, Guards, formula, plain
 from ir.layout import Layout
@@ -107,14 +105,8 @@ class Evaluation:
 
     def numbers(self, given: Sequence[Later]) -> list[bool | int | float]:
         """Scalar arguments."""
-        return [self._passed(one).item() for one in given]
-
-    def _passed(self, given: Later) -> np.generic:
-        number = self._relative.scalars[given.value.place]
-        assert not isinstance(number, Given)
-        found = passed(plain(number), given.dtype)
-        assert not isinstance(found, Backed)
-        return found
+        scalars = self._relative.scalars
+        return [passed(plain(scalars[one.value.place]), one.dtype).item() for one in given]
 
     def hand_over(self, anew: Callable[[Storage], Storage]) -> None:
         """Gives memory that was written over another identity: nodes that still name the old one must not be
@@ -138,7 +130,7 @@ class Evaluation:
     def _argument(self, arg: Argument) -> Argument:
         if isinstance(arg, Address):
             return Address(self.storages[arg.storage.place], arg.offset, arg.touched, arg.most)
-        return self._passed(arg) if isinstance(arg, Later) else arg
+        return passed(plain(self._relative.scalars[arg.value.place]), arg.dtype) if isinstance(arg, Later) else arg
 
     @property
     def computed(self) -> dict[Node, Buffer]:

@@ -29,10 +29,11 @@ _MOST_MOVES = 512
 class Cell:
     """What an array is now. Whoever changes it holds the registry's lock."""
 
-    __slots__ = ("__weakref__", "_node", "_registry", "born")
+    __slots__ = ("__weakref__", "_registry", "born", "node")
 
     def __init__(self, node: Node, registry: Registry) -> None:
-        self._node = node
+        self.node = node
+        """Changed by `become` only."""
         self._registry: Final = registry
         self.born: Final = registry.captures
         """How many functions had been captured by then."""
@@ -41,16 +42,12 @@ class Cell:
     def __del__(self) -> None:
         self._registry.leave(self)
 
-    @property
-    def node(self) -> Node:
-        """The node."""
-        return self._node
-
-    @node.setter
-    def node(self, node: Node) -> None:
-        self._registry.leave(self)
-        self._node = node
-        self._registry.enter(self)
+    def become(self, node: Node) -> None:
+        """Makes it another node."""
+        if node is not self.node:
+            self._registry.leave(self)
+            self.node = node
+            self._registry.enter(self)
 
 
 class Registry:
@@ -76,7 +73,7 @@ class Registry:
 
     def enter(self, cell: Cell) -> None:
         """A cell has got a node."""
-        node = cell._node
+        node = cell.node
         if isinstance(node, Buffer):
             self._moves.append(id(node.storage))
             if len(self._moves) > _MOST_MOVES:
@@ -86,7 +83,7 @@ class Registry:
 
     def leave(self, cell: Cell) -> None:
         """A cell gives up its node, or is gone."""
-        node = cell._node
+        node = cell.node
         if isinstance(node, Buffer):
             self._moves.append(-id(node.storage))
         else:
@@ -129,7 +126,7 @@ class Registry:
         self.visited += sum(1 for _ in walk(*before))
         for cell, old, new in zip(cells, before, substitute(before, replaced), strict=True):
             if new is not old:
-                cell.node = new
+                cell.become(new)
 
     # ------------------------------------------------------------------ memory that nobody else needs
 

@@ -53,10 +53,10 @@ class Relative:
         stack = [*reversed(roots)]
         while stack:  # once for each use of a node
             node = stack.pop()
-            place = places.setdefault(node, len(nodes))
-            if place < len(nodes):
-                parts.append(place)
+            if node in places:
+                parts.append(places[node])
                 continue
+            places[node] = len(nodes)
             nodes.append(node)
             if isinstance(node, Elementwise):
                 parts += (node.op, node.dtype)

@@ -239,4 +239,4 @@ def _own(arrays: Sequence[Array]) -> None:
     for one in shared:
         copied = plan([one.cell.node], one.executor, dense=True)
         one.executor.run(copied)
-        one.cell.node = copied.results[0]
+        one.cell.become(copied.results[0])
