@@ -245,9 +245,12 @@ def _named(sizes: Sequence[int]) -> dict[str, int]:
 
 
 class _Kept:
-    """The plans for one structure, by what may be written over."""
+    """The plans for one structure, by what may be written over; `used` counts with the cache."""
+
+    __slots__ = ("holders", "templates", "used")
 
     def __init__(self, relative: Relative) -> None:
+        self.used = 0
         self.holders = Holders(relative)
         self.templates: dict[SparePlaces, list[Template]] = {}
 
@@ -257,19 +260,19 @@ class PlanCache:
 
     def __init__(self, limit: int = _MOST_PLANS) -> None:
         self._limit = limit
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
-        self._hits = self._misses = self._evictions = 0
+        self._kept: dict[Hashable, _Kept] = {}
+        self._used = self._hits = self._misses = self._evictions = 0
 
     def plan(self, relative: Relative, executor: Planning) -> Evaluation:
         """The plan that computes the roots of an expression, made or found, with memory allocated for it."""
-        kept = self._kept.get(relative.key)
+        kept = self._kept.get(relative.key)  # once, since a key takes long to hash
         if kept is None:
-            kept = self._kept[relative.key] = _Kept(relative)
-            while len(self._kept) > self._limit:
-                self._kept.popitem(last=False)
+            if len(self._kept) >= self._limit:
+                del self._kept[min(self._kept, key=lambda key: self._kept[key].used)]
                 self._evictions += 1
-        else:
-            self._kept.move_to_end(relative.key)
+            kept = self._kept[relative.key] = _Kept(relative)
+        self._used += 1
+        kept.used = self._used
         spare = kept.holders.spare(relative)
         for template in kept.templates.get(spare, ()):
             if template.fits(relative.sizes):
