@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ir.layout import Layout
 from ocl_runtime.device import Device
 from ocl_runtime.errors import MixedDevicesError, ShapeError
 from ocl_runtime.execute.engine import Engine
@@ -133,6 +134,44 @@ def test_the_cache_is_bounded() -> None:
         ocl.sqrt(x).compute()
     found = runtime.plans.statistics
     assert (found.hits, found.misses, found.evictions, found.plans) == (1, 5, 2, 3)
+
+
+def test_the_plans_that_were_used_last_are_kept() -> None:
+    runtime = InterpretedRuntime()
+    runtime.plans = PlanCache(limit=2)
+    with ocl.use(runtime):  # type: ignore[arg-type]
+        x = ocl.asarray(np.ones(3, "f4"))
+        for function in (ocl.sqrt, ocl.exp, ocl.sqrt, ocl.sin, ocl.sqrt):
+            function(x).compute()
+    found = runtime.plans.statistics
+    assert (found.hits, found.misses, found.evictions, found.plans) == (2, 3, 1, 2)
+
+
+def test_a_hit_takes_no_expression_apart_and_binds_nothing(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows from the structure, and from the sizes, was found out by the evaluations before."""
+
+    def expression(value: float) -> tuple[Any, Any]:
+        x = ocl.asarray(np.arange(60, dtype="f4").reshape(5, 12) * np.float32(value))
+        return (x[1:] - x[:-1]) * value + ocl.sum(x, axis=0), x
+
+    def never(*_: Any, **__: Any) -> Any:
+        pytest.fail("a plan that is kept does this once")
+
+    for value in (1.0, 2.0):
+        built, x = expression(value)  # and x is held, as it is then
+        built.compute()
+    built, x = expression(3.0)
+    for name in ("plans.Template.__init__", "plans.Template._bind", "spare.Holders.__init__", "spare.Holders._needs"):
+        monkeypatch.setattr(f"ocl_runtime.plan.{name}", never)
+    monkeypatch.setattr(Executable, "prepare", never)
+    monkeypatch.setattr(Layout, "formulas", property(never))
+    monkeypatch.setattr(Layout, "is_dense", property(never))
+    with counting(runtime) as counted:
+        built.compute()
+    monkeypatch.undo()
+    assert counted["plan", "hits"] == 1
+    host = x.numpy()
+    assert_same(built.numpy(), (host[1:] - host[:-1]) * np.float32(3) + host.sum(0))
 
 
 def test_a_plan_that_is_kept_prepares_its_launches_once_for_each_size(

@@ -70,6 +70,30 @@ def test_the_table_forgets_nodes_that_are_gone() -> None:
     assert len(graph._NODES) == before
 
 
+def test_the_table_holds_little_of_nodes_that_are_gone() -> None:
+    """Also where what is new has the addresses of what is gone."""
+    a = buffer(4)
+    before = len(graph._NODES)
+    for _ in range(5000):
+        one = graph.elementwise("sin", a)
+        other = graph.elementwise("add", one, a)
+        assert other.args == (one, a)
+        assert graph.elementwise("add", one, a) is other
+        del one, other
+    assert len(graph._NODES._entries) < before + 1000
+    assert len(graph._NODES) == before
+
+
+def test_elements_are_buffers_of_any_storage() -> None:
+    memory, layout = Memory(), Layout((4, 6), (1, 4), 3)
+    elements = graph.Elements(F32, layout)
+    made = elements.within(memory, "here")
+    assert made is graph.buffer(memory, F32, layout)
+    assert (made.layout, made.dtype, made.where, made.flat) == (layout, F32, "here", False)
+    assert elements.within(Memory(), "") is not made
+    assert elements.within(None, "") is not elements.within(None, "")
+
+
 def test_the_table_refers_to_no_operand() -> None:
     """Who counts references, to find out what nobody else needs, would find it."""
     a = buffer(4, 6)
