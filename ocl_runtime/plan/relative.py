@@ -140,7 +140,7 @@ def _parts(node: Node, numbers: dict[int | tuple[int, ...], int]) -> tuple[Hasha
     raise AssertionError(node)
 
 
-@lru_cache(maxsize=4096)  # asked for every evaluation
+@lru_cache(maxsize=1024)  # asked for every evaluation
 def _pattern(numbers: tuple[int | tuple[int, ...], ...]) -> tuple[Hashable, tuple[int, ...]]:
     """Numbers with 0 and 1 as they are and a size as a negative one, by first appearance; and the sizes."""
     sizes: dict[int, int] = {}
