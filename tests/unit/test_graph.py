@@ -150,6 +150,32 @@ def test_many_threads_build_one_object() -> None:
     assert len(set(found)) == 1
 
 
+def test_threads_that_build_and_drop_the_same_nodes_agree() -> None:
+    """Entries of nodes that are gone are replaced and swept meanwhile."""
+    a, start, wrong = buffer(4, 6), threading.Barrier(8), []
+
+    def build() -> None:
+        start.wait()
+        for turn in range(3000):
+            one = graph.elementwise("sin" if turn % 2 else "exp", a)
+            moved = graph.reshape(graph.permute(one, (1, 0)), (24,))
+            if graph.elementwise(one.op, a) is not one or graph.reshape(graph.permute(one, (1, 0)), (24,)) is not moved:
+                wrong.append(turn)
+
+    before, interval = len(graph._NODES), sys.getswitchinterval()
+    threads = [threading.Thread(target=build) for _ in range(8)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
+    assert len(graph._NODES) == before
+
+
 def test_movements_of_leaves_become_layouts() -> None:
     a = buffer(4, 6)
     moved = graph.reshape(graph.permute(graph.index(a, (Span(3, -1, 4), Span(0, 1, 6))), (0, 1)), (2, 2, 6))
