@@ -43,14 +43,14 @@ class Relative:
     __slots__ = ("key", "nodes", "roots", "scalars", "sizes", "storages")
 
     def __init__(self, roots: Sequence[Node]) -> None:
-        self.storages: list[Storage] = []
-        self.scalars: list[Number | Given] = []
-        self.nodes: list[Node] = []
-        nodes, storages, parts = self.nodes, self.storages, list[Hashable]()
+        nodes: list[Node] = []
+        storages: list[Storage] = []
+        scalars: list[Number | Given] = []
+        parts: list[Hashable] = []
         places: dict[Node, int] = {}
         memory: dict[int, int] = {}
         numbers: dict[int | tuple[int, ...], int] = {}
-        stack = [*reversed(roots)]
+        number, stack = numbers.setdefault, [*reversed(roots)]
         while stack:  # once for each use of a node
             node = stack.pop()
             if node in places:
@@ -62,8 +62,8 @@ class Relative:
                 parts += (node.op, node.dtype)
                 stack += node.operands[::-1]
             elif isinstance(node, Scalar):
-                self.scalars.append(node.value)
-                parts += (Scalar, node.dtype, numbers.setdefault(node.shape, len(numbers)))
+                scalars.append(node.value)
+                parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
             elif isinstance(node, Buffer):
                 storage, layout = node.storage, node.layout
                 known = memory.setdefault(id(storage), len(storages))
@@ -73,14 +73,15 @@ class Relative:
                     Buffer if storage is not None else None,
                     node.dtype,
                     known,
-                    numbers.setdefault(layout.shape, len(numbers)),
-                    numbers.setdefault(layout.strides, len(numbers)),
-                    numbers.setdefault(layout.offset, len(numbers)),
+                    number(layout.shape, len(numbers)),
+                    number(layout.strides, len(numbers)),
+                    number(layout.offset, len(numbers)),
                 )
             else:
                 parts += _parts(node, numbers)
                 stack += node.args[::-1]
         pattern, self.sizes = _pattern(tuple(numbers))
+        self.nodes, self.storages, self.scalars = nodes, storages, scalars
         self.roots = tuple([places[root] for root in roots])
         self.key: Hashable = (tuple(parts), pattern)
 

@@ -35,10 +35,10 @@ class SparePlaces(NamedTuple):
 
 
 class _Needs(NamedTuple):
-    """What others need where they hold some nodes, and for each storage that they may not need, the buffers that it
-    has in this expression."""
+    """What is needed where others hold some nodes, with no memory spare; and for each storage that others may not need,
+    the buffers that it has in this expression."""
 
-    needed: tuple[int, ...]
+    least: SparePlaces
     storages: tuple[tuple[int, tuple[int, ...]], ...]
 
 
@@ -69,7 +69,7 @@ class Holders:
                 del self._known[next(iter(self._known))]
             needs = self._known[held] = self._needs(held, relative)
         if not needs.storages:
-            return SparePlaces((), needs.needed)
+            return needs.least
         references = list(map(_counted, relative.storages))
         free = []
         for place, buffers in needs.storages:
@@ -78,7 +78,7 @@ class Holders:
                 _wasted(storage, [relative.nodes[one] for one in buffers]) or used_outside(storage)
             ):
                 free.append(place)
-        return SparePlaces(tuple(free), needs.needed)
+        return SparePlaces(tuple(free), needs.least.needed)
 
     def _needs(self, held: Sequence[bool], relative: Relative) -> _Needs:
         """Who holds a node needs its operands, too."""
@@ -93,7 +93,7 @@ class Holders:
             elif isinstance(node, Buffer) and node.storage is not None:
                 buffers.setdefault(storage[id(node.storage)], []).append(place)
         needed = tuple([place for place, one in enumerate(wanted) if one and place not in self._numbers])
-        return _Needs(needed, tuple([(place, tuple(own)) for place, own in sorted(buffers.items())]))
+        return _Needs(SparePlaces((), needed), tuple([(place, tuple(own)) for place, own in sorted(buffers.items())]))
 
 
 def _wasted(storage: Storage, buffers: Sequence[Node]) -> bool:
