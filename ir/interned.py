@@ -31,7 +31,7 @@ class Interned(Generic[Made]):
     def __init__(self) -> None:
         self._entries: dict[Hashable, _Entry[Made]] = {}
         self._dead: deque[_Entry[Made]] = deque()
-        """Entries whose objects are gone, for `_sweep`: a finalizer does no more than put one here."""
+        """Entries whose objects are gone, until something is entered: a finalizer does no more than put one here."""
         self._gone = self._dead.append  # one object for all entries
         # Held to replace or remove an entry. Re-entrant: freeing an object meanwhile may run somebody's finalizer.
         self._lock = threading.RLock()
