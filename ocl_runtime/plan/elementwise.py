@@ -31,7 +31,7 @@ from ocl_runtime.plan.form import (
     rounded_up,
     table_layouts,
 )
-from ocl_runtime.plan.fuse import Value
+from ocl_runtime.plan.fuse import Operation, Value
 from ocl_runtime.plan.launch import Launch, Sizes
 from ocl_runtime.plan.naming import output_names
 from ocl_runtime.plan.target import Target
@@ -42,6 +42,8 @@ _ROW = 64
 _ABOVE = 4
 """Results that a work-item of a GPU computes one above the other: a copy of single elements reached 60% of the memory's
 speed with 1, 86% with 2, 95% with 4 and 89% with 8, a 9-point stencil without lanes 51, 72, 80 and 82% (H200)."""
+_MOST_OPERATIONS = 256
+"""Operations of the code for several results; who computes more for each is not kept waiting by memory."""
 _ITEMS_OF_A_UNIT = 2048
 """Work-items that a compute unit of a GPU has under way."""
 _MOST_GROUPS = 65535
@@ -72,12 +74,14 @@ def elementwise_launch(
     if few or any(layout.strides[lane] not in (0, 1) for layout in layouts):
         lanes = 1
     windows: list[Window] = []
+    operations = sum(isinstance(value, Operation) for value in values)
     if target.kind == "gpu" and not (lanes > 1 and all(_in_lanes(layout, lanes) for layout in layouts)):
-        windows = wide_windows(values, leaves, lanes) if lanes > 1 else []
+        windows = wide_windows(values, leaves, lanes) if lanes > 1 and lanes * operations <= _MOST_OPERATIONS else []
         if not windows:
             windows, lanes = neighbours(values, leaves), 1
     shared = bool(windows) and lanes > 1
-    rows = _rows(windows, len(leaves), shape, target) if lanes == 1 and target.kind == "gpu" else (0, 1)
+    above = target.kind == "gpu" and lanes == 1 and _ABOVE * operations <= _MOST_OPERATIONS
+    rows = _rows(windows, len(leaves), shape, target) if above else (0, 1)
     items = [*shape[:-1], -(-shape[lane] // lanes)]
     items[rows[0]] = -(-items[rows[0]] // rows[1])
     grid, global_size, group_size = _index_space(tuple(items), target.group_size, wide=target.kind == "gpu")

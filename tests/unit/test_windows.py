@@ -89,6 +89,25 @@ def test_few_results_are_computed_by_as_many_work_items() -> None:
         assert launch.global_size[0] * launch.global_size[1] >= 19 * 29
 
 
+@pytest.mark.parametrize("columns", [31, 32])
+def test_much_computing_for_each_result_is_written_once(busy: InterpretedRuntime, columns: int) -> None:
+    """The code for several results would be long, and memory is not what it waits for."""
+    host = np.random.default_rng(0).random((12, columns)).astype("f4")
+
+    def much(x: Any) -> Any:
+        total = x[:, 1:] + x[:, :-1]
+        for _ in range(50):
+            total = total * 0.5 + 1
+        return total
+
+    with xp.use(busy):
+        found = much(xp.asarray(host))
+        launch = launched(busy, found)
+        loads = [stmt for stmt in walk(launch.kernel.body) if isinstance(stmt, Load)]
+        assert len(loads) == 2
+        np.testing.assert_allclose(found.numpy(), much(host), rtol=1e-6)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_the_way_with_fewest_reads(busy: InterpretedRuntime, axis: int) -> None:
     """Along the axis in which the terms are neighbours."""
