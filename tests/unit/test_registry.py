@@ -111,12 +111,23 @@ def test_each_node_is_visited_once_however_many_arrays_share_it(runtime: Interpr
 
 def test_nothing_else_alive_costs_nothing(runtime: InterpretedRuntime) -> None:
     x = xp.asarray(HOST)
-    others = [xp.exp(x) * number for number in range(10)]
+    others = [xp.exp(x + number) for number in range(10)]
     for _ in range(5):
         y = (x * 2 + 1).compute()
     compute(*others[:5])
     assert runtime.registry.visited == 0
     np.testing.assert_array_equal(y.numpy(), HOST * 2 + 1)
+
+
+def test_what_results_share_is_there_for_others_that_need_it(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(HOST)
+    others = [xp.exp(x) * number for number in range(10)]
+    compute(*others[:5])
+    (launch,) = runtime.launched
+    assert "exp" in launch.kernel.name
+    compute(*others[5:])
+    assert "exp" not in runtime.launched[-1].kernel.name
+    np.testing.assert_allclose(others[7].numpy(), np.exp(HOST) * np.float32(7), rtol=1e-6)
 
 
 def test_nothing_keeps_dead_arrays_and_their_memory(runtime: InterpretedRuntime) -> None:
