@@ -1,0 +1,74 @@
+"""Stencils of a size at which a GPU computes several results in a work-item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_runtime.device import Device
+
+
+def nine(x: Any) -> Any:
+    rows, columns = x.shape
+    total = None
+    for down in range(3):
+        for right in range(3):
+            part = x[down : rows - 2 + down, right : columns - 2 + right]
+            total = part if total is None else total + part
+    return total
+
+
+def star(x: Any) -> Any:
+    return x[1:-1, 1:-1] * 4 - (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:])
+
+
+def differences(x: Any) -> Any:
+    return x[:, 1:] - x[:, :-1]
+
+
+def shifted(x: Any) -> Any:
+    return x[:, 1:] * 2
+
+
+def flat(x: Any) -> Any:
+    x = (np if isinstance(x, np.ndarray) else ocl).reshape(x, (-1,))
+    return x[2:] - x[:-2]
+
+
+def mixed(x: Any) -> Any:
+    """With a row and a column that are broadcast, and what is read backwards."""
+    return x[1:, 1:] * x[:1, :-1] + x[:-1, 1:] * x[1:, 3:4] - x[:0:-1, :-1]
+
+
+@pytest.mark.parametrize("stencil", [nine, star, differences, shifted, flat, mixed])
+@pytest.mark.parametrize("shape", [(1300, 1300), (1301, 1283), (1200, 1282)])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+def test_stencils_are_numpys(stencil: Callable[[Any], Any], shape: tuple[int, int], dtype: str, device: Device) -> None:
+    if dtype == "f8" and not device.capabilities.fp64:
+        pytest.skip("the device has no float64")
+    host = (np.random.default_rng(0).random(shape) * 99).astype(dtype)
+    found, expected = stencil(ocl.asarray(host)), stencil(host)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def test_two_stencils_of_one_kernel() -> None:
+    host = np.random.default_rng(0).random((1300, 1300)).astype("f4")
+    x = ocl.asarray(host)
+    down, right = x[2:, 1:-1] - x[:-2, 1:-1], x[1:-1, 2:] - x[1:-1, :-2]
+    ocl.compute(down, right)
+    np.testing.assert_array_equal(down.numpy(), host[2:, 1:-1] - host[:-2, 1:-1])
+    np.testing.assert_array_equal(right.numpy(), host[1:-1, 2:] - host[1:-1, :-2])
+
+
+def test_a_stencil_written_into_what_it_reads() -> None:
+    host = np.random.default_rng(0).random((1300, 1300)).astype("f4")
+    x = ocl.asarray(host)
+    x[1:-1, 1:-1] = star(x)
+    expected = host.copy()
+    expected[1:-1, 1:-1] = star(host)
+    np.testing.assert_array_equal(x.numpy(), expected)
