@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ir.graph import Node
 from ir.layout import Layout, Shape, collapse
@@ -69,19 +70,8 @@ def elementwise_launch(
     """
     shape, layouts = _collapsed(shape, [*leaf_layouts(values), *(output.layout for output in outputs)])
     leaves, lane = layouts[: len(layouts) - len(outputs)], len(shape) - 1
-    lanes = lanes_for(values, [output.dtype for output in outputs], target)
-    few = len(shape) > 1 and shape[lane] < lanes
-    if few or any(layout.strides[lane] not in (0, 1) for layout in layouts):
-        lanes = 1
-    windows: list[Window] = []
-    operations = sum(isinstance(value, Operation) for value in values)
-    if target.kind == "gpu" and not (lanes > 1 and all(_in_lanes(layout, lanes) for layout in layouts)):
-        windows = wide_windows(values, leaves, lanes) if lanes > 1 and lanes * operations <= _MOST_OPERATIONS else []
-        if not windows:
-            windows, lanes = neighbours(values, leaves), 1
-    shared = bool(windows) and lanes > 1
-    above = target.kind == "gpu" and lanes == 1 and _ABOVE * operations <= _MOST_OPERATIONS
-    rows = _rows(windows, len(leaves), shape, target) if above else (0, 1)
+    way = _way(values, shape, layouts, outputs, target)
+    windows, lanes, rows = way.windows, way.lanes, way.rows
     items = [*shape[:-1], -(-shape[lane] // lanes)]
     items[rows[0]] = -(-items[rows[0]] // rows[1])
     grid, global_size, group_size = _index_space(tuple(items), target.group_size, wide=target.kind == "gpu")
@@ -95,7 +85,7 @@ def elementwise_launch(
     stored = []
     for output, name, layout in zip(outputs, output_names(len(outputs)), layouts[len(leaves) :], strict=True):
         whole = flat if layout.is_dense else ""
-        width = _store_width(layout, lanes) if shared else lanes
+        width = _store_width(layout, lanes) if way.shared else lanes
         access = parameters.memory(name, output.dtype, output.storage, layout, lane, width, length=whole)
         stored.append((output.value, access, width))
     form = ElementwiseForm(
@@ -104,7 +94,7 @@ def elementwise_launch(
         tuple(parameters.specs),
         len(shape),
         lanes,
-        shared,
+        way.shared,
         rows,
         grid,
         index,
@@ -112,6 +102,40 @@ def elementwise_launch(
         apart,
     )
     return Launch(kernels.get(form, build), tuple(parameters.args), global_size, group_size, where)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a work-item computes several results: `lanes` beside each other, or `rows` of them along an axis."""
+
+    lanes: int = 1
+    windows: Sequence[Window] = ()
+    rows: tuple[int, int] = (0, 1)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the lanes share what they read."""
+        return self.lanes > 1 and bool(self.windows)
+
+
+def _way(
+    values: Sequence[Value], shape: Shape, layouts: Sequence[Layout], outputs: Sequence[Output], target: Target
+) -> _Way:
+    leaves, lane = layouts[: len(layouts) - len(outputs)], len(shape) - 1
+    lanes = lanes_for(values, [output.dtype for output in outputs], target)
+    few = len(shape) > 1 and shape[lane] < lanes
+    if few or any(layout.strides[lane] not in (0, 1) for layout in layouts):
+        lanes = 1
+    if target.kind == "cpu" or (lanes > 1 and all(_in_lanes(layout, lanes) for layout in layouts)):
+        return _Way(lanes)
+    operations = sum(isinstance(value, Operation) for value in values)
+    if 1 < lanes <= _MOST_OPERATIONS // max(1, operations):
+        windows = wide_windows(values, leaves, lanes)
+        if windows:
+            return _Way(lanes, windows)
+    windows = neighbours(values, leaves)
+    short = _ABOVE * operations <= _MOST_OPERATIONS
+    return _Way(1, windows, _rows(windows, len(leaves), shape, target) if short else (0, 1))
 
 
 def _in_lanes(layout: Layout, lanes: int) -> bool:
