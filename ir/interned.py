@@ -33,7 +33,7 @@ class Interned(Generic[Made]):
         self._dead: deque[_Entry[Made]] = deque()
         """Entries whose objects are gone, until something is entered: a finalizer does no more than put one here."""
         self._gone = self._dead.append  # one object for all entries
-        # Held to replace or remove an entry. Re-entrant: freeing an object meanwhile may run somebody's finalizer.
+        # Held to remove an entry. Re-entrant: freeing an object meanwhile may run somebody's finalizer.
         self._lock = threading.RLock()
 
     def known(self, key: Hashable) -> Made | None:
@@ -50,10 +50,11 @@ class Interned(Generic[Made]):
         if self._entries.setdefault(key, entry) is entry:  # one operation of the dictionary: no thread comes between
             return made
         with self._lock:
-            found = self.known(key)
-            if found is not None:
-                return found
-            self._entries[key] = entry
+            while (before := self._entries.setdefault(key, entry)) is not entry:
+                found = before()
+                if found is not None:
+                    return found
+                del self._entries[key]  # still that one: only who holds the lock removes entries
             return made
 
     def _sweep(self) -> None:

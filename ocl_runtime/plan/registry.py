@@ -66,7 +66,9 @@ class Registry:
         self._moves: deque[int] = deque()
         """What is still to be added to that, since cells may go while the count is being changed: the identity of a
         storage for a cell that has come, less than 0 for one that has gone."""
-        self._counting = threading.Lock()
+        self._counting = threading.RLock()
+        self._amid = False
+        """Whether it is being changed now: a signal handler or a finalizer may run in between."""
         self._replaced: WeakKeyDictionary[Node, Buffer] = WeakKeyDictionary()
 
     # ------------------------------------------------------------------ cells
@@ -89,17 +91,25 @@ class Registry:
         else:
             self._lazy.pop(id(cell), None)
 
-    def _count(self) -> None:
+    def _count(self) -> bool:
+        """Brings the count up to date; False where this thread is amid that."""
         with self._counting:
-            counts, moves = self._in_memory, self._moves
-            while moves:
-                move = moves.popleft()
-                storage = abs(move)
-                count = counts.get(storage, 0) + (1 if move > 0 else -1)
-                if count:
-                    counts[storage] = count
-                else:
-                    del counts[storage]
+            if self._amid:
+                return False
+            self._amid = True
+            try:
+                counts, moves = self._in_memory, self._moves
+                while moves:
+                    move = moves.popleft()
+                    storage = abs(move)
+                    count = counts.get(storage, 0) + (1 if move > 0 else -1)
+                    if count:
+                        counts[storage] = count
+                    else:
+                        del counts[storage]
+            finally:
+                self._amid = False
+        return True
 
     def lazy(self) -> list[Cell]:
         """The cells that are not computed."""
@@ -136,7 +146,8 @@ class Registry:
         assert isinstance(node, Buffer)
         if node.storage is None:
             return True
-        self._count()
+        if not self._count():
+            return False
         others = [*walk(*(one.node for one in self.lazy())), *self._replaced.values()]
         used = any(isinstance(one, Buffer) and one.storage is node.storage for one in others)
         return self._in_memory.get(id(node.storage)) == 1 and not used and not used_outside(node.storage)

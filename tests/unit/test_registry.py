@@ -262,3 +262,24 @@ def test_eight_threads_and_a_thousand_graphs(runtime: InterpretedRuntime) -> Non
         np.testing.assert_allclose(one.numpy(), np.exp(HOST[:1] + number), rtol=1e-5)
     assert all((one.numpy() == HOST[:1] + number).all() for number, one in enumerate(shared))
     assert runtime.registry.lazy() == []
+
+
+def test_a_signal_handler_that_makes_arrays_while_they_are_counted(runtime: InterpretedRuntime) -> None:
+    """What counts is not waited for by what runs in the midst of it, and nothing is lost."""
+    x = xp.asarray(HOST)
+    registry, made = runtime.registry, []
+
+    class Moves(type(registry._moves)):  # type: ignore[misc]
+        def popleft(self) -> int:
+            move: int = super().popleft()
+            if not made:
+                made.extend(xp.asarray(HOST) for _ in range(600))
+                assert not registry.alone(x.cell), "nobody knows yet"
+            return move
+
+    registry._moves = Moves(registry._moves)
+    assert registry._count()
+    assert len(made) == 600
+    assert registry.alone(x.cell)
+    assert registry._count()
+    assert sum(registry._in_memory.values()) == 601

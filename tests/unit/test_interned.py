@@ -1,0 +1,64 @@
+"""One object for each key, whatever threads do in between."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ir.interned import Interned
+
+
+class Thing:
+    """Something to be referred to weakly."""
+
+
+def test_an_entry_that_others_removed_and_entered_again_is_not_replaced() -> None:
+    """Between finding a dead entry and taking the lock, others remove it and enter an object of their own."""
+    table: Interned[Thing] = Interned()
+    first = Thing()
+    table.enter("key", first)
+    del first
+    others: list[Thing] = []
+
+    def elsewhere(do: Callable[[], object]) -> None:
+        thread = threading.Thread(target=do)
+        thread.start()
+        thread.join()
+
+    class Entries(dict[Any, Any]):
+        """Others come between two operations, first to sweep and then to enter."""
+
+        turns: ClassVar = [table._sweep, lambda: others.append(table.enter("key", Thing()))]
+
+        def setdefault(self, key: Any, default: Any = None) -> Any:
+            found = super().setdefault(key, default)
+            self.next()
+            return found
+
+        def get(self, key: Any, default: Any = None) -> Any:
+            found = super().get(key, default)
+            if threading.current_thread() is threading.main_thread():
+                self.next()
+            return found
+
+        def next(self) -> None:
+            if self.turns:
+                elsewhere(self.turns.pop(0))
+
+    table._entries = Entries(table._entries)
+    mine = table.enter("key", Thing())
+    others.append(table.enter("key", Thing()))
+    assert all(other is mine for other in others)
+    assert table.known("key") is mine
+
+
+def test_a_dead_entry_makes_room() -> None:
+    table: Interned[Thing] = Interned()
+    first = Thing()
+    table.enter("key", first)
+    del first
+    second = Thing()
+    assert table.enter("key", second) is second
+    assert table.enter("key", Thing()) is second
+    assert len(table) == 1
