@@ -21,10 +21,12 @@ def test_an_entry_that_others_removed_and_entered_again_is_not_replaced() -> Non
     del first
     others: list[Thing] = []
 
+    threads: list[threading.Thread] = []
+
     def elsewhere(do: Callable[[], object]) -> None:
-        thread = threading.Thread(target=do)
-        thread.start()
-        thread.join()
+        threads.append(threading.Thread(target=do))
+        threads[-1].start()
+        threads[-1].join(0.5)  # it may have to wait for a lock
 
     class Entries(dict[Any, Any]):
         """Others come between two operations, first to sweep and then to enter."""
@@ -48,6 +50,8 @@ def test_an_entry_that_others_removed_and_entered_again_is_not_replaced() -> Non
 
     table._entries = Entries(table._entries)
     mine = table.enter("key", Thing())
+    for thread in threads:
+        thread.join()
     others.append(table.enter("key", Thing()))
     assert all(other is mine for other in others)
     assert table.known("key") is mine
