@@ -8,7 +8,7 @@ arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any, TypeAlias
@@ -204,17 +204,19 @@ def _addresses(layout: Layout) -> np.ndarray[Any, Any]:
     return np.asarray(_Addresses(layout))
 
 
-def collapse(shape: Shape, layouts: Sequence[Layout]) -> tuple[Shape, tuple[Layout, ...]]:
+def collapse(shape: Shape, layouts: Sequence[Layout], kept: Container[int] = ()) -> tuple[Shape, tuple[Layout, ...]]:
     """Fewest axes for several layouts over one shape: axes of size 1 go, and neighbours that follow each other without
-    a gap in every layout become one. A row-major expression becomes one axis; a single element none.
+    a gap in every layout become one. A row-major expression becomes one axis; a single element none. The `kept` axes
+    neither go nor become one with that behind them.
     """
     lengths: list[int] = []
     strides: list[list[int]] = [[] for _ in layouts]
+    joins = False
     for axis, length in enumerate(shape):
-        if length == 1:
+        if length == 1 and axis not in kept:
             continue
         steps = [layout.strides[axis] for layout in layouts]
-        if lengths and all(outer[-1] == step * length for outer, step in zip(strides, steps, strict=True)):
+        if joins and all(outer[-1] == step * length for outer, step in zip(strides, steps, strict=True)):
             lengths[-1] *= length
             for outer, step in zip(strides, steps, strict=True):
                 outer[-1] = step
@@ -222,6 +224,7 @@ def collapse(shape: Shape, layouts: Sequence[Layout]) -> tuple[Shape, tuple[Layo
             lengths.append(length)
             for outer, step in zip(strides, steps, strict=True):
                 outer.append(step)
+        joins = axis not in kept
     merged = tuple(lengths)
     return merged, tuple(
         Layout(merged, tuple(steps), layout.offset) for layout, steps in zip(layouts, strides, strict=True)

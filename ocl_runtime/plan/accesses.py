@@ -48,7 +48,9 @@ def accesses(
             window = window_of.get(place)
             if isinstance(source, Buffer) and window is not None:
                 if id(window) not in shared:
-                    shared[id(window)] = parameters.window(name, source.dtype, source.storage, window.layout, lanes)
+                    shared[id(window)] = parameters.window(
+                        name, source.dtype, source.storage, window.layout, window.lanes
+                    )
                 access = replace(shared[id(window)], shift=window.shifts[place])
             elif isinstance(source, Buffer):
                 whole = length if layout.is_dense else ""

@@ -70,6 +70,8 @@ class Body:
         if access.wide:
             return (number if place is None else place + number) * count
         start = number * count
+        if access.shift:
+            start = start + access.shift[lane]
         return start if place is None else place + start
 
     def element(self, access: Access, place: Ref | None, number: Ref, count: int, lane: int) -> Ref:

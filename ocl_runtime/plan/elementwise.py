@@ -13,7 +13,7 @@ results one above the other, since one read of an element at a time does not kee
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ir.graph import Node
@@ -32,11 +32,11 @@ from ocl_runtime.plan.form import (
     rounded_up,
     table_layouts,
 )
-from ocl_runtime.plan.fuse import Operation, Value
+from ocl_runtime.plan.fuse import Operation, Value, fits
 from ocl_runtime.plan.launch import Launch, Sizes
 from ocl_runtime.plan.naming import output_names
 from ocl_runtime.plan.target import Target
-from ocl_runtime.plan.windows import Window, best_axis, neighbours, wide_windows
+from ocl_runtime.plan.windows import Window, best_axis, steps_apart, wide_windows, windows
 
 _ROW = 64
 """Work-items of a group that lie next to each other at least, so that their accesses are wide together."""
@@ -68,20 +68,23 @@ def elementwise_launch(
 
     Leaves among the values are buffers, iotas and scalars.
     """
-    shape, layouts = _collapsed(shape, [*leaf_layouts(values), *(output.layout for output in outputs)])
+    found = leaf_layouts(values)
+    crowded = not fits(len(found) + len(outputs), len(shape), target)
+    kept = steps_apart(values, found) if crowded else set()
+    shape, layouts = _collapsed(shape, [*found, *(output.layout for output in outputs)], kept)
     leaves, lane = layouts[: len(layouts) - len(outputs)], len(shape) - 1
-    way = _way(values, shape, layouts, outputs, target)
-    windows, lanes, rows = way.windows, way.lanes, way.rows
+    way = _way(values, shape, layouts, outputs, target, crowded=crowded)
+    lanes, rows = way.lanes, way.rows
     items = [*shape[:-1], -(-shape[lane] // lanes)]
     items[rows[0]] = -(-items[rows[0]] // rows[1])
     grid, global_size, group_size = _index_space(tuple(items), target.group_size, wide=target.kind == "gpu")
-    reached = [*layouts, *table_layouts(values), *(window.layout for window in windows)]
+    reached = [*layouts, *table_layouts(values), *(window.layout for window in way.windows)]
     index = index_dtype(reached, *(size * lanes * rows[1] for size in global_size))
     parameters = Parameters(index, math.prod(shape))
     for axis, length in enumerate(shape):
         parameters.size(size_name(axis, len(shape)), length)
     flat = "n" if len(shape) == 1 else ""
-    described = accesses(values, leaves, parameters, lane, lanes, names=names, length=flat, windows=windows)
+    described = accesses(values, leaves, parameters, lane, lanes, names=names, length=flat, windows=way.windows)
     stored = []
     for output, name, layout in zip(outputs, output_names(len(outputs)), layouts[len(leaves) :], strict=True):
         whole = flat if layout.is_dense else ""
@@ -106,36 +109,42 @@ def elementwise_launch(
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How a work-item computes several results: `lanes` beside each other, or `rows` of them along an axis."""
+    """How a work-item computes several results: `lanes` beside each other, which may be `shared`, that is share what
+    they read, or `rows` of them along an axis."""
 
     lanes: int = 1
     windows: Sequence[Window] = ()
+    shared: bool = False
     rows: tuple[int, int] = (0, 1)
-
-    @property
-    def shared(self) -> bool:
-        """Whether the lanes share what they read."""
-        return self.lanes > 1 and bool(self.windows)
 
 
 def _way(
-    values: Sequence[Value], shape: Shape, layouts: Sequence[Layout], outputs: Sequence[Output], target: Target
+    values: Sequence[Value],
+    shape: Shape,
+    layouts: Sequence[Layout],
+    outputs: Sequence[Output],
+    target: Target,
+    *,
+    crowded: bool,
 ) -> _Way:
+    """The way for leaves and outputs with these layouts; where they are `crowded`, pointers have to be shared."""
     leaves, lane = layouts[: len(layouts) - len(outputs)], len(shape) - 1
     lanes = lanes_for(values, [output.dtype for output in outputs], target)
     few = len(shape) > 1 and shape[lane] < lanes
     if few or any(layout.strides[lane] not in (0, 1) for layout in layouts):
         lanes = 1
-    if target.kind == "cpu" or (lanes > 1 and all(_in_lanes(layout, lanes) for layout in layouts)):
+    if target.kind == "cpu":
+        return _Way(lanes, windows(values, leaves) if crowded else ())
+    in_lanes = lanes > 1 and all(_in_lanes(layout, lanes) for layout in layouts)
+    if in_lanes and not crowded:
         return _Way(lanes)
     operations = sum(isinstance(value, Operation) for value in values)
-    if 1 < lanes <= _MOST_OPERATIONS // max(1, operations):
-        windows = wide_windows(values, leaves, lanes)
-        if windows:
-            return _Way(lanes, windows)
-    windows = neighbours(values, leaves)
+    wide = wide_windows(values, leaves, lanes) if 1 < lanes <= _MOST_OPERATIONS // max(1, operations) else []
+    if wide:
+        return _Way(lanes, wide, shared=True)
+    found = windows(values, leaves)
     short = _ABOVE * operations <= _MOST_OPERATIONS
-    return _Way(1, windows, _rows(windows, len(leaves), shape, target) if short else (0, 1))
+    return _Way(1, found, rows=_rows(found, len(leaves), shape, target) if short else (0, 1))
 
 
 def _in_lanes(layout: Layout, lanes: int) -> bool:
@@ -160,9 +169,9 @@ def _rows(windows: Sequence[Window], leaves: int, shape: Shape, target: Target) 
     return best_axis(windows, alone, axes, _ABOVE), _ABOVE
 
 
-def _collapsed(shape: Shape, layouts: Sequence[Layout]) -> tuple[Shape, tuple[Layout, ...]]:
+def _collapsed(shape: Shape, layouts: Sequence[Layout], kept: Collection[int]) -> tuple[Shape, tuple[Layout, ...]]:
     """Collapsed to at least one axis."""
-    shape, layouts = collapse(shape, layouts)
+    shape, layouts = collapse(shape, layouts, kept)
     if shape:
         return shape, tuple(layouts)
     return (1,), tuple(Layout((1,), (1,), layout.offset) for layout in layouts)

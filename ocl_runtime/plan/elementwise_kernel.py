@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias
 
 from ir.builder import KernelBuilder
 from ir.kernel import Kernel
@@ -54,11 +54,6 @@ def build(form: ElementwiseForm) -> Kernel:
         note=f"{formulas(form.values, stored)}    {dtypes}, {form.rank}-D, {each} a work-item",
     )
     return _Builder(k, form).build()
-
-
-def _in_row(value: Term, lane: int) -> TypeGuard[Access]:
-    """Whether a value lies in memory beside its neighbours along an axis."""
-    return isinstance(value, Access) and value.kind == "memory" and value.strides[lane] == "one"
 
 
 class _Builder:
@@ -129,7 +124,7 @@ class _Builder:
         k, form, body, lane, width = self._k, self._form, self._body, self._lane, self._form.lanes
         reach: dict[Access, int] = {}
         for access in form.values:
-            if _in_row(access, lane):
+            if isinstance(access, Access) and access.wide:
                 row = access.moved(lane, -access.shift[lane])
                 reach[row] = max(reach.get(row, 0), access.shift[lane])
         rows = {
@@ -142,7 +137,7 @@ class _Builder:
         read: dict[Access, Ref] = {}
 
         def leaf(access: Access) -> Ref:
-            if _in_row(access, lane):
+            if access.wide:
                 return rows[access.moved(lane, -access.shift[lane])][access.shift[lane]]
             if access not in read:
                 read[access] = body.read(access, self._index(access, first))

@@ -44,11 +44,13 @@ from ir.types import DType
 from ocl_runtime.plan.chain import Chain, in_memory
 from ocl_runtime.plan.cost import choice, operation
 from ocl_runtime.plan.natural import copies, natural, stays
+from ocl_runtime.plan.neighbours import Family, added
 from ocl_runtime.plan.target import Target
 from ocl_runtime.plan.ways import ways
 
 MAX_OPERATIONS = 128
-MAX_POINTERS = 23
+MAX_POINTERS = 24
+"""Of what is read and what is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,10 @@ class _Fuser:
         """With the reasons."""
         self._target = target
         self._dense = dense
-        for node, count in ways(self._alone).items():  # operands first: what is stored of them is not computed again
+        found = ways(self._alone)
+        self._share = not any(isinstance(node, Reduce | Scan | Scatter) for node in found)
+        """Whether all kernels let reads of neighbours share a pointer."""
+        for node, count in found.items():  # operands first: what is stored of them is not computed again
             if count > 1 and isinstance(node, Elementwise | Gather) and node not in self._alone:
                 why = self._kept(node, count)
                 if why:
@@ -189,11 +194,12 @@ class _Fuser:
     def _kept(self, node: Node, count: int) -> str:
         """Why a node that is read in several ways is stored, if it is."""
         growing, rank = _Growing(node, self._alone, self._dense), len(node.shape)
-        growing.open_from(growing.place(node, None), rank, self._target)
+        growing.open_from(growing.place(node, None), rank, self._target, share=self._share)
         operations, loads = growing.work()
-        pointer_bytes, budget = _argument_bytes(rank, self._target)
-        if loads > 1 and count * loads > min(MAX_POINTERS, budget // pointer_bytes):
-            return f"each takes {loads} arguments to compute it again, together more than the device takes"
+        if loads > 1 and not fits(count * (growing.pointers - 1) + 1, rank, self._target):
+            return "to compute it again for each takes more arguments than the device takes"
+        if count * growing.operations > MAX_OPERATIONS:
+            return f"to compute it again for each takes more than {MAX_OPERATIONS} operations"
         found = choice(count - 1, operations, loads, 2 * node.dtype.size, self._target)
         return str(found) if found.keeps else ""
 
@@ -225,7 +231,8 @@ class _Fuser:
                     layout = natural(root)
                     shape, chain = in_memory(layout)
         body = growing.place(top, chain)
-        growing.open_from(body, len(shape), self._target)
+        share = not isinstance(root, Reduce | Scan | Scatter)
+        growing.open_from(body, len(shape), self._target, share=share)
         reduce = root if isinstance(root, Reduce) else None
         group = Group(root, reduce, shape, growing.values(body), layout, base, looks, self._alone[root])
         return self._grown(group, growing)
@@ -249,6 +256,8 @@ class _Growing:
         self._dense = dense
         self._chains: dict[tuple[Step, int], Chain] = {}
         self._opened: set[_Place] = set()
+        self.pointers = 0
+        """With that of the result."""
         self._seen: set[_Place] = set()
 
     def place(self, node: Node, chain: Chain | None) -> _Place:
@@ -283,11 +292,12 @@ class _Growing:
             computed = True
         return [(table, outer, computed), *(self.place(index, chain) for index in node.indices)]
 
-    def open_from(self, body: _Place, rank: int, target: Target) -> None:
-        """Decides which nodes the group, whose index space has `rank` axes, computes itself."""
-        pointer_bytes, budget = _argument_bytes(rank, target)
+    def open_from(self, body: _Place, rank: int, target: Target, *, share: bool) -> None:
+        """Decides which nodes the group, whose index space has `rank` axes, computes itself. `share`: reads of
+        neighbours share a pointer."""
         self._seen, queue = {body}, deque([body])
-        pointers, spent = 1, pointer_bytes
+        reads: list[Family] = []
+        scalars, others = 0, 2  # what is read in another way, or may be: the body is not opened yet; and the result
         while queue:
             place = queue.popleft()
             node, chain, computed = place
@@ -296,18 +306,29 @@ class _Growing:
             if len(self._opened) == MAX_OPERATIONS:
                 self.reasons[node] = f"the kernel that reads it has {MAX_OPERATIONS} operations, as many as it may"
                 continue
-            new = list(dict.fromkeys(self._places(node, chain)))
-            new = [arg for arg in new if arg not in self._seen]
+            args = self._places(node, chain)
+            table = args[0] if isinstance(node, Gather) else None
+            new = [arg for arg in dict.fromkeys(args) if arg not in self._seen]
             numbers = sum(isinstance(arg[0], Scalar) for arg in new)
-            more = len(new) - numbers - 1
-            more_bytes = more * pointer_bytes + numbers * 8
-            if self._opened and (pointers + more > MAX_POINTERS or spent + more_bytes > budget):
+            more, read = len(new) - numbers - 1, reads
+            for arg in new if share else ():
+                if arg is not table and (arg[2] or isinstance(arg[0], Buffer)):
+                    leaf = self.leaf(arg)
+                    read, more = added(read, leaf.source, leaf.layout), more - 1
+            pointers = others + more + len(read)
+            if self._opened and not fits(pointers, rank, target, scalars=scalars + numbers):
                 self.reasons[node] = "the kernel that reads it has as many arguments as the device takes"
                 continue
-            pointers, spent = pointers + more, spent + more_bytes
+            reads, others, scalars = read, others + more, scalars + numbers
             self._opened.add(place)
             self._seen.update(new)
             queue.extend(new)
+        self.pointers = others + len(reads)
+
+    @property
+    def operations(self) -> int:
+        """How many operations it has."""
+        return len(self._opened)
 
     def work(self) -> tuple[int, int]:
         """What the operations of the group are worth, and how many elements it loads for each."""
@@ -370,7 +391,8 @@ class _Growing:
         return Leaf(node, moved, computed or not isinstance(node, Buffer | Iota | Scalar | Undefined))
 
 
-def _argument_bytes(rank: int, target: Target) -> tuple[int, int]:
-    """What a pointer takes over an index space of `rank` axes, and all that is read together."""
-    pointer_bytes = 32 + 8 * rank  # address, offset, first element, strides
-    return pointer_bytes, target.max_argument_bytes - pointer_bytes - 16 * rank - 32
+def fits(pointers: int, rank: int, target: Target, *, scalars: int = 0) -> bool:
+    """Whether a kernel over an index space of `rank` axes takes so many pointers and scalars."""
+    # An address, an offset, a first element and strides; lengths, and what the kind of kernel needs besides.
+    spent = pointers * (32 + 8 * rank) + 8 * scalars + 16 * rank + 32
+    return pointers <= MAX_POINTERS and spent <= target.max_argument_bytes

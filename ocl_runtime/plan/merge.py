@@ -19,8 +19,9 @@ from ir.graph import Elementwise, Gather, Movement, Node, Reduce, Scalar
 from ir.layout import Layout, Shape
 from ocl_runtime.plan.bundle import Bundle, Result, passes
 from ocl_runtime.plan.cost import choice
-from ocl_runtime.plan.fuse import MAX_OPERATIONS, MAX_POINTERS, Fold, Group, Leaf, Lookup, Operation, Value
+from ocl_runtime.plan.fuse import MAX_OPERATIONS, Fold, Group, Leaf, Lookup, Operation, Value, fits
 from ocl_runtime.plan.natural import natural
+from ocl_runtime.plan.neighbours import families
 from ocl_runtime.plan.order import Order, order
 from ocl_runtime.plan.target import Target
 
@@ -256,10 +257,11 @@ class _Merger:
             found = choice(last[place] - turns[place], operations, loads, moved, self._target)
             if found.keeps:
                 return None, f"it goes through the elements again, where {found}"
-        pointers = len(bundle.results) + sum(not isinstance(leaf.source, Scalar) for leaf in bundle.leaves)
-        pointer_bytes = 32 + 8 * len(made.shape)
-        spent = pointers * pointer_bytes + 16 * len(made.shape) + 64 + 8 * (len(bundle.leaves) + len(bundle.results))
-        if pointers > MAX_POINTERS + 1 or spent > self._target.max_argument_bytes:
+        leaves = [leaf for leaf in bundle.leaves if not isinstance(leaf.source, Scalar)]
+        shared = made.order is None and not any(isinstance(value, Lookup) for value in bundle.values)
+        reads = len(families((leaf.source, leaf.layout) for leaf in leaves)) if shared else len(leaves)
+        scalars = len(bundle.leaves) - len(leaves) + 4
+        if not fits(reads + len(bundle.results), len(made.shape), self._target, scalars=scalars):
             return None, "together they have more arguments than the device takes"
         if sum(isinstance(value, Operation) for value in bundle.values) > MAX_OPERATIONS:
             return None, f"together they have more than {MAX_OPERATIONS} operations"

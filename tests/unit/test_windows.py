@@ -18,6 +18,7 @@ from tests.interpreted import InterpretedRuntime
 
 BUSY = Target(kind="gpu", compute_units=1, group_size=8)
 """With `_ITEMS_OF_A_UNIT` 1 a few results already keep it busy."""
+CPU = Target(kind="cpu", compute_units=2, group_size=8, vector_bytes=32)
 
 
 def launched(runtime: InterpretedRuntime, array: xp.Array) -> Launch:
@@ -87,6 +88,43 @@ def test_few_results_are_computed_by_as_many_work_items() -> None:
     with xp.use(runtime):
         launch = launched(runtime, nine(xp.asarray(np.ones((21, 31), "f4"))))
         assert launch.global_size[0] * launch.global_size[1] >= 19 * 29
+
+
+def around(x: Any, down: int, right: int) -> Any:
+    """The sum of all elements up to so far away."""
+    rows, columns = x.shape
+    total = None
+    for i in range(2 * down + 1):
+        for j in range(2 * right + 1):
+            part = x[i : rows - 2 * down + i, j : columns - 2 * right + j]
+            total = part if total is None else total + part
+    return total
+
+
+@pytest.mark.parametrize("target", [BUSY, CPU], ids=["gpu", "cpu"])
+@pytest.mark.parametrize(("down", "right"), [(2, 2), (2, 3), (15, 0), (0, 15)])
+@pytest.mark.parametrize("shape", [(40, 48), (41, 47), (33, 31)])
+def test_many_terms_are_one_kernel(target: Target, down: int, right: int, shape: tuple[int, int]) -> None:
+    """More of them than a kernel takes pointers; those that are more than 8 steps away have one of their own."""
+    host = np.random.default_rng(0).random(shape).astype("f4")
+    runtime = InterpretedRuntime(target)
+    with xp.use(runtime):
+        found = around(xp.asarray(host), down, right)
+        launch = launched(runtime, found)
+        pointers = sum(isinstance(arg, Address) for arg in launch.args)
+        assert pointers == (2 if max(down, right) < 5 else 5)
+        np.testing.assert_array_equal(found.numpy(), around(host, down, right))
+
+
+def test_one_leaf_of_others_rows_leaves_lanes_to_the_stencil(busy: InterpretedRuntime) -> None:
+    """A right-hand side without the edges, whose rows begin anywhere, is read element by element."""
+    rng = np.random.default_rng(0)
+    host, inner = rng.random((20, 32)).astype("f4"), rng.random((18, 30)).astype("f4")
+    with xp.use(busy):
+        found = nine(xp.asarray(host)) - xp.asarray(inner)
+        launch = launched(busy, found)
+        assert first_branch(launch.kernel) == (6 + 4, 2)
+        np.testing.assert_array_equal(found.numpy(), nine(host) - inner)
 
 
 @pytest.mark.parametrize("columns", [31, 32])
@@ -182,7 +220,7 @@ def test_any_terms(data: st.DataObject) -> None:
         slices = tuple(slice(at, at + n * step, step) for at, n, step in zip(starts, inner, steps, strict=True))
         return which, slices, draw(st.sampled_from(["", "", "", "", "", "flip", "row", "turn"]))
 
-    terms = [term() for _ in range(draw(st.integers(2, 6)))]
+    terms = [term() for _ in range(draw(st.sampled_from([2, 3, 4, 5, 6, 30])))]
 
     def value(arrays: list[Any]) -> Any:
         total = None
@@ -199,7 +237,7 @@ def test_any_terms(data: st.DataObject) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(elementwise, "_ITEMS_OF_A_UNIT", draw(st.sampled_from([0, 1, 1000])))
-        with xp.use(InterpretedRuntime(BUSY)):
+        with xp.use(InterpretedRuntime(draw(st.sampled_from([BUSY, BUSY, CPU])))):
             found, expected = value([xp.asarray(host) for host in hosts]), value(hosts)
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found.numpy(), expected)
