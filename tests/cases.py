@@ -6,14 +6,20 @@ Each case has its kernel, arguments made from a random generator, sizes, and wha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from ir import graph
 from ir.builder import KernelBuilder, Ref
 from ir.kernel import Kernel
+from ir.layout import Layout, parse_index
 from ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
+from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.target import Target
+from tests.interpreted import InterpretedRuntime
 
 Args = dict[str, Any]
 
@@ -817,5 +823,36 @@ def conversions() -> KernelBuilder:
     k.store(w, at, k.convert(p, I64) * 1000000007)
     return k
 
+
+# ---------------------------------------------------------------------- planned stencils
+
+
+def planned(name: str, rows: int, columns: int, numbers: Args) -> None:
+    """The mean of four neighbours in a matrix, as a GPU gets it that a few results already keep busy."""
+    busy = Target(kind="gpu", compute_units=0, group_size=8)
+    runtime = InterpretedRuntime(busy)
+    whole = graph.buffer(runtime.allocate(4 * rows * columns), F32, Layout.contiguous((rows, columns)))
+    views = [np.s_[:-2, 1:-1], np.s_[2:, 1:-1], np.s_[1:-1, :-2], np.s_[1:-1, 2:]]
+    parts = [graph.index(whole, parse_index(whole.shape, view)) for view in views]
+    total = reduce(lambda left, right: graph.elementwise("add", left, right), parts)
+    root = graph.elementwise("mul", total, graph.scalar(0.25, F32, total.shape))
+    (launch,) = plan([root], runtime).launches
+
+    def expected(given: Args) -> Args:
+        x = given["a"].reshape(rows, columns)
+        up, down, left, right = (x[view] for view in views)
+        return {"y": ((up + down + left + right) * np.float32(0.25)).ravel()}
+
+    def arguments(rng: np.random.Generator) -> Args:
+        sizes = {"n0": rows - 2, "n1": columns - 2, "s0": np.float32(0.25), **numbers}
+        a, y = floats(rng, rows * columns), np.zeros((rows - 2) * (columns - 2), np.float32)
+        return {**sizes, "a": a, "y": y}
+
+    kernel = replace(launch.kernel, name=name)
+    CASES.append(Case(name, kernel, arguments, expected, launch.global_size, launch.group_size))
+
+
+planned("four_neighbours_in_lanes", 9, 20, {"a_stride0": 5, "y_stride0": 9})  # counted in vectors
+planned("four_neighbours_in_rows", 12, 11, {"a_stride0": 11, "y_stride0": 9})
 
 BY_NAME = {one.name: one for one in CASES}

@@ -1,0 +1,66 @@
+/* y = (a[0, 1] + a[2, 1] + a[1, 0] + a[1, 2])*s0    f32, 2-D, 4 elements a work-item */
+#pragma OPENCL FP_CONTRACT OFF
+
+__kernel void four_neighbours_in_rows(const uint n0,
+                                      const uint n1,
+                                      __global const float *restrict a_buffer,
+                                      const ulong a_offset,
+                                      const uint a_stride0,
+                                      const float s0,
+                                      __global float *restrict y_buffer,
+                                      const ulong y_offset,
+                                      const uint y_stride0)
+{
+    __global const float *a = a_buffer + a_offset;
+    __global float *y = y_buffer + y_offset;
+    const uint i1 = get_global_id(0);
+    const uint i0 = get_global_id(1);
+    const uint first = i0 * 4;
+    if (i1 < n1 && first < n0) {
+        const uint sum = first + 3;
+        if (sum < n0) {
+            const ulong a_at = (ulong)(first * a_stride0 + i1);
+            const float a_i = a[a_at + 1];
+            const uint sum_3 = first + 2;
+            const uint sum_4 = sum_3 * a_stride0 + i1;
+            const ulong a_at_1 = (ulong)sum_4;
+            const float a_i_1 = a[a_at_1 + 1];
+            const uint sum_7 = first + 1;
+            const uint sum_8 = sum_7 * a_stride0 + i1;
+            const float a_i_2 = a[sum_8];
+            const ulong a_at_2 = (ulong)sum_8;
+            const float a_i_3 = a[a_at_2 + 2];
+            const float a_i_4 = a[a_at_2 + 1];
+            const uint sum_13 = sum * a_stride0 + i1;
+            const ulong a_at_3 = (ulong)sum_13;
+            const float a_i_5 = a[a_at_3 + 1];
+            const float a_i_6 = a[sum_4];
+            const float a_i_7 = a[a_at_1 + 2];
+            const uint sum_20 = (first + 4) * a_stride0 + i1;
+            const ulong a_at_4 = (ulong)sum_20;
+            const float a_i_8 = a[a_at_4 + 1];
+            const float a_i_9 = a[sum_13];
+            const float a_i_10 = a[a_at_3 + 2];
+            const ulong a_at_5 = (ulong)((first + 5) * a_stride0 + i1);
+            const float a_i_11 = a[a_at_5 + 1];
+            const float a_i_12 = a[sum_20];
+            const float a_i_13 = a[a_at_4 + 2];
+            y[first * y_stride0 + i1] = (a_i + a_i_1 + a_i_2 + a_i_3) * s0;
+            y[sum_7 * y_stride0 + i1] = (a_i_4 + a_i_5 + a_i_6 + a_i_7) * s0;
+            y[sum_3 * y_stride0 + i1] = (a_i_1 + a_i_8 + a_i_9 + a_i_10) * s0;
+            y[sum * y_stride0 + i1] = (a_i_5 + a_i_11 + a_i_12 + a_i_13) * s0;
+        } else {
+            for (uint j = first; j < n0; ++j) {
+                const ulong a_at_6 = (ulong)(j * a_stride0 + i1);
+                const float a_i_14 = a[a_at_6 + 1];
+                const ulong a_at_7 = (ulong)((j + 2) * a_stride0 + i1);
+                const float a_i_15 = a[a_at_7 + 1];
+                const uint sum_44 = (j + 1) * a_stride0 + i1;
+                const float a_i_16 = a[sum_44];
+                const ulong a_at_8 = (ulong)sum_44;
+                const float a_i_17 = a[a_at_8 + 2];
+                y[j * y_stride0 + i1] = (a_i_14 + a_i_15 + a_i_16 + a_i_17) * s0;
+            }
+        }
+    }
+}
