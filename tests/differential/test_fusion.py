@@ -198,7 +198,7 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
         yield runtime
 
 
-@settings(max_examples=settings().max_examples // 4)  # each builds some fifty kernels
+@settings(max_examples=settings().max_examples // 4)  # most of the time kernels are built
 @given(
     dtype=st.sampled_from([*FLOATS, *INTEGERS]),
     shape=st.sampled_from(SHAPES),
