@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else:
                 _expression(options, folder)
             _show(_dumped(folder) - earlier, options.stage or _STAGES, options.out)
+        sys.stdout.flush()
         if message:
             print(message, file=sys.stderr)
         return status
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ocl-dump: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python's end writes what is left
         return 0
 
 
