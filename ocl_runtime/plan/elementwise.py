@@ -32,7 +32,7 @@ from ocl_runtime.plan.form import (
     rounded_up,
     table_layouts,
 )
-from ocl_runtime.plan.fuse import Operation, Value, fits
+from ocl_runtime.plan.fuse import Leaf, Operation, Value, fits
 from ocl_runtime.plan.launch import Launch, Sizes
 from ocl_runtime.plan.naming import output_names
 from ocl_runtime.plan.target import Target
@@ -69,7 +69,9 @@ def elementwise_launch(
     Leaves among the values are buffers, iotas and scalars.
     """
     found = leaf_layouts(values)
-    crowded = not fits(len(found) + len(outputs), len(shape), target)
+    pointers = len(found) + len(table_layouts(values)) + len(outputs)
+    numbers = sum(isinstance(value, Leaf) for value in values) - len(found)
+    crowded = not fits(pointers, len(shape), target, scalars=numbers)
     kept = steps_apart(values, found) if crowded else set()
     shape, layouts = _collapsed(shape, [*found, *(output.layout for output in outputs)], kept)
     leaves, lane = layouts[: len(layouts) - len(outputs)], len(shape) - 1

@@ -26,6 +26,8 @@ from ocl_runtime.plan.order import Order, order
 from ocl_runtime.plan.target import Target
 
 MAX_FOLDS = 8
+_COUNTS = 4
+"""Arguments with which a reduction is told how many rows, columns and parts there are."""
 _MOST_LOOKED_AT = 1000
 _MOST_SIBLINGS = 8
 
@@ -260,7 +262,7 @@ class _Merger:
         leaves = [leaf for leaf in bundle.leaves if not isinstance(leaf.source, Scalar)]
         shared = made.order is None and not any(isinstance(value, Lookup) for value in bundle.values)
         reads = len(families((leaf.source, leaf.layout) for leaf in leaves)) if shared else len(leaves)
-        scalars = len(bundle.leaves) - len(leaves) + 4
+        scalars = len(bundle.leaves) - len(leaves) + _COUNTS
         if not fits(reads + len(bundle.results), len(made.shape), self._target, scalars=scalars):
             return None, "together they have more arguments than the device takes"
         if sum(isinstance(value, Operation) for value in bundle.values) > MAX_OPERATIONS:

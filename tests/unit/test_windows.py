@@ -116,6 +116,30 @@ def test_many_terms_are_one_kernel(target: Target, down: int, right: int, shape:
         np.testing.assert_array_equal(found.numpy(), around(host, down, right))
 
 
+@pytest.mark.parametrize("target", [BUSY, CPU], ids=["gpu", "cpu"])
+def test_what_elements_are_taken_from_is_an_argument_too(target: Target) -> None:
+    """Fourteen terms alone could have a pointer each, but there are six tables besides."""
+    rng = np.random.default_rng(0)
+    host, index = rng.random((24, 32)).astype("f4"), rng.integers(0, 50, (20, 26))
+    tables = [rng.random(50).astype("f4") for _ in range(6)]
+
+    def terms(x: Any, given: Any, at: Any) -> Any:
+        total = given[0][at]
+        for table in given[1:]:
+            total = total + table[at]
+        for i in range(2):
+            for j in range(7):
+                total = total + x[i : 20 + i, j : 26 + j]
+        return total
+
+    runtime = InterpretedRuntime(target)
+    with xp.use(runtime):
+        found = terms(xp.asarray(host), [xp.asarray(one) for one in tables], xp.asarray(index))
+        launch = launched(runtime, found)
+        assert sum(isinstance(arg, Address) for arg in launch.args) == 9  # with the index and the result
+        np.testing.assert_array_equal(found.numpy(), terms(host, tables, index))
+
+
 def test_one_leaf_of_others_rows_leaves_lanes_to_the_stencil(busy: InterpretedRuntime) -> None:
     """A right-hand side without the edges, whose rows begin anywhere, is read element by element."""
     rng = np.random.default_rng(0)
