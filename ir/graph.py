@@ -93,8 +93,7 @@ _known, _entered = _NODES.known, _NODES.enter
 
 def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") -> Buffer:
     """Elements of `dtype` that lie in `storage` as `layout` says."""
-    key = ("buffer", id(storage), dtype, *layout.formulas)
-    return _buffer(key, storage) or _new_buffer(key, storage, dtype, layout, layout.is_dense, where or caller())
+    return _buffer(("buffer", id(storage), dtype, *layout.formulas), storage, dtype, layout, None, where)
 
 
 class Elements:
@@ -111,21 +110,20 @@ class Elements:
     def within(self, storage: Storage, where: Where) -> Buffer:
         """What `buffer` gives."""
         key = ("buffer", id(storage), *self._key)
-        return _buffer(key, storage) or _new_buffer(key, storage, self.dtype, self.layout, self._dense, where)
+        return _buffer(key, storage, self.dtype, self.layout, self._dense, where)
 
 
-def _buffer(key: Hashable, storage: Storage) -> Buffer | None:
-    return cast("Buffer | None", None if storage is None else _known(key))  # nothing tells those without storage apart
-
-
-def _new_buffer(key: Hashable, storage: Storage, dtype: DType, layout: Layout, dense: bool, where: Where) -> Buffer:
-    made = Buffer(shape=layout.shape, dtype=dtype, line=where, flat=dense, storage=storage, layout=layout)
-    return made if storage is None else cast("Buffer", _entered(key, made))
+def _buffer(key: Hashable, storage: Storage, dtype: DType, layout: Layout, dense: bool | None, where: Where) -> Buffer:
+    found = None if storage is None else _known(key)  # nothing tells nodes without storage apart
+    if found is None:
+        flat, line = layout.is_dense if dense is None else dense, where or caller()
+        made = Buffer(shape=layout.shape, dtype=dtype, line=line, flat=flat, storage=storage, layout=layout)
+        found = made if storage is None else _entered(key, made)
+    return cast("Buffer", found)
 
 
 def iota(dtype: DType, layout: Layout) -> Node:
     """The values `offset + i * strides[0] + …` of a layout, which must not be negative, as integers of `dtype`."""
-
     key = ("iota", dtype, *layout.formulas)
     numbers = (*layout.shape, *layout.strides, layout.offset)
     own = formulas(numbers) is not numbers  # sizes of one plan, which are no other's of the same name
@@ -237,8 +235,7 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
 
     key, flat = (step, id(arg)), step.kind == "reshape"
     return _known(key) or _entered(
-        key,
-        Movement(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, step=step, arg=arg),
+        key, Movement(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, step=step, arg=arg)
     )
 
 
@@ -377,13 +374,8 @@ def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
     key = ("gather", *map(id, operands))
     found = _known(key)
     if found is None:
-        made = Gather(
-            shape=shape,
-            dtype=arg.dtype,
-            line=where or caller(),
-            flat=all(index.flat for index in indices),
-            operands=operands,
-        )
+        flat = all(index.flat for index in indices)
+        made = Gather(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, operands=operands)
         found = _entered(key, made)
     return found
 
