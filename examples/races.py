@@ -21,9 +21,9 @@ import pyopencl.array
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 import ocl_runtime as ocl
-from ir.builder import KernelBuilder
-from ir.kernel import Kernel
-from ir.types import U32
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.types import U32
 
 ELEMENTS = 1024
 SPINS = 300_000

@@ -22,7 +22,7 @@ Error
 
 from __future__ import annotations
 
-from ir.errors import (
+from ocl_ir.errors import (
     DataRaceError,
     DTypeError,
     Error,

@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ir.graph_text import text
-from ir.guards import plain
-from ir.kernel import Kernel
-from ir.layout import Layout
-from ir.reference import Where, calling_line
-from ir.schedule import MemoryPlan, Schedule
-from ir.types import DTYPES, DType
+from ocl_ir.graph_text import text
+from ocl_ir.guards import plain
+from ocl_ir.kernel import Kernel
+from ocl_ir.layout import Layout
+from ocl_ir.reference import Where, calling_line
+from ocl_ir.schedule import MemoryPlan, Schedule
+from ocl_ir.types import DTYPES, DType
 from ocl_runtime.device import Device, Existing, choose, existing
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.command import Stream
@@ -190,7 +190,7 @@ class Runtime:
     ) -> None:
         """Runs a kernel over an index space on this thread's stream, without waiting for it.
 
-        A pointer's argument is a storage and an offset in elements, and optionally the `ir.layout.Layout` of the
+        A pointer's argument is a storage and an offset in elements, and optionally the `ocl_ir.layout.Layout` of the
         elements of the storage that are touched. Raises `DTypeError`, `ShapeError`, `NumberRangeError` or
         `MixedDevicesError` for arguments that do not fit, `LaunchError` where the driver refuses.
         """

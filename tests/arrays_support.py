@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ocl_runtime.runtime import Runtime
+from tests.checkout import PYTHONPATH
 
-ROOT = Path(__file__).resolve().parent.parent
 INTEGERS = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 FLOATS = ("f2", "f4", "f8")
 DTYPES = ("?", *INTEGERS, *FLOATS)
@@ -98,7 +98,7 @@ def counting(runtime: Runtime) -> Iterator[Counted]:
 
 def python(*arguments: str, cwd: Path, env: dict[str, str | None] | None = None, timeout: float = 120) -> Any:
     """Python in another process, with changes to the environment; a variable that is None goes."""
-    changed: dict[str, str] = {**os.environ, "PYTHONPATH": str(ROOT)}
+    changed: dict[str, str] = {**os.environ, "PYTHONPATH": PYTHONPATH}
     for name, value in (env or {}).items():
         changed.pop(name, None)
         if value is not None:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ir import graph
-from ir.builder import KernelBuilder, Ref
-from ir.kernel import Kernel
-from ir.layout import Layout, parse_index
-from ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
+from ocl_ir import graph
+from ocl_ir.builder import KernelBuilder, Ref
+from ocl_ir.kernel import Kernel
+from ocl_ir.layout import Layout, parse_index
+from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
 from tests.interpreted import InterpretedRuntime

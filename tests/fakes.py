@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from ocl_runtime.device import Capabilities, Device, quirks_for
-
-ROOT = Path(__file__).parents[1]
+from tests.checkout import PYTHONPATH, ROOT
 
 
 def capabilities(**changes: Any) -> Capabilities:
@@ -82,7 +80,12 @@ def python(code: str, *arguments: str, **environ: str) -> str:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("OCL_", "OPENCL_"))}
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
-        cwd=ROOT, env={**clean, **environ}, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**clean, "PYTHONPATH": PYTHONPATH, **environ},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout

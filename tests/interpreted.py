@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ir import passes
-from ir.interpret import run
-from ir.kernel import Kernel
-from ir.types import F32, DType
+from ocl_ir import passes
+from ocl_ir.interpret import run
+from ocl_ir.kernel import Kernel
+from ocl_ir.types import F32, DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.plans import AnyPlan, PlanCache

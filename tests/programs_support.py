@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ir.builder import KernelBuilder
-from ir.kernel import Kernel
-from ir.types import F32, U32
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.types import F32, U32
 
 
 def scale(*, restrict: bool = False) -> Kernel:

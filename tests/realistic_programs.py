@@ -9,9 +9,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from ir.host import Program, Value
-from ir.host_builder import HostBuilder
-from ir.types import F32
+from ocl_ir.host import Program, Value
+from ocl_ir.host_builder import HostBuilder
+from ocl_ir.types import F32
 from tests.programs_support import SCALE
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ir.accesses import READ, WRITE
+from ocl_ir.accesses import READ, WRITE
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Driver
 from ocl_runtime.execute.hazards import Touch

@@ -20,11 +20,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ir import graph
-from ir.graph import Buffer, Node, Step
-from ir.guards import NUMBERS, Number
-from ir.layout import Layout
-from ir.reference import calling_line
+from ocl_ir import graph
+from ocl_ir.graph import Buffer, Node, Step
+from ocl_ir.guards import NUMBERS, Number
+from ocl_ir.layout import Layout
+from ocl_ir.reference import calling_line
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.operators import Operators

@@ -6,9 +6,9 @@ import math
 import operator
 from collections.abc import Iterable
 
-from ir.guards import integer
-from ir.layout import Shape
-from ir.reference import calling_line
+from ocl_ir.guards import integer
+from ocl_ir.layout import Shape
+from ocl_ir.reference import calling_line
 from ocl_runtime.errors import ShapeError
 
 _MOST_BYTES = 2**62

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ir import graph
-from ir.graph import Node
-from ir.guards import Backed, Number
-from ir.layout import Layout, Shape
-from ir.reference import calling_line
-from ir.types import BOOL, F16, F32, I32, I64, DType
+from ocl_ir import graph
+from ocl_ir.graph import Node
+from ocl_ir.guards import Backed, Number
+from ocl_ir.layout import Layout, Shape
+from ocl_ir.reference import calling_line
+from ocl_ir.types import BOOL, F16, F32, I32, I64, DType
 from ocl_runtime.arrays.array import Array, from_host
 from ocl_runtime.arrays.axes import length_of, shape_of
 from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ir.graph import Buffer
+from ocl_ir.graph import Buffer
 from ocl_runtime.arrays.array import Array, executor_of
 from ocl_runtime.plan.evaluate import look
 

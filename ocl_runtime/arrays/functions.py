@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ir import graph
-from ir.reference import calling_line
-from ir.types import BOOL
+from ocl_ir import graph
+from ocl_ir.reference import calling_line
+from ocl_ir.types import BOOL
 from ocl_runtime.arrays.array import Array, ArrayLike, elementwise, operands_of
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.semantics import apply, as_node, cast, common_dtype, common_shape

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from ir.reference import calling_line
+from ocl_ir.reference import calling_line
 from ocl_runtime.errors import MixedDevicesError, NoDeviceError
 from ocl_runtime.plan.executor import Executor
 

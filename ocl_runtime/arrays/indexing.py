@@ -19,12 +19,12 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ir import graph
-from ir.graph import Node
-from ir.layout import Item, Layout, Shape, Span, broadcast_shapes, parse_index
-from ir.nodes import AnyNode
-from ir.reference import calling_line
-from ir.types import BOOL, I32, I64, U32, U64
+from ocl_ir import graph
+from ocl_ir.graph import Node
+from ocl_ir.layout import Item, Layout, Shape, Span, broadcast_shapes, parse_index
+from ocl_ir.nodes import AnyNode
+from ocl_ir.reference import calling_line
+from ocl_ir.types import BOOL, I32, I64, U32, U64
 from ocl_runtime.errors import DTypeError, ShapeError
 
 Upload: TypeAlias = Callable[[NDArray[Any]], Node]

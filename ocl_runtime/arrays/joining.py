@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ir import graph
-from ir.graph import Node
-from ir.guards import integer
-from ir.layout import Layout, Span
-from ir.reference import calling_line
-from ir.types import BOOL
+from ocl_ir import graph
+from ocl_ir.graph import Node
+from ocl_ir.guards import integer
+from ocl_ir.layout import Layout, Span
+from ocl_ir.reference import calling_line
+from ocl_ir.types import BOOL
 from ocl_runtime.arrays.array import Array, ArrayLike, operands_of
 from ocl_runtime.arrays.axes import axis_of, length_of
 from ocl_runtime.arrays.functions import subtract

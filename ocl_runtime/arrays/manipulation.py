@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ir import graph
-from ir.graph import Step
-from ir.layout import Span, broadcast_shapes
-from ir.reference import calling_line
+from ocl_ir import graph
+from ocl_ir.graph import Step
+from ocl_ir.layout import Span, broadcast_shapes
+from ocl_ir.reference import calling_line
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.axes import axes_of, axis_of, length_of, shape_of
 from ocl_runtime.arrays.writing import is_view

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ir import graph
-from ir.graph import Node
-from ir.layout import Layout, Shape
-from ir.reference import calling_line
-from ir.types import I64, U32, U64
+from ocl_ir import graph
+from ocl_ir.graph import Node
+from ocl_ir.layout import Layout, Shape
+from ocl_ir.reference import calling_line
+from ocl_ir.types import I64, U32, U64
 from ocl_runtime.errors import ShapeError
 
 _FITS_I32 = 2**31

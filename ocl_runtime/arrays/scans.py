@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ir import graph
-from ir.graph import ScanOp
-from ir.reference import calling_line
-from ir.types import BOOL
+from ocl_ir import graph
+from ocl_ir.graph import ScanOp
+from ocl_ir.reference import calling_line
+from ocl_ir.types import BOOL
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.dtypes import require, to_dtype

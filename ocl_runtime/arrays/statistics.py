@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ir import graph
-from ir.graph import ReduceOp
-from ir.reference import calling_line
-from ir.types import BOOL, F32, DType
+from ocl_ir import graph
+from ocl_ir.graph import ReduceOp
+from ocl_ir.reference import calling_line
+from ocl_ir.types import BOOL, F32, DType
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.arrays.dtypes import require, to_dtype

@@ -7,11 +7,11 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ir.graph import Node, Step
-from ir.guards import Number
-from ir.layout import Shape, parse_index
-from ir.reference import calling_line
-from ir.types import BOOL
+from ocl_ir.graph import Node, Step
+from ocl_ir.guards import Number
+from ocl_ir.layout import Shape, parse_index
+from ocl_ir.reference import calling_line
+from ocl_ir.types import BOOL
 from ocl_runtime.arrays.indexing import is_array, part_of, picked
 from ocl_runtime.arrays.masks import check, coordinates, spread
 from ocl_runtime.arrays.semantics import Operand

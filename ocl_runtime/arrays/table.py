@@ -1,6 +1,6 @@
 """The elementwise functions of the array API standard, and a few more: one row each.
 
-`op` is the row of `ir.ops` that computes it, `rule` says which dtypes it takes and gives:
+`op` is the row of `ocl_ir.ops` that computes it, `rule` says which dtypes it takes and gives:
 
     numeric    numbers, in their common dtype; bools by `BOOL_OPS`
     real       floats; integers and bools become the default real dtype

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ir import graph
-from ir.layout import Shape, broadcast_shapes
-from ir.reference import calling_line
-from ir.types import BOOL, I64
+from ocl_ir import graph
+from ocl_ir.layout import Shape, broadcast_shapes
+from ocl_ir.reference import calling_line
+from ocl_ir.types import BOOL, I64
 from ocl_runtime.arrays.array import Array, from_host, operands_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.indexing import counting, places

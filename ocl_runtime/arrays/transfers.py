@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir import graph
-from ir.graph import Buffer, Node
-from ir.layout import Layout, Shape
-from ir.reference import calling_line
+from ocl_ir import graph
+from ocl_ir.graph import Buffer, Node
+from ocl_ir.layout import Layout, Shape
+from ocl_ir.reference import calling_line
 from ocl_runtime.arrays.array import Array, compute, operands_of
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.dtypes import require, to_dtype

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from ir.graph import Buffer, Storage
-from ir.layout import Layout
-from ir.reference import calling_line
-from ir.types import DType
+from ocl_ir.graph import Buffer, Storage
+from ocl_ir.layout import Layout
+from ocl_ir.reference import calling_line
+from ocl_ir.types import DType
 from ocl_runtime.errors import SharingError
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.planner import plan

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ir import graph
-from ir.graph import Node, Step
-from ir.guards import Backed, Number
-from ir.layout import Layout, Shape
-from ir.reference import calling_line
-from ir.types import BOOL, DType
+from ocl_ir import graph
+from ocl_ir.graph import Node, Step
+from ocl_ir.guards import Backed, Number
+from ocl_ir.layout import Layout, Shape
+from ocl_ir.reference import calling_line
+from ocl_ir.types import BOOL, DType
 from ocl_runtime.arrays.dtypes import checked
 from ocl_runtime.arrays.semantics import Operand, as_node, cast
 from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ir.kernel import Const
-from ir.types import F32, DType, Type, ValueType, Vector, element, lanes
+from ocl_ir.kernel import Const
+from ocl_ir.types import F32, DType, Type, ValueType, Vector, element, lanes
 
 _SCALARS = {
     "bool": "bool", "i8": "char", "u8": "uchar", "i16": "short", "u16": "ushort", "i32": "int", "u32": "uint",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ir.kernel import (
+from ocl_ir.kernel import (
     Array,
     Assign,
     Atomic,
@@ -32,9 +32,9 @@ from ir.kernel import (
     is_aligned,
     walk,
 )
-from ir.locals import Locals, Slot
-from ir.ops import OPS
-from ir.types import BF16, BOOL, F32, DType, Pointer, ValueType, Vector, element, lanes
+from ocl_ir.locals import Locals, Slot
+from ocl_ir.ops import OPS
+from ocl_ir.types import BF16, BOOL, F32, DType, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.expressions import Dialect, Expressions, Text
 from ocl_runtime.codegen.spelling import memory_type, value_type
 from ocl_runtime.codegen.templates import render_def

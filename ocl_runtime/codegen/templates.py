@@ -9,7 +9,7 @@ from typing import Any
 from mako.lookup import TemplateLookup
 from mako.template import Template
 
-from ir.errors import IRError
+from ocl_ir.errors import IRError
 
 _HERE = Path(__file__).resolve()
 # An installed package carries the templates inside; a checkout has them beside the package.

@@ -16,9 +16,9 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ir.graph_text import text
-from ir.locals import STRATEGIES
-from ir.types import DTYPES
+from ocl_ir.graph_text import text
+from ocl_ir.locals import STRATEGIES
+from ocl_ir.types import DTYPES
 from ocl_runtime.commands.expression import Planner, parse
 from ocl_runtime.errors import Error, InputFileError
 from ocl_runtime.execute.engine import Engine

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir import graph
-from ir.graph import Node
-from ir.layout import Layout
-from ir.reference import Where
-from ir.types import BF16, DTYPES, F32, DType
+from ocl_ir import graph
+from ocl_ir.graph import Node
+from ocl_ir.layout import Layout
+from ocl_ir.reference import Where
+from ocl_ir.types import BF16, DTYPES, F32, DType
 from ocl_runtime import arrays
 from ocl_runtime.arrays import Array, use
 from ocl_runtime.errors import DTypeError, Error, ShapeError

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ir.reference import Where
+from ocl_ir.reference import Where
 from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.driver import Buffer, Bytes
 from ocl_runtime.execute.hazards import Ranges

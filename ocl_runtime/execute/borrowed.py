@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ir.accesses import WRITE
-from ir.layout import Layout
+from ocl_ir.accesses import WRITE
+from ocl_ir.layout import Layout
 from ocl_runtime.errors import DTypeError, ShapeError, SharingError
 from ocl_runtime.execute import foreign
 from ocl_runtime.execute.blocks import Block, Page

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeAlias
 
-from ir.accesses import READ, WRITE
-from ir.layout import Layout
+from ocl_ir.accesses import READ, WRITE
+from ocl_ir.layout import Layout
 from ocl_runtime.execute.command import Clock, Command, Stream
 from ocl_runtime.execute.driver import Buffer
 

@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ir.accesses import modes
-from ir.kernel import Array, Const, Kernel, Param, walk
-from ir.layout import Layout
-from ir.names import entry_name
-from ir.printer import text
-from ir.reference import Where
-from ir.types import BOOL, DType, Pointer, element
+from ocl_ir.accesses import modes
+from ocl_ir.kernel import Array, Const, Kernel, Param, walk
+from ocl_ir.layout import Layout
+from ocl_ir.names import entry_name
+from ocl_ir.printer import text
+from ocl_ir.reference import Where
+from ocl_ir.types import BOOL, DType, Pointer, element
 from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.device import Device

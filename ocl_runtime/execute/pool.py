@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ir.reference import Where
+from ocl_ir.reference import Where
 from ocl_runtime.errors import ShapeError
 from ocl_runtime.execute.blocks import Block, FreeBlocks, Page
 from ocl_runtime.execute.command import Command, Stream

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ir.layout import Layout
-from ir.reference import Where
-from ir.types import Pointer
+from ocl_ir.layout import Layout
+from ocl_ir.reference import Where
+from ocl_ir.types import Pointer
 from ocl_runtime.errors import MixedDevicesError, ShapeError
 from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.launch import Launch

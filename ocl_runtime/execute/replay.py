@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ir.accesses import READ, WRITE
-from ir.errors import ShapeError
-from ir.host import Launch
-from ir.reference import calling_line
-from ir.schedule import Access, Buffer, Node, Place, Schedule
-from ir.verify_order import verify_order
+from ocl_ir.accesses import READ, WRITE
+from ocl_ir.errors import ShapeError
+from ocl_ir.host import Launch
+from ocl_ir.reference import calling_line
+from ocl_ir.schedule import Access, Buffer, Node, Place, Schedule
+from ocl_ir.verify_order import verify_order
 from ocl_runtime.errors import MixedDevicesError
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Bytes, Error, Event, Queue

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ir.layout import Layout
+from ocl_ir.layout import Layout
 from ocl_runtime.device import Device, in_order
 from ocl_runtime.errors import DTypeError, MixedDevicesError, SharingError
 from ocl_runtime.execute import foreign

@@ -22,7 +22,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from ir.accesses import WRITE
+from ocl_ir.accesses import WRITE
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Bytes, Driver, Error, Event, Queue
 from ocl_runtime.execute.hazards import Touch

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from ir.reference import Where, calling_line
+from ocl_ir.reference import Where, calling_line
 from ocl_runtime.errors import LaunchError, SettingError
 from ocl_runtime.execute.command import LOOK_EVERY, Command, Stream
 from ocl_runtime.execute.completion import Completion, StreamCounters, Timed

@@ -20,8 +20,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ir.accesses import WRITE
-from ir.layout import Layout
+from ocl_ir.accesses import WRITE
+from ocl_ir.layout import Layout
 from ocl_runtime.observe.commands import Access, Ended, Entry, Logged
 
 Clock: TypeAlias = tuple[int, ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ir.graph import Buffer, Node, Scalar
-from ir.layout import Layout
+from ocl_ir.graph import Buffer, Node, Scalar
+from ocl_ir.layout import Layout
 from ocl_runtime.plan.form import Access, Fetch, Parameters, Term, laid_out
 from ocl_runtime.plan.fuse import Fold, Lookup, Operation, Value
 from ocl_runtime.plan.naming import leaf_names

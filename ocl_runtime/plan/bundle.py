@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ir.layout import Shape
+from ocl_ir.layout import Shape
 from ocl_runtime.plan.cost import operation
 from ocl_runtime.plan.form import below, dtype_of, operands
 from ocl_runtime.plan.fuse import Fold, Group, Leaf, Lookup, Operation, Value

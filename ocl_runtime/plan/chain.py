@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ir.graph import Step
-from ir.layout import Layout, Shape, Span
+from ocl_ir.graph import Step
+from ocl_ir.layout import Layout, Shape, Span
 from ocl_runtime.plan.natural import axes_in_memory
 
 

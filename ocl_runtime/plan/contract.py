@@ -15,9 +15,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ir.graph import Buffer, Node, Storage, buffer
-from ir.layout import Layout, Shape, collapse
-from ir.types import DType
+from ocl_ir.graph import Buffer, Node, Storage, buffer
+from ocl_ir.layout import Layout, Shape, collapse
+from ocl_ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.contract_kernel import ContractForm, build
 from ocl_runtime.plan.form import Output, Parameters, index_dtype, power_of_two

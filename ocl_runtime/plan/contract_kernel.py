@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ir.builder import KernelBuilder
-from ir.kernel import Kernel
-from ir.reference import Ref
-from ir.types import DType, with_lanes
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.reference import Ref
+from ocl_ir.types import DType, with_lanes
 from ocl_runtime.plan.body import Body
 from ocl_runtime.plan.form import Access, Spec
 

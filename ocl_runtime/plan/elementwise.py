@@ -16,8 +16,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ir.graph import Node
-from ir.layout import Layout, Shape, collapse
+from ocl_ir.graph import Node
+from ocl_ir.layout import Layout, Shape, collapse
 from ocl_runtime.plan.accesses import accesses
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.elementwise_kernel import ElementwiseForm, build, size_name

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ir.builder import KernelBuilder
-from ir.kernel import Kernel
-from ir.reference import Ref
-from ir.types import DType
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.reference import Ref
+from ocl_ir.types import DType
 from ocl_runtime.plan.body import Body
 from ocl_runtime.plan.form import Access, Fetch, Spec, Term
 from ocl_runtime.plan.naming import formulas, kernel_name

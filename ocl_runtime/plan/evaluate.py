@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
-from ir.graph import Buffer, Node
+from ocl_ir.graph import Buffer, Node
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.explain import explain
 from ocl_runtime.plan.plans import Slots

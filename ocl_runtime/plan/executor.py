@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from ir.graph import Storage
-from ir.layout import Shape
-from ir.reference import Where
-from ir.types import DType
+from ocl_ir.graph import Storage
+from ocl_ir.layout import Shape
+from ocl_ir.reference import Where
+from ocl_ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.plans import AnyPlan, PlanCache
 from ocl_runtime.plan.registry import Registry

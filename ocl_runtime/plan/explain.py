@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ir.accesses import READ, WRITE, modes
-from ir.graph import Node
-from ir.graph_text import text
-from ir.layout import Layout
-from ir.types import element
+from ocl_ir.accesses import READ, WRITE, modes
+from ocl_ir.graph import Node
+from ocl_ir.graph_text import text
+from ocl_ir.layout import Layout
+from ocl_ir.types import element
 from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.plans import AnyPlan
 

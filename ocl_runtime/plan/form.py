@@ -14,10 +14,10 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from ir.graph import Scalar, Storage
-from ir.guards import Given, Number
-from ir.layout import Layout
-from ir.types import BF16, BOOL, F16, F32, U8, U32, U64, DType, Pointer
+from ocl_ir.graph import Scalar, Storage
+from ocl_ir.guards import Given, Number
+from ocl_ir.layout import Layout
+from ocl_ir.types import BF16, BOOL, F16, F32, U8, U32, U64, DType, Pointer
 from ocl_runtime.plan.fuse import Fold, Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.launch import Address, Argument, Later, passed
 from ocl_runtime.plan.target import Target

@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ir.graph import (
+from ocl_ir.graph import (
     Assign,
     Buffer,
     Contract,
@@ -39,8 +39,8 @@ from ir.graph import (
     Step,
     Undefined,
 )
-from ir.layout import Layout, Shape
-from ir.types import DType
+from ocl_ir.layout import Layout, Shape
+from ocl_ir.types import DType
 from ocl_runtime.plan.chain import Chain, in_memory
 from ocl_runtime.plan.cost import choice, operation
 from ocl_runtime.plan.natural import copies, natural, stays

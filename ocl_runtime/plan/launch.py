@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ir.graph import Buffer, Node, Storage
-from ir.guards import Backed, Given
-from ir.kernel import Kernel
-from ir.layout import Layout
-from ir.reference import Where
-from ir.types import DType
+from ocl_ir.graph import Buffer, Node, Storage
+from ocl_ir.guards import Backed, Given
+from ocl_ir.kernel import Kernel
+from ocl_ir.layout import Layout
+from ocl_ir.reference import Where
+from ocl_ir.types import DType
 
 Sizes: TypeAlias = tuple[int, int, int]
 
@@ -62,7 +62,7 @@ class InPlace:
 class Launch:
     """One kernel over an index space; `args` stand in the order of the kernel's parameters.
 
-    `ir.accesses.modes` says which pointers are written; `global_size` is a multiple of `group_size`. `where` is the
+    `ocl_ir.accesses.modes` says which pointers are written; `global_size` is a multiple of `group_size`. `where` is the
     Python line that asked for the result. `stream` counts from the one of who runs it.
     """
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from ir.graph import Elementwise, Gather, Movement, Node, Reduce, Scalar
-from ir.layout import Layout, Shape
+from ocl_ir.graph import Elementwise, Gather, Movement, Node, Reduce, Scalar
+from ocl_ir.layout import Layout, Shape
 from ocl_runtime.plan.bundle import Bundle, Result, passes
 from ocl_runtime.plan.cost import choice
 from ocl_runtime.plan.fuse import MAX_OPERATIONS, Fold, Group, Leaf, Lookup, Operation, Value, fits

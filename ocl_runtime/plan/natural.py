@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from ir.graph import Buffer, Iota, Movement, Node, Scalar
-from ir.layout import Layout, Shape
+from ocl_ir.graph import Buffer, Iota, Movement, Node, Scalar
+from ocl_ir.layout import Layout, Shape
 
 
 def natural(node: Node) -> Layout:

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ir.graph import Buffer, Node
-from ir.guards import example
-from ir.layout import Layout
+from ocl_ir.graph import Buffer, Node
+from ocl_ir.guards import example
+from ocl_ir.layout import Layout
 
 _FARTHEST = 8
 """Steps between neighbours along an axis, at most: they are part of the code."""

@@ -20,8 +20,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ir.layout import Layout
-from ir.types import DType
+from ocl_ir.layout import Layout
+from ocl_ir.types import DType
 from ocl_runtime.plan.form import power_of_two
 from ocl_runtime.plan.natural import axes_in_memory
 from ocl_runtime.plan.target import Target

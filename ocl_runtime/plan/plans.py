@@ -2,9 +2,9 @@
 
 The key is the expression without memory, sizes and scalars (`relative.py`), with what of it may be written over
 (`spare.py`). A plan is made by running the planner over memory that is only numbered, sizes that keep their formula
-(`ir.guards`), and scalars that are not known. What the planner decides by sizes are guards; other sizes that pass them
-use the same plan. Running it again binds numbers to memory and sizes to formulas: no group is formed, no kernel looked
-for.
+(`ocl_ir.guards`), and scalars that are not known. What the planner decides by sizes are guards; other sizes that pass
+them use the same plan. Running it again binds numbers to memory and sizes to formulas: no group is formed, no kernel
+looked for.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from ir.graph import Buffer, Elements, Node, Storage
-from ir.guards import Backed, Given, Guards, formula, plain
-from ir.layout import Layout
-from ir.reference import Where
-from ir.sizes import value
+from ocl_ir.graph import Buffer, Elements, Node, Storage
+from ocl_ir.guards import Backed, Given, Guards, formula, plain
+from ocl_ir.layout import Layout
+from ocl_ir.reference import Where
+from ocl_ir.sizes import value
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Argument, InPlace, Later, Launch, Plan, passed
 from ocl_runtime.plan.planner import Planning, plan

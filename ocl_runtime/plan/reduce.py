@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ir.graph import Node, Storage, buffer
-from ir.kernel import Kernel
-from ir.layout import Layout, Shape, collapse
+from ocl_ir.graph import Node, Storage, buffer
+from ocl_ir.kernel import Kernel
+from ocl_ir.layout import Layout, Shape, collapse
 from ocl_runtime.plan.accesses import accesses
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.form import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 
-from ir.kernel import Kernel
-from ir.reference import Ref
-from ir.types import with_lanes
+from ocl_ir.kernel import Kernel
+from ocl_ir.reference import Ref
+from ocl_ir.types import with_lanes
 from ocl_runtime.plan.form import Access
 from ocl_runtime.plan.fuse import Operation
 from ocl_runtime.plan.reduce_kernel import Builder, Phase, ReduceForm, along_lanes

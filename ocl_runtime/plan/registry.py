@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from ir.graph import Buffer, Node, walk
-from ir.substitute import substitute
+from ocl_ir.graph import Buffer, Node, walk
+from ocl_ir.substitute import substitute
 from ocl_runtime.plan.spare import used_outside
 
 _MOST_MOVES = 512

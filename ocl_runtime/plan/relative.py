@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ir import graph
-from ir.graph import (
+from ocl_ir import graph
+from ocl_ir.graph import (
     Assign,
     Buffer,
     Contract,
@@ -30,9 +30,9 @@ from ir.graph import (
     Undefined,
     walk,
 )
-from ir.guards import Given, Number, plain
-from ir.layout import Layout, Span
-from ir.substitute import rebuilt
+from ocl_ir.guards import Given, Number, plain
+from ocl_ir.layout import Layout, Span
+from ocl_ir.substitute import rebuilt
 
 
 class Relative:

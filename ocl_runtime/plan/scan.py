@@ -14,9 +14,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from ir.graph import Node, ScanOp, Storage, buffer
-from ir.layout import Layout, Shape, collapse
-from ir.types import DType, Pointer
+from ocl_ir.graph import Node, ScanOp, Storage, buffer
+from ocl_ir.layout import Layout, Shape, collapse
+from ocl_ir.types import DType, Pointer
 from ocl_runtime.plan.accesses import accesses
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.form import Parameters, index_dtype, leaf_layouts, power_of_two, rounded_up, table_layouts

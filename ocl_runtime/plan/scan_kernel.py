@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ir.builder import KernelBuilder
-from ir.graph import ScanOp
-from ir.kernel import Kernel
-from ir.reference import Ref
-from ir.types import DType
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.graph import ScanOp
+from ocl_ir.kernel import Kernel
+from ocl_ir.reference import Ref
+from ocl_ir.types import DType
 from ocl_runtime.plan.body import Body
 from ocl_runtime.plan.form import Access, Spec, Term
 from ocl_runtime.plan.naming import formulas, kernel_name

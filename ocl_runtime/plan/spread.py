@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ir.accesses import WRITE, modes
-from ir.types import element
+from ocl_ir.accesses import WRITE, modes
+from ocl_ir.types import element
 from ocl_runtime.plan.host.streams import Costs, launch_seconds, place
 from ocl_runtime.plan.launch import Address, Launch
 

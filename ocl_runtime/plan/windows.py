@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ir.graph import Buffer
-from ir.layout import Layout
+from ocl_ir.graph import Buffer
+from ocl_ir.layout import Layout
 from ocl_runtime.plan.form import aligned, laid_out
 from ocl_runtime.plan.fuse import Value
 from ocl_runtime.plan.neighbours import Family, families

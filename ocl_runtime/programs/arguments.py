@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
-from ir.graph import Buffer
-from ir.guards import Guards
-from ir.layout import Layout
+from ocl_ir.graph import Buffer
+from ocl_ir.guards import Guards
+from ocl_ir.layout import Layout
 from ocl_runtime.arrays import Array
 from ocl_runtime.execute.replay import ALIGNED
 from ocl_runtime.execute.storage import Storage

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir import graph
-from ir.graph import Buffer
-from ir.host import Parameter, Program
-from ir.host_text import text
-from ir.layout import Layout
-from ir.reference import calling_line
-from ir.schedule import MemoryPlan, Schedule
-from ir.sizes import Size, Symbol, value
+from ocl_ir import graph
+from ocl_ir.graph import Buffer
+from ocl_ir.host import Parameter, Program
+from ocl_ir.host_text import text
+from ocl_ir.layout import Layout
+from ocl_ir.reference import calling_line
+from ocl_ir.schedule import MemoryPlan, Schedule
+from ocl_ir.sizes import Size, Symbol, value
 from ocl_runtime.arrays import Array, current
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.errors import DTypeError, MixedDevicesError, ShapeError

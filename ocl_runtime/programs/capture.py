@@ -10,8 +10,8 @@ are sizes that each call binds. Later calls run no Python of the function: for n
 prepared again, and for shapes that were there it is replayed. No kernel is built twice.
 
 Where the function, or the planning of its kernels, decides something by a size, that becomes a guard of the program
-(`ir.guards`), and a call that does not pass it is captured again. Values it must not depend on: asking for one (in an
-`if`, by `float(x)` or `x.numpy()`) is an error that names the line. What it does beside arrays happens when it is
+(`ocl_ir.guards`), and a call that does not pass it is captured again. Values it must not depend on: asking for one (in
+an `if`, by `float(x)` or `x.numpy()`) is an error that names the line. What it does beside arrays happens when it is
 captured. Arrays that it refers to, other than its arguments, are constants: the program keeps the memory that they
 have then. Calls with other Python values are captured apart.
 """
@@ -26,13 +26,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ir import graph
-from ir.graph import Buffer
-from ir.guards import Guards
-from ir.host import Program
-from ir.layout import Layout
-from ir.reference import calling_line
-from ir.sizes import value
+from ocl_ir import graph
+from ocl_ir.graph import Buffer
+from ocl_ir.guards import Guards
+from ocl_ir.host import Program
+from ocl_ir.layout import Layout
+from ocl_ir.reference import calling_line
+from ocl_ir.sizes import value
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.errors import DTypeError

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ir import graph
-from ir.accesses import WRITE, modes
-from ir.graph import Buffer, Node
-from ir.guards import Guards, formula, formulas
-from ir.host import Program, SymbolicLayout, Value
-from ir.host_builder import HostBuilder
-from ir.kernel import Kernel
-from ir.layout import Layout
-from ir.reference import Where, calling_line
-from ir.substitute import substitute
-from ir.types import U8, DType, Pointer
+from ocl_ir import graph
+from ocl_ir.accesses import WRITE, modes
+from ocl_ir.graph import Buffer, Node
+from ocl_ir.guards import Guards, formula, formulas
+from ocl_ir.host import Program, SymbolicLayout, Value
+from ocl_ir.host_builder import HostBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.layout import Layout
+from ocl_ir.reference import Where, calling_line
+from ocl_ir.substitute import substitute
+from ocl_ir.types import U8, DType, Pointer
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.storage import Storage

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))  # a checkout need not be installed
+sys.path[:0] = [str(ROOT), str(ROOT / "ir")]  # a checkout need not be installed
 
 import ocl_runtime as ocl  # noqa: E402
 

@@ -18,13 +18,13 @@ import pyopencl as cl
 from figures import ROOT, Figure, main, median_seconds, seconds
 
 import ocl_runtime as ocl
-from ir.builder import KernelBuilder
-from ir.host import Program
-from ir.host_builder import HostBuilder
-from ir.kernel import Kernel
-from ir.schedule import Schedule, bind
-from ir.sizes import larger, parts, smaller
-from ir.types import F32, U32
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.host import Program
+from ocl_ir.host_builder import HostBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.schedule import Schedule, bind
+from ocl_ir.sizes import larger, parts, smaller
+from ocl_ir.types import F32, U32
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay import Replay
 from ocl_runtime.execute.steps import Part

@@ -87,7 +87,7 @@ def second_start(words: str | None) -> tuple[float, int]:
         environment = {
             **os.environ,
             "OCL_RUNTIME_CACHE": cache,
-            "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]]),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "ir"), *sys.path[1:]]),
         }
         if words:
             environment["OCL_RUNTIME_DEVICE"] = words

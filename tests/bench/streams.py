@@ -24,9 +24,9 @@ sys.path.insert(0, str(ROOT / "examples"))
 from races import Ours, Raw, count
 
 import ocl_runtime as ocl
-from ir.builder import KernelBuilder
-from ir.kernel import Kernel
-from ir.types import F32, U32
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.types import F32, U32
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Launch
 

@@ -17,9 +17,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime as ocl
-from ir.graph import Buffer
-from ir.ops import OPS
-from ir.types import from_numpy
+from ocl_ir.graph import Buffer
+from ocl_ir.ops import OPS
+from ocl_ir.types import from_numpy
 from ocl_runtime.arrays.semantics import arity
 from ocl_runtime.arrays.table import TABLE, Row
 from ocl_runtime.device import Device

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir.interpret import run
-from ir.locals import STRATEGIES
-from ir.passes import run as run_passes
-from ir.types import Pointer
+from ocl_ir.interpret import run
+from ocl_ir.locals import STRATEGIES
+from ocl_ir.passes import run as run_passes
+from ocl_ir.types import Pointer
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
 from tests.cases import CASES, Case

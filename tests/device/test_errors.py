@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ir.builder import KernelBuilder
-from ir.kernel import Kernel
-from ir.ops import OPS
-from ir.types import BOOL, F32, I32, U32, Vector
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.ops import OPS
+from ocl_ir.types import BOOL, F32, I32, U32, Vector
 from ocl_runtime.codegen import expressions
 from ocl_runtime.device import Device, all_devices
 from ocl_runtime.errors import (
@@ -411,7 +411,7 @@ def test_a_dtype_that_the_device_does_not_have(bench: Bench, device: Device) -> 
 
 
 def ocl_f64() -> Any:
-    from ir.types import F64
+    from ocl_ir.types import F64
 
     return F64
 

@@ -10,10 +10,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from ir.builder import KernelBuilder
-from ir.kernel import Kernel
-from ir.ops import OPS, Op
-from ir.types import F32, F64, DType
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.ops import OPS, Op
+from ocl_ir.types import F32, F64, DType
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import BY_FOURS, Dialect
 from ocl_runtime.device import all_devices

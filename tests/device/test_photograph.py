@@ -14,7 +14,8 @@ from PIL import Image
 
 from ocl_runtime.device import Device
 from ocl_runtime.observe.stages import NAMES
-from tests.arrays_support import ROOT, python
+from tests.arrays_support import python
+from tests.checkout import ROOT
 from tests.pictures_support import groups, title
 
 WRITTEN = ["memory.svg", "photograph.png", "streams.svg", "timeline.html", "trace.json"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ir.layout import Layout
+from ocl_ir.layout import Layout
 from ocl_runtime.device import Device
 from ocl_runtime.errors import MixedDevicesError, ShapeError
 from ocl_runtime.execute.engine import Engine

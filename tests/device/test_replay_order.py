@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ir.accesses import READ, WRITE
-from ir.host import Program
-from ir.host_builder import HostBuilder
-from ir.schedule import Schedule
-from ir.sizes import parts, smaller
-from ir.types import F32
+from ocl_ir.accesses import READ, WRITE
+from ocl_ir.host import Program
+from ocl_ir.host_builder import HostBuilder
+from ocl_ir.schedule import Schedule
+from ocl_ir.sizes import parts, smaller
+from ocl_ir.types import F32
 from ocl_runtime.device import Device
 from ocl_runtime.execute import replay as replay_module
 from ocl_runtime.execute.engine import Engine

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from ir.builder import KernelBuilder
-from ir.kernel import Kernel
-from ir.types import U32
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.types import U32
 from ocl_runtime.device import Device
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Driver

@@ -8,10 +8,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ir.host import Program, Value
-from ir.host_builder import HostBuilder
-from ir.sizes import parts, smaller
-from ir.types import F32
+from ocl_ir.host import Program, Value
+from ocl_ir.host_builder import HostBuilder
+from ocl_ir.sizes import parts, smaller
+from ocl_ir.types import F32
 from tests.programs_support import ADD, SCALE
 
 WIDTH = 12

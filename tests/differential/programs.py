@@ -25,11 +25,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from hypothesis import strategies as st
 
-from ir.builder import KernelBuilder
-from ir.kernel import AtomicOp, Kernel, Variable
-from ir.printer import text
-from ir.reference import Ref
-from ir.types import (
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import AtomicOp, Kernel, Variable
+from ocl_ir.printer import text
+from ocl_ir.reference import Ref
+from ocl_ir.types import (
     BF16,
     BOOL,
     DTYPES,

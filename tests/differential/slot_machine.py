@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ir.evaluate import Data, evaluate, filled
-from ir.kernel import (
+from ocl_ir.evaluate import Data, evaluate, filled
+from ocl_ir.kernel import (
     Array,
     Assign,
     Atomic,
@@ -33,10 +33,10 @@ from ir.kernel import (
     Value,
     While,
 )
-from ir.locals import Locals
-from ir.memory import Memory
-from ir.ops import OPS, WORK_ITEM
-from ir.types import Pointer, element, lanes
+from ocl_ir.locals import Locals
+from ocl_ir.memory import Memory
+from ocl_ir.ops import OPS, WORK_ITEM
+from ocl_ir.types import Pointer, element, lanes
 
 BREAK, CONTINUE, RETURN = "break", "continue", "return"
 _ATOMICS = {"add": np.add, "sub": np.subtract, "min": np.minimum, "max": np.maximum,

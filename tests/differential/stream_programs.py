@@ -18,8 +18,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from hypothesis import strategies as st
 
-from ir.accesses import READ, WRITE
-from ir.layout import Layout
+from ocl_ir.accesses import READ, WRITE
+from ocl_ir.layout import Layout
 from ocl_runtime.execute.storage import Storage
 from ocl_runtime.execute.transfer import Download
 from tests.world import World

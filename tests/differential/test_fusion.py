@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime as ocl
-from ir.graph import Buffer
-from ir.passes import PIPELINE
+from ocl_ir.graph import Buffer
+from ocl_ir.passes import PIPELINE
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine

@@ -12,10 +12,10 @@ import pyopencl as cl
 import pytest
 from hypothesis import given, settings
 
-from ir.conflicts import conflicts
-from ir.interpret_host import run as interpret
-from ir.schedule import Place
-from ir.verify_order import unordered
+from ocl_ir.conflicts import conflicts
+from ocl_ir.interpret_host import run as interpret
+from ocl_ir.schedule import Place
+from ocl_ir.verify_order import unordered
 from ocl_runtime.device import Device
 from ocl_runtime.execute.driver import OpenCL
 from ocl_runtime.execute.eager import run as run_eagerly

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from ir.interpret import run
-from ir.kernel import Kernel
-from ir.locals import STRATEGIES
-from ir.passes import PIPELINE
-from ir.passes import run as run_passes
-from ir.printer import text
-from ir.types import Pointer, element
+from ocl_ir.interpret import run
+from ocl_ir.kernel import Kernel
+from ocl_ir.locals import STRATEGIES
+from ocl_ir.passes import PIPELINE
+from ocl_ir.passes import run as run_passes
+from ocl_ir.printer import text
+from ocl_ir.types import Pointer, element
 from ocl_runtime.execute.engine import Engine
 from tests.differential.programs import ITEMS, Program, dtypes_of, programs
 from tests.differential.ulp import ulps

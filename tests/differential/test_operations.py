@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir.builder import KernelBuilder
-from ir.interpret import run
-from ir.kernel import Kernel
-from ir.ops import CLASSES, OPS, STRUCTURAL, WORK_ITEM, Op
-from ir.reference import Ref
-from ir.types import BF16, BOOL, DTYPES, F16, F32, F64, LANES, U32, DType, Pointer, element
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.interpret import run
+from ocl_ir.kernel import Kernel
+from ocl_ir.ops import CLASSES, OPS, STRUCTURAL, WORK_ITEM, Op
+from ocl_ir.reference import Ref
+from ocl_ir.types import BF16, BOOL, DTYPES, F16, F32, F64, LANES, U32, DType, Pointer, element
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
 from tests.differential.ulp import ulps
@@ -420,7 +420,7 @@ def test_literals_of_every_value(dtype: DType, engine: Engine) -> None:
 
 
 def dtypes_vector(dtype: DType, count: int) -> Any:
-    from ir.types import with_lanes
+    from ocl_ir.types import with_lanes
 
     return with_lanes(dtype, count)
 

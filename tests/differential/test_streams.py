@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir.builder import KernelBuilder
-from ir.kernel import Kernel
-from ir.layout import Layout
-from ir.types import U32
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.layout import Layout
+from ocl_ir.types import U32
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.engine import Engine

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ir.graph_text import text
-from ir.types import F32
+from ocl_ir.graph_text import text
+from ocl_ir.types import F32
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.commands.expression import Planner, parse

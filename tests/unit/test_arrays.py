@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
-from ir.ops import OPS
-from ir.types import F64
+from ocl_ir.ops import OPS
+from ocl_ir.types import F64
 from ocl_runtime.arrays import in_use
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.semantics import arity

@@ -7,9 +7,9 @@ from itertools import combinations
 
 import pytest
 
-from ir.host_builder import HostBuilder
-from ir.schedule import Schedule, bind
-from ir.types import F32
+from ocl_ir.host_builder import HostBuilder
+from ocl_ir.schedule import Schedule, bind
+from ocl_ir.types import F32
 from ocl_runtime.plan.host import bound
 from ocl_runtime.plan.host.bound import heaviest
 from ocl_runtime.plan.host.memory import plan_memory

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ir.accesses import READ, WRITE
-from ir.conflicts import conflicts
-from ir.layout import Layout
-from ir.schedule import Access, Node, Schedule
+from ocl_ir.accesses import READ, WRITE
+from ocl_ir.conflicts import conflicts
+from ocl_ir.layout import Layout
+from ocl_ir.schedule import Access, Node, Schedule
 
 NOTHING = cast("Any", None)
 

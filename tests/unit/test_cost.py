@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
-from ir import graph
-from ir.graph import Node
-from ir.kernel import Let, walk
-from ir.layout import Span
-from ir.types import F32
+from ocl_ir import graph
+from ocl_ir.graph import Node
+from ocl_ir.kernel import Let, walk
+from ocl_ir.layout import Span
+from ocl_ir.types import F32
 from ocl_runtime.plan import fuse
 from ocl_runtime.plan.cost import choice, operation
 from ocl_runtime.plan.fuse import MAX_OPERATIONS

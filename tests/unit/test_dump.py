@@ -13,7 +13,8 @@ import pytest
 
 from ocl_runtime.commands import dump
 from ocl_runtime.observe.stages import NAMES
-from tests.arrays_support import ROOT, python
+from tests.arrays_support import python
+from tests.checkout import PYTHONPATH, ROOT
 
 TOOL = str(ROOT / "tools" / "kernel_dump.py")
 EXAMPLE = ["a*b + sin(c)", "a:f32[n]", "b:f32[n]", "c:f32[n]"]
@@ -302,7 +303,7 @@ def test_colour_on_a_terminal_only(tmp_path: Path) -> None:
 
     main, end = pty.openpty()
     command = [sys.executable, TOOL, *EXAMPLE, "--stage", "source"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLUMNS": "100"}
+    env = {**os.environ, "PYTHONPATH": PYTHONPATH, "TERM": "xterm-256color", "COLUMNS": "100"}
     process = subprocess.Popen(command, stdout=end, stderr=subprocess.PIPE, cwd=tmp_path, env=env)
     os.close(end)
     shown = b""
@@ -327,7 +328,7 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
         done = subprocess.run(
             f"{quoted} | head -1; echo ended ${{PIPESTATUS[0]}}",
             shell=True, executable="/bin/bash", capture_output=True, text=True, check=False, cwd=tmp_path, timeout=100,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": PYTHONPATH},
         )  # fmt: skip
         assert done.stderr == ""
         assert done.stdout.splitlines()[-1] == "ended 0"

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ir.host_builder import HostBuilder
-from ir.schedule import MemoryPlan, Schedule
-from ir.types import F32
+from ocl_ir.host_builder import HostBuilder
+from ocl_ir.schedule import MemoryPlan, Schedule
+from ocl_ir.types import F32
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.stages import PROGRAM_NAMES
-from tests.arrays_support import ROOT, python
+from tests.arrays_support import python
+from tests.checkout import ROOT
 
 CAPTURED = """
 import numpy as np

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir.guards import Backed, Guards, formula, formulas, integer, plain
-from ir.layout import Layout, broadcast_shapes, collapse, parse_index
-from ir.sizes import Symbol, value
+from ocl_ir.guards import Backed, Guards, formula, formulas, integer, plain
+from ocl_ir.layout import Layout, broadcast_shapes, collapse, parse_index
+from ocl_ir.sizes import Symbol, value
 
 N = 24
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir.accesses import READ, WRITE
-from ir.layout import Layout
+from ocl_ir.accesses import READ, WRITE
+from ocl_ir.layout import Layout
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute import hazards
 from ocl_runtime.execute.command import Command, Stream

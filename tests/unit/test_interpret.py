@@ -8,13 +8,13 @@ import warnings
 import numpy as np
 import pytest
 
-from ir.builder import KernelBuilder
-from ir.errors import DTypeError, IRError, MemoryAccessError
-from ir.evaluate import evaluate
-from ir.interpret import run
-from ir.kernel import Const, Kernel, Let, Value
-from ir.ops import CLASSES, OPS, Op, result_type
-from ir.types import (
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.errors import DTypeError, IRError, MemoryAccessError
+from ocl_ir.evaluate import evaluate
+from ocl_ir.interpret import run
+from ocl_ir.kernel import Const, Kernel, Let, Value
+from ocl_ir.ops import CLASSES, OPS, Op, result_type
+from ocl_ir.types import (
     BF16,
     BOOL,
     DTYPES,
@@ -34,7 +34,7 @@ from ir.types import (
     element,
     from_numpy,
 )
-from ir.verify_kernel import verify
+from ocl_ir.verify_kernel import verify
 
 COMPUTED = [dtype for dtype in DTYPES.values() if dtype != BF16]
 SIGNED_OF = {8: I8, 16: I16, 32: I32, 64: I64}

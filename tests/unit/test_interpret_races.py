@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ir.builder import KernelBuilder, Ref
-from ir.errors import DataRaceError
-from ir.interpret import run
-from ir.kernel import Kernel
-from ir.types import F32, I32, U8, U16, U32
+from ocl_ir.builder import KernelBuilder, Ref
+from ocl_ir.errors import DataRaceError
+from ocl_ir.interpret import run
+from ocl_ir.kernel import Kernel
+from ocl_ir.types import F32, I32, U8, U16, U32
 
 GROUP = 4
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir.errors import ShapeError
-from ir.layout import Layout, Span, broadcast_shapes, collapse, parse_index
+from ocl_ir.errors import ShapeError
+from ocl_ir.layout import Layout, Span, broadcast_shapes, collapse, parse_index
 
 
 def elements(layout: Layout) -> np.ndarray:

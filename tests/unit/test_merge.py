@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from ir import graph, passes
-from ir.graph import Buffer, Node
-from ir.kernel import Load, walk
-from ir.layout import Layout
-from ir.types import F32
+from ocl_ir import graph, passes
+from ocl_ir.graph import Buffer, Node
+from ocl_ir.kernel import Load, walk
+from ocl_ir.layout import Layout
+from ocl_ir.types import F32
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.spare import Spare
 from tests.unit.test_plan import CPU, GPU, Desk, storages

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir.accesses import READ, WRITE
-from ir.layout import Layout
+from ocl_ir.accesses import READ, WRITE
+from ocl_ir.layout import Layout
 from ocl_runtime.execute.driver import Driver
 from ocl_runtime.execute.hazards import Ranges, Touch
 from ocl_runtime.observe.commands import Access, Ended, Entry, Logged, Recording

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir import graph, passes
-from ir.graph import Buffer, Node
-from ir.kernel import For, Load, Store, walk
-from ir.layout import Layout, parse_index
-from ir.printer import text
-from ir.types import BOOL, F16, F32, F64, I8, I32, I64, U64, Pointer, from_numpy, lanes
+from ocl_ir import graph, passes
+from ocl_ir.graph import Buffer, Node
+from ocl_ir.kernel import For, Load, Store, walk
+from ocl_ir.layout import Layout, parse_index
+from ocl_ir.printer import text
+from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, I64, U64, Pointer, from_numpy, lanes
 from ocl_runtime.plan import body, elementwise, elementwise_kernel, order, reduce_kernel
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.fuse import MAX_OPERATIONS, MAX_POINTERS, groups

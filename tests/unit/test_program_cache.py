@@ -20,7 +20,8 @@ from ocl_runtime.codegen import cache, driver
 from ocl_runtime.codegen.cache import HEADER, CacheWarning, Counters, ProgramCache
 from ocl_runtime.device import Device, choose
 from ocl_runtime.errors import BuildError
-from tests.fakes import ROOT, python
+from tests.checkout import ROOT
+from tests.fakes import python
 
 SOURCE = "__kernel void answer(__global int *a) { a[get_global_id(0)] = 42; }\n"
 

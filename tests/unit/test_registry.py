@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
-from ir import graph
-from ir.graph import Buffer, Elementwise
-from ir.layout import Layout
-from ir.substitute import substitute
-from ir.types import F32
+from ocl_ir import graph
+from ocl_ir.graph import Buffer, Elementwise
+from ocl_ir.layout import Layout
+from ocl_ir.substitute import substitute
+from ocl_ir.types import F32
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.plan import spare
 from tests.interpreted import InterpretedRuntime

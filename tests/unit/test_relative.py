@@ -7,10 +7,10 @@ from collections.abc import Hashable, Sequence
 
 import pytest
 
-from ir import graph
-from ir.graph import Buffer, Elementwise, Movement, Node, Reduce, Scalar
-from ir.layout import Layout
-from ir.types import F32
+from ocl_ir import graph
+from ocl_ir.graph import Buffer, Elementwise, Movement, Node, Reduce, Scalar
+from ocl_ir.layout import Layout
+from ocl_ir.types import F32
 from ocl_runtime.plan.relative import Relative
 from ocl_runtime.plan.spare import Holders, SparePlaces
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from ocl_runtime.device import all_devices, choose, report, rows_for
-from tests.fakes import ROOT
+from tests.checkout import PYTHONPATH, ROOT
 
 
 class Terminal(io.StringIO):
@@ -46,7 +46,7 @@ def test_without_a_usable_device_the_exit_code_is_one(monkeypatch: pytest.Monkey
 
 
 def test_the_commands() -> None:
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}  # as if installed
+    environ = {**os.environ, "PYTHONPATH": PYTHONPATH}  # as if installed
     listings = [
         subprocess.run([sys.executable, *how], cwd=ROOT, env=environ, capture_output=True, text=True, check=True).stdout
         for how in (["-m", "ocl_runtime"], ["tools/devices.py"])

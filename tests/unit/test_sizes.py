@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ir.guards import Guards
-from ir.sizes import Symbol, Term, smaller, symbols, value
+from ocl_ir.guards import Guards
+from ocl_ir.sizes import Symbol, Term, smaller, symbols, value
 
 
 def test_a_term_that_is_twice_in_another_is_computed_once() -> None:

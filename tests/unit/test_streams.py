@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import ocl_runtime
-from ir.accesses import READ, WRITE
-from ir.layout import Layout
+from ocl_ir.accesses import READ, WRITE
+from ocl_ir.layout import Layout
 from ocl_runtime.errors import SettingError
 from ocl_runtime.execute.streams import stream
 from ocl_runtime.observe.order import Order

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ir.errors import IRError, ShapeError, VerifyError
-from ir.host import Alloc, Copy, Fill, For, Free, If, Launch, Parameter, Program, Stmt, SymbolicLayout, Value, View
-from ir.host_builder import HostBuilder, contiguous
-from ir.host_text import text
-from ir.sizes import Symbol, parts, smaller
-from ir.types import BOOL, F32, I32, U8, U32
-from ir.verify_host import CHECKS, verify
+from ocl_ir.errors import IRError, ShapeError, VerifyError
+from ocl_ir.host import Alloc, Copy, Fill, For, Free, If, Launch, Parameter, Program, Stmt, SymbolicLayout, Value, View
+from ocl_ir.host_builder import HostBuilder, contiguous
+from ocl_ir.host_text import text
+from ocl_ir.sizes import Symbol, parts, smaller
+from ocl_ir.types import BOOL, F32, I32, U8, U32
+from ocl_ir.verify_host import CHECKS, verify
 from tests.programs_support import ADD, SCALE
 
 N = Symbol("n")

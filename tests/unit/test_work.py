@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from ir import work
-from ir.builder import KernelBuilder
-from ir.kernel import Kernel
-from ir.types import F32, U32
-from ir.work import DIVISION, FUNCTION, TURNS, operations
+from ocl_ir import work
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.kernel import Kernel
+from ocl_ir.types import F32, U32
+from ocl_ir.work import DIVISION, FUNCTION, TURNS, operations
 
 
 def made(body: Callable[[KernelBuilder], object], *scalars: str) -> Kernel:

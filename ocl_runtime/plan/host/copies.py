@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ir.builder import KernelBuilder
-from ir.host import Copy, Fill, Launch
-from ir.kernel import Kernel
-from ir.layout import Layout, collapse
-from ir.schedule import Argument, Node, Place, Schedule
-from ir.types import BF16, U8, U16, U32, U64, DType
+from ocl_ir.builder import KernelBuilder
+from ocl_ir.host import Copy, Fill, Launch
+from ocl_ir.kernel import Kernel
+from ocl_ir.layout import Layout, collapse
+from ocl_ir.schedule import Argument, Node, Place, Schedule
+from ocl_ir.types import BF16, U8, U16, U32, U64, DType
 from ocl_runtime.plan.cache import KernelCache
 
 _BITS = {1: U8, 2: U16, 4: U32, 8: U64}

@@ -1,0 +1,71 @@
+"""One operation on arrays of values: the step that the interpreter takes for every `Let`.
+
+A value of n work-items is an array of shape (n,) for a scalar and (n, lanes) for a vector, of exactly the dtype of its
+IR type. The elementwise operations are the references of the op table; the structural ones are here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocl_ir.ops import OPS
+from ocl_ir.types import DType, ValueType, Vector, element, lanes
+
+Data: TypeAlias = NDArray[Any]
+
+POISON_BYTE = 0xCD
+"""What undefined integers consist of; undefined floats are NaN, undefined bools true."""
+
+
+def filled(value: bool | int | float, type_: ValueType, count: int) -> Data:
+    """The same value for `count` work-items."""
+    shape = (count, lanes(type_)) if isinstance(type_, Vector) else (count,)
+    return np.full(shape, value, element(type_).numpy)
+
+
+def poison(type_: ValueType, count: int) -> Data:
+    """Undefined contents: a pattern that shows up in a result."""
+    return filled(_poison_of(element(type_)), type_, count)
+
+
+def _poison_of(dtype: DType) -> bool | int | float:
+    if dtype.kind == "bool":
+        return True
+    if dtype.name == "bf16":
+        return 0x7FC0  # NaN in bfloat16's bits
+    if dtype.is_float:
+        return float("nan")
+    return int.from_bytes(bytes([POISON_BYTE]) * dtype.size, "little", signed=dtype.kind == "int")
+
+
+def evaluate(op: str, args: Sequence[Data], result: ValueType) -> Data:
+    """`op` of a verified `Let` on the operands' arrays; questions about the index space are not among them.
+
+    Raises `ZeroDivisionError` where the table says that an operation is undefined.
+    """
+    if op in OPS:
+        return np.asarray(OPS[op].reference(*args))
+    first = args[0]
+    match op:
+        case "copy":
+            return first.copy()
+        case "convert":
+            with np.errstate(all="ignore"):
+                return first.astype(element(result).numpy)
+        case "bitcast":
+            return np.ascontiguousarray(first).view(element(result).numpy)
+        case "splat":
+            return np.repeat(first[:, None], lanes(result), axis=1)
+        case "vector":
+            return np.stack(args, axis=1)
+        case "extract":
+            return first[:, int(args[1].flat[0])]
+        case "lo" | "hi":
+            half = first.shape[1] // 2
+            part = first[:, :half] if op == "lo" else first[:, half:]
+            return part if isinstance(result, Vector) else part[:, 0]
+    raise AssertionError(f"the verifier let the unknown operation {op} through")

@@ -1,0 +1,354 @@
+"""The grammar of kernel IR: what one work-item does.
+
+    Kernel  = name, Param*, Stmt*, group size?
+    Stmt    = Let value = op operand*                    a binding: immutable, assigned once
+            | Load value = pointer[index]                a binding whose value comes from memory
+            | Local variable = operand                   a variable: mutable; starting one always copies
+            | Assign variable = operand
+            | Store pointer[index] = operand
+            | Array pointer : dtype[length]              local (shared by the work-group) or private memory
+            | Atomic value? = op pointer[index], operand*
+            | If operand: Stmt* else: Stmt*
+            | For value in start..stop step: Stmt*       bounds are evaluated once, before the loop
+            | While (Stmt*; operand): Stmt*              the condition's statements run before every test
+            | Barrier local?, global?                    every work-item of the group, or none, comes here
+            | Break | Continue | Return
+    Operand = Value | Variable | Const
+
+Statements are immutable; a pass builds new ones. Values and variables are told apart by `id`, which counts from zero
+in each kernel; `hint` is only the wish for a name. An index counts elements of the pointer's dtype, also where several
+lanes are loaded or stored at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from ocl_ir.types import Pointer, Type, ValueType, element, size_of
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A binding: the result of one statement, or a kernel parameter."""
+
+    id: int
+    type: Type
+    hint: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A mutable local of one work-item."""
+
+    id: int
+    type: ValueType
+    hint: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal; with a vector type every lane has this value."""
+
+    value: bool | int | float
+    type: ValueType
+
+    def __eq__(self, other: object) -> bool:
+        # repr tells 0.0 from -0.0 and makes NaN equal to itself, which == does not.
+        return isinstance(other, Const) and self.type == other.type and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash((repr(self.value), self.type))
+
+
+Operand: TypeAlias = Value | Variable | Const
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A kernel parameter. A global pointer is passed as a buffer and an offset in elements.
+
+    `restrict`: no other parameter's memory overlaps it. `length`: how many elements may be touched, if known.
+    """
+
+    value: Value
+    restrict: bool = False
+    length: Operand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    where: str = field(default="", compare=False, kw_only=True)
+    """The Python line that asked for the statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Let(_Statement):
+    """`result` is the value of the operation `op` of the table in `ocl_ir.ops`."""
+
+    result: Value
+    op: str
+    args: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Load(_Statement):
+    """`result` is read at `pointer[index]`; a vector reads that many elements, at an address that `align` divides."""
+
+    result: Value
+    pointer: Value
+    index: Operand
+    align: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Store(_Statement):
+    """Writes `value` at `pointer[index]`; a vector writes that many elements, at an address that `align` divides."""
+
+    pointer: Value
+    index: Operand
+    value: Operand
+    align: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Local(_Statement):
+    """Declares a variable and copies `init` into it."""
+
+    variable: Variable
+    init: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(_Statement):
+    """Gives a variable a new value."""
+
+    variable: Variable
+    value: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Array(_Statement):
+    """Declares an array in local or private memory; its contents are undefined."""
+
+    pointer: Value
+    length: int
+
+
+AtomicOp = Literal["add", "sub", "min", "max", "and", "or", "xor", "exchange", "compare_exchange"]
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic(_Statement):
+    """Reads, changes and writes `pointer[index]` in one step; `result` is the value that was there before."""
+
+    result: Value | None
+    op: AtomicOp
+    pointer: Value
+    index: Operand
+    args: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class If(_Statement):
+    """Runs `then` where `condition` holds and `orelse` where it does not."""
+
+    condition: Operand
+    then: Block
+    orelse: Block = ()
+
+
+@dataclass(frozen=True, slots=True)
+class For(_Statement):
+    """Counts `index` from `start` while it is below `stop` (above, for a negative constant `step`).
+
+    `unroll` is a hint to the compiler (0: none). `vectorize` says that the iterations are independent and may run as
+    lanes.
+    """
+
+    index: Value
+    start: Operand
+    stop: Operand
+    step: Operand
+    body: Block
+    unroll: int = 0
+    vectorize: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class While(_Statement):
+    """Runs `header`, ends if `condition` does not hold, runs `body`, and starts again."""
+
+    header: Block
+    condition: Operand
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier(_Statement):
+    """Waits for every work-item of the group; orders their accesses to the named spaces."""
+
+    local: bool = True
+    global_: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Break(_Statement):
+    """Leaves the innermost loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continue(_Statement):
+    """Goes on with the innermost loop's next iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Return(_Statement):
+    """Ends this work-item."""
+
+
+Stmt: TypeAlias = (
+    Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Break | Continue | Return
+)
+Block: TypeAlias = tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Kernel:
+    """One kernel. `note` is a sentence for the reader of the generated code.
+
+    `pointwise` is a promise: each element that a work-item writes at some place, it alone reads at the same place of
+    what the kernel only reads, and before it writes. So a result may be written over an operand that lies alike.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    body: Block
+    group_size: tuple[int, int, int] | None = None
+    pointwise: bool = False
+    note: str = field(default="", compare=False)
+
+
+def blocks(stmt: Stmt) -> tuple[Block, ...]:
+    """The blocks nested in a statement, in the order in which they stand."""
+    match stmt:
+        case If():
+            return (stmt.then, stmt.orelse)
+        case For():
+            return (stmt.body,)
+        case While():
+            return (stmt.header, stmt.body)
+    return ()
+
+
+def map_blocks(stmt: Stmt, change: Callable[[Block], Block]) -> Stmt:
+    """The statement with `change` applied to each nested block."""
+    match stmt:
+        case If():
+            return replace(stmt, then=change(stmt.then), orelse=change(stmt.orelse))
+        case For():
+            return replace(stmt, body=change(stmt.body))
+        case While():
+            return replace(stmt, header=change(stmt.header), body=change(stmt.body))
+    return stmt
+
+
+def walk(block: Block) -> Iterator[Stmt]:
+    """Every statement, outer before inner, in textual order."""
+    for stmt in block:
+        yield stmt
+        for inner in blocks(stmt):
+            yield from walk(inner)
+
+
+def operands(stmt: Stmt) -> tuple[Operand, ...]:
+    """What the statement itself reads; nested blocks and the variable an assignment writes are not counted.
+
+    A `While` reads its condition at the end of its header, not where the statement begins.
+    """
+    match stmt:
+        case Let():
+            return stmt.args
+        case Load():
+            return (stmt.pointer, stmt.index)
+        case Store():
+            return (stmt.pointer, stmt.index, stmt.value)
+        case Local():
+            return (stmt.init,)
+        case Assign():
+            return (stmt.value,)
+        case Atomic():
+            return (stmt.pointer, stmt.index, *stmt.args)
+        case If() | While():
+            return (stmt.condition,)
+        case For():
+            return (stmt.start, stmt.stop, stmt.step)
+    return ()
+
+
+def map_operands(stmt: Stmt, change: Callable[[Operand], Operand]) -> Stmt:
+    """The statement with `change` applied to each operand it reads; pointers must stay values."""
+    match stmt:
+        case Let():
+            return replace(stmt, args=tuple(change(arg) for arg in stmt.args))
+        case Load():
+            return replace(stmt, pointer=_pointer(change(stmt.pointer)), index=change(stmt.index))
+        case Store():
+            return replace(
+                stmt, pointer=_pointer(change(stmt.pointer)), index=change(stmt.index), value=change(stmt.value)
+            )
+        case Local():
+            return replace(stmt, init=change(stmt.init))
+        case Assign():
+            return replace(stmt, value=change(stmt.value))
+        case Atomic():
+            return replace(
+                stmt,
+                pointer=_pointer(change(stmt.pointer)),
+                index=change(stmt.index),
+                args=tuple(change(arg) for arg in stmt.args),
+            )
+        case If() | While():
+            return replace(stmt, condition=change(stmt.condition))
+        case For():
+            return replace(stmt, start=change(stmt.start), stop=change(stmt.stop), step=change(stmt.step))
+    return stmt
+
+
+def _pointer(operand: Operand) -> Value:
+    assert isinstance(operand, Value), "a pass replaced a pointer by something else"
+    return operand
+
+
+def defined(stmt: Stmt) -> Value | None:
+    """The binding that a statement introduces in the block where it stands (a loop's index belongs to its body)."""
+    match stmt:
+        case Let() | Load() | Atomic():
+            return stmt.result
+        case Array():
+            return stmt.pointer
+    return None
+
+
+def is_aligned(access: Load | Store) -> bool:
+    """Whether a vector access is known to be aligned to its whole size, so that it may be one wide instruction."""
+    moved = access.result.type if isinstance(access, Load) else access.value.type
+    assert isinstance(access.pointer.type, Pointer)
+    assert not isinstance(moved, Pointer)
+    memory = element(access.pointer.type).size * (size_of(moved) // element(moved).size)
+    return access.align > 0 and access.align % memory == 0
+
+
+def next_id(kernel: Kernel) -> int:
+    """The first id that no value and no variable of the kernel has."""
+    ids = [param.value.id for param in kernel.params]
+    for stmt in walk(kernel.body):
+        value = defined(stmt)
+        if value is not None:
+            ids.append(value.id)
+        if isinstance(stmt, Local):
+            ids.append(stmt.variable.id)
+        if isinstance(stmt, For):
+            ids.append(stmt.index.id)
+    return max(ids, default=-1) + 1

@@ -1,0 +1,332 @@
+"""Where the elements of an array lie: shape, strides and offset, all counted in elements of a storage.
+
+Every basic view of an array is a `Layout` over the same storage, so indexing, transposition, broadcasting and most
+reshapes move no data. Indices are resolved once, by `parse_index`, into one `Item` for each axis; the rest is
+arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ocl_ir.errors import ShapeError
+from ocl_ir.guards import formula, formulas, integer, plain
+from ocl_ir.reference import calling_line
+from ocl_ir.sizes import Size
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The part `start, start + step, …` of an axis, `length` elements long."""
+
+    start: int
+    step: int
+    length: int
+
+    def __hash__(self) -> int:
+        return hash(formulas((self.start, self.step, self.length)))
+
+
+Item: TypeAlias = int | Span | None
+"""What an index does with an axis: picks one element, keeps a part, or (None) makes a new axis of size 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Element `(i, j, …)` lies at `offset + i * strides[0] + j * strides[1] + …`; strides may be negative or zero."""
+
+    shape: Shape
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    def __hash__(self) -> int:
+        return hash(self.formulas)
+
+    @property
+    def formulas(self) -> tuple[tuple[Size, ...], tuple[Size, ...], Size]:
+        """Shape, strides and offset with formulas in place of sizes: to be told apart by."""
+        return formulas(self.shape), formulas(self.strides), formula(self.offset)
+
+    @classmethod
+    def contiguous(cls, shape: Shape, offset: int = 0) -> Layout:
+        """Row-major, without gaps."""
+        strides = [1] if shape else []
+        for length in reversed(shape[1:]):
+            strides.append(strides[-1] * max(length, 1))
+        return cls(shape, tuple(reversed(strides)), offset)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the elements follow each other in memory in row-major order."""
+        dense, gaps = 1, False
+        for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if length == 0:
+                return True
+            if length != 1:
+                gaps = gaps or stride != dense
+                dense *= length
+        return not gaps
+
+    def packed(self) -> Layout:
+        """The same axes in the same order in memory, without gaps and offset; what repeats elements still does."""
+        if self.is_dense:
+            return Layout.contiguous(self.shape)
+        apart = [axis for axis in range(self.ndim) if self.shape[axis] != 1 and self.strides[axis] != 0]
+        apart.sort(key=lambda axis: -abs(self.strides[axis]))
+        strides, step = [0] * self.ndim, 1
+        for axis in reversed(apart):
+            strides[axis] = step
+            step *= self.shape[axis]
+        return Layout(self.shape, tuple(strides))
+
+    def range(self) -> tuple[int, int]:
+        """The lowest touched element and the one after the highest; equal for an array without elements."""
+        if self.size == 0:
+            return self.offset, self.offset
+        low = high = self.offset
+        for length, stride in zip(self.shape, self.strides, strict=True):
+            if stride < 0:
+                low += (length - 1) * stride
+            else:
+                high += (length - 1) * stride
+        return low, high + 1
+
+    def index(self, items: Sequence[Item]) -> Layout:
+        """The view that `parse_index` describes."""
+        shape: list[int] = []
+        strides: list[int] = []
+        offset, axis = self.offset, 0
+        for item in items:
+            if item is None:
+                shape.append(1)
+                strides.append(0)
+                continue
+            stride = self.strides[axis]
+            if isinstance(item, Span):
+                offset += item.start * stride if item.length else 0
+                shape.append(item.length)
+                strides.append(item.step * stride)
+            else:
+                offset += item * stride
+            axis += 1
+        return Layout(tuple(shape), tuple(strides), offset)
+
+    def permute(self, axes: Sequence[int]) -> Layout:
+        """Axis `k` of the view is axis `axes[k]` of this layout."""
+        return Layout(tuple(self.shape[a] for a in axes), tuple(self.strides[a] for a in axes), self.offset)
+
+    def expand(self, shape: Shape) -> Layout:
+        """The view of a shape that this one's broadcasts to: repeated axes have stride 0."""
+        new = len(shape) - self.ndim
+        strides = tuple(
+            stride if length == wanted else 0
+            for length, stride, wanted in zip(self.shape, self.strides, shape[new:], strict=True)
+        )
+        return Layout(shape, (0,) * new + strides, self.offset)
+
+    def reshape(self, shape: Shape) -> Layout | None:
+        """The view with another shape of the same size, or None where only a copy could have it."""
+        if self.size == 0:
+            return Layout(shape, Layout.contiguous(shape).strides, self.offset)
+        runs = _runs(self)
+        strides: list[int] = []
+        for wanted in reversed(shape):
+            if wanted == 1:
+                strides.append(0)
+                continue
+            length, stride = runs.pop()
+            if length % wanted:
+                return None
+            strides.append(stride)
+            if length != wanted:
+                runs.append((length // wanted, stride * wanted))
+        return Layout(shape, tuple(reversed(strides)), self.offset)
+
+    def overlaps(self, other: Layout) -> bool:
+        """Whether some element belongs to both layouts (over one storage, in elements of one size).
+
+        Exact; only where finding out would take very long it is answered with True.
+        """
+        low, high = self.range()
+        other_low, other_high = other.range()
+        if low == high or other_low == other_high or high <= other_low or other_high <= low:
+            return False
+        if self.is_dense and other.is_dense:
+            return True
+        try:
+            return np.shares_memory(_addresses(self), _addresses(other), _SOLVER_WORK)
+        except np.exceptions.TooHardError:
+            return True
+
+
+_SOLVER_WORK: Any = 100_000
+"""Steps of NumPy's solver (whose stub knows only of 0 and -1)."""
+
+
+def _runs(layout: Layout) -> list[tuple[int, int]]:
+    """The axes as (length, stride), those merged that follow each other without a gap."""
+    shape, (merged,) = collapse(layout.shape, (layout,))
+    return list(zip(shape, merged.strides, strict=True))
+
+
+class _Addresses:
+    """Memory that is never touched: one byte an element, for NumPy's solver of overlaps."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "|u1",
+            "data": ((1 << 46) + plain(layout.offset), True),
+            "shape": tuple(map(plain, layout.shape)),
+            "strides": tuple(map(plain, layout.strides)),
+        }
+
+
+def _addresses(layout: Layout) -> np.ndarray[Any, Any]:
+    return np.asarray(_Addresses(layout))
+
+
+def collapse(shape: Shape, layouts: Sequence[Layout], kept: Container[int] = ()) -> tuple[Shape, tuple[Layout, ...]]:
+    """Fewest axes for several layouts over one shape: axes of size 1 go, and neighbours that follow each other without
+    a gap in every layout become one. A row-major expression becomes one axis; a single element none. The `kept` axes
+    neither go nor become one with that behind them.
+    """
+    lengths: list[int] = []
+    strides: list[list[int]] = [[] for _ in layouts]
+    joins = False
+    for axis, length in enumerate(shape):
+        if length == 1 and axis not in kept:
+            continue
+        steps = [layout.strides[axis] for layout in layouts]
+        if joins and all(outer[-1] == step * length for outer, step in zip(strides, steps, strict=True)):
+            lengths[-1] *= length
+            for outer, step in zip(strides, steps, strict=True):
+                outer[-1] = step
+        else:
+            lengths.append(length)
+            for outer, step in zip(strides, steps, strict=True):
+                outer.append(step)
+        joins = axis not in kept
+    merged = tuple(lengths)
+    return merged, tuple(
+        Layout(merged, tuple(steps), layout.offset) for layout, steps in zip(layouts, strides, strict=True)
+    )
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The shape that all the shapes broadcast to, by NumPy's rule. Raises `ShapeError` where there is none."""
+    rank = max((len(shape) for shape in shapes), default=0)
+    result: list[int] = []
+    for axis in range(-rank, 0):
+        lengths: list[int] = []
+        for shape in shapes:
+            if -axis <= len(shape) and shape[axis] != 1 and shape[axis] not in lengths:
+                lengths.append(shape[axis])
+        if len(lengths) > 1:
+            listed = " and ".join(map(str, dict.fromkeys(shapes)))
+            raise ShapeError(
+                f"shapes {listed} do not broadcast: axis {axis} has lengths {', '.join(map(str, sorted(lengths)))}",
+                place=calling_line(),
+                remedy="make the lengths equal or 1: reshape an operand, or add an axis with x[:, None]",
+            )
+        result.append(lengths.pop() if lengths else 1)
+    return tuple(result)
+
+
+def parse_index(shape: Shape, key: object) -> tuple[Item, ...]:
+    """What a basic index (integers, slices, Ellipsis, None) does with each axis of `shape`.
+
+    Raises `ShapeError` for an integer out of bounds, too many indices, a second Ellipsis, a slice with step 0, and for
+    indices that are not basic.
+    """
+    keys = key if isinstance(key, tuple) else (key,)
+    ellipses = sum(k is Ellipsis for k in keys)
+    used = sum(not (k is None or k is Ellipsis) for k in keys)
+    if ellipses > 1:
+        raise _index_error("an index has more than one Ellipsis", "write `...` once")
+    if used > len(shape):
+        raise _index_error(
+            f"{used} indices for an array with {len(shape)} axes, of shape {shape}", f"give at most {len(shape)}"
+        )
+    items: list[Item] = []
+    axis = 0
+    for part in (*keys, Ellipsis) if not ellipses else keys:
+        if isinstance(part, EllipsisType):
+            rest = len(shape) - used
+            items.extend(Span(0, 1, length) for length in shape[axis : axis + rest])
+            axis += rest
+        elif part is None:
+            items.append(None)
+        else:
+            items.append(_item(part, axis, shape))
+            axis += 1
+    return tuple(items)
+
+
+def _item(part: object, axis: int, shape: Shape) -> Item:
+    length = shape[axis]
+    if isinstance(part, slice):
+        try:
+            return _span(part, length)
+        except (TypeError, ValueError) as error:
+            raise _index_error(
+                f"axis {axis} has the index {part}: {error}", "use integers or nothing, and a step that is not 0"
+            ) from error
+    try:
+        if isinstance(part, bool | np.bool_):
+            raise TypeError
+        position: int = integer(part)
+    except TypeError:
+        raise _index_error(
+            f"axis {axis} has an index of type {type(part).__name__}",
+            "use integers, slices, `...` and None; for a mask, use where(mask, x, other)",
+        ) from None
+    if not -length <= position < length:
+        raise _index_error(
+            f"index {position} is out of bounds for axis {axis} of length {length}",
+            f"use {-length} to {length - 1}" if length else "the axis has no elements",
+        )
+    return position + length if position < 0 else position
+
+
+def _span(part: slice, length: int) -> Span:
+    """What a slice picks of an axis: `slice.indices`, of sizes too."""
+    step = 1 if part.step is None else integer(part.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    lowest, highest = (0, length) if step > 0 else (-1, length - 1)
+
+    def end(given: object, otherwise: int) -> int:
+        if given is None:
+            return otherwise
+        place: int = integer(given)
+        if place < 0:
+            place += length
+        return min(max(place, lowest), highest)
+
+    start, stop = (lowest, highest) if step > 0 else (highest, lowest)
+    start, stop = end(part.start, start), end(part.stop, stop)
+    away = stop - start if step > 0 else start - stop
+    return Span(start, step, -(-away // abs(step)) if away > 0 else 0)
+
+
+def _index_error(fact: str, remedy: str) -> ShapeError:
+    return ShapeError(fact, place=calling_line(), remedy=remedy)

@@ -1,0 +1,350 @@
+"""THE table of operations: one row each. Builder, verifier, passes, code generation, interpreter, array functions and
+the differential tests derive everything that they know about an operation from its row.
+
+Types are given by letters, one an operand; equal letters are equal types, and all have the same number of lanes:
+`F` float, `I` integer, `S` signed, `U` unsigned, `N` integer or float, `B` bool, `L` bool or integer, `A` any.
+
+Spellings are OpenCL C with `{0}`, `{1}` … for operands, `{T}` for the operands' C type, `{U}` for the unsigned one
+of the same width, `{V}` for the suffix of helper functions on vectors, `{bits}` and `{top}` for the width and the width
+less one. The first key that fits is taken of `KIND/FORM, FORM, KIND, any`, where FORM is `vector`, `narrow` or
+`scalar`; `narrow` is a scalar integer of 8 or 16 bits, which C would widen to int. Signed arithmetic goes through the
+unsigned type because it wraps in NumPy and is undefined in C when it overflows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ocl_ir import numpy_functions as functions
+from ocl_ir.errors import DTypeError
+from ocl_ir.types import BOOL, F32, U32, U64, DType, Type, ValueType, Vector, element, lanes, with_dtype
+
+CLASSES: dict[str, frozenset[str]] = {
+    "F": frozenset({"float"}),
+    "I": frozenset({"int", "uint"}),
+    "S": frozenset({"int"}),
+    "U": frozenset({"uint"}),
+    "N": frozenset({"int", "uint", "float"}),
+    "B": frozenset({"bool"}),
+    "L": frozenset({"bool", "int", "uint"}),
+    "A": frozenset({"bool", "int", "uint", "float"}),
+}
+CLASS_NAMES = {
+    "F": "floating point", "I": "integer", "S": "signed integer", "U": "unsigned integer", "N": "numeric", "B": "bool",
+    "L": "bool or integer", "A": "any scalar or vector",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Op:
+    """One row. `ulp` bounds the error against the exact result, by dtype name, in units in the last place.
+
+    Bounds are those of the OpenCL C specification (table "Relative error as ULPs", full profile; section 9.5 of the
+    extension specification for half). `reference` is the operation on NumPy arrays of the operands' dtype.
+    """
+
+    name: str
+    operands: str
+    result: str
+    spelling: Mapping[str, str]
+    reference: Callable[..., Any]
+    ulp: Mapping[str, float] = field(default_factory=dict)
+    commutative: bool = False
+    several_statements: bool = False
+    """Lowered to more than one statement: it may still read an operand after it first wrote its result."""
+    helper: str = ""
+    """The function of templates/helpers that the spelling calls."""
+    constant_shift: Mapping[str, str] = field(default_factory=dict)
+    """Spellings where the second operand is a literal below the width."""
+
+    @property
+    def arity(self) -> int:
+        """Number of operands."""
+        return len(self.operands)
+
+
+def _float(bounds: float, f16: float = 2.0) -> dict[str, float]:
+    return {"f16": f16, "f32": bounds, "f64": bounds}
+
+
+def _call(name: str) -> dict[str, str]:
+    return {"any": f"{name}({{0}})"}
+
+
+def _call2(name: str) -> dict[str, str]:
+    return {"any": f"{name}({{0}}, {{1}})"}
+
+
+def _wrapping(sign: str) -> dict[str, str]:
+    return {
+        "int/vector": f"as_{{T}}(as_{{U}}({{0}}) {sign} as_{{U}}({{1}}))",
+        "narrow": f"({{T}})({{0}} {sign} {{1}})" if sign != "*" else "({T})((uint){0} * (uint){1})",
+        "int": f"({{T}})(({{U}}){{0}} {sign} ({{U}}){{1}})",
+        "any": f"{{0}} {sign} {{1}}",
+    }
+
+
+def _bits(sign: str, logical: str) -> dict[str, str]:
+    return {
+        "narrow": f"({{T}})({{0}} {sign} {{1}})",
+        "vector": f"{{0}} {sign} {{1}}",
+        "bool": f"{{0}} {logical} {{1}}",
+        "any": f"{{0}} {sign} {{1}}",
+    }
+
+
+def _quietly(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reference(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return reference
+
+
+EXACT = {"f16": 0.0, "f32": 0.0, "f64": 0.0}
+_MIN = {
+    "float/vector": "select({1}, {0}, ({0} < {1}) | isnan({0}))",
+    "float": "{0} < {1} || isnan({0}) ? {0} : {1}",
+    "any": "min({0}, {1})",
+}
+
+
+def _row(name: str, types: str, spelling: Mapping[str, str], reference: Callable[..., Any], **more: Any) -> Op:
+    given, result = types.split("->")
+    return Op(name, given, result, spelling, _quietly(reference), **more)
+
+
+def _unary_float(names: str, bound: float, reference: Callable[..., Any] | None = None, f16: float = 2.0) -> list[Op]:
+    return [
+        _row(name, "F->F", _call(name), reference or getattr(np, _NUMPY_NAME.get(name, name)), ulp=_float(bound, f16))
+        for name in names.split()
+    ]
+
+
+_NUMPY_NAME = {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}
+
+_ROWS = [
+    # arithmetic
+    _row("add", "NN->N", _wrapping("+"), np.add, ulp=EXACT, commutative=True),
+    _row("sub", "NN->N", _wrapping("-"), np.subtract, ulp=EXACT),
+    _row("mul", "NN->N", _wrapping("*"), np.multiply, ulp=EXACT, commutative=True),
+    _row("div", "FF->F", {"any": "{0} / {1}"}, np.divide, ulp={"f16": 1.0, "f32": 2.5, "f64": 0.0}),
+    _row("floordiv", "NN->N", {}, np.floor_divide, ulp=EXACT, several_statements=True),
+    _row("rem", "NN->N", {}, np.remainder, ulp=EXACT, several_statements=True),
+    _row(
+        "udiv", "UU->U", {"narrow": "({T})({0} / {1})", "any": "{0} / {1}"}, functions.divide_checked(np.floor_divide)
+    ),
+    _row("urem", "UU->U", {"narrow": "({T})({0} % {1})", "any": "{0} % {1}"}, functions.divide_checked(np.remainder)),
+    _row("fmod", "FF->F", _call2("fmod"), np.fmod, ulp=EXACT),
+    _row("fma", "FFF->F", {"any": "fma({0}, {1}, {2})"}, functions.fma, ulp={"f16": 1.0, "f32": 1.0, "f64": 1.0}),
+    _row(
+        "neg",
+        "N->N",
+        {"int/vector": "as_{T}(-as_{U}({0}))", "narrow": "({T})(-{0})", "int": "({T})(-({U}){0})", "any": "-{0}"},
+        np.negative,
+        ulp=EXACT,
+    ),
+    _row(
+        "abs",
+        "N->N",
+        {"float": "fabs({0})", "int/vector": "as_{T}(abs({0}))", "int": "({T})abs({0})", "any": "abs({0})"},
+        np.abs,
+        ulp=EXACT,
+    ),
+    _row(
+        "sign",
+        "N->N",
+        {
+            "float/vector": "select(convert_{T}(({0} < ({T})(0)) - ({0} > ({T})(0))), {0}, isnan({0}))",
+            "float": "isnan({0}) ? {0} : ({T})(({0} > 0) - ({0} < 0))",
+            "vector": "as_{T}(({0} < ({T})(0)) - ({0} > ({T})(0)))",
+            "any": "({T})(({0} > 0) - ({0} < 0))",
+        },
+        np.sign,
+        ulp=EXACT,
+    ),
+    _row("minimum", "NN->N", _MIN, functions.minimum, ulp=EXACT),  # not commutative: of 0.0 and -0.0, the second
+    _row(
+        "maximum",
+        "NN->N",
+        {key: text.replace("<", ">").replace("min(", "max(") for key, text in _MIN.items()},
+        functions.maximum,
+        ulp=EXACT,
+    ),
+    _row("pow", "FF->F", _call2("pow"), np.power, ulp=_float(16, 4)),
+    _row("ipow", "II->I", {"any": "integer_power_{T}({0}, {1})"}, functions.power, helper="integer_power"),
+    _row("hypot", "FF->F", _call2("hypot"), np.hypot, ulp=_float(4)),
+    _row("atan2", "FF->F", _call2("atan2"), np.arctan2, ulp=_float(6)),
+    _row("copysign", "FF->F", _call2("copysign"), np.copysign, ulp=EXACT),
+    _row("nextafter", "FF->F", _call2("nextafter"), functions.nextafter, ulp=EXACT),
+    # rounding to integers
+    *(
+        _row(name, "F->F", _call(c), getattr(np, name), ulp=EXACT)
+        for name, c in (("floor", "floor"), ("ceil", "ceil"), ("trunc", "trunc"), ("rint", "rint"))
+    ),
+    # exponentials, logarithms, roots
+    *_unary_float("exp exp2 expm1 log log2 log10", 3),
+    *_unary_float("log1p cbrt", 2),
+    _row("sqrt", "F->F", _call("sqrt"), np.sqrt, ulp={"f16": 1.0, "f32": 3.0, "f64": 0.0}),
+    _row("rsqrt", "F->F", _call("rsqrt"), functions.rsqrt, ulp=_float(2, 1)),
+    # trigonometric and hyperbolic
+    *_unary_float("sin cos asin acos asinh acosh sinh cosh", 4),
+    *_unary_float("tan atan atanh tanh", 5),
+    *_unary_float("erf", 16, functions.erf, f16=4),
+    # comparisons
+    _row("eq", "AA->bool", {"any": "{0} == {1}"}, np.equal, commutative=True),
+    _row("ne", "AA->bool", {"any": "{0} != {1}"}, np.not_equal, commutative=True),
+    _row("lt", "NN->bool", {"any": "{0} < {1}"}, np.less),
+    _row("le", "NN->bool", {"any": "{0} <= {1}"}, np.less_equal),
+    _row("gt", "NN->bool", {"any": "{0} > {1}"}, np.greater),
+    _row("ge", "NN->bool", {"any": "{0} >= {1}"}, np.greater_equal),
+    _row("isnan", "F->bool", _call("isnan"), np.isnan),
+    _row("isinf", "F->bool", _call("isinf"), np.isinf),
+    _row("isfinite", "F->bool", _call("isfinite"), np.isfinite),
+    _row("signbit", "F->bool", _call("signbit"), np.signbit),
+    # bits and logic
+    _row("and", "LL->L", _bits("&", "&&"), np.bitwise_and, commutative=True),
+    _row("or", "LL->L", _bits("|", "||"), np.bitwise_or, commutative=True),
+    _row("xor", "LL->L", _bits("^", "!="), np.bitwise_xor, commutative=True),
+    _row("not", "L->L", {"narrow": "({T})(~{0})", "vector": "~{0}", "bool": "!{0}", "any": "~{0}"}, np.invert),
+    _row(
+        "shl",
+        "II->I",
+        {
+            "vector": "select(({T})(0), as_{T}(as_{U}({0}) << as_{U}({1})), as_{U}({1}) < ({U})({bits}))",
+            "narrow": "({T})(({U}){1} < {bits} ? (uint){0} << {1} : 0)",
+            "int": "({T})(({U}){1} < {bits} ? ({U}){0} << {1} : 0)",
+            "any": "{1} < {bits} ? {0} << {1} : 0",
+        },
+        np.left_shift,
+        constant_shift={
+            "narrow": "({T})((uint){0} << {1})",
+            "int/vector": "as_{T}(as_{U}({0}) << {1})",
+            "int": "({T})(({U}){0} << {1})",
+            "any": "{0} << {1}",
+        },
+    ),
+    _row(
+        "shr",
+        "II->I",
+        {
+            "int/vector": "{0} >> as_{T}(min(as_{U}({1}), ({U})({top})))",
+            "int/narrow": "({T})({0} >> min(({U}){1}, ({U}){top}))",
+            "int": "{0} >> min(({U}){1}, ({U}){top})",
+            "vector": "select(({T})(0), {0} >> {1}, {1} < ({T})({bits}))",
+            "narrow": "({T})({1} < {bits} ? {0} >> {1} : 0)",
+            "any": "{1} < {bits} ? {0} >> {1} : 0",
+        },
+        np.right_shift,
+        constant_shift={"narrow": "({T})({0} >> {1})", "any": "{0} >> {1}"},
+    ),
+    _row("popcount", "I->I", _call("popcount"), functions.popcount),
+    _row("clz", "I->I", _call("clz"), functions.clz),
+    # choice
+    _row(
+        "select",
+        "BAA->A",
+        {"vector": "select({2}, {1}, {0})", "narrow": "({T})({0} ? {1} : {2})", "any": "{0} ? {1} : {2}"},
+        np.where,
+        ulp=EXACT,
+    ),
+    # rounding of a float32 to the values that a narrower storage type has
+    _row("round_f16", "F->F", {"any": "round_to_half{V}({0})"}, functions.round_f16, ulp=EXACT, helper="round_to_half"),
+    _row(
+        "round_bf16",
+        "F->F",
+        {"any": "round_to_bfloat16{V}({0})"},
+        functions.round_bf16,
+        ulp=EXACT,
+        helper="round_to_bfloat16",
+    ),
+]
+
+OPS: Mapping[str, Op] = MappingProxyType({row.name: row for row in _ROWS})
+"""Elementwise operations, by name."""
+
+WORK_ITEM = ("global_id", "local_id", "group_id", "global_size", "local_size", "num_groups")
+"""Questions about the index space; the operand is a dimension, a constant 0, 1 or 2; the result is u32 or u64."""
+
+STRUCTURAL = ("copy", "convert", "bitcast", "splat", "vector", "extract", "lo", "hi")
+"""Operations whose result type is part of the statement.
+
+`copy` gives its operand's value a name of its own; `convert` changes the value's type as a C cast does (float to
+integer truncates; out of range is unspecified, as in NumPy); `bitcast` keeps the bits; `splat` repeats a scalar;
+`vector` joins scalars; `extract` takes the lane that a constant names; `lo` and `hi` are the halves of a vector.
+"""
+
+
+@lru_cache(maxsize=4096)  # asked for every node and every value of kernel IR
+def result_type(op: str, args: tuple[Type, ...], result: Type | None = None) -> ValueType:
+    """The type of `op` applied to operands of types `args`.
+
+    `result` is the wanted type of a structural operation. Raises `DTypeError` where the operands do not fit.
+    """
+    if any(not isinstance(arg, DType | Vector) for arg in args):
+        raise DTypeError(f"{op} does not take a pointer", remedy="load from the pointer first")
+    if op in OPS:
+        return _elementwise_type(OPS[op], args)  # type: ignore[arg-type]
+    if op in WORK_ITEM:
+        if result not in {U32, U64}:
+            raise DTypeError(f"{op} gives u32 or u64, not {result}")
+        return result
+    if op not in STRUCTURAL:
+        raise DTypeError(f"there is no operation {op!r}", remedy=f"use one of {', '.join(sorted(OPS))}")
+    expected = _structural_type(op, args, result)  # type: ignore[arg-type]
+    if expected is None or (result is not None and expected != result):
+        listed = ", ".join(map(str, args))
+        raise DTypeError(f"{op} of ({listed}) cannot give {result}")
+    return expected
+
+
+def _elementwise_type(op: Op, args: tuple[ValueType, ...]) -> ValueType:
+    if len(args) != op.arity:
+        raise DTypeError(f"{op.name} takes {op.arity} operands, not {len(args)}")
+    bound: dict[str, ValueType] = {}
+    for position, (letter, given) in enumerate(zip(op.operands, args, strict=True)):
+        if element(given).kind not in CLASSES[letter] or element(given).name == "bf16":
+            raise DTypeError(
+                f"operand {position} of {op.name} is {given}, not {CLASS_NAMES[letter]}",
+                remedy="convert the operand first",
+            )
+        if bound.setdefault(letter, given) != given:
+            raise DTypeError(
+                f"operands of {op.name} differ in type: {', '.join(map(str, args))}",
+                remedy="convert or splat one of them; kernel IR converts nothing by itself",
+            )
+    if len({lanes(given) for given in args}) != 1:
+        raise DTypeError(f"operands of {op.name} differ in lanes: {', '.join(map(str, args))}")
+    if op.helper.startswith("round_to") and element(args[0]) != F32:
+        raise DTypeError(f"{op.name} takes f32, not {args[0]}")
+    return with_dtype(args[0], BOOL) if op.result == "bool" else bound[op.result]
+
+
+def _structural_type(op: str, args: tuple[ValueType, ...], result: Type | None) -> ValueType | None:
+    first = args[0] if args else None
+    wanted = result if isinstance(result, DType | Vector) else None
+    if first is None or any(element(arg).name == "bf16" for arg in args):
+        return None
+    match op:
+        case "copy":
+            return first
+        case "convert" if wanted is not None and lanes(wanted) == lanes(first) and element(wanted).name != "bf16":
+            return wanted
+        case "bitcast" if wanted is not None:
+            same = lanes(wanted) == lanes(first) and element(wanted).bits == element(first).bits
+            return wanted if same and "bool" not in {element(wanted).kind, element(first).kind} else None
+        case "splat" if isinstance(wanted, Vector) and wanted.dtype == first:
+            return wanted
+        case "vector" if isinstance(first, DType) and all(arg == first for arg in args):
+            return Vector(first, len(args))
+        case "extract" if isinstance(first, Vector):
+            return first.dtype
+        case "lo" | "hi" if isinstance(first, Vector) and first.lanes % 2 == 0:
+            return first.dtype if first.lanes == 2 else Vector(first.dtype, first.lanes // 2)
+    return None

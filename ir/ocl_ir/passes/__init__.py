@@ -1,0 +1,53 @@
+"""What makes a kernel better before code is generated. Each pass is a function from kernel to kernel.
+
+`PIPELINE` names them in the order in which they run; `run` verifies after each, and its `watch` sees every stage.
+
+    vectorize.py   loops over independent elements become vector code with wide loads and stores
+    fold.py        operations on constants, and identities (x*1, (x + 1) + 2), become their results
+    cse.py         a value that was computed before is not computed again
+    hoist.py       what does not change in a loop is computed before it
+    dce.py         what nobody reads is not computed
+    rewrite.py     the walk over a kernel that the passes share
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ocl_ir.kernel import Kernel
+from ocl_ir.passes.cse import cse
+from ocl_ir.passes.dce import dce
+from ocl_ir.passes.fold import fold
+from ocl_ir.passes.hoist import hoist
+from ocl_ir.passes.vectorize import vectorize
+from ocl_ir.verify_kernel import verify
+
+Pass = Callable[[Kernel], Kernel]
+
+PIPELINE: tuple[tuple[str, Pass], ...] = (
+    ("vectorize", vectorize),
+    ("fold", fold),
+    ("cse", cse),
+    ("hoist", hoist),
+    ("dce", dce),
+)
+
+
+def run(
+    kernel: Kernel,
+    watch: Callable[[str, Kernel], None] = lambda name, kernel: None,
+    pipeline: tuple[tuple[str, Pass], ...] = PIPELINE,
+) -> Kernel:
+    """The kernel after all passes; `watch` gets the name and the outcome of each, and "built" first.
+
+    Raises `VerifyError` if the kernel is not well formed, or a pass made it so.
+    """
+    verify(kernel)
+    watch("built", kernel)
+    for name, change in pipeline:
+        after = change(kernel)
+        if after is not kernel:
+            verify(after)
+        kernel = after
+        watch(name, kernel)
+    return kernel

@@ -1,0 +1,9 @@
+"""Where the checkout is, and the search path of Python processes that tests start from it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHONPATH = os.pathsep.join([str(ROOT), str(ROOT / "ir")])
