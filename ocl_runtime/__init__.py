@@ -7,7 +7,7 @@
     y = ocl.sum(ocl.sin(x) * 2 + 1)     # builds an expression
     print(float(y))                     # computes it: one fused kernel, or a pair
 
-Functions and dtypes have the names and signatures of the Python array API standard (2024.12). The first use chooses a
+Functions and dtypes have the names and signatures of the Python array API standard (2025.12). The first use chooses a
 device; `Runtime("words")` with `use` chooses another. In the order in which an expression goes through them:
 
     arrays/      the arrays and their functions

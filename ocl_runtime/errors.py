@@ -5,6 +5,8 @@ Error
 │   └── VerifyError         a whole kernel that broke a rule of the verifier
 ├── DTypeError              (also TypeError)   a dtype that an operation, argument or device does not take
 ├── ShapeError              (also ValueError)  shapes, axes, sizes or indices that do not fit
+│   ├── IndexingError       (also IndexError)  an index, a mask or an axis that an array does not have
+│   └── RankError           (also TypeError)   len, iter or float of an array with too few or too many axes
 ├── MemoryAccessError       (also IndexError)  interpreter: access outside of an allocation
 ├── DataRaceError           interpreter: two work-items, one element, no order
 ├── NumberRangeError        (also OverflowError)  a Python number that the dtype beside it cannot hold
@@ -26,8 +28,10 @@ from ocl_ir.errors import (
     DataRaceError,
     DTypeError,
     Error,
+    IndexingError,
     IRError,
     MemoryAccessError,
+    RankError,
     ShapeError,
     VerifyError,
 )
@@ -90,6 +94,7 @@ __all__ = [
     "DeviceError",
     "Error",
     "IRError",
+    "IndexingError",
     "InputFileError",
     "LaunchError",
     "MemoryAccessError",
@@ -97,6 +102,7 @@ __all__ = [
     "NoDeviceError",
     "NumberRangeError",
     "OutOfMemoryError",
+    "RankError",
     "SettingError",
     "ShapeError",
     "SharingError",

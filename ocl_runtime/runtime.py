@@ -108,6 +108,11 @@ class Runtime:
         return self._kernels
 
     @property
+    def shows_values(self) -> bool:
+        """Whether an array that is not computed is computed to be shown."""
+        return self.settings.repr == "values"
+
+    @property
     def registry(self) -> Registry:
         """The arrays of this runtime."""
         return self._registry

@@ -124,6 +124,12 @@ class Settings:
         default="f32",
         metadata=_row("OCL_RUNTIME_DEFAULT_REAL", _one_of("f32", "f64"), "dtype of reals where none is asked for"),
     )
+    repr: str = field(
+        default="values",
+        metadata=_row(
+            "OCL_RUNTIME_REPR", _one_of("values", "lazy"), "lazy: print(x) does not compute what is not computed yet"
+        ),
+    )
 
     streams: int | None = field(
         default=None,

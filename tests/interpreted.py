@@ -54,6 +54,7 @@ class InterpretedRuntime:
         self.plans = PlanCache()
         self.registry = Registry()
         self.default_real = default_real
+        self.shows_values = True
         self.device = f"interpreter {id(self):x}"
         self.launched: list[Launch] = []
         self.allocations: Counter[int] = Counter()

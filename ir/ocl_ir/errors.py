@@ -45,6 +45,14 @@ class ShapeError(Error, ValueError):
     """Shapes, axes, sizes or indices that do not fit."""
 
 
+class IndexingError(ShapeError, IndexError):
+    """An index or an axis that an array does not have: out of bounds, one too many, or a mask of another shape."""
+
+
+class RankError(ShapeError, TypeError):
+    """An array with a number of axes that a protocol of Python's does not take."""
+
+
 class MemoryAccessError(Error, IndexError):
     """The interpreter saw an access outside of an allocation."""
 

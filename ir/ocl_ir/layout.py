@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ocl_ir.errors import ShapeError
+from ocl_ir.errors import IndexingError, ShapeError
 from ocl_ir.guards import formula, formulas, integer, plain
 from ocl_ir.reference import calling_line
 from ocl_ir.sizes import Size
@@ -254,8 +254,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 def parse_index(shape: Shape, key: object) -> tuple[Item, ...]:
     """What a basic index (integers, slices, Ellipsis, None) does with each axis of `shape`.
 
-    Raises `ShapeError` for an integer out of bounds, too many indices, a second Ellipsis, a slice with step 0, and for
-    indices that are not basic.
+    Raises `IndexingError` for an integer out of bounds, too many indices, a second Ellipsis, a slice with step 0, and
+    for indices that are not basic.
     """
     keys = key if isinstance(key, tuple) else (key,)
     ellipses = sum(k is Ellipsis for k in keys)
@@ -328,5 +328,5 @@ def _span(part: slice, length: int) -> Span:
     return Span(start, step, -(-away // abs(step)) if away > 0 else 0)
 
 
-def _index_error(fact: str, remedy: str) -> ShapeError:
-    return ShapeError(fact, place=calling_line(), remedy=remedy)
+def _index_error(fact: str, remedy: str) -> IndexingError:
+    return IndexingError(fact, place=calling_line(), remedy=remedy)

@@ -1,4 +1,4 @@
-"""Lazy arrays with NumPy's meaning and the names of the Python array API standard 2024.12.
+"""Lazy arrays with NumPy's meaning and the names of the Python array API standard 2025.12.
 
 In the order in which an operation goes through them:
 
@@ -10,22 +10,31 @@ In the order in which an operation goes through them:
     writing.py          what writes mean in nodes
     indexing.py         what index arrays mean in nodes
     masks.py            what masks mean in nodes
+    elements.py         elements that were read, and writes behind them
+    core.py             what every array is
+    axes.py             axes and shapes as users give them
+    hosts.py            values of the host
+    operands.py         operands as nodes
     operators.py        Python's operators
     subscripts.py       indexing and writing
     values.py           what others get of a computed array
-    array.py            the array: views, values, writes
-    axes.py             axes and shapes as users give them
+    exports.py          values for NumPy, Python, DLPack and PyOpenCL
+    display.py          arrays as text
+    methods.py          the methods that people type
+    array.py            the array
     functions.py        elementwise functions
     manipulation.py     views
     joining.py          arrays put together, repeated and padded
     taking.py           elements at computed places
     creation.py         arrays from data and from nothing
     statistics.py       reductions
+    searching.py        where elements are
     linear_algebra.py   products of matrices and vectors
     scans.py            running sums
     explaining.py       what computing would do
     transfers.py        values to and from the host without waiting
     interop.py          arrays of other libraries
+    inspection.py       what there is, by the standard
 """
 
 from math import e, inf, nan, pi
@@ -89,6 +98,7 @@ from ocl_runtime.arrays.functions import (  # noqa: A004
     ceil,
     clip,
     clz,
+    conj,
     copysign,
     cos,
     cosh,
@@ -105,6 +115,7 @@ from ocl_runtime.arrays.functions import (  # noqa: A004
     greater,
     greater_equal,
     hypot,
+    imag,
     isfinite,
     isinf,
     isnan,
@@ -127,6 +138,7 @@ from ocl_runtime.arrays.functions import (  # noqa: A004
     not_equal,
     positive,
     pow,
+    real,
     reciprocal,
     remainder,
     result_type,
@@ -145,11 +157,13 @@ from ocl_runtime.arrays.functions import (  # noqa: A004
     where,
 )
 from ocl_runtime.arrays.in_use import current, set_default, use
+from ocl_runtime.arrays.inspection import __array_namespace_info__
 from ocl_runtime.arrays.interop import from_dlpack, from_pyopencl
 from ocl_runtime.arrays.joining import concat, diff, pad, repeat, roll, stack, tile
 from ocl_runtime.arrays.linear_algebra import matmul, tensordot, vecdot
 from ocl_runtime.arrays.manipulation import (  # noqa: A004
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     expand_dims,
     flip,
@@ -161,6 +175,7 @@ from ocl_runtime.arrays.manipulation import (  # noqa: A004
     unstack,
 )
 from ocl_runtime.arrays.scans import cumulative_prod, cumulative_sum
+from ocl_runtime.arrays.searching import argmax, argmin, isin, searchsorted
 from ocl_runtime.arrays.statistics import (  # noqa: A004
     all,
     any,
@@ -177,12 +192,13 @@ from ocl_runtime.arrays.taking import nonzero, take, take_along_axis
 from ocl_runtime.arrays.transfers import Download, allocate, compute_into, download, pinned_empty, upload
 
 newaxis = None
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 __all__ = [
     "Array",
     "Download",
     "__array_api_version__",
+    "__array_namespace_info__",
     "abs",
     "acos",
     "acosh",
@@ -191,6 +207,8 @@ __all__ = [
     "allocate",
     "any",
     "arange",
+    "argmax",
+    "argmin",
     "asarray",
     "asin",
     "asinh",
@@ -207,6 +225,7 @@ __all__ = [
     "bitwise_xor",
     "bool",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "can_cast",
     "cbrt",
@@ -216,6 +235,7 @@ __all__ = [
     "compute",
     "compute_into",
     "concat",
+    "conj",
     "copysign",
     "cos",
     "cosh",
@@ -254,6 +274,7 @@ __all__ = [
     "greater_equal",
     "hypot",
     "iinfo",
+    "imag",
     "inf",
     "int8",
     "int16",
@@ -261,6 +282,7 @@ __all__ = [
     "int64",
     "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "less",
@@ -300,6 +322,7 @@ __all__ = [
     "positive",
     "pow",
     "prod",
+    "real",
     "reciprocal",
     "remainder",
     "repeat",
@@ -308,6 +331,7 @@ __all__ = [
     "roll",
     "round",
     "rsqrt",
+    "searchsorted",
     "set_default",
     "sign",
     "signbit",

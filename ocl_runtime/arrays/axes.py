@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from ocl_ir.guards import integer
 from ocl_ir.layout import Shape
 from ocl_ir.reference import calling_line
-from ocl_runtime.errors import ShapeError
+from ocl_runtime.errors import IndexingError, ShapeError
 
 _MOST_BYTES = 2**62
 
@@ -39,7 +39,7 @@ def axis_of(what: str, axis: int, ndim: int) -> int:
             f"{what} along axis {axis!r}, which is no integer", place=calling_line(), remedy="number the axes from 0"
         ) from None
     if not -ndim <= number < ndim:
-        raise ShapeError(
+        raise IndexingError(
             f"{what} along axis {number} of an array with {ndim} axes",
             place=calling_line(),
             remedy=f"use {-ndim} to {ndim - 1}" if ndim else "an array of shape () has no axes",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -14,95 +13,61 @@ from ocl_ir.graph import Node
 from ocl_ir.guards import Backed, Number
 from ocl_ir.layout import Layout, Shape
 from ocl_ir.reference import calling_line
-from ocl_ir.types import BOOL, F16, F32, I32, I64, DType
-from ocl_runtime.arrays.array import Array, from_host
+from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, DType
+from ocl_runtime.arrays.array import Array, array_of, arrays_of, from_host
 from ocl_runtime.arrays.axes import length_of, shape_of
 from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype
-from ocl_runtime.arrays.functions import astype, where
+from ocl_runtime.arrays.functions import astype, floor, where
+from ocl_runtime.arrays.hosts import host_values
 from ocl_runtime.arrays.in_use import executor_for
 from ocl_runtime.arrays.manipulation import broadcast_to, reshape
-from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError, SharingError
+from ocl_runtime.arrays.operands import ArrayLike
+from ocl_runtime.errors import DTypeError, ShapeError, SharingError
 from ocl_runtime.plan.executor import Executor
 
-_LARGEST = sys.float_info.max
-_SHOWN_BITS = 200
-"""Of an integer that an error shows; Python writes none of many thousand digits."""
 
-
-def asarray(obj: Any, /, *, dtype: Any = None, device: object = None, copy: bool | None = None) -> Array:
+def asarray(obj: Any, /, dtype: Any = None, *, device: object = None, copy: bool | None = None) -> Array:
     """An array of numbers, nested lists, a NumPy array of any strides, or whatever offers `__array__` or DLPack.
 
-    The values are copied at the call, so later changes of `obj` do not show; an `Array` is not copied
-    (`dtype` converts it). Python floats become the default real dtype; NumPy's dtypes are kept. With a `dtype`, NumPy
-    arrays are converted as by `astype`; Python's numbers must have a value in it.
+    The values are copied at the call, so later changes of `obj` do not show. An `Array` of the runtime in use is given
+    back itself, or converted to `dtype`; one of another runtime is copied here by way of the host. With `copy=True` the
+    result is always an array of its own. Python's floats become the default real dtype; NumPy's dtypes are kept. With a
+    `dtype`, NumPy arrays are converted as by `astype`; Python's numbers must have a value in it.
 
     Raises `DTypeError` for dtypes that the device does not have, `ShapeError` for lists of differing lengths,
-    `NumberRangeError` for Python numbers that the dtype cannot hold, `SharingError` (a ValueError) where `copy` is
-    False but one is needed.
+    `NumberRangeError` for Python numbers that the dtype cannot hold, `MixedDevicesError` for a device that is not that
+    of the runtime in use, `SharingError` (a ValueError) where `copy` is False but one is needed.
     """
+    executor = executor_for(device)
+    wanted = None if dtype is None else require(to_dtype(dtype), executor.target)
     if isinstance(obj, Array):
-        return obj if dtype is None else astype(obj, dtype, device=device)
+        return _own(obj, wanted, executor, copy)
     if copy is False:
         raise SharingError(
             "asarray always copies what is on the host", place=calling_line(), remedy="use copy=None or copy=True"
         )
-    executor = executor_for(device)
-    wanted = None if dtype is None else require(to_dtype(dtype), executor.target)
-    host = _host(obj)
-    if host.dtype.kind in "biufO" and _is_python(obj):
-        if wanted is None and host.dtype.kind in "fO":
-            wanted = executor.default_real if host.dtype.kind == "f" else I64
-        host = host if wanted is None else _held(host, wanted)
-    elif wanted is not None and host.dtype.kind in "biuf":
-        with np.errstate(all="ignore"):
-            host = host.astype(wanted.numpy)
-    return from_host(host, executor)
+    return from_host(host_values(obj, executor.default_real, wanted), executor)
 
 
-def _held(host: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """Python's numbers as `dtype`; floats round to it. Raises `NumberRangeError` for one that it cannot hold."""
-    numbers = host.ravel().tolist()
-    if dtype.is_float:
-        largest = np.finfo(dtype.numpy).max.item()
-        lost = [number for number in numbers if largest < abs(number) != math.inf]
-        with np.errstate(all="ignore"):  # what is hardly larger rounds to the largest
-            lost = [number for number in lost if abs(number) > _LARGEST or np.isinf(dtype.numpy.type(number))]
-        holds = f"up to {largest}"
-    else:
-        limits = (0, 1) if dtype == BOOL else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
-        lost = [number for number in numbers if not limits[0] <= number <= limits[1] or number != int(number)]
-        holds = f"whole numbers from {limits[0]} to {limits[1]}"
-    if lost:
-        shown = "the integer" if isinstance(lost[0], int) and lost[0].bit_length() > _SHOWN_BITS else repr(lost[0])
-        raise NumberRangeError(
-            f"{shown} is no value of {dtype.numpy}, which holds {holds}",
+def _own(x: Array, dtype: DType | None, executor: Executor, copy: bool | None) -> Array:
+    """An array in a dtype and on a runtime, itself if it is that already, unless `copy`."""
+    here = x._executor is executor
+    same = dtype is None or dtype == x._node.dtype
+    if copy is False and not (here and same):
+        raise SharingError(
+            f"asarray of {x.dtype} on {x.device} as {x.dtype if dtype is None else dtype.numpy} on {executor.device} "
+            "without a copy",
             place=calling_line(),
-            remedy="use another dtype, or make a NumPy array first, which is converted as by astype",
+            remedy="use copy=None or copy=True",
         )
-    return host.astype(dtype.numpy)
+    if not here:
+        x = from_host(x.numpy(), executor)
+    if dtype is not None and not same:
+        return astype(x, dtype.numpy)
+    return x.copy() if copy else x
 
 
-def _host(obj: Any) -> np.ndarray[Any, Any]:
-    try:
-        if hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__"):
-            return np.from_dlpack(obj)
-        return np.asarray(obj)
-    except ValueError as error:
-        raise ShapeError(
-            f"no array can be made of a {type(obj).__name__}: {error}",
-            place=calling_line(),
-            remedy="make all rows equally long",
-        ) from error
-
-
-def _is_python(obj: object) -> bool:
-    """Whether an object is made of Python's own lists and numbers, which are weak."""
-    if isinstance(obj, list | tuple | range):
-        return all(_is_python(part) for part in obj)
-    return isinstance(obj, bool | int | float) and not isinstance(obj, np.generic)
-
-
-def full(shape: int | Iterable[int], fill_value: Number, *, dtype: Any = None, device: object = None) -> Array:
+def full(shape: int | Iterable[int], fill_value: Number, dtype: Any = None, *, device: object = None) -> Array:
     """An array with one value everywhere, by default of the value's kind: bool, int64 or the default real dtype.
 
     Raises `ShapeError` for a shape with negative or non-integer lengths, `DTypeError` for a value that is no number.
@@ -120,23 +85,22 @@ def full(shape: int | Iterable[int], fill_value: Number, *, dtype: Any = None, d
     return Array(graph.scalar(checked(fill_value, type_), type_, shape_of(shape, type_.size)), executor)
 
 
-def zeros(shape: int | Iterable[int], *, dtype: Any = None, device: object = None) -> Array:
+def zeros(shape: int | Iterable[int], dtype: Any = None, *, device: object = None) -> Array:
     """Zeros, by default of the default real dtype. Raises `ShapeError` as `full` does."""
-    return _constant(0, shape, dtype, device)
+    return _constant(0, shape, dtype, executor_for(device))
 
 
-def ones(shape: int | Iterable[int], *, dtype: Any = None, device: object = None) -> Array:
+def ones(shape: int | Iterable[int], dtype: Any = None, *, device: object = None) -> Array:
     """Ones, by default of the default real dtype. Raises `ShapeError` as `full` does."""
-    return _constant(1, shape, dtype, device)
+    return _constant(1, shape, dtype, executor_for(device))
 
 
-def empty(shape: int | Iterable[int], *, dtype: Any = None, device: object = None) -> Array:
+def empty(shape: int | Iterable[int], dtype: Any = None, *, device: object = None) -> Array:
     """An array whose values nobody should look at; they are zeros, which costs nothing until they are used."""
     return zeros(shape, dtype=dtype, device=device)
 
 
-def _constant(value: int, shape: int | Iterable[int], dtype: Any, device: object) -> Array:
-    executor = executor_for(device)
+def _constant(value: int, shape: int | Iterable[int], dtype: Any, executor: Executor) -> Array:
     type_ = _dtype(dtype, executor.default_real, executor)
     filled: Number = bool(value) if type_ == BOOL else float(value) if type_.is_float else value
     return Array(graph.scalar(filled, type_, shape_of(shape, type_.size)), executor)
@@ -146,33 +110,43 @@ def _dtype(dtype: Any, otherwise: DType, executor: Executor) -> DType:
     return require(otherwise if dtype is None else to_dtype(dtype), executor.target)
 
 
-def zeros_like(x: Array, /, *, dtype: Any = None, device: object = None) -> Array:
+def zeros_like(x: ArrayLike, /, dtype: Any = None, *, device: object = None) -> Array:
     """Zeros of the shape of `x`, and of its dtype unless another is given."""
+    x = array_of("zeros_like", x)
     return _like(x, 0, dtype, device)
 
 
-def ones_like(x: Array, /, *, dtype: Any = None, device: object = None) -> Array:
+def ones_like(x: ArrayLike, /, dtype: Any = None, *, device: object = None) -> Array:
     """Ones of the shape of `x`, and of its dtype unless another is given."""
+    x = array_of("ones_like", x)
     return _like(x, 1, dtype, device)
 
 
-def empty_like(x: Array, /, *, dtype: Any = None, device: object = None) -> Array:
+def empty_like(x: ArrayLike, /, dtype: Any = None, *, device: object = None) -> Array:
     """An array of the shape of `x` whose values nobody should look at."""
+    x = array_of("empty_like", x)
     return _like(x, 0, dtype, device)
 
 
-def full_like(x: Array, /, fill_value: Number, *, dtype: Any = None, device: object = None) -> Array:
+def full_like(x: ArrayLike, /, fill_value: Number, dtype: Any = None, *, device: object = None) -> Array:
     """One value in the shape of `x`, and in its dtype unless another is given."""
-    filled = full((), fill_value, dtype=x.dtype if dtype is None else dtype, device=device or x.device)
-    return broadcast_to(filled, x.shape)
+    x = array_of("full_like", x)
+    type_ = _dtype(x.dtype if dtype is None else dtype, x._node.dtype, _executor_like(x, device))
+    number = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
+    return Array(graph.scalar(checked(number, type_), type_, x.shape), _executor_like(x, device))
 
 
 def _like(x: Array, value: int, dtype: Any, device: object) -> Array:
-    return _constant(value, x.shape, x.dtype if dtype is None else dtype, device or x.device)
+    return _constant(value, x.shape, x.dtype if dtype is None else dtype, _executor_like(x, device))
+
+
+def _executor_like(x: Array, device: object) -> Executor:
+    """The runtime of an array, or that in use for another device."""
+    return x._executor if device is None or device == x.device else executor_for(device)
 
 
 def arange(
-    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: object = None
+    start: float, /, stop: float | None = None, step: float = 1, dtype: Any = None, *, device: object = None
 ) -> Array:
     """`start, start + step, …` below `stop`; with one number, those from 0 below it. int64, or the default real dtype.
 
@@ -214,16 +188,19 @@ def _line(first: Number, step: Number, shape: Shape, dtype: DType) -> Node:
 
 
 def linspace(
-    start: float, stop: float, /, num: int, *, dtype: Any = None, device: object = None, endpoint: bool = True
+    start: float, stop: float, /, num: int, dtype: Any = None, *, device: object = None, endpoint: bool = True
 ) -> Array:
-    """`num` evenly spaced floats from `start` to `stop`, which is included as the last one if `endpoint`.
+    """`num` evenly spaced numbers from `start` to `stop`, which is included as the last one if `endpoint`; with a dtype
+    of integers, the greatest ones not above these.
 
-    Raises `ShapeError` for a number that is no size, `DTypeError` for a dtype that is no float.
+    Raises `ShapeError` for a number that is no size.
     """
     executor = executor_for(device)
-    type_ = _dtype(dtype, executor.default_real, executor)
-    if not type_.is_float:
-        raise DTypeError(f"linspace in {type_.numpy}", place=calling_line(), remedy="use a float dtype, then astype")
+    wanted = _dtype(dtype, executor.default_real, executor)
+    if not wanted.is_float:
+        line = linspace(start, stop, num, F64.numpy if executor.target.fp64 else F32.numpy, endpoint=endpoint)
+        return astype(floor(line), wanted.numpy)
+    type_ = wanted
     count = length_of("linspace", num)
     shape = shape_of(count, type_.size)
     steps = count - 1 if endpoint else count
@@ -234,29 +211,31 @@ def linspace(
     return where(places == count - 1, float(stop), line)
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: object = None) -> Array:
+def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, *, dtype: Any = None, device: object = None) -> Array:
     """A matrix with ones on diagonal `k` and zeros elsewhere. Raises `ShapeError` for lengths that are no sizes."""
     executor = executor_for(device)
     type_ = _dtype(dtype, executor.default_real, executor)
     shape = shape_of((n_rows, n_rows if n_cols is None else n_cols), type_.size)
-    return astype(_diagonal(shape, executor) == k, type_.numpy)
+    return astype(_diagonal(shape, executor, k) == k, type_.numpy)
 
 
-def _diagonal(shape: Shape, executor: Executor) -> Array:
-    """The number of the diagonal that each element of the last two axes is on."""
-    dtype = I32 if max(shape, default=0) < 2**31 else I64
+def _diagonal(shape: Shape, executor: Executor, k: int) -> Array:
+    """The number of the diagonal that each element of the last two axes is on, to be compared with `k`."""
+    dtype = I32 if max(shape, default=0) < 2**31 and abs(k) < 2**31 else I64
     rows, columns = (graph.iota(dtype, Layout(shape[-2:], strides)) for strides in ((1, 0), (0, 1)))
     return Array(columns, executor) - Array(rows, executor)
 
 
-def tril(x: Array, /, *, k: int = 0) -> Array:
+def tril(x: ArrayLike, /, k: int = 0) -> Array:
     """The matrices in the last two axes with zeros above diagonal `k`. Raises `ShapeError` for fewer axes."""
-    return where(_diagonal(_matrices("tril", x), x.executor) <= k, x, zeros_like(x))
+    x = array_of("tril", x)
+    return where(_diagonal(_matrices("tril", x), x._executor, k) <= k, x, zeros_like(x))
 
 
-def triu(x: Array, /, *, k: int = 0) -> Array:
+def triu(x: ArrayLike, /, k: int = 0) -> Array:
     """The matrices in the last two axes with zeros below diagonal `k`. Raises `ShapeError` for fewer axes."""
-    return where(_diagonal(_matrices("triu", x), x.executor) >= k, x, zeros_like(x))
+    x = array_of("triu", x)
+    return where(_diagonal(_matrices("triu", x), x._executor, k) >= k, x, zeros_like(x))
 
 
 def _matrices(what: str, x: Array) -> Shape:
@@ -267,11 +246,12 @@ def _matrices(what: str, x: Array) -> Shape:
     return x.shape
 
 
-def meshgrid(*arrays: Array, indexing: Literal["xy", "ij"] = "xy") -> list[Array]:
+def meshgrid(*vectors: ArrayLike, indexing: Literal["xy", "ij"] = "xy") -> list[Array]:
     """Coordinate matrices of one-dimensional arrays: array `i` varies along axis `i` (0 and 1 exchanged for "xy").
 
     Raises `ShapeError` for arrays with more axes, or another indexing.
     """
+    arrays = arrays_of("meshgrid", *vectors)
     if indexing not in {"xy", "ij"} or any(x.ndim != 1 for x in arrays):
         raise ShapeError(
             f"meshgrid of arrays of shapes {', '.join(str(x.shape) for x in arrays)}, indexing {indexing!r}",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ocl_ir.graph import Buffer
-from ocl_runtime.arrays.array import Array, executor_of
+from ocl_runtime.arrays.array import Array
+from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.plan.evaluate import look
 
 
@@ -17,7 +18,7 @@ def explain(*arrays: Array) -> str:
     """
     executor = executor_of("explain", arrays)
     with executor.registry.lock:
-        lazy = [array for array in arrays if not isinstance(array.node, Buffer)]
+        lazy = [array for array in arrays if not isinstance(array._node, Buffer)]
         if not lazy:
             return "computed already\n"
-        return look([array.node for array in lazy], executor)
+        return look([array._node for array in lazy], executor)

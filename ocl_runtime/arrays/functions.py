@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from ocl_ir import graph
 from ocl_ir.reference import calling_line
-from ocl_ir.types import BOOL
-from ocl_runtime.arrays.array import Array, ArrayLike, elementwise, operands_of
+from ocl_ir.types import BOOL, DType
+from ocl_runtime.arrays.array import Array, array_of, elementwise
 from ocl_runtime.arrays.dtypes import require, to_dtype
-from ocl_runtime.arrays.semantics import apply, as_node, cast, common_dtype, common_shape
+from ocl_runtime.arrays.operands import ArrayLike, node_of, operands_of
+from ocl_runtime.arrays.semantics import Operand, apply, as_node, cast, common_dtype, common_shape
 from ocl_runtime.arrays.table import TABLE, Row
-from ocl_runtime.errors import DTypeError, MixedDevicesError
+from ocl_runtime.errors import DTypeError
 
 _TAKES = {
     "numeric": "Numbers, in their common dtype.",
@@ -117,7 +119,6 @@ nextafter = _binary("nextafter")
 not_equal = _binary("not_equal")
 pow = _binary("pow")  # noqa: A001
 remainder = _binary("remainder")
-round = _unary("round")  # noqa: A001
 rsqrt = _unary("rsqrt")
 sign = _unary("sign")
 signbit = _unary("signbit")
@@ -130,9 +131,43 @@ tanh = _unary("tanh")
 trunc = _unary("trunc")
 
 
-def positive(x: Array, /) -> Array:
+def round(x: ArrayLike, /, decimals: int = 0) -> Array:  # noqa: A001
+    """The nearest numbers with so many decimals, the even one of two; integers stay as they are for 0 or more.
+
+    Tens are divided out and multiplied back for fewer than 0, as NumPy does. Raises `DTypeError` for bools and
+    decimals.
+    """
+    if not decimals:
+        return elementwise("round", x)
+    x = array_of("round", x)
+    if not x._node.dtype.is_float and decimals > 0:
+        return positive(x)
+    scale = 10.0 ** builtins.abs(decimals)
+    if decimals > 0:
+        return divide(elementwise("round", multiply(x, scale)), scale)
+    return astype(multiply(elementwise("round", divide(x, scale)), scale), x.dtype)
+
+
+def conj(x: ArrayLike, /) -> Array:
+    """The complex conjugate: of real numbers the elements as a new array."""
+    return positive(x)
+
+
+def real(x: ArrayLike, /) -> Array:
+    """The real part: of real numbers the elements as a new array."""
+    return positive(x)
+
+
+def imag(x: ArrayLike, /) -> Array:
+    """The imaginary part: of real numbers zeros of their shape and dtype."""
+    x = array_of("imag", x)
+    return Array(cast(graph.scalar(False, BOOL, x.shape), x._node.dtype), x._executor)
+
+
+def positive(x: ArrayLike, /) -> Array:
     """The elements as they are, as a new array."""
-    return Array(x.node, x.executor)
+    x = array_of("positive", x)
+    return Array(x._node, x._executor)
 
 
 def square(x: ArrayLike, /) -> Array:
@@ -152,38 +187,41 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return where(equal(x1, x2), add(larger, np.log(2.0).item()), add(larger, log1p(exp(distance))))
 
 
-def clip(x: Array, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:  # noqa: A002
+def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:  # noqa: A002
     """The elements limited to the range from `min` to `max`, both broadcast; the larger bound wins where they cross.
 
-    The result has the dtype of `x`. Raises `DTypeError` if a bound would promote it, `ShapeError` for shapes that do
-    not broadcast.
+    Dtypes are promoted. An integer below the dtype as `min`, or above it as `max`, limits nothing. Raises
+    `NumberRangeError` for other integers that the dtype does not hold, `ShapeError` for shapes that do not broadcast.
     """
-    bounds = [bound for bound in (min, max) if bound is not None]
-    operands, executor = operands_of("clip", [x, *bounds])
-    dtype = common_dtype(operands, executor)
-    if dtype.numpy != x.dtype:
-        raise DTypeError(
-            f"clip of {x.dtype} with bounds that promote it to {dtype.numpy}",
-            place=calling_line(),
-            remedy="convert x or the bounds first: astype(x, dtype)",
-        )
+    bounds = [("maximum", min), ("minimum", max)]
+    operands, executor = operands_of("clip", [x, *(bound for _, bound in bounds if bound is not None)])
     result, *limits = operands
-    names = [name for name, bound in (("maximum", min), ("minimum", max)) if bound is not None]
+    dtype = common_dtype(operands, executor)
+    names = [name for name, bound in bounds if bound is not None]
     for name, limit in zip(names, limits, strict=True):
-        result = apply(TABLE[name], [result, limit], executor)
-    return Array(as_node(result, dtype, common_shape([result])), executor)
+        if not _limits_nothing(name, limit, dtype):
+            result = apply(TABLE[name], [result, limit], executor)
+    return Array(as_node(result, dtype, common_shape([result, *limits])), executor)
 
 
-def where(condition: Array, x1: ArrayLike, x2: ArrayLike, /) -> Array:
+def _limits_nothing(name: str, limit: Operand, dtype: DType) -> bool:
+    """Whether every value of an integer dtype is on the right side of a Python integer."""
+    if not dtype.is_integer or not isinstance(limit, int):
+        return False
+    limits = np.iinfo(dtype.numpy)
+    return limit < limits.min if name == "maximum" else limit > limits.max
+
+
+def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The elements of `x1` where the condition holds, else those of `x2`. All are broadcast, the choices promoted.
 
     Raises `DTypeError` for a condition that is not bool, `ShapeError` for shapes that do not broadcast.
     """
-    (test, *choices), executor = operands_of("where", [condition, x1, x2])
-    if not isinstance(condition, Array) or condition.dtype != np.bool_:
-        kind = condition.dtype if isinstance(condition, Array) else type(condition).__name__
+    (given, *choices), executor = operands_of("where", [condition, x1, x2])
+    test = node_of("where", given, executor)
+    if test.dtype != BOOL:
         raise DTypeError(
-            f"the condition of where is {kind}, not an array of bool",
+            f"the condition of where is {test.dtype.numpy}, not an array of bool",
             place=calling_line(),
             remedy="compare first: where(x != 0, …)",
         )
@@ -192,21 +230,19 @@ def where(condition: Array, x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return Array(graph.elementwise("select", *nodes), executor)
 
 
-def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: object = None) -> Array:
+def astype(x: ArrayLike, dtype: Any, /, copy: bool = True, *, device: object = None) -> Array:
     """The elements as another dtype: floats are cut to integers, a bool is whether an element is not 0.
 
     A new array; with `copy=False` the array itself where it has the dtype.
 
-    Raises `DTypeError` for a dtype that the device does not have.
+    On another `device` a copy, as of `Array.to_device`. Raises `DTypeError` for a dtype that the device does not have,
+    `MixedDevicesError` for a device that is not that of the runtime in use.
     """
-    if device is not None and device != x.device:
-        raise MixedDevicesError(
-            f"the array is on {x.device}, not on {device}",
-            place=calling_line(),
-            remedy="move the values first: with use(runtime): x = asarray(x.numpy())",
-        )
-    wanted = require(to_dtype(dtype), x.executor.target)
-    return x if not copy and wanted == x.node.dtype else Array(cast(x.node, wanted), x.executor)
+    x = array_of("astype", x)
+    if device is not None:
+        x = x.to_device(device)
+    wanted = require(to_dtype(dtype), x._executor.target)
+    return x if not copy and wanted == x._node.dtype else Array(cast(x._node, wanted), x._executor)
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:

@@ -25,7 +25,7 @@ from ocl_ir.layout import Item, Layout, Shape, Span, broadcast_shapes, parse_ind
 from ocl_ir.nodes import AnyNode
 from ocl_ir.reference import calling_line
 from ocl_ir.types import BOOL, I32, I64, U32, U64
-from ocl_runtime.errors import DTypeError, ShapeError
+from ocl_runtime.errors import DTypeError, IndexingError, ShapeError
 
 Upload: TypeAlias = Callable[[NDArray[Any]], Node]
 
@@ -123,7 +123,7 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload) -> Picked:
         for number, part in enumerate(parts)
         if is_array(part)
     }
-    shared = broadcast_shapes(*(one.shape for one in arrays.values()))
+    shared = _shared_shape([one.shape for one in arrays.values()])
     lengths = [item.length if isinstance(item, Span) else 1 for item in items]
     kept = [number for number, part in enumerate(parts) if part is None or isinstance(part, slice)]
     advanced = [number for number in range(len(parts)) if number not in kept]
@@ -140,6 +140,13 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload) -> Picked:
             indices.append(counting(result, place[number]))
     of_view = [number for number, item in enumerate(items) if item is None or isinstance(item, Span)]
     return Picked(items, tuple(indices), {of_view.index(number): one for number, one in arrays.items()}, front)
+
+
+def _shared_shape(shapes: Sequence[Shape]) -> Shape:
+    try:
+        return broadcast_shapes(*shapes)
+    except ShapeError as error:
+        raise IndexingError(f"index arrays: {error.fact}", place=error.place, remedy=error.remedy) from None
 
 
 def _with_all_axes(shape: Shape, parts: Sequence[object]) -> list[object]:
@@ -168,7 +175,7 @@ def counting(shape: Shape, axis: int) -> Node:
 
 def places(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload) -> Node:
     """Places along an axis of a length, none of them negative or beyond it. Raises `DTypeError` for what is no
-    integers, `ShapeError` for places on the host that are out of bounds."""
+    integers, `IndexingError` for places on the host that are out of bounds."""
     dtype = index.dtype if isinstance(index, np.ndarray) else index.dtype.numpy
     if dtype.kind not in "iu":
         raise DTypeError(
@@ -217,8 +224,8 @@ def _number(value: int, beside: Node) -> Node:
     return graph.scalar(value, beside.dtype, beside.shape, "")
 
 
-def _out_of_bounds(what: str, axis: int, length: int) -> ShapeError:
-    return ShapeError(
+def _out_of_bounds(what: str, axis: int, length: int) -> IndexingError:
+    return IndexingError(
         f"{what} is out of bounds for axis {axis} of length {length}",
         place=calling_line(),
         remedy=f"use {-length} to {length - 1}" if length else "the axis has no elements",

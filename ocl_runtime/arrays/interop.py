@@ -36,7 +36,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     """
     executor = executor_for(device)
     if isinstance(x, Array):
-        if x.executor is executor:
+        if x._executor is executor:
             return compute_into(allocate(x.shape, dtype=x.dtype), x) if copy else x
         if copy is not False:
             return from_host(x.numpy(), executor)

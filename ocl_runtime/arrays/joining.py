@@ -17,22 +17,25 @@ from ocl_ir.guards import integer
 from ocl_ir.layout import Layout, Span
 from ocl_ir.reference import calling_line
 from ocl_ir.types import BOOL
-from ocl_runtime.arrays.array import Array, ArrayLike, operands_of
+from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axis_of, length_of
 from ocl_runtime.arrays.functions import subtract
 from ocl_runtime.arrays.indexing import counting
 from ocl_runtime.arrays.manipulation import expand_dims, reshape
+from ocl_runtime.arrays.operands import ArrayLike, operands_of
 from ocl_runtime.arrays.semantics import cast, common_dtype
 from ocl_runtime.arrays.writing import fitted
 from ocl_runtime.errors import Error, ShapeError
 
 
-def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Sequence[ArrayLike] | Array, /, axis: int | None = 0) -> Array:
     """The arrays one after the other along an axis; None makes each flat first. Dtypes are promoted.
 
     Raises `ShapeError` for no arrays, and for shapes that differ along other axes.
     """
-    parts = [reshape(x, -1) for x in arrays] if axis is None else list(arrays)
+    parts = arrays_of("concat", *arrays)
+    if axis is None:
+        parts = [reshape(x, -1) for x in parts]
     if not parts:
         raise ShapeError("concat of no arrays", place=calling_line(), remedy="give at least one")
     operands, executor = operands_of("concat", parts)
@@ -53,28 +56,30 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
         length = x.shape[place]
         items = [Span(begin, 1, length) if one == place else Span(0, 1, size) for one, size in enumerate(shape)]
         if x.size:
-            node = graph.assign(node, Layout.contiguous(shape).index(items), cast(x.node, dtype))
+            node = graph.assign(node, Layout.contiguous(shape).index(items), cast(x._node, dtype))
         begin += length
     return Array(node if node.size else graph.scalar(0, dtype, shape), executor)
 
 
-def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
+def stack(arrays: Sequence[ArrayLike] | Array, /, axis: int = 0) -> Array:
     """The arrays, all of one shape, along a new axis of the result. Errors as of `concat`."""
-    for x in arrays:
-        if x.shape != arrays[0].shape:
+    parts = arrays_of("stack", *arrays)
+    for x in parts:
+        if x.shape != parts[0].shape:
             raise ShapeError(
-                f"stack of shapes {arrays[0].shape} and {x.shape}",
+                f"stack of shapes {parts[0].shape} and {x.shape}",
                 place=calling_line(),
                 remedy="broadcast them to one shape first",
             )
-    return concat([expand_dims(x, axis=axis) for x in arrays], axis=axis)
+    return concat([expand_dims(x, axis=axis) for x in parts], axis=axis)
 
 
-def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Array:
+def roll(x: ArrayLike, /, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None) -> Array:
     """The elements moved along axes, those from the end to the front; without an axis, in row-major order.
 
     Raises `ShapeError` for axes that do not exist, and for another number of shifts than of axes.
     """
+    x = array_of("roll", x)
     if axis is None:
         return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -96,9 +101,10 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ..
     return _looked_up(x, x.shape, moved) if x.size else x
 
 
-def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
+def tile(x: ArrayLike, repetitions: tuple[int, ...], /) -> Array:
     """The array repeated along its axes, the last ones where there are fewer numbers than axes; more numbers than axes
     give new axes in front. Raises `ShapeError` for negative numbers."""
+    x = array_of("tile", x)
     times = [length_of("tile", one) for one in repetitions]
     times = [1] * (x.ndim - len(times)) + times
     x = reshape(x, (1,) * (len(times) - x.ndim) + x.shape)
@@ -106,13 +112,14 @@ def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
     return _looked_up(x, shape, lambda axis, place: _op("urem", place, x.shape[axis]))
 
 
-def repeat(x: Array, repeats: int | Array | Iterable[int], /, *, axis: int | None = None) -> Array:
+def repeat(x: ArrayLike, repeats: int | Array | Iterable[int], /, axis: int | None = None) -> Array:
     """Each part along an axis repeated, `repeats` times or as often as its number there says; without an axis, each
     element in row-major order.
 
     An array of repeats is waited for, since the result's shape depends on it. Raises `ShapeError` for negative numbers
     and for another count of them than the axis has parts.
     """
+    x = array_of("repeat", x)
     if axis is None:
         return repeat(reshape(x, -1), repeats, axis=0)
     number = axis_of("repeat", axis, x.ndim)
@@ -131,23 +138,24 @@ def repeat(x: Array, repeats: int | Array | Iterable[int], /, *, axis: int | Non
 
 
 def diff(
-    x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None
+    x: ArrayLike, /, axis: int = -1, *, n: int = 1, prepend: Array | None = None, append: Array | None = None
 ) -> Array:
     """The differences of neighbours along an axis, taken `n` times, with other elements in front or behind first.
 
     Bools give whether neighbours differ. Raises `ShapeError` for a negative `n` and for shapes that do not fit.
     """
+    x = array_of("diff", x)
     place = axis_of("diff", axis, x.ndim)
     around = [one for one in (prepend, x, append) if one is not None]
     joined = concat(around, axis=place) if len(around) > 1 else x
     for _ in range(length_of("diff", n)):
         later, earlier = (joined[(slice(None),) * place + (part,)] for part in (slice(1, None), slice(None, -1)))
-        joined = later != earlier if joined.node.dtype == BOOL else subtract(later, earlier)
+        joined = later != earlier if joined._node.dtype == BOOL else subtract(later, earlier)
     return joined
 
 
 def pad(
-    x: Array,
+    x: ArrayLike,
     pad_width: int | Sequence[int] | Sequence[Sequence[int]],
     /,
     mode: str = "constant",
@@ -161,11 +169,12 @@ def pad(
     the outermost), `wrap` (from the other end). Raises `ShapeError` for widths that do not fit, `Error` for another
     mode.
     """
+    x = array_of("pad", x)
     if mode not in _PADDED:
         raise Error(f"pad has no mode {mode!r}", place=calling_line(), remedy=f"use one of {', '.join(_PADDED)}")
     widths = _widths(pad_width, x.ndim)
     shape = tuple(before + length + after for length, (before, after) in zip(x.shape, widths, strict=True))
-    filling = fitted(operands_of("pad", [x, constant_values])[0][1], x.node.dtype, shape)
+    filling = fitted(operands_of("pad", [x, constant_values])[0][1], x._node.dtype, shape)
     if not x.size:
         if mode != "constant" and filling.size:
             raise ShapeError(
@@ -173,7 +182,7 @@ def pad(
                 place=calling_line(),
                 remedy="use mode='constant'",
             )
-        return Array(filling, x.executor)
+        return Array(filling, x._executor)
     padded = _looked_up(x, shape, lambda axis, place: _PADDED[mode](place, x.shape[axis], widths[axis][0]))
     if mode != "constant":
         return padded
@@ -183,7 +192,7 @@ def pad(
             place = counting(shape, axis)
             within = graph.elementwise("and", _op("ge", place, before), _op("lt", place, before + x.shape[axis]))
             inside = graph.elementwise("and", inside, within)
-    return Array(graph.elementwise("select", inside, padded.node, filling), x.executor)
+    return Array(graph.elementwise("select", inside, padded._node, filling), x._executor)
 
 
 def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
@@ -232,7 +241,7 @@ def _looked_up(x: Array, shape: tuple[int, ...], place: Callable[[int, Node], No
     """The array of a shape whose elements are those of `x` at `place(axis, coordinate)`."""
     if not shape:
         return x
-    return Array(graph.gather(x.node, [place(axis, counting(shape, axis)) for axis in range(len(shape))]), x.executor)
+    return Array(graph.gather(x._node, [place(axis, counting(shape, axis)) for axis in range(len(shape))]), x._executor)
 
 
 def _op(op: str, place: Node, number: int) -> Node:

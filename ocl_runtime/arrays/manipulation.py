@@ -7,19 +7,22 @@ from collections.abc import Iterable
 
 from ocl_ir import graph
 from ocl_ir.graph import Step
-from ocl_ir.layout import Span, broadcast_shapes
+from ocl_ir.layout import Span
+from ocl_ir.layout import broadcast_shapes as _common_shape
 from ocl_ir.reference import calling_line
-from ocl_runtime.arrays.array import Array
+from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axes_of, axis_of, length_of, shape_of
+from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.arrays.writing import is_view
 from ocl_runtime.errors import ShapeError
 
 
-def broadcast_to(x: Array, /, shape: Iterable[int]) -> Array:
+def broadcast_to(x: ArrayLike, /, shape: Iterable[int]) -> Array:
     """The array repeated along axes of length 1, and along new ones in front.
 
     Raises `ShapeError` where `x` does not broadcast to the shape.
     """
+    x = array_of("broadcast_to", x)
     wanted = shape_of(shape)
     fits = len(wanted) >= x.ndim and all(
         length in (1, to) for length, to in zip(reversed(x.shape), reversed(wanted), strict=False)
@@ -30,32 +33,41 @@ def broadcast_to(x: Array, /, shape: Iterable[int]) -> Array:
             place=calling_line(),
             remedy="each axis, from the last on, has to have the wanted length or 1",
         )
-    return x.stepped(Step("expand", wanted))
+    return x._stepped(Step("expand", wanted))
 
 
-def broadcast_arrays(*arrays: Array) -> list[Array]:
+def broadcast_arrays(*arrays: ArrayLike) -> list[Array]:
     """The arrays broadcast against each other. Raises `ShapeError` where that is impossible."""
-    shape = broadcast_shapes(*(x.shape for x in arrays))
-    return [broadcast_to(x, shape) for x in arrays]
+    operands = arrays_of("broadcast_arrays", *arrays)
+    shape = _common_shape(*(x.shape for x in operands))
+    return [broadcast_to(x, shape) for x in operands]
 
 
-def permute_dims(x: Array, /, axes: Iterable[int]) -> Array:
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that shapes broadcast to. Raises `ShapeError` where there is none."""
+    return _common_shape(*map(shape_of, shapes))
+
+
+def permute_dims(x: ArrayLike, /, axes: Iterable[int]) -> Array:
     """The array whose axis `k` is axis `axes[k]` of `x`. Raises `ShapeError` unless each axis is named once."""
+    x = array_of("permute_dims", x)
     order = axes_of("permute_dims", axes, x.ndim)
     if len(order) != x.ndim:
         raise ShapeError(
             f"permute_dims of {x.ndim} axes names {len(order)}", place=calling_line(), remedy="name each axis once"
         )
-    return x.stepped(Step("permute", order))
+    return x._stepped(Step("permute", order))
 
 
-def matrix_transpose(x: Array, /) -> Array:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """The last two axes exchanged. Raises `ShapeError` for fewer."""
+    x = array_of("matrix_transpose", x)
     return x.mT
 
 
-def moveaxis(x: Array, source: int | Iterable[int], destination: int | Iterable[int], /) -> Array:
+def moveaxis(x: ArrayLike, source: int | Iterable[int], destination: int | Iterable[int], /) -> Array:
     """Axes moved to other places, the others in their order. Raises `ShapeError` for axes that do not fit."""
+    x = array_of("moveaxis", x)
     from_, to = axes_of("moveaxis", source, x.ndim), axes_of("moveaxis", destination, x.ndim)
     if len(from_) != len(to):
         raise ShapeError(
@@ -67,12 +79,13 @@ def moveaxis(x: Array, source: int | Iterable[int], destination: int | Iterable[
     return permute_dims(x, order)
 
 
-def reshape(x: Array, /, shape: int | Iterable[int], *, copy: bool | None = None) -> Array:
+def reshape(x: ArrayLike, /, shape: int | Iterable[int], copy: bool | None = None) -> Array:
     """The elements in row-major order in another shape; one length may be -1 and is computed.
 
     A view where that can be, as in NumPy, unless `copy`. Raises `ShapeError` for a shape of another size, and for
     `copy=False` where only a copy has the shape.
     """
+    x = array_of("reshape", x)
     given = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     known = [length_of("a shape", length) for length in given if length != -1]
     if len(known) < len(given):
@@ -86,9 +99,9 @@ def reshape(x: Array, /, shape: int | Iterable[int], *, copy: bool | None = None
         known.insert(given.index(-1), x.size // rest)
     wanted = tuple(known)
     step = Step("reshape", wanted)
-    if not copy and math.prod(wanted) == x.size and is_view(x.cell.node, (*x.steps, step)):
-        return x.stepped(step)
-    copied = Array(graph.reshape(x.node, wanted), x.executor)
+    if not copy and math.prod(wanted) == x.size and is_view(x._cell.node, (*x._steps, step)):
+        return x._stepped(step)
+    copied = Array(graph.reshape(x._node, wanted), x._executor)
     if copy is False:
         raise ShapeError(
             f"shape {x.shape} as {wanted} without a copy, which is no view",
@@ -98,15 +111,17 @@ def reshape(x: Array, /, shape: int | Iterable[int], *, copy: bool | None = None
     return copied
 
 
-def expand_dims(x: Array, /, *, axis: int | tuple[int, ...] = 0) -> Array:
+def expand_dims(x: ArrayLike, /, axis: int | tuple[int, ...] = 0) -> Array:
     """New axes of length 1 at places of the result. Raises `ShapeError` for places that do not exist."""
+    x = array_of("expand_dims", x)
     ndim = x.ndim + (len(axis) if isinstance(axis, tuple) else 1)
     new = axes_of("expand_dims", axis, ndim)
     return x[tuple(None if place in new else slice(None) for place in range(ndim))]
 
 
-def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
+def squeeze(x: ArrayLike, /, axis: int | tuple[int, ...]) -> Array:
     """The array without axes of length 1. Raises `ShapeError` for an axis of another length."""
+    x = array_of("squeeze", x)
     gone = axes_of("squeeze", axis, x.ndim)
     for place in gone:
         if x.shape[place] != 1:
@@ -115,19 +130,21 @@ def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
                 place=calling_line(),
                 remedy="only axes of length 1 can go; index or reduce the others",
             )
-    return x[tuple(0 if place in gone else slice(None) for place in range(x.ndim))]
+    return x[(*(0 if place in gone else slice(None) for place in range(x.ndim)), ...)]
 
 
-def flip(x: Array, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+def flip(x: ArrayLike, /, axis: int | tuple[int, ...] | None = None) -> Array:
     """The elements in reverse order along axes, by default all. Raises `ShapeError` for axes that do not exist."""
+    x = array_of("flip", x)
     turned = axes_of("flip", axis, x.ndim)
     items = tuple(
         Span(length - 1, -1, length) if place in turned else Span(0, 1, length) for place, length in enumerate(x.shape)
     )
-    return x.stepped(Step("index", items))
+    return x._stepped(Step("index", items))
 
 
-def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ArrayLike, /, axis: int = 0) -> tuple[Array, ...]:
     """The parts along an axis. Raises `ShapeError` for an axis that does not exist."""
+    x = array_of("unstack", x)
     place = axis_of("unstack", axis, x.ndim)
     return tuple(x[(slice(None),) * place + (number,)] for number in range(x.shape[place]))

@@ -15,15 +15,15 @@ from ocl_ir.graph import Node
 from ocl_ir.layout import Layout, Shape
 from ocl_ir.reference import calling_line
 from ocl_ir.types import I64, U32, U64
-from ocl_runtime.errors import ShapeError
+from ocl_runtime.errors import IndexingError
 
 _FITS_I32 = 2**31
 
 
 def check(mask: Node, shape: Shape, axis: int) -> None:
-    """Raises `ShapeError` for a mask that has not the shape of the axes of an array from one on."""
+    """Raises `IndexingError` for a mask that has not the shape of the axes of an array from one on."""
     if mask.shape != shape[axis : axis + len(mask.shape)]:
-        raise ShapeError(
+        raise IndexingError(
             f"a mask of shape {mask.shape} for an array of shape {shape}" + (f", from axis {axis} on" if axis else ""),
             place=calling_line(),
             remedy="give a mask of the same shape, or of that of the first axes",

@@ -1,30 +1,91 @@
-"""Python's operators on arrays: each is a function of `ocl_runtime.arrays.table`."""
+"""Python's operators on arrays: each is a function of `ocl_runtime.arrays.table`.
+
+An operator takes what `asarray` takes beside an array; for anything else it answers `NotImplemented`, so that the other
+operand may know better.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, cast
+
+from ocl_ir.graph import Node
+from ocl_ir.guards import Number
+from ocl_ir.reference import calling_line
+from ocl_runtime.arrays.core import ArrayCore
+from ocl_runtime.arrays.operands import is_operand, operands_of
+from ocl_runtime.arrays.products import matmul
+from ocl_runtime.arrays.semantics import apply
+from ocl_runtime.arrays.semantics import cast as converted
+from ocl_runtime.arrays.table import TABLE
+from ocl_runtime.arrays.writing import check_kind
+from ocl_runtime.errors import DTypeError, ShapeError
 
 
-class Operators:
-    """The operators of an array, by the functions that they stand for.
-
-    `Array` has the first three methods: they need the functions, and these need `Array`.
-    """
+class Operators(ArrayCore):
+    """The operators of an array, by the functions that they stand for."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  # == compares the elements
 
-    def _apply(self, name: str, *operands: Any) -> Self:
+    def _unary(self, name: str) -> Self:
         """The function of this name."""
-        raise NotImplementedError
+        return self._new(apply(TABLE[name], (self._node,), self._executor))
+
+    def _binary(self, name: str, other: Any) -> Self:
+        """The function of this name with the array as the first operand."""
+        if not is_operand(other):
+            return cast("Self", NotImplemented)
+        operands, executor = operands_of(name, (self, other))
+        return type(self)(apply(TABLE[name], operands, executor), executor)
+
+    def _reflected(self, name: str, other: Any) -> Self:
+        """The function of this name with the array as the second operand."""
+        if not is_operand(other):
+            return cast("Self", NotImplemented)
+        operands, executor = operands_of(name, (other, self))
+        return type(self)(apply(TABLE[name], operands, executor), executor)
 
     def _over(self, name: str, other: Any) -> Self:
-        """The function of this name with the result written over the first operand."""
-        raise NotImplementedError
+        """The function of this name with the result written over the array; of a value, a new one."""
+        if self._value or not is_operand(other):
+            return self._binary(name, other)
+        operands, executor = operands_of(name, (self, other))
+        return self._replaced(name, apply(TABLE[name], operands, executor))
+
+    def _replaced(self, name: str, result: Node) -> Self:
+        check_kind(name, result.dtype, self._node.dtype)
+        if result.shape != self.shape:
+            raise ShapeError(
+                f"{name} of shape {self.shape} in place gives shape {result.shape}",
+                place=calling_line(),
+                remedy="write x = x … for a new array",
+            )
+        self._write(converted(result, self._node.dtype))
+        return self
+
+    def _product(self, left: object, right: object) -> Self:
+        operands, executor = operands_of("matmul", (left, right))
+        if any(isinstance(operand, Number) for operand in operands):
+            raise DTypeError("matmul with a number", place=calling_line(), remedy="use multiply, or x * 2")
+        return type(self)(matmul(operands[0], operands[1], executor), executor)  # type: ignore[arg-type]
+
+    def __matmul__(self, other: Any, /) -> Self:
+        return self._product(self, other) if is_operand(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any, /) -> Self:
+        return self._product(other, self) if is_operand(other) else NotImplemented
+
+    def __imatmul__(self, other: Any, /) -> Self:
+        return self._replaced("matmul", self._product(self, other)._node) if is_operand(other) else NotImplemented
+
+    def __divmod__(self, other: Any, /) -> tuple[Self, Self]:
+        return (self // other, self % other) if is_operand(other) else NotImplemented
+
+    def __rdivmod__(self, other: Any, /) -> tuple[Self, Self]:
+        return (other // self, other % self) if is_operand(other) else NotImplemented
 
     def __pos__(self) -> Self:
-        """A new array with the same elements."""
-        raise NotImplementedError
+        return self._new(self._node)
 
     def __copy__(self) -> Self:
         return +self
@@ -33,103 +94,103 @@ class Operators:
         return +self
 
     def __neg__(self) -> Self:
-        return self._apply("negative", self)
+        return self._unary("negative")
 
     def __abs__(self) -> Self:
-        return self._apply("abs", self)
+        return self._unary("abs")
 
     def __invert__(self) -> Self:
-        return self._apply("bitwise_invert", self)
+        return self._unary("bitwise_invert")
 
     def __add__(self, other: Any, /) -> Self:
-        return self._apply("add", self, other)
+        return self._binary("add", other)
 
     def __radd__(self, other: Any, /) -> Self:
-        return self._apply("add", other, self)
+        return self._reflected("add", other)
 
     def __sub__(self, other: Any, /) -> Self:
-        return self._apply("subtract", self, other)
+        return self._binary("subtract", other)
 
     def __rsub__(self, other: Any, /) -> Self:
-        return self._apply("subtract", other, self)
+        return self._reflected("subtract", other)
 
     def __mul__(self, other: Any, /) -> Self:
-        return self._apply("multiply", self, other)
+        return self._binary("multiply", other)
 
     def __rmul__(self, other: Any, /) -> Self:
-        return self._apply("multiply", other, self)
+        return self._reflected("multiply", other)
 
     def __truediv__(self, other: Any, /) -> Self:
-        return self._apply("divide", self, other)
+        return self._binary("divide", other)
 
     def __rtruediv__(self, other: Any, /) -> Self:
-        return self._apply("divide", other, self)
+        return self._reflected("divide", other)
 
     def __floordiv__(self, other: Any, /) -> Self:
-        return self._apply("floor_divide", self, other)
+        return self._binary("floor_divide", other)
 
     def __rfloordiv__(self, other: Any, /) -> Self:
-        return self._apply("floor_divide", other, self)
+        return self._reflected("floor_divide", other)
 
     def __mod__(self, other: Any, /) -> Self:
-        return self._apply("remainder", self, other)
+        return self._binary("remainder", other)
 
     def __rmod__(self, other: Any, /) -> Self:
-        return self._apply("remainder", other, self)
+        return self._reflected("remainder", other)
 
     def __pow__(self, other: Any, /) -> Self:
-        return self._apply("pow", self, other)
+        return self._binary("pow", other)
 
     def __rpow__(self, other: Any, /) -> Self:
-        return self._apply("pow", other, self)
+        return self._reflected("pow", other)
 
     def __and__(self, other: Any, /) -> Self:
-        return self._apply("bitwise_and", self, other)
+        return self._binary("bitwise_and", other)
 
     def __rand__(self, other: Any, /) -> Self:
-        return self._apply("bitwise_and", other, self)
+        return self._reflected("bitwise_and", other)
 
     def __or__(self, other: Any, /) -> Self:
-        return self._apply("bitwise_or", self, other)
+        return self._binary("bitwise_or", other)
 
     def __ror__(self, other: Any, /) -> Self:
-        return self._apply("bitwise_or", other, self)
+        return self._reflected("bitwise_or", other)
 
     def __xor__(self, other: Any, /) -> Self:
-        return self._apply("bitwise_xor", self, other)
+        return self._binary("bitwise_xor", other)
 
     def __rxor__(self, other: Any, /) -> Self:
-        return self._apply("bitwise_xor", other, self)
+        return self._reflected("bitwise_xor", other)
 
     def __lshift__(self, other: Any, /) -> Self:
-        return self._apply("bitwise_left_shift", self, other)
+        return self._binary("bitwise_left_shift", other)
 
     def __rlshift__(self, other: Any, /) -> Self:
-        return self._apply("bitwise_left_shift", other, self)
+        return self._reflected("bitwise_left_shift", other)
 
     def __rshift__(self, other: Any, /) -> Self:
-        return self._apply("bitwise_right_shift", self, other)
+        return self._binary("bitwise_right_shift", other)
 
     def __rrshift__(self, other: Any, /) -> Self:
-        return self._apply("bitwise_right_shift", other, self)
+        return self._reflected("bitwise_right_shift", other)
 
     def __lt__(self, other: Any, /) -> Self:
-        return self._apply("less", self, other)
+        return self._binary("less", other)
 
     def __le__(self, other: Any, /) -> Self:
-        return self._apply("less_equal", self, other)
+        return self._binary("less_equal", other)
 
     def __gt__(self, other: Any, /) -> Self:
-        return self._apply("greater", self, other)
+        return self._binary("greater", other)
 
     def __ge__(self, other: Any, /) -> Self:
-        return self._apply("greater_equal", self, other)
+        return self._binary("greater_equal", other)
 
     def __eq__(self, other: Any, /) -> Self:  # type: ignore[override]
-        return self._apply("equal", self, other)
+        return self._binary("equal", other)
 
     def __ne__(self, other: Any, /) -> Self:  # type: ignore[override]
-        return self._apply("not_equal", self, other)
+        return self._binary("not_equal", other)
 
     def __iadd__(self, other: Any, /) -> Self:
         return self._over("add", other)

@@ -11,25 +11,32 @@ from ocl_ir import graph
 from ocl_ir.graph import ScanOp
 from ocl_ir.reference import calling_line
 from ocl_ir.types import BOOL
-from ocl_runtime.arrays.array import Array
+from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.functions import astype
 from ocl_runtime.arrays.joining import pad
+from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
 
 
-def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+def cumulative_sum(
+    x: ArrayLike, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+) -> Array:
     """The sums of all elements up to each along an axis, which may be left out where there is one. Dtypes as of `sum`.
 
     `include_initial` puts a 0 in front. Raises `ShapeError` for an axis that does not exist or is not named.
     """
+    x = array_of("cumulative_sum", x)
     return _scan("sum", x, axis, dtype, include_initial)
 
 
-def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+def cumulative_prod(
+    x: ArrayLike, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+) -> Array:
     """The products of all elements up to each along an axis; `include_initial` puts a 1 in front. Dtypes and errors as
     of `cumulative_sum`."""
+    x = array_of("cumulative_prod", x)
     return _scan("prod", x, axis, dtype, include_initial)
 
 
@@ -41,15 +48,15 @@ def _scan(op: ScanOp, x: Array, axis: int | None, dtype: Any, include_initial: b
             remedy=f"say which: cumulative_{op}(x, axis=0)",
         )
     place = axis_of(f"cumulative_{op}", axis or 0, x.ndim)
-    given = x.node.dtype
+    given = x._node.dtype
     if dtype is None:
         wanted = given if given.is_float else graph.accumulator(op, given)
     else:
-        wanted = require(to_dtype(dtype), x.executor.target)
+        wanted = require(to_dtype(dtype), x._executor.target)
         if wanted == BOOL:
             raise DTypeError(f"cumulative_{op} in bool", place=calling_line(), remedy="use another dtype")
         x = astype(x, wanted.numpy, copy=False)
     if include_initial:
         widths = [(int(one == place), 0) for one in range(x.ndim)]
         x = pad(astype(x, wanted.numpy, copy=False), widths, constant_values=int(op == "prod"))
-    return Array(graph.scan(op, x.node, place, wanted), x.executor)
+    return Array(graph.scan(op, x._node, place, wanted), x._executor)

@@ -22,7 +22,7 @@ from ocl_ir.reference import calling_line
 from ocl_ir.types import BOOL, F64, I8, U8, DType
 from ocl_runtime.arrays.dtypes import checked, promote, require
 from ocl_runtime.arrays.table import BOOL_OPS, TABLE, WIDENS_BOOL, Row, Rule
-from ocl_runtime.errors import DTypeError
+from ocl_runtime.errors import DTypeError, NumberRangeError
 from ocl_runtime.plan.executor import Executor
 
 Operand: TypeAlias = Node | Number
@@ -86,12 +86,23 @@ def apply(row: Row, operands: Sequence[Operand], executor: Executor) -> Node:
         require(common, executor.target)
     if op is None:
         return _SPECIAL[row.rule](row, operands, common, executor)
-    return _at(op, operands, dtype)
+    try:
+        return _at(op, operands, dtype)
+    except NumberRangeError:
+        if row.rule != "compare" or not common.is_integer:
+            raise
+        return _beyond(op, operands)
 
 
 def _at(op: str, operands: Sequence[Operand], dtype: DType) -> Node:
     shape = common_shape(operands)
     return graph.elementwise(op, *[as_node(operand, dtype, shape) for operand in operands])
+
+
+def _beyond(op: str, operands: Sequence[Operand]) -> Node:
+    """A comparison of integers with a Python integer that their dtype does not hold: any of them stands for all."""
+    left, right = (0 if isinstance(operand, AnyNode) else operand for operand in operands)
+    return graph.scalar(bool(OPS[op].reference(left, right)), BOOL, common_shape(operands))
 
 
 # ---------------------------------------------------------------------- which operation it is, by dtypes

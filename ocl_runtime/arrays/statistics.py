@@ -14,74 +14,84 @@ from ocl_ir import graph
 from ocl_ir.graph import ReduceOp
 from ocl_ir.reference import calling_line
 from ocl_ir.types import BOOL, F32, DType
-from ocl_runtime.arrays.array import Array
+from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.functions import astype, square
 from ocl_runtime.arrays.functions import sqrt as _sqrt
+from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.arrays.semantics import cast
 from ocl_runtime.errors import DTypeError
 
 Axis: TypeAlias = int | tuple[int, ...] | None
 
 
-def sum(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:  # noqa: A001
+def sum(x: ArrayLike, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Array:  # noqa: A001
     """The sum along axes, by default all. Floats keep their dtype, integers and bools give int64 or uint64.
 
     `dtype` converts the elements first. Raises `ShapeError` for axes that do not exist or are named twice.
     """
+    x = array_of("sum", x)
     return _accumulated("sum", x, axis, dtype, keepdims)
 
 
-def prod(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
+def prod(x: ArrayLike, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
     """The product along axes; dtypes and errors as of `sum`."""
+    x = array_of("prod", x)
     return _accumulated("prod", x, axis, dtype, keepdims)
 
 
-def min(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:  # noqa: A001
+def min(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
     """The least element along axes; NaN if there is one.
 
     Raises `ShapeError` if there are no elements, and for axes that do not exist or are named twice.
     """
-    return _reduce("min", x, axis, x.node.dtype, keepdims)
+    x = array_of("min", x)
+    return _reduce("min", x, axis, x._node.dtype, keepdims)
 
 
-def max(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:  # noqa: A001
+def max(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
     """The greatest element along axes; NaN if there is one. Errors as of `min`."""
-    return _reduce("max", x, axis, x.node.dtype, keepdims)
+    x = array_of("max", x)
+    return _reduce("max", x, axis, x._node.dtype, keepdims)
 
 
-def any(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:  # noqa: A001
+def any(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
     """Whether an element along axes is true (not 0); of no elements, no. Gives bools."""
+    x = array_of("any", x)
     return _bools("max", x, axis, keepdims)
 
 
-def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:  # noqa: A001
+def all(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
     """Whether all elements along axes are true (not 0); of no elements, yes. Gives bools."""
+    x = array_of("all", x)
     return _bools("min", x, axis, keepdims)
 
 
-def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def count_nonzero(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """How many elements along axes are not 0, as int64."""
+    x = array_of("count_nonzero", x)
     return sum(astype(x, np.bool_), axis=axis, keepdims=keepdims)
 
 
-def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def mean(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """The sum along axes divided by the number of elements (NaN of none), in the dtype of `x`.
 
     Integers give the default real dtype. Errors as of `sum`.
     """
+    x = array_of("mean", x)
     dtype = _real(x)
     # The sum of halves may be out of their range when their mean is not.
     total = _reduce("sum", x, axis, F32 if dtype.bits == 16 else dtype, keepdims)
     return astype(total / _count(x, axis), dtype.numpy)
 
 
-def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def var(x: ArrayLike, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
     """The mean squared distance from the mean, divided by the number of elements less `correction`.
 
     Dtypes and errors as of `mean`.
     """
+    x = array_of("var", x)
     dtype = _real(x)
     wide = astype(x, (F32 if dtype.bits == 16 else dtype).numpy)
     total = sum(square(wide - mean(wide, axis=axis, keepdims=True)), axis=axis, keepdims=keepdims)
@@ -90,32 +100,33 @@ def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bo
     return astype(total / (left if left > 0 else 0), dtype.numpy)
 
 
-def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def std(x: ArrayLike, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
     """The square root of `var`."""
+    x = array_of("std", x)
     return _sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
 def _accumulated(op: ReduceOp, x: Array, axis: Axis, dtype: Any, keepdims: bool) -> Array:
     if dtype is None:
-        given = x.node.dtype
+        given = x._node.dtype
         return _reduce(op, x, axis, given if given.is_float else graph.accumulator(op, given), keepdims)
-    wanted = require(to_dtype(dtype), x.executor.target)
+    wanted = require(to_dtype(dtype), x._executor.target)
     if wanted == BOOL:
         raise DTypeError(f"{op} in bool", place=calling_line(), remedy="use any or all")
     return _reduce(op, astype(x, wanted.numpy), axis, wanted, keepdims)
 
 
 def _bools(op: ReduceOp, x: Array, axis: Axis, keepdims: bool) -> Array:
-    test = Array(cast(x.node, BOOL), x.executor)
+    test = Array(cast(x._node, BOOL), x._executor)
     if _count(test, axis) == 0:
         counted = _reduce("sum", test, axis, graph.accumulator("sum", BOOL), keepdims)
-        return Array(graph.scalar(op == "min", BOOL, counted.shape), x.executor)
+        return Array(graph.scalar(op == "min", BOOL, counted.shape), x._executor)
     return _reduce(op, test, axis, BOOL, keepdims)
 
 
 def _reduce(op: ReduceOp, x: Array, axis: Axis, dtype: DType, keepdims: bool) -> Array:
     axes = tuple(sorted(axes_of(op, axis, x.ndim)))
-    return Array(graph.reduce(op, x.node, axes, dtype, keepdims=keepdims), x.executor)
+    return Array(graph.reduce(op, x._node, axes, dtype, keepdims=keepdims), x._executor)
 
 
 def _count(x: Array, axis: Axis) -> int:
@@ -127,4 +138,4 @@ def _count(x: Array, axis: Axis) -> int:
 
 
 def _real(x: Array) -> DType:
-    return x.node.dtype if x.node.dtype.is_float else x.executor.default_real
+    return x._node.dtype if x._node.dtype.is_float else x._executor.default_real

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from types import EllipsisType
 from typing import Any, Self, cast
 
 import numpy as np
@@ -10,62 +12,48 @@ from numpy.typing import NDArray
 from ocl_ir.graph import Node, Step
 from ocl_ir.guards import Number
 from ocl_ir.layout import Shape, parse_index
+from ocl_ir.nodes import AnyNode
 from ocl_ir.reference import calling_line
 from ocl_ir.types import BOOL
+from ocl_runtime.arrays.core import ArrayCore
+from ocl_runtime.arrays.elements import note, read
 from ocl_runtime.arrays.indexing import is_array, part_of, picked
 from ocl_runtime.arrays.masks import check, coordinates, spread
-from ocl_runtime.arrays.semantics import Operand
+from ocl_runtime.arrays.operands import operands_of, uploaded, written_operand
 from ocl_runtime.arrays.writing import fitted, where_mask
-from ocl_runtime.errors import ShapeError
-from ocl_runtime.plan.executor import Executor
+from ocl_runtime.errors import RankError, ShapeError
+
+_VIEWING = (slice, EllipsisType)
+"""What in an index makes the result a view where the rest are integers."""
 
 
-class Subscripts:
-    """What an array does with an index; `Array` has the first methods."""
+class Subscripts(ArrayCore):
+    """What an array does with an index."""
 
     __slots__ = ()
 
-    @property
-    def node(self) -> Node:
-        """What the array is."""
-        raise NotImplementedError
-
-    @property
-    def executor(self) -> Executor:
-        """The runtime that the array belongs to."""
-        raise NotImplementedError
-
-    def stepped(self, step: Step) -> Self:
-        """The view that a movement gives."""
-        raise NotImplementedError
-
-    def write(self, value: Node) -> None:
-        """Makes the elements those of a node of the same shape and dtype."""
-        raise NotImplementedError
-
-    def _new(self, node: Node) -> Self:
-        """A new array of the same runtime."""
-        raise NotImplementedError
-
-    def _uploaded(self, host: NDArray[Any]) -> Node:
-        """A copy of an array of the host."""
-        raise NotImplementedError
-
-    def _given(self, what: str, value: object) -> Operand:
-        """Something beside this array as an operand."""
-        raise NotImplementedError
-
     def __getitem__(self, key: object, /) -> Self:
-        """A view for integers, slices, `...` and None; with arrays of integers among them a new array, as in NumPy.
+        """A view for integers, slices, `...` and None; with arrays of integers among them a new array, as in NumPy. An
+        integer for each axis gives the element as it is now, as a value with shape () that nobody writes into.
 
-        A place out of bounds raises `ShapeError` where it is on the host; in an `Array` it is the nearest one that
-        there is. A mask picks as many elements as it holds for, and that number is waited for. Raises `ShapeError` for
+        A place out of bounds raises `IndexingError` where it is on the host; in an `Array` it is the nearest one that
+        there is (`OCL_RUNTIME_CHECK=on` reports it). So `x[asarray([5])]` of three elements is the last of them. A mask
+        picks as many elements as it holds for, and that number is waited for. Raises `IndexingError` (a ShapeError) for
         an index that does not fit, `DTypeError` for arrays that are neither integers nor bools.
         """
-        parts = self._without_masks(self._parts(key))
+        parts = self._parts(key)
+        if any(map(_is_scalar_mask, parts)):
+            axes, rest = self._with_mask_axes(parts)
+            return self[axes][rest]
+        parts = self._without_masks(parts)
         if any(map(is_array, parts)):
-            return self._new(picked(self.node.shape, parts, self._uploaded).of(self.node))
-        return self.stepped(Step("index", parse_index(self.node.shape, key)))
+            elements = picked(self._node.shape, parts, self._uploaded).of(self._node)
+            return self._new(elements) if elements.shape else self._element(elements)
+        shape = self._node.shape
+        items = parse_index(shape, key)
+        if len(parts) == len(shape) and not any(part is None or isinstance(part, _VIEWING) for part in parts):
+            return self._element(read(self._node, items))
+        return self._stepped(Step("index", items))
 
     def __setitem__(self, key: object, value: object, /) -> None:
         """Writes a value, broadcast and converted, to what a basic index, a mask or an index with arrays picks.
@@ -74,12 +62,12 @@ class Subscripts:
         picked, or one for each place where it holds, in row-major order. Their number is checked where the mask is on
         the host; on the device, which is not waited for, the last of too few is repeated, and of too many the rest is
         left out. Where an index array has a place several times, the last value stays. Places are checked as by
-        reading. Raises `ShapeError`, `DTypeError` or `NumberRangeError` for what does not fit.
+        reading. Raises `ShapeError`, `IndexingError`, `DTypeError` or `NumberRangeError` for what does not fit.
         """
-        given, dtype = self._given("writing", value), self.node.dtype
+        given, dtype = written_operand(value, self), self._node.dtype
         parts = self._parts(key)
         if len(parts) == 1 and _is_mask(parts[0]):
-            mask, shape = self._mask(parts[0]), self.node.shape
+            mask, shape = self._mask_node(parts[0]), self._node.shape
             check(mask, shape, 0)
             if not isinstance(given, Number):
                 rest = shape[len(mask.shape) :]
@@ -89,48 +77,90 @@ class Subscripts:
                     if not given.shape[0]:
                         return
                     given = spread(fitted(given, dtype, (given.shape[0], *rest)), mask, shape)
-            with self.executor.registry.lock:  # what others write where the mask does not hold is not lost
-                self.write(where_mask(mask, fitted(given, dtype, shape), self.node))
+            with self._executor.registry.lock:  # what others write where the mask does not hold is not lost
+                self._write(where_mask(mask, fitted(given, dtype, shape), self._node))
+            return
+        if any(map(_is_scalar_mask, parts)):
+            axes, key = self._with_mask_axes(parts)
+            self[axes][key] = value
             return
         parts = self._without_masks(parts)
         if any(map(is_array, parts)):
-            index = picked(self.node.shape, parts, self._uploaded)
-            with self.executor.registry.lock:
-                self.write(index.written(self.node, fitted(given, dtype, index.shape)))
+            index = picked(self._node.shape, parts, self._uploaded)
+            with self._executor.registry.lock:
+                self._write(index.written(self._node, fitted(given, dtype, index.shape)))
         else:
-            part = self[key]
-            part.write(fitted(given, dtype, part.node.shape))
+            self._check_writable()
+            view = self._stepped(Step("index", parse_index(self._node.shape, key)))
+            view._write(fitted(given, dtype, view._node.shape))
+
+    def __len__(self) -> int:
+        """The length of the first axis. Raises `RankError` (a TypeError) for an array of shape ()."""
+        if not self.ndim:
+            raise RankError("len of an array with shape ()", place=calling_line(), remedy="use x.size")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Self]:
+        """The elements as values for one axis, the parts along the first axis as views for more."""
+        if not self.ndim:
+            raise RankError("iteration over an array of shape ()", place=calling_line(), remedy="use x itself")
+        return (self[number] for number in range(len(self)))
+
+    def _element(self, node: Node) -> Self:
+        """An element of the array, as a value."""
+        value = self._new(node)
+        value._value = True
+        note(self._cell, node, value._cell)
+        return value
+
+    def _uploaded(self, host: NDArray[Any]) -> Node:
+        return uploaded(host, self._executor)
 
     def _parts(self, key: object) -> tuple[object, ...]:
         """The parts of an index, lists as arrays of the host and arrays as nodes."""
         parts = map(part_of, key) if isinstance(key, tuple) else (part_of(key),)
-        return tuple(self._given("an index", part) if isinstance(part, Subscripts) else part for part in parts)
+        return tuple(operands_of("an index", (self, p))[0][1] if isinstance(p, ArrayCore) else p for p in parts)
 
     def _without_masks(self, parts: tuple[object, ...]) -> tuple[object, ...]:
         """The parts of an index with the coordinates of where masks hold in place of these."""
-        masks = {place for place, part in enumerate(parts) if _is_mask(part) and _axes(part)}
+        masks = {number for number, part in enumerate(parts) if _is_mask(part)}
         if not masks:
             return parts
-        shape, found, axis = self.node.shape, list[object](), 0
+        shape, without, axis = self._node.shape, list[object](), 0
         used = sum(map(_axes, parts))
-        for place, part in enumerate(parts):
-            if place in masks:
-                mask = self._mask(part)
+        for number, part in enumerate(parts):
+            if number in masks:
+                mask = self._mask_node(part)
                 check(mask, shape, axis)
-                found += coordinates(mask, self.counted)
+                without += coordinates(mask, self._counted)
             else:
-                found.append(part)
+                without.append(part)
             axis += max(0, len(shape) - used) if part is Ellipsis else _axes(part)
-        return tuple(found)
+        return tuple(without)
 
-    def _mask(self, part: object) -> Node:
+    def _with_mask_axes(self, parts: Sequence[object]) -> tuple[tuple[object, ...], tuple[object, ...]]:
+        """An index that puts an axis of length 1 where an index has a single bool, and the index of what that gives:
+        there, the bool is an index array of one element, or of none."""
+        axes, rest = list[object](), list[object]()
+        for part in parts:
+            if _is_scalar_mask(part):
+                holds = bool(self._new(cast("Node", part))) if isinstance(part, AnyNode) else bool(part)
+                axes.append(None)
+                rest.append(np.zeros(int(holds), np.intp))
+            else:
+                rest.append(part)
+                if part is not None:
+                    axes += [part] if part is Ellipsis else [slice(None)] * _axes(part)
+        return tuple(axes), tuple(rest)
+
+    def _mask_node(self, part: object) -> Node:
         return self._uploaded(part) if isinstance(part, np.ndarray) else cast("Node", part)
 
-    def counted(self, numbers: Node) -> tuple[Node, int]:
+    def _counted(self, numbers: Node) -> tuple[Node, int]:
         """A running sum, computed, and the last of it."""
         array: Any = self._new(numbers)
-        count = int(array[-1])
-        return array.node, count
+        count = int(array[-1, ...])
+        return array._node, count
 
 
 def _axes(part: object) -> int:
@@ -143,6 +173,13 @@ def _axes(part: object) -> int:
 def _is_mask(part: object) -> bool:
     """Whether a part of an index is an array of bools."""
     return is_array(part) and getattr(part, "dtype", None) in (BOOL, np.bool_)
+
+
+def _is_scalar_mask(part: object) -> bool:
+    """Whether a part of an index is one bool, on the host or the device."""
+    if isinstance(part, bool | np.bool_):
+        return True
+    return getattr(part, "dtype", None) in (BOOL, np.bool_) and getattr(part, "shape", None) == ()
 
 
 def _check_count(mask: np.ndarray[Any, Any], shape: Shape) -> None:

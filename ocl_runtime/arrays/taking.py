@@ -14,21 +14,23 @@ from ocl_ir import graph
 from ocl_ir.layout import Shape, broadcast_shapes
 from ocl_ir.reference import calling_line
 from ocl_ir.types import BOOL, I64
-from ocl_runtime.arrays.array import Array, from_host, operands_of
+from ocl_runtime.arrays.array import Array, array_of, from_host
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.indexing import counting, places
 from ocl_runtime.arrays.masks import coordinates
+from ocl_runtime.arrays.operands import ArrayLike, operands_of
 from ocl_runtime.arrays.semantics import cast
 from ocl_runtime.errors import ShapeError
 
 
-def take(x: Array, indices: Any, /, *, axis: int | None = None) -> Array:
+def take(x: ArrayLike, indices: Any, /, axis: int | None = None) -> Array:
     """The parts at places along an axis, which may be left out where there is one. The axes of `indices`, an array of
     integers or a list, take the place of that axis.
 
     Raises `ShapeError` for an axis that does not exist and for places on the host that are out of bounds, `DTypeError`
     for places that are no integers.
     """
+    x = array_of("take", x)
     if axis is None and x.ndim != 1:
         raise ShapeError(
             f"take of an array with {x.ndim} axes names none of them",
@@ -39,9 +41,10 @@ def take(x: Array, indices: Any, /, *, axis: int | None = None) -> Array:
     return x[(slice(None),) * place + (indices,)]
 
 
-def take_along_axis(x: Array, indices: Any, /, *, axis: int = -1) -> Array:
+def take_along_axis(x: ArrayLike, indices: Any, /, axis: int = -1) -> Array:
     """The element at `x[…, indices[…, k, …], …]` for each place of `indices`, whose other axes are broadcast against
     those of `x`. Errors as of `take`."""
+    x = array_of("take_along_axis", x)
     place = axis_of("take_along_axis", axis, x.ndim)
     host = None if isinstance(indices, Array) else np.asarray(indices)
     shape = indices.shape if host is None else host.shape
@@ -56,23 +59,24 @@ def take_along_axis(x: Array, indices: Any, /, *, axis: int = -1) -> Array:
     wanted = _with(common, place, shape[place])
     executor = operands_of("take_along_axis", [x, *([indices] if host is None else [])])[1]
     found = places(
-        indices.node if host is None else host, place, x.shape[place], lambda one: from_host(one, executor).node
+        indices._node if host is None else host, place, x.shape[place], lambda one: from_host(one, executor)._node
     )
-    table = graph.expand(x.node, _with(common, place, x.shape[place]))
+    table = graph.expand(x._node, _with(common, place, x.shape[place]))
     coordinates = [counting(wanted, one) for one in range(x.ndim)]
     coordinates[place] = graph.expand(found, wanted)
     return Array(graph.gather(table, coordinates), executor)
 
 
-def nonzero(x: Array, /) -> tuple[Array, ...]:
+def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     """The coordinates of the elements that are not 0, in row-major order: an array of int64 for each axis.
 
     Their number is waited for. Raises `ShapeError` for an array of shape ().
     """
+    x = array_of("nonzero", x)
     if not x.ndim:
         raise ShapeError("nonzero of an array of shape ()", place=calling_line(), remedy="use bool(x)")
-    found = coordinates(cast(x.node, BOOL), x.counted)
-    return tuple(Array(graph.convert(one, I64), x.executor) for one in found)
+    found = coordinates(cast(x._node, BOOL), x._counted)
+    return tuple(Array(graph.convert(one, I64), x._executor) for one in found)
 
 
 def _with(shape: Shape, axis: int, length: int) -> Shape:

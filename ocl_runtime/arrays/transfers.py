@@ -15,10 +15,12 @@ from ocl_ir import graph
 from ocl_ir.graph import Buffer, Node
 from ocl_ir.layout import Layout, Shape
 from ocl_ir.reference import calling_line
-from ocl_runtime.arrays.array import Array, compute, operands_of
+from ocl_runtime.arrays.array import Array, compute
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.dtypes import require, to_dtype
+from ocl_runtime.arrays.elements import settle
 from ocl_runtime.arrays.in_use import executor_for
+from ocl_runtime.arrays.operands import operands_of
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.plan.executor import Coming
 from ocl_runtime.plan.planner import plan
@@ -68,15 +70,15 @@ def download(x: Array, /, *, out: NDArray[Any] | None = None) -> Download:
     if out is not None:
         _check(x, out)
     compute(x)
-    node = x.node
+    node = x._node
     assert isinstance(node, Buffer)
     if not node.size:
         return Download(None, x.shape, np.empty(x.shape, x.dtype) if out is None else out)
     if not node.layout.is_dense:
-        dense = plan([node], x.executor, dense=True)
-        x.executor.run(dense)
+        dense = plan([node], x._executor, dense=True)
+        x._executor.run(dense)
         (node,) = dense.results
-    coming = x.executor.download(node.storage, node.dtype, node.layout.offset, node.size, calling_line(), out)
+    coming = x._executor.download(node.storage, node.dtype, node.layout.offset, node.size, calling_line(), out)
     return Download(coming, x.shape, np.empty(0) if out is None else out)
 
 
@@ -113,14 +115,14 @@ def compute_into(out: Array, x: Array, /) -> Array:
     or `DTypeError` where shape or dtype differ, `MixedDevicesError` for arrays of two runtimes.
     """
     operands_of("compute_into", (out, x))
-    target = out.node
+    target = out._node
     if not isinstance(target, Buffer):
         raise DTypeError(
             "compute_into an expression, which has no memory",
             place=calling_line(),
             remedy="use allocate, or a view of it",
         )
-    if target.dtype != x.node.dtype:
+    if target.dtype != x._node.dtype:
         raise DTypeError(
             f"compute_into {out.dtype} from {x.dtype}",
             place=calling_line(),
@@ -133,13 +135,14 @@ def compute_into(out: Array, x: Array, /) -> Array:
             place=calling_line(),
             remedy="use equal shapes, and an array that is not broadcast",
         )
-    node = x.node
+    with x._executor.registry.lock:
+        node = settle(out._cell, x._node, x._executor)
     if any(one.storage is target.storage and one.layout.overlaps(target.layout) for one in _buffers(node)):
-        between = allocate(x.shape, dtype=x.dtype, device=x.device).node  # what is read must not be overwritten
+        between = allocate(x.shape, dtype=x.dtype, device=x.device)._node  # what is read must not be overwritten
         assert isinstance(between, Buffer)
-        x.executor.run(plan([node], x.executor, into={node: between}))
+        x._executor.run(plan([node], x._executor, into={node: between}))
         node = between
-    x.executor.run(plan([node], x.executor, into={node: target}))
+    x._executor.run(plan([node], x._executor, into={node: target}))
     return out
 
 

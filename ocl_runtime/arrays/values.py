@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -44,27 +43,6 @@ class SharesMemory(Protocol):
 
     def lend(self, storage: Storage, dtype: DType, layout: Layout, queue: object, where: str = "") -> Any:
         """A PyOpenCL array over elements of a storage, or (None) over none."""
-
-
-EDGE = 3
-"""Elements at each end of an axis that are shown of a large array."""
-
-
-def sample(x: Any) -> NDArray[Any]:
-    """A small array with the ends of each axis of a large one, and between them, where it has more, one element that
-    nobody looks at. Only the ends are downloaded."""
-    axes = [_ends(length) for length in x.shape]
-    found = np.zeros([min(length, 2 * EDGE + 1) for length in x.shape], x.dtype)
-    for parts in product(*axes):
-        found[tuple(to for to, _ in parts)] = x[tuple(from_ for _, from_ in parts)].numpy()
-    return found
-
-
-def _ends(length: int) -> list[tuple[slice, slice]]:
-    """Where the ends of an axis go, and where they come from."""
-    if length <= 2 * EDGE + 1:
-        return [(slice(None), slice(None))]
-    return [(slice(EDGE), slice(EDGE)), (slice(-EDGE, None), slice(-EDGE, None))]
 
 
 def copied(node: Buffer, executor: Executor) -> NDArray[Any]:

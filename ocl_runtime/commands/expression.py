@@ -74,6 +74,7 @@ class Planner:
 
     target: Target
     default_real: DType = F32
+    shows_values: bool = False
     kernels: KernelCache = field(default_factory=KernelCache)
     plans: PlanCache = field(default_factory=PlanCache)
     registry: Registry = field(default_factory=Registry)
@@ -157,7 +158,7 @@ def parse(expression: str, declarations: Sequence[str], planner: Planner) -> Par
     if not isinstance(result, Array):
         kind = type(result).__name__
         raise Error(f"the expression gives no array but a {kind}", place=expression, remedy="use a declared name in it")
-    return Parsed(result.node, names)
+    return Parsed(result._node, names)
 
 
 def _checked(expression: str) -> ast.Expression:

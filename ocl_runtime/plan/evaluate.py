@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Sequence
 
@@ -20,25 +21,34 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
     """
     registry = executor.registry
     with registry.lock:
-        roots = registry.current(nodes)
-        nodes.clear()
-        wanted = [root for root in dict.fromkeys(roots) if not isinstance(root, Buffer)]
-        relative = Relative(wanted)
-        planned = executor.plans.plan(relative, executor)
-        executor.ready(planned)
+        outer, registry.evaluating = registry.evaluating, threading.get_ident()
         try:
-            executor.run(planned)
-        finally:  # also where not all of its memory was written over
-            planned.hand_over(executor.handed_over)
-        made = planned.computed
-        results = [root if isinstance(root, Buffer) else made[root] for root in roots]
-        for cell, result in zip(cells, results, strict=True):
-            if cell is not None:
-                cell.become(result)
-        known = [(weakref.ref(node), result) for node, result in made.items()]
-        del planned, relative, made, wanted, roots
-        registry.replace(known)
-        return results
+            return _evaluated(nodes, cells, executor)
+        finally:
+            registry.evaluating = outer
+
+
+def _evaluated(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:
+    registry = executor.registry
+    roots = registry.current(nodes)
+    nodes.clear()
+    wanted = [root for root in dict.fromkeys(roots) if not isinstance(root, Buffer)]
+    relative = Relative(wanted)
+    planned = executor.plans.plan(relative, executor)
+    executor.ready(planned)
+    try:
+        executor.run(planned)
+    finally:  # also where not all of its memory was written over
+        planned.hand_over(executor.handed_over)
+    made = planned.computed
+    results = [root if isinstance(root, Buffer) else made[root] for root in roots]
+    for cell, result in zip(cells, results, strict=True):
+        if cell is not None:
+            cell.become(result)
+    known = [(weakref.ref(node), result) for node, result in made.items()]
+    del planned, relative, made, wanted, roots
+    registry.replace(known)
+    return results
 
 
 def look(nodes: Sequence[Node], executor: Executor) -> str:

@@ -45,6 +45,10 @@ class Executor(Protocol):
         """The dtype of reals where none is asked for: F32 or F64."""
 
     @property
+    def shows_values(self) -> bool:
+        """Whether an array that is not computed is computed to be shown."""
+
+    @property
     def registry(self) -> Registry:
         """The arrays of this executor."""
 

@@ -16,7 +16,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ocl_ir.graph import Buffer, Node, walk
@@ -26,15 +26,24 @@ from ocl_runtime.plan.spare import used_outside
 _MOST_MOVES = 512
 
 
+class Read(NamedTuple):
+    """An element that was read: its node then, and the cell that it became."""
+
+    node: weakref.ref[Node]
+    cell: weakref.ref[Cell]
+
+
 class Cell:
     """What an array is now. Whoever changes it holds the registry's lock."""
 
-    __slots__ = ("__weakref__", "_registry", "born", "node")
+    __slots__ = ("__weakref__", "_registry", "born", "node", "reads")
 
     def __init__(self, node: Node, registry: Registry) -> None:
         self.node = node
         """Changed by `become` only."""
         self._registry: Final = registry
+        self.reads: list[Read] = []
+        """Elements that were read, until the next write."""
         self.born: Final = registry.captures
         """How many functions had been captured by then."""
         registry.enter(self)
@@ -59,6 +68,8 @@ class Registry:
         self.captures = 0
         self.visited = 0
         """Nodes of other arrays that replacing has looked at since the registry was made."""
+        self.evaluating = 0
+        """The thread that computes arrays, by `threading.get_ident`; 0 while none does."""
         self._lazy: dict[int, weakref.ref[Cell]] = {}
         """By identity. Changed by single operations of the dictionary, which threads cannot break."""
         self._in_memory: dict[int, int] = {}

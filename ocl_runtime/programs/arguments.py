@@ -97,7 +97,7 @@ def moved(node: Buffer, low: int) -> Layout:
 
 
 def _buffer(array: Array) -> Buffer:
-    node = array.node
+    node = array._node
     assert isinstance(node, Buffer)
     return node
 

@@ -138,13 +138,13 @@ class Prepared:
                 place=calling_line(),
                 remedy="give a NumPy array: it is memory of the host" if param.host else "give an array: asarray(x)",
             )
-        if isinstance(given, Array) and given.executor is not self.runtime:
+        if isinstance(given, Array) and given._executor is not self.runtime:
             raise MixedDevicesError(
                 f"program {self.program.name} got an array of another runtime for {name}",
                 place=calling_line(),
                 remedy="move it first: with use(runtime): asarray(x.numpy())",
             )
-        dtype = given.node.dtype.numpy if isinstance(given, Array) else given.dtype
+        dtype = given._node.dtype.numpy if isinstance(given, Array) else given.dtype
         if dtype != param.value.dtype.numpy:
             raise DTypeError(
                 f"program {self.program.name} got {dtype} for {name}",
@@ -190,7 +190,7 @@ class Prepared:
         if isinstance(given, np.ndarray):
             return given.reshape(-1).view(np.uint8)
         compute(given)
-        node = given.node
+        node = given._node
         assert isinstance(node, Buffer)
         if not node.size:
             return Part(self.runtime.allocate(ALIGNED, "an empty array"))

@@ -138,7 +138,7 @@ def capture(function: Callable[..., Any]) -> Callable[..., Any]:
         arrays, shape = flatten((args, kwargs), f"{name} is captured and got")
         if not arrays:
             raise DTypeError(f"{name} is captured and got no array", place=calling_line(), remedy="give it arrays")
-        runtime = arrays[0].executor
+        runtime = arrays[0]._executor
         if not isinstance(runtime, Runtime) or tracer.get() is not None:
             return function(*args, **kwargs)
         arguments = _arguments(arrays, runtime)
@@ -183,7 +183,7 @@ def _captured(
     try:
         with unchosen():  # streams of a program are counted from the caller's
             returned, returned_shape = flatten(function(*args, **kwargs), f"{name} is captured and returned")
-            program, results = trace.end([one.node for one in returned])
+            program, results = trace.end([one._node for one in returned])
     finally:
         tracer.reset(token)
         guards.close()
@@ -235,8 +235,8 @@ def _buffer(cell: Cell) -> Buffer:
 
 def _own(arrays: Sequence[Array]) -> None:
     """Makes arrays the only ones in their memory, which is to be overwritten."""
-    shared = [one for one in arrays if not one.executor.registry.alone(one.cell)]
+    shared = [one for one in arrays if not one._executor.registry.alone(one._cell)]
     for one in shared:
-        copied = plan([one.cell.node], one.executor, dense=True)
-        one.executor.run(copied)
-        one.cell.become(copied.results[0])
+        copied = plan([one._cell.node], one._executor, dense=True)
+        one._executor.run(copied)
+        one._cell.become(copied.results[0])

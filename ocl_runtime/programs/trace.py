@@ -83,7 +83,7 @@ class Trace:
             Array(graph.buffer(None if place < 0 else stand_ins[place], node.dtype, layout), self._runtime)
             for node, layout, place in zip(arguments.nodes, layouts, arguments.places, strict=True)
         ]
-        self._given = [one.node for one in self._params]
+        self._given = [one._node for one in self._params]
         self._shared = [place >= 0 and arguments.places.count(place) > 1 for place in arguments.places]
         return self._params
 
@@ -205,7 +205,7 @@ class Trace:
         """What the function has written into: what it was given, and what that is to be."""
         found: list[tuple[Buffer, Node]] = []
         for number, (one, before) in enumerate(zip(self._params, self._given, strict=True)):
-            if one.node is before or not isinstance(before, Buffer) or before.storage is None:
+            if one._node is before or not isinstance(before, Buffer) or before.storage is None:
                 continue
             if self._shared[number]:
                 raise Error(
@@ -213,7 +213,7 @@ class Trace:
                     place=calling_line(),
                     remedy="give the array once, and make views of it inside",
                 )
-            found.append((before, one.node))
+            found.append((before, one._node))
             self.assigned.append(number)
         return found
 

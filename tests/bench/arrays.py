@@ -70,7 +70,7 @@ def plans(runtime: ocl.Runtime) -> list[Figure]:
 
 
 def _plan(runtime: ocl.Runtime, name: str, make: Callable[[], list[Any]], times: int) -> Figure:
-    relative = Relative([array.node for array in make()])
+    relative = Relative([array._node for array in make()])
     plan = runtime.plans.plan(relative, runtime)
     raw = []
     for launch in plan.launches:

@@ -27,7 +27,7 @@ def on_the_devices_clock(runtime: ocl.Runtime, enqueue: Callable[[cl.CommandQueu
 
 def device_seconds(runtime: ocl.Runtime, expression: ocl.Array) -> float:
     """Seconds that the launches of an expression take together on the device's clock."""
-    engine, planned = runtime.engine, plan([expression.node], runtime)
+    engine, planned = runtime.engine, plan([expression._node], runtime)
 
     def launch_all(queue: cl.CommandQueue) -> list[cl.Event]:
         events = []

@@ -89,7 +89,7 @@ def test_streams_are_kept(runtime: Runtime) -> None:
     with counting(runtime) as counted:
         found = halves(ocl.asarray(HOST), out)
     assert counted["memory", "allocations"] == 1  # x: nothing else is needed
-    assert found.node.storage is out.node.storage
+    assert found._node.storage is out._node.storage
     np.testing.assert_allclose(out.numpy(), np.exp(HOST), rtol=1e-6)
 
 
@@ -97,7 +97,7 @@ def test_other_arrays_are_constants(runtime: Runtime) -> None:
     weights = ocl.asarray(HOST[0])
     replayed = capture(lambda x: x * weights + ocl.asarray(np.float32(3)))
     assert_same(replayed(ocl.asarray(HOST)).numpy(), HOST * HOST[0] + np.float32(3))
-    storage = weights.node.storage
+    storage = weights._node.storage
     weights = ocl.asarray(HOST[1])
     del storage
     assert_same(replayed(ocl.asarray(HOST)).numpy(), HOST * HOST[0] + np.float32(3))
@@ -109,7 +109,7 @@ def test_values_are_computed_once_and_kernels_by_hand_are_captured(runtime: Runt
         y = (x + 1).compute()
         z = ocl.allocate(y.shape)
         n = y.size
-        runtime.launch(SCALE, [n, (y.node.storage, 0), (z.node.storage, 0)], (n,))
+        runtime.launch(SCALE, [n, (y._node.storage, 0), (z._node.storage, 0)], (n,))
         return z * y
 
     for _ in range(2):
@@ -279,7 +279,7 @@ def test_a_launch_by_hand_over_sizes(runtime: Runtime) -> None:
     def scaled(x: Any) -> Any:
         calls.append(1)
         y = ocl.allocate(x.shape)
-        runtime.launch(SCALE, [x.size, (x.node.storage, 0), (y.node.storage, 0)], (x.size,))
+        runtime.launch(SCALE, [x.size, (x._node.storage, 0), (y._node.storage, 0)], (x.size,))
         return y
 
     for count in (100, 1000, 77):
@@ -400,7 +400,7 @@ def test_a_function_writes_into_its_arguments(runtime: Runtime) -> None:
         assert float(found) == n.max()
         assert turn < 1 or counted["launch", "compiled"] == 0
     assert len(calls) == 1 + 4
-    assert view.node.storage is x.node.storage
+    assert view._node.storage is x._node.storage
 
 
 def test_a_captured_write_copies_nothing_where_nobody_else_looks(runtime: Runtime) -> None:

@@ -195,7 +195,7 @@ def test_an_array_is_itself(runtime: Runtime, device: Device, engine: Engine) ->
     assert_same(copied.numpy(), HOST * 2 + 1)
     with ocl.use(Runtime(device, engine.settings)) as other:
         moved = ocl.from_dlpack(x)
-        assert moved.executor is other
+        assert moved._executor is other
         assert_same(moved.numpy(), HOST * 2)
         with pytest.raises(BufferError, match="from_dlpack copies"):
             ocl.from_dlpack(x, copy=False)

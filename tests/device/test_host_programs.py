@@ -72,7 +72,7 @@ def test_an_output_is_the_callers_memory(runtime: Runtime) -> None:
     with counting(runtime) as counted:
         found = program(x=x, y=y)
     assert isinstance(found, ocl.Array)
-    assert found.node.storage is y.node.storage
+    assert found._node.storage is y._node.storage
     assert_same(y.numpy(), scaled(scaled(HOST)))
     assert counted["memory", "allocations"] == 0
     assert counted["launch", "compiled"] == 0
@@ -86,8 +86,8 @@ def test_each_output_is_preallocated_by_itself(runtime: Runtime) -> None:
     p.launch(SCALE, (n, y, z), (n,))
     program, out = prepare(p.build(z, y)), ocl.allocate(HOST.shape)
     fresh, given = program(ocl.asarray(HOST), out)  # type: ignore[misc]
-    assert given.node.storage is out.node.storage
-    assert fresh.node.storage is not out.node.storage
+    assert given._node.storage is out._node.storage
+    assert fresh._node.storage is not out._node.storage
     assert_same(fresh.numpy(), scaled(scaled(HOST)))
 
 

@@ -15,6 +15,7 @@ import pyopencl as cl
 import pytest
 
 import ocl_runtime as ocl
+from ocl_ir import graph
 from ocl_runtime.arrays import Array
 from ocl_runtime.device import Device
 from ocl_runtime.errors import BuildError, LaunchError
@@ -67,7 +68,7 @@ def test_writes_allocate_nothing(runtime: Runtime, write: Callable[[Any], Any]) 
     assert counted["memory", "allocations"] == 0
     assert_same(x.numpy(), n)
     assert_same(view.numpy(), n[10:20])
-    assert view.node.storage is x.node.storage
+    assert view._node.storage is x._node.storage
 
 
 def test_many_writes_in_one_plan(runtime: Runtime) -> None:
@@ -112,8 +113,8 @@ class Kept:
 
     @staticmethod
     def its_memory(x: Any) -> Any:
-        storage = x.node.storage
-        return lambda: ocl.Array(ocl.arrays.array.graph.buffer(storage, x.node.dtype, x.node.layout), x.executor)
+        storage = x._node.storage
+        return lambda: ocl.Array(graph.buffer(storage, x._node.dtype, x._node.layout), x._executor)
 
 
 @pytest.mark.parametrize("way", [name for name in vars(Kept) if not name.startswith("_")])
@@ -181,7 +182,7 @@ x = ocl.asarray(np.ones(9, "f4"))
 for _ in range(3):
     x += 1
     x.compute()
-sys.kept = x, x.node, x.node.storage
+sys.kept = x, x._node, x._node.storage
 """
     done = python("-c", code, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -222,7 +223,7 @@ def test_memory_that_is_much_larger_than_a_result_is_not_kept_for_it(runtime: Ru
     y = x + 1
     del x
     y.compute()
-    assert y.node.storage.nbytes == 400
+    assert y._node.storage.nbytes == 400
 
 
 def test_operands_of_other_sizes_and_orders_are_not_written_over(runtime: Runtime) -> None:
@@ -272,12 +273,12 @@ def test_what_begins_inside_of_its_memory_is_read_where_it_lies(runtime: Runtime
 
 def test_what_another_thread_builds_on_is_not_written_over(runtime: Runtime) -> None:
     x = ocl.asarray(HOST)
-    held = x.node  # as in a thread that is just making an expression of it
+    held = x._node  # as in a thread that is just making an expression of it
     x += 1
     x.compute()
     assert_same(Array(held, runtime).numpy(), HOST)
     x += 1
-    held = x.node
+    held = x._node
     x *= 2
     x.compute()
     assert_same((Array(held, runtime) + 1).numpy(), HOST + 3)

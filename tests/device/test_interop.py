@@ -318,7 +318,7 @@ def test_a_part_of_a_buffer_is_the_same_memory(runtime: Runtime, queue: cl.Comma
     x = ocl.from_pyopencl(whole, dtype="u4")
     part = ocl.from_pyopencl(whole.get_sub_region(step, step), dtype="u4")
     assert_same(part.numpy(), host[step // 4 : step // 2])
-    assert part.node.storage is x.node.storage
+    assert part._node.storage is x._node.storage
     with pytest.raises(ShapeError, match=f"buffer of {step:,} bytes"):
         ocl.from_pyopencl(whole.get_sub_region(step, step), dtype="u4", shape=step // 4 + 1)
 
@@ -326,17 +326,17 @@ def test_a_part_of_a_buffer_is_the_same_memory(runtime: Runtime, queue: cl.Comma
 def test_the_same_buffer_twice_has_one_history(runtime: Runtime, queue: cl.CommandQueue) -> None:
     buffer = buffer_of(queue, HOST)
     x, y = ocl.from_pyopencl(buffer, dtype="f4"), ocl.from_pyopencl(buffer, dtype="f4", shape=(8, 5))
-    assert x.node.storage is y.node.storage
+    assert x._node.storage is y._node.storage
     ocl.compute_into(x, x + 1)
     assert_same(y.numpy(), (HOST + 1).reshape(8, 5))
     ocl.compute_into(y, ocl.from_pyopencl(buffer, dtype="f4", shape=(5, 8)).T * 2)  # overlaps what it reads
     assert_same(y.numpy(), (HOST + 1).T * 2)
-    address = x.node.storage.block.ranges
+    address = x._node.storage.block.ranges
     del x, y
     gc.collect()
     runtime.finish()
     again = ocl.from_pyopencl(buffer, dtype="f4")
-    assert again.node.storage.block.ranges is not address
+    assert again._node.storage.block.ranges is not address
     assert_same(again.numpy(), ((HOST + 1).T * 2).reshape(-1))
 
 
@@ -344,12 +344,12 @@ def test_a_history_goes_on_while_commands_of_it_run(runtime: Runtime, queue: cl.
     buffer = buffer_of(queue, np.zeros(N, "u4"))
     with waiting(queue):
         x = ocl.from_pyopencl(buffer, dtype="u4")
-        ranges = x.node.storage.block.ranges
+        ranges = x._node.storage.block.ranges
         ocl.compute_into(x, x + 1)
         del x
         gc.collect()
         y = ocl.from_pyopencl(buffer, dtype="u4")
-        assert y.node.storage.block.ranges is ranges
+        assert y._node.storage.block.ranges is ranges
     assert (y.numpy() == 1).all()
 
 
@@ -376,7 +376,7 @@ def test_two_runtimes_of_one_context_exchange_arrays(runtime: Runtime, queue: cl
         a = theirs.to_pyopencl(queue)
     assert isinstance(second, Runtime)
     x = ocl.from_pyopencl(a)
-    assert x.node.storage is not theirs.node.storage
+    assert x._node.storage is not theirs._node.storage
     assert_same((x * 2).numpy(), (HOST + 1) * 2)
     ocl.compute_into(x, x * 3)
     assert_same(theirs.numpy(), (HOST + 1) * 3)
@@ -467,11 +467,11 @@ def test_our_memory_is_not_used_again_before_the_queue_has_done_with_it(
         del x, a
         runtime.engine.sharing.settle()
         many = [ocl.allocate((N,), dtype="u4") for _ in range(50)]
-        places = {(one.node.storage.buffer.int_ptr, one.node.storage.start) for one in many}
+        places = {(one._node.storage.buffer.int_ptr, one._node.storage.start) for one in many}
         assert (base, offset) not in places
     assert_settles(runtime)
     many += [ocl.allocate((N,), dtype="u4") for _ in range(50)]
-    assert (base, offset) in {(one.node.storage.buffer.int_ptr, one.node.storage.start) for one in many}
+    assert (base, offset) in {(one._node.storage.buffer.int_ptr, one._node.storage.start) for one in many}
 
 
 @pytest.mark.usefixtures("no_cycles")
@@ -635,7 +635,7 @@ def test_an_array_that_comes_back_on_another_queue(
     with waiting(other):
         cl.enqueue_fill_buffer(other, b.base_data, np.uint32(4), b.offset, N * 4)
         y = ocl.from_pyopencl(b)
-        assert y.node.storage is x.node.storage
+        assert y._node.storage is x._node.storage
         if not kept:
             del a, b
             queue.finish()
@@ -831,9 +831,9 @@ def test_ordinary_memory_costs_nothing_more(runtime: Runtime, queue: cl.CommandQ
     assert guests is not None
     with ocl.stream(1):
         (y * 2).compute()
-        assert guests.before(on(runtime.engine, 1), [y.node.storage.touch(1)]) == []
-        assert len(guests.before(on(runtime.engine, 1), [x.node.storage.touch(1)])) == 1
-        assert guests.before(on(runtime.engine, 0), [x.node.storage.touch(1)]) == []
+        assert guests.before(on(runtime.engine, 1), [y._node.storage.touch(1)]) == []
+        assert len(guests.before(on(runtime.engine, 1), [x._node.storage.touch(1)])) == 1
+        assert guests.before(on(runtime.engine, 0), [x._node.storage.touch(1)]) == []
     assert a.shape == x.shape
 
 
@@ -845,11 +845,11 @@ def test_what_pyopencl_may_write_to_is_not_viewed_in_place(runtime: Runtime, que
         with pytest.raises(ValueError, match="cannot be had without a copy"):
             np.asarray(one, copy=False)
         assert np.from_dlpack(one).flags.writeable
-    assert (x.node.storage.guests, y.node.storage.guests) == (1, 1)
+    assert (x._node.storage.guests, y._node.storage.guests) == (1, 1)
     del a, x, one
     gc.collect()
     assert_settles(runtime)
-    assert y.node.storage.guests == 0  # it may be written over again
+    assert y._node.storage.guests == 0  # it may be written over again
     if runtime.device.capabilities.unified_memory:
         assert_same(np.asarray(y, copy=False), HOST)
 
@@ -1040,7 +1040,7 @@ def test_what_was_spoilt_is_not_lent(runtime: Runtime, queue: cl.CommandQueue) -
     runtime.finish()
     failing = cl.UserEvent(queue.context)
     stream = on(runtime.engine, 1)
-    runtime.engine.streams.submit(stream, [x.node.storage.touch(WRITE)], "a failure", "here", lambda q, w, t: failing)
+    runtime.engine.streams.submit(stream, [x._node.storage.touch(WRITE)], "a failure", "here", lambda q, w, t: failing)
     failing.set_status(-5)
     with pytest.raises(LaunchError, match="a failure failed"):
         x.to_pyopencl()

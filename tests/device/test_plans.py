@@ -217,7 +217,7 @@ def test_kept_plans_are_bound_to_parts_of_memory(runtime: Runtime) -> None:
 def test_a_kept_launch_is_not_run_over_memory_that_does_not_fit(runtime: Runtime, engine: Engine) -> None:
     for _ in range(2):
         x = ocl.asarray(np.ones(100, "f4"))
-        plan = runtime.plans.plan(Relative([(x * 2).node]), runtime)
+        plan = runtime.plans.plan(Relative([(x * 2)._node]), runtime)
         runtime.run(plan)
     step = plan.bound.prepared[0]
     storages, numbers = plan.storages, [2.0]
@@ -248,11 +248,11 @@ def test_threads_share_kept_plans(runtime: Runtime) -> None:
 def test_errors_name_the_line_of_this_evaluation(runtime: Runtime) -> None:
     """Not of the one that made the plan."""
     x = ocl.asarray(np.ones(8, "f4"))
-    plans = [runtime.plans.plan(Relative([(x + number).node]), runtime) for number in range(2)]
+    plans = [runtime.plans.plan(Relative([(x + number)._node]), runtime) for number in range(2)]
     lines = [launch.where for plan in plans for launch in plan.launches]
     assert all("test_plans.py:" in str(line) for line in lines)
-    first = (x * 2).node
-    second = (x * 3).node
+    first = (x * 2)._node
+    second = (x * 3)._node
     places = [
         str(runtime.plans.plan(Relative([node]), runtime).launches[0].where).rsplit(":", 1)[1]
         for node in (first, second)

@@ -169,7 +169,7 @@ def by_rules(
     runtime = ocl.current()
     target = replace(runtime.target, operations_per_byte=operations_per_byte)
     priced = SimpleNamespace(target=target, kernels=runtime.kernels, allocate=runtime.allocate)
-    planned = plan([one.node for one in arrays], priced, rules=rules)
+    planned = plan([one._node for one in arrays], priced, rules=rules)
     runtime.run(planned)
     return [host(runtime, result) for result in planned.results], len(planned.launches)
 

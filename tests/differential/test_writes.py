@@ -115,7 +115,7 @@ class Both:
 
 def ocl_view(x: Any) -> bool:
     """Whether a flat shape is a view here, which has its base in order where NumPy's may have another."""
-    return ocl.reshape(x, -1).cell is x.cell
+    return ocl.reshape(x, -1)._cell is x._cell
 
 
 def index(shape: tuple[int, ...], second: int, third: int) -> Any:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import inspect
+import operator
+import re
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,6 +25,7 @@ from ocl_runtime.errors import (
     MixedDevicesError,
     NoDeviceError,
     NumberRangeError,
+    RankError,
     ShapeError,
     SharingError,
 )
@@ -104,7 +108,8 @@ def test_functions_of_bools_are_numpys(name: str) -> None:
 def test_functions_have_signatures_and_texts(name: str) -> None:
     function = getattr(xp, name)
     assert function.__name__ == name
-    assert len(inspect.signature(function).parameters) == arity(TABLE[name])
+    operands = [one for one in inspect.signature(function).parameters.values() if one.default is one.empty]
+    assert len(operands) == arity(TABLE[name])
     assert "Raises `DTypeError`" in function.__doc__
 
 
@@ -143,8 +148,30 @@ def test_clip() -> None:
     same(xp.clip(x, max=xp.asarray([[0.25], [1.0]])), np.clip(FLOATS, None, np.array([[0.25], [1.0]], "f4")))
     same(xp.clip(x), FLOATS)
     same(xp.clip(xp.asarray(INTS), 2, -2), np.clip(INTS, 2, -2))
-    with pytest.raises(DTypeError, match="clip of int8 with bounds that promote it to float32"):
-        xp.clip(xp.asarray(INTS), 0.5, 2)
+    same(xp.clip(xp.asarray(INTS), 1.5, 2.5), np.clip(INTS, 1.5, 2.5).astype("f4"))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i8", "u8"])
+def test_clip_takes_integers_beyond_the_dtype_where_they_limit_nothing(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    host = np.array([info.min, 0, 1, info.max], dtype)
+    x = xp.asarray(host)
+    for low, high in [(info.min - 1, info.max + 1), (info.min - 2**70, 1), (1, info.max + 2**70), (None, info.max + 1)]:
+        same(xp.clip(x, low, high), np.clip(host, low, high))
+    for low, high in [(info.max + 1, None), (None, info.min - 1)]:
+        with pytest.raises(NumberRangeError):
+            xp.clip(x, low, high)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u4", "i8", "u8"])
+def test_comparisons_with_integers_beyond_the_dtype_answer(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    host = np.array([info.min, 0, 1, info.max], dtype)
+    x = xp.asarray(host)
+    for number in (info.min - 1, info.max + 1, -(2**70), 2**70):
+        for compare in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+            same(compare(x, number), compare(host, number))
+            same(compare(number, x), compare(number, host))
 
 
 def test_where() -> None:
@@ -154,8 +181,8 @@ def test_where() -> None:
     same(xp.where(xp.asarray([[True], [False]]), x, -x), np.where([[True], [False]], FLOATS, -FLOATS))
     with pytest.raises(DTypeError, match="the condition of where is float32"):
         xp.where(x, x, 0)
-    with pytest.raises(DTypeError, match="the condition of where is bool"):
-        xp.where(True, x, 0)
+    same(xp.where(True, x, 0), FLOATS)
+    same(xp.where([True, False], [1, 2], 0), np.where([True, False], [1, 2], 0))
 
 
 @pytest.mark.parametrize("to", ["?", "i1", "u1", "i4", "i8", "u8", "f2", "f4", "f8"])
@@ -264,9 +291,17 @@ def test_shapes_broadcast() -> None:
 def test_single_elements_are_numbers() -> None:
     x = xp.asarray(7)
     assert (bool(x), int(x), float(x), complex(x), range(10)[x]) == (True, 7, 7.0, 7 + 0j, 7)
-    for convert in (bool, int, float, complex):
-        with pytest.raises(ShapeError, match=r"of an array of shape \(1,\)"):
-            convert(xp.zeros(1))
+    for convert in (int, float, complex):
+        for shape in ((1,), (2, 3)):
+            with pytest.raises(
+                RankError, match=rf"{convert.__name__} of an array of shape {re.escape(str(shape))}"
+            ) as caught:
+                convert(xp.zeros(shape))
+            assert isinstance(caught.value, TypeError)
+    with pytest.raises(ValueError, match=r"bool of an array of shape \(2,\)") as refused:
+        bool(xp.zeros(2))
+    assert not isinstance(refused.value, TypeError)
+    assert bool(xp.ones((1, 1)))
     with pytest.raises(DTypeError, match="an array of float32 is no index"):
         range(10)[xp.asarray(1.5)]
 
@@ -293,7 +328,7 @@ def test_views_share_storage(runtime: InterpretedRuntime) -> None:
     ]
     for view in views:
         view.numpy()
-        assert view.node.storage is x.node.storage  # type: ignore[union-attr]
+        assert view._node.storage is x._node.storage  # type: ignore[union-attr]
     assert runtime.allocations.total() == before
     assert len(runtime.launched) == 1
     np.testing.assert_array_equal(views[4].numpy(), np.arange(24, dtype="f4").reshape(2, 3, 4)[:, 1, ::2])
@@ -323,18 +358,18 @@ def test_numpy_takes_arrays() -> None:
         np.array(x, copy=False)
 
 
-def test_repr() -> None:
+def test_repr(runtime: InterpretedRuntime) -> None:
     x = xp.arange(3, dtype="i4") + 1
-    assert repr(x) == "Array(shape=(3,), dtype=int32, not computed yet)"
-    assert repr(x.compute()) == "Array([1, 2, 3], shape=(3,), dtype=int32)"
-    x = xp.arange(100).compute()
-    assert repr(x) == "Array([ 0,  1,  2, ..., 97, 98, 99], shape=(100,), dtype=int64)"
+    on = f"device={runtime.device}"
+    assert str(x) == repr(x) == f"Array([1, 2, 3], shape=(3,), dtype=int32, {on})"
+    x = xp.arange(100)
+    assert repr(x) == f"Array([ 0,  1,  2, ..., 97, 98, 99], shape=(100,), dtype=int64, {on})"
     host = np.arange(20 * 5 * 9).reshape(20, 5, 9)
     shown = np.array2string(host, separator=", ", prefix="Array(", threshold=0)
     shown = shown if "..." in shown else ""
     assert repr(xp.asarray(host[:, ::-1])).startswith("Array([[[ 36,  37,  38, ...,  42,  43,  44],")
-    assert repr(xp.asarray(host)) == f"Array({shown}, shape=(20, 5, 9), dtype=int64)"
-    assert repr(xp.zeros((0, 2)).compute()) == "Array([], shape=(0, 2), dtype=float32)"
+    assert repr(xp.asarray(host)) == f"Array({shown}, shape=(20, 5, 9), dtype=int64, {on})"
+    assert repr(xp.zeros((0, 2)).compute()) == f"Array([], shape=(0, 2), dtype=float32, {on})"
 
 
 def test_attributes(runtime: InterpretedRuntime) -> None:
@@ -342,8 +377,9 @@ def test_attributes(runtime: InterpretedRuntime) -> None:
     assert (x.shape, x.ndim, x.size, x.dtype, x.device, len(x)) == ((2, 3, 4), 3, 24, np.int16, runtime.device, 2)
     assert x.mT.shape == (2, 4, 3)
     assert x[0].T.shape == (4, 3)
-    assert x.__array_namespace__() is xp
-    assert x.__array_namespace__(api_version="2024.12") is xp
+    assert x.__array_namespace__() is sys.modules["ocl_runtime"]
+    assert xp.zeros((2, 3, 4)).T.shape == (4, 3, 2)
+    assert x.__array_namespace__(api_version="2025.12") is sys.modules["ocl_runtime"]
     assert [part.shape for part in x] == [(3, 4)] * 2
     with pytest.raises(TypeError):
         hash(x)
@@ -433,9 +469,8 @@ def test_asarray_of_arrays() -> None:
     [
         ([300, -1], "u1", "300"), ([[0], [-1]], "u8", "-1"), ([1.5, np.nan], "i4", "1.5"),
         ([1.0, float("nan")], "i4", "nan"),
-        (float("inf"), "i8", "inf"), ([1e40], "f4", "1e+40"), ([1, -1e40], None, "-1e+40"), (65520, "f2", "65520"),
-        ([2**63], "i8", str(2**63)), (2.0**63, "i8", repr(2.0**63)), (2**64, None, str(2**64)),
-        ([10**5000], "f8", "the integer"),
+        (float("inf"), "i8", "inf"), ([2**63], "i8", str(2**63)), (2.0**63, "i8", repr(2.0**63)),
+        (2**64, None, str(2**64)), ([10**5000], "f8", "the integer"),
         ([2**1024 - 1], "f8", "the integer"), (range(255, 257), "u1", "256"), ((0, 2), "?", "2"),
     ],
 )  # fmt: skip
@@ -452,6 +487,7 @@ def test_asarray_refuses_numbers_that_the_dtype_cannot_hold(given: Any, dtype: A
     [
         ([255, 0.0, 2.0, True], "u1"), ([0, 1.0], "?"),
         ([float("inf"), -float("inf"), float("nan"), 3.4028235e38], "f4"),
+        ([1e40, -1e39], "f4"), ([1e5], "f2"),
         ([65519.9, -65504], "f2"), ([2**64 - 1], "u8"), (2**64, "f4"), ([0.1], "f4"), ([], "i4"), ([[]], "f2"),
     ],
 )  # fmt: skip
@@ -591,7 +627,6 @@ ERRORS: list[tuple[str, type[Error], str]] = [
         ShapeError,
         "a mask of shape (2,) for an array of shape (2, 3), from axis 1 on",
     ),
-    (f"{X}[xp.zeros((), dtype='bool')]", DTypeError, "axis 0 has an index array of bool"),
     (f"{X}.__setitem__({X} == 0, np.zeros((4, 3), 'f4'))", ShapeError, "writing shape (4, 3) into shape (2, 3)"),
     ("xp.nonzero(xp.zeros(()))", ShapeError, "nonzero of an array of shape ()"),
     (f"{X}[{X}]", DTypeError, "axis 0 has an index array of float32"),
@@ -619,11 +654,10 @@ ERRORS: list[tuple[str, type[Error], str]] = [
     ("xp.zeros(2, dtype='i4').__iadd__(1.5)", DTypeError, "add of int32 in place gives float32"),
     (f"xp.zeros(3).__imul__({X})", ShapeError, "multiply of shape (3,) in place gives shape (2, 3)"),
     (f"xp.reshape({X}.T, 6, copy=False)", ShapeError, "without a copy, which is no view"),
-    (f"{X} + 'a'", DTypeError, "add does not take an operand of type str"),
-    (f"{X} + np.zeros(3)", DTypeError, "add does not take an operand of type ndarray"),
-    (f"np.zeros(3) + {X}", DTypeError, "add does not take an operand of type ndarray"),
+    (f"xp.add({X}, 'a')", DTypeError, "add does not take an operand of type str"),
+    ("xp.sum('a')", DTypeError, "sum does not take an operand of type str"),
+    ("xp.reshape(None, 2)", DTypeError, "reshape does not take an operand of type NoneType"),
     (f"{X} * 1j", DTypeError, "multiply does not take an operand of type complex"),
-    (f"{X} == None", DTypeError, "equal does not take an operand of type NoneType"),
     (f"{X} + np.complex64(1)", DTypeError, "dtype complex64 has no counterpart"),
     (f"{X} & 1", DTypeError, "bitwise_and does not take float32"),
     ("xp.arange(3) ** -1", DTypeError, "pow of integers to the negative power -1"),
@@ -641,20 +675,23 @@ ERRORS: list[tuple[str, type[Error], str]] = [
     ("xp.arange(float('nan'))", ShapeError, "arange from 0 to nan by 1 never ends"),
     ("xp.arange(5, dtype='?')", DTypeError, "arange does not count in bool"),
     ("xp.linspace(0, 1, -1)", ShapeError, "linspace has the length -1"),
-    ("xp.linspace(0, 1, 3, dtype='i4')", DTypeError, "linspace in int32"),
     ("xp.full(3, 'a')", DTypeError, "an array cannot be filled with a str"),
     ("xp.full(3, 2.5, dtype='i4')", DTypeError, "2.5 is no int32"),
     ("xp.full(3, 2, dtype='?')", DTypeError, "2 is no bool"),
     ("xp.asarray([1j])", DTypeError, "dtype complex128 has no counterpart"),
     ("xp.asarray(['a'])", DTypeError, "dtype <U1 has no counterpart"),
-    ("xp.asarray(object())", DTypeError, "dtype object has no counterpart"),
+    ("xp.asarray(object())", DTypeError, "asarray does not take an operand of type object"),
     ("xp.asarray(np.zeros(2, 'M8[s]'))", DTypeError, "has no counterpart"),
     ("xp.asarray(np.zeros(2, '>f4'))", DTypeError, "has the other byte order"),
     ("xp.asarray([[1], [2, 3]])", ShapeError, "no array can be made of a list"),
     ("xp.asarray([1], copy=False)", SharingError, "asarray always copies"),
     ("xp.zeros(3, dtype='nonsense')", DTypeError, "'nonsense' is no dtype"),
     ("xp.zeros(3, device='elsewhere')", MixedDevicesError, "the device elsewhere is not that of the runtime in use"),
-    (f"xp.astype({X}, 'i4', device='elsewhere')", MixedDevicesError, "not on elsewhere"),
+    (
+        f"xp.astype({X}, 'i4', device='elsewhere')",
+        MixedDevicesError,
+        "the device elsewhere is not that of the runtime in use",
+    ),
     (f"xp.broadcast_to({X}, (3, 2))", ShapeError, r"shape (2, 3) does not broadcast to (3, 2)"),
     (f"xp.broadcast_to({X}, (3,))", ShapeError, r"does not broadcast to (3,)"),
     (f"xp.permute_dims({X}, (0,))", ShapeError, "permute_dims of 2 axes names 1"),
@@ -684,7 +721,6 @@ ERRORS: list[tuple[str, type[Error], str]] = [
     (f"xp.pad({X}, ((1, 1), (1, 1), (1, 1)))", ShapeError, "pad of 2 axes by"),
     (f"xp.pad({X}, -1)", ShapeError, "pad has the length -1"),
     ("xp.pad(xp.zeros((0, 2)), 1, 'edge')", ShapeError, "pad by edge of an array without elements"),
-    ("xp.zeros((2, 2, 2)).T", ShapeError, "T of an array with 3 axes"),
     ("xp.zeros(2).mT", ShapeError, "mT of an array with 1 axes"),
     ("len(xp.zeros(()))", ShapeError, r"len of an array with shape ()"),
     ("xp.tril(xp.zeros(2))", ShapeError, "tril of an array with 1 axes"),
@@ -724,13 +760,21 @@ def test_a_device_without_float64_says_so() -> None:
             lambda: xp.zeros(3, dtype="f8"),
             lambda: ints + floats,  # NumPy's promotion gives float64, and nothing is cast silently
             lambda: xp.astype(ints, "f8"),
-            lambda: floats * np.float64(2),
+            lambda: floats + np.zeros(3),
             lambda: xp.sum(floats, dtype="f8"),
         ):
             with pytest.raises(DTypeError, match="the device has no float64") as caught:
                 refused()
             assert "test_arrays.py" in caught.value.place
         assert (ints + 1.5).dtype == np.float32
+        # What is a number on the host is converted there; what is written has the dtype of the array anyway.
+        same(floats + np.float64(2), np.full(3, 2, "f4"))
+        same(np.float64(2) * ints, np.array([0, 2, 4], "f4"))
+        floats[0] = np.float64(3)
+        floats[1:] = np.array([0.5, -1.0])
+        ints[1:] = np.array([2.75, -1.5])
+        same(floats, np.array([3, 0.5, -1], "f4"))
+        same(ints, np.array([0, 2, -1], "i4"))
         assert xp.asarray([1.5]).dtype == np.float32
 
 
@@ -757,7 +801,7 @@ def test_without_a_runtime() -> None:
         xp.set_default(lambda: shared)
         made = in_a_thread()
         assert isinstance(made, Array)
-        assert made.executor is shared
+        assert made._executor is shared
         assert xp.current() is not shared
     finally:
         in_use._default = saved

@@ -107,14 +107,14 @@ def test_broken_expressions_point_at_the_place(expression: str, fact: str, point
         ("1 + 1", "gives no array but a int"),
         ("float32", "gives no array but a"),
         ("sin()", "cannot be evaluated: TypeError: sin() missing 1 required"),
-        ("sum(a, 3)", "cannot be evaluated: TypeError"),
+        ("sum(a, 3)", "sum along axis 3 of an array with 1 axes"),
         ("1 / 0", "cannot be evaluated: ZeroDivisionError"),
-        ("a + 'x'", "add does not take an operand of type str"),
+        ("a + 'x'", "cannot be evaluated: TypeError: unsupported operand"),
         ("a + 1j", "add does not take an operand of type complex"),
         ("a[5000]", "index 5000 is out of bounds"),
         ("a & 1", "bitwise_and does not take float32"),
         ("a < 0 < 1", "bool of an array of shape"),
-        ("a + b'x'", "add does not take an operand of type bytes"),
+        ("a + b'x'", "cannot be evaluated: TypeError: unsupported operand"),
     ],
 )
 def test_mistakes_are_explained(expression: str, fact: str) -> None:

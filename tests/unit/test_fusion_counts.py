@@ -149,8 +149,8 @@ def planned(name: str, target: str) -> tuple[int, int, int]:
     with xp.use(runtime):  # type: ignore[arg-type]
         operands = [xp.asarray(np.zeros(shape, "f4")) for shape in ((2048, 640), (2048, 640), (640,))]
         arrays = made(CASES[name][1], xp, *operands)
-        found = plan([one.node for one in arrays], runtime)
-        text = explain(found, [one.node.storage for one in operands])
+        found = plan([one._node for one in arrays], runtime)
+        text = explain(found, [one._node.storage for one in operands])
     (line,) = [line for line in text.splitlines() if " bytes moved, " in line]
     words = line.replace(",", "").split()
     return len(found.launches), int(words[2]), int(words[5])

@@ -44,9 +44,9 @@ def test_two_consumers_of_a_producer_see_one_result(runtime: InterpretedRuntime)
     shared = xp.exp(x)
     one, other = shared + 1, shared * 2
     shared.compute()
-    assert isinstance(one.node, Elementwise)
-    assert isinstance(other.node, Elementwise)
-    assert one.node.operands[0] is shared.node is other.node.operands[0]
+    assert isinstance(one._node, Elementwise)
+    assert isinstance(other._node, Elementwise)
+    assert one._node.operands[0] is shared._node is other._node.operands[0]
     compute(one, other)
     assert kernels(runtime) == ["exp", "add_mul"]
     np.testing.assert_allclose(other.numpy(), np.exp(HOST) * 2, rtol=1e-6)
@@ -68,11 +68,11 @@ def test_views_are_substituted_with_what_they_look_at(runtime: InterpretedRuntim
     row, turned = x[1], x.T
     y = turned + 1
     x.compute()
-    assert isinstance(row.node, Buffer)
-    assert row.node.storage is turned.node.storage is x.node.storage
-    (summed,) = y.node.args  # which is computed in the order in which x lies in memory
-    assert y.node is graph.permute(summed, (1, 0))
-    assert summed.args[0] is x.node
+    assert isinstance(row._node, Buffer)
+    assert row._node.storage is turned._node.storage is x._node.storage
+    (summed,) = y._node.args  # which is computed in the order in which x lies in memory
+    assert y._node is graph.permute(summed, (1, 0))
+    assert summed.args[0] is x._node
     assert kernels(runtime) == ["exp"]
 
 
@@ -106,7 +106,7 @@ def test_each_node_is_visited_once_however_many_arrays_share_it(runtime: Interpr
     producer.compute()
     visited = runtime.registry.visited - before
     assert visited <= 200 + 100 * 2 + 210  # the chain once, each user and its number, numbers of the chain
-    assert all(user.node.args[0] is users[0].node.args[0] for user in users)
+    assert all(user._node.args[0] is users[0]._node.args[0] for user in users)
 
 
 def test_nothing_else_alive_costs_nothing(runtime: InterpretedRuntime) -> None:
@@ -132,9 +132,9 @@ def test_what_results_share_is_there_for_others_that_need_it(runtime: Interprete
 
 def test_nothing_keeps_dead_arrays_and_their_memory(runtime: InterpretedRuntime) -> None:
     x = xp.asarray(HOST)
-    storage = weakref.ref(x.node.storage)
+    storage = weakref.ref(x._node.storage)
     y = (x + 1) * 2
-    cell = weakref.ref(y.cell)
+    cell = weakref.ref(y._cell)
     y.compute()
     del x
     runtime.launched.clear()
@@ -153,10 +153,10 @@ def test_results_stay_with_their_runtime(runtime: InterpretedRuntime) -> None:
     with xp.use(other):  # type: ignore[arg-type]
         there = xp.arange(6) * 2
         elsewhere = there + 1
-    assert here.node.args[0] is there.node.args[0]  # the same expression, of which neither has memory
+    assert here._node.args[0] is there._node.args[0]  # the same expression, of which neither has memory
     here.compute()
-    assert not isinstance(there.node, Buffer)
-    assert not any(isinstance(arg, Buffer) for arg in elsewhere.node.args)
+    assert not isinstance(there._node, Buffer)
+    assert not any(isinstance(arg, Buffer) for arg in elsewhere._node.args)
     np.testing.assert_array_equal(elsewhere.numpy(), np.arange(6) * 2 + 1)
     assert runtime.launched[0] not in other.launched
 
@@ -185,7 +185,7 @@ def test_a_node_that_was_replaced_while_somebody_built_on_it(runtime: Interprete
     x.compute()
     y = x * 2
     del x
-    node = y.node
+    node = y._node
     y.compute()  # in place
     late = xp.Array(graph.elementwise("neg", node), runtime)  # type: ignore[arg-type]
     np.testing.assert_array_equal(late.numpy(), -(HOST + 1) * 2)
@@ -274,12 +274,12 @@ def test_a_signal_handler_that_makes_arrays_while_they_are_counted(runtime: Inte
             move: int = super().popleft()
             if not made:
                 made.extend(xp.asarray(HOST) for _ in range(600))
-                assert not registry.alone(x.cell), "nobody knows yet"
+                assert not registry.alone(x._cell), "nobody knows yet"
             return move
 
     registry._moves = Moves(registry._moves)
     assert registry._count()
     assert len(made) == 600
-    assert registry.alone(x.cell)
+    assert registry.alone(x._cell)
     assert registry._count()
     assert sum(registry._in_memory.values()) == 601

@@ -1,0 +1,188 @@
+"""What every array is: a node of the expression graph, the runtime that will compute it, and views that share memory.
+
+`Array` (`array.py`) is put together from parts that all build on `ArrayCore`: operators, subscripts, what others get of
+its values, how it is shown, and methods. Any thread may use any array.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from ocl_ir import graph
+from ocl_ir.graph import Buffer, Node, Step
+from ocl_ir.reference import calling_line
+from ocl_runtime.arrays.elements import settle
+from ocl_runtime.arrays.in_use import current
+from ocl_runtime.arrays.writing import written
+from ocl_runtime.errors import DTypeError, MixedDevicesError
+from ocl_runtime.plan.evaluate import evaluate
+from ocl_runtime.plan.executor import Executor
+from ocl_runtime.plan.registry import Cell
+from ocl_runtime.plan.tracing import tracer
+
+
+class ArrayCore:
+    """A node, or a view of what a cell holds; see `Array`."""
+
+    __slots__ = ("__weakref__", "_cell", "_executor", "_known", "_steps", "_value")
+
+    _executor: Executor
+    """The runtime that the array belongs to."""
+    _cell: Cell
+    """What the array is, or is a view of."""
+    _steps: tuple[Step, ...]
+    """The movements from there to this array."""
+    _known: tuple[weakref.ref[Node], weakref.ref[Node], Cell | None] | None
+    """What a view looked at, and what it was then; weak, so that it keeps no memory that has been replaced since. Then
+    what it was computed to by itself; a cell, so that nobody writes over it. One tuple, which changes at once."""
+    _value: bool
+    """Whether it is an element that was read with integers: a value, which nobody writes into, as NumPy's scalars."""
+
+    def __init__(self, node: Node, executor: Executor) -> None:
+        self._executor = executor
+        self._cell = Cell(node, executor.registry)
+        self._steps = ()
+        self._known = None
+        self._value = False
+
+    def _new(self, node: Node) -> Self:
+        """An array of the same runtime."""
+        return type(self)(node, self._executor)
+
+    def _stepped(self, step: Step) -> Self:
+        """The view that a movement gives, which fits the array; of a value, an array of its own."""
+        if self._value:
+            return self._new(graph.stepped(self._node, step))
+        view = type(self).__new__(type(self))
+        view._executor = self._executor
+        view._cell = self._cell
+        view._steps = (*self._steps, step)
+        view._known = None
+        view._value = False
+        return view
+
+    @property
+    def _node(self) -> Node:
+        """What the array is: an expression, or a buffer once it is computed."""
+        base = self._cell.node
+        if not self._steps:
+            return base
+        known = self._known
+        if known is not None and known[0]() is base:
+            node = known[1]() if known[2] is None else known[2].node
+            if node is not None:
+                return node
+        node = base
+        for step in self._steps:
+            node = graph.stepped(node, step)
+        self._known = weakref.ref(base), weakref.ref(node), None
+        return node
+
+    def _become(self, result: Buffer) -> None:
+        """The array has been computed: what it is a view of may still not be."""
+        if not self._steps:
+            self._cell.become(result)
+        elif not isinstance(self._cell.node, Buffer):
+            own = Cell(result, self._executor.registry)
+            self._known = weakref.ref(self._cell.node), weakref.ref(result), own
+
+    def _write(self, value: Node) -> None:
+        """Makes the elements those of a node of the same shape and dtype. Raises `DTypeError` for a value."""
+        self._check_writable()
+        with self._executor.registry.lock:
+            trace = tracer.get()
+            if trace is not None:
+                trace.writes(self._cell)
+            value = settle(self._cell, value, self._executor)
+            self._cell.become(written(self._cell.node, self._steps, value))
+
+    def _check_writable(self) -> None:
+        if self._value:
+            raise DTypeError(
+                "writing into an element that was read with integers: that is a value, as in NumPy",
+                place=calling_line(),
+                remedy="write into the array: x[0] = 3; or read a view: x[0, ...]",
+            )
+
+    def _computed(self) -> Buffer:
+        with self._executor.registry.lock:  # nobody writes in between
+            compute_together((self,))
+            node = self._node
+        assert isinstance(node, Buffer)
+        return node
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the elements, as NumPy's."""
+        return self._node.dtype.numpy
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self._node.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._node.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self._node.dtype.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements, in memory or once they are computed."""
+        return self.size * self.itemsize
+
+    @property
+    def device(self) -> object:
+        """The device that computes the array."""
+        return self._executor.device
+
+
+def executor_of(what: str, operands: Sequence[object]) -> Executor:
+    """The runtime that the arrays among some operands belong to, else the one in use. Raises `MixedDevicesError` for
+    several."""
+    executor: Executor | None = None
+    for operand in operands:
+        if isinstance(operand, ArrayCore) and operand._executor is not executor:
+            if executor is not None:
+                raise MixedDevicesError(
+                    f"{what} of arrays of different runtimes, on {executor.device} and {operand.device}",
+                    place=calling_line(),
+                    remedy="move the values first: with use(runtime): x = asarray(x)",
+                )
+            executor = operand._executor
+    return executor or current()
+
+
+def compute_together(arrays: Sequence[ArrayCore]) -> None:
+    """Computes arrays of one runtime together, so that what they share is computed once. Raises `MixedDevicesError` for
+    arrays of several."""
+    executor = executor_of("compute", arrays)  # and no nodes: `evaluate` asks who holds them
+    with executor.registry.lock:
+        lazy = [array for array in arrays if not isinstance(array._node, Buffer)]
+        if not lazy:
+            return
+        nodes = [array._node for array in lazy]
+        trace = tracer.get()
+        if trace is None:
+            results = evaluate(nodes, [None if array._steps else array._cell for array in lazy], executor)
+        else:
+            results = trace.compute(nodes)
+        for array, result in zip(lazy, results, strict=True):
+            if trace is None or trace.owns(array._cell):  # to others, nothing has been computed
+                array._become(result)

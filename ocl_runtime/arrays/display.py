@@ -1,0 +1,122 @@
+"""How an array is shown: with its values, which are computed for that, or with the reason why there are none.
+
+Looking at an array never raises, waits for nothing that may never come, and changes no value: not inside of a captured
+function, not after a failure, not while the thread that looks is computing, as a debugger's does.
+"""
+
+from __future__ import annotations
+
+import html
+import threading
+import time
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocl_ir.graph import Buffer, walk
+from ocl_ir.reference import calling_line
+from ocl_runtime.arrays.exports import Exports
+from ocl_runtime.arrays.subscripts import Subscripts
+from ocl_runtime.errors import DTypeError, Error
+from ocl_runtime.plan.spare import used_outside
+from ocl_runtime.plan.tracing import tracer
+
+_SHOWN = 64
+"""Elements up to which all values are shown."""
+_EDGE = 3
+"""Elements at each end of an axis that are shown of a larger array."""
+_PATIENCE = 1.0
+"""Seconds to wait for memory that PyOpenCL may be at work on."""
+
+Values: TypeAlias = NDArray[Any] | str
+"""Values, or the reason why there are none."""
+
+
+class Display(Subscripts, Exports):
+    """An array as text and HTML."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        values = self._shown()
+        if isinstance(values, str):
+            return f"Array({self._about()}, {values})"
+        return f"Array({self._text(values, 'Array(')}, {self._about()})"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __format__(self, spec: str) -> str:
+        """The text for an empty specification; with one, that of the number which an array of one element is. Raises
+        `DTypeError` for a specification and several elements."""
+        if not spec:
+            return str(self)
+        if self.size != 1:
+            raise DTypeError(
+                f"the format {spec!r} for an array of shape {self.shape}",
+                place=calling_line(),
+                remedy="format its elements: [f'{value:.2f}' for value in x]",
+            )
+        return format(self._item("a format").item(), spec)
+
+    def _repr_html_(self) -> str:
+        values = self._shown()
+        text = values if isinstance(values, str) else self._text(values, "")
+        return f"<div><pre>{html.escape(text)}</pre><small>{html.escape(self._about())}</small></div>"
+
+    def _about(self) -> str:
+        return f"shape={self.shape}, dtype={self.dtype}, device={self.device}"
+
+    def _text(self, values: NDArray[Any], prefix: str) -> str:
+        most = _SHOWN if self.size <= _SHOWN else 0
+        return np.array2string(values, separator=", ", prefix=prefix, threshold=most, edgeitems=_EDGE)
+
+    def _shown(self) -> Values:
+        """The values, of a large array those at the ends of its axes."""
+        executor = self._executor
+        if tracer.get() is not None:
+            return "no values inside of a captured function"
+        if executor.registry.evaluating == threading.get_ident():
+            return "no values while this thread computes"
+        if not executor.shows_values and not isinstance(self._node, Buffer):
+            return "not computed yet"
+        try:
+            if any(isinstance(node, Buffer) and used_outside(node.storage) for node in walk(self._node)):
+                return self._if_there()
+            return self.numpy() if self.size <= _SHOWN else self._sample()
+        except Error as error:
+            return f"no values: {error.fact}"
+        except Exception as error:  # whatever it is, whoever looks shall see the rest
+            return f"no values: {error or type(error).__name__}"
+
+    def _if_there(self) -> Values:
+        """The values if they come soon: others use the memory, and may never be done."""
+        node, executor = self._computed(), self._executor
+        if node.size:
+            low, high = node.layout.range()
+            coming = executor.download(node.storage, node.dtype, low, high - low, calling_line())
+            end = time.monotonic() + _PATIENCE
+            while not coming.done():
+                if time.monotonic() > end:
+                    return "no values yet: PyOpenCL has work on the memory that has not ended"
+                time.sleep(0.001)
+        return self.numpy() if self.size <= _SHOWN else self._sample()
+
+    def _sample(self) -> NDArray[Any]:
+        """A small array with the ends of each axis of a large one, and between them, where it has more, one element
+        that nobody looks at. Only the ends are downloaded."""
+        self._computed()
+        values = np.zeros([min(length, 2 * _EDGE + 1) for length in self.shape], self.dtype)
+        for parts in product(*map(_ends, self.shape)):
+            values[tuple(to for to, _ in parts)] = self[(*(from_ for _, from_ in parts), ...)].numpy()
+        return values
+
+
+def _ends(length: int) -> Sequence[tuple[slice, slice]]:
+    """Where the ends of an axis go, and where they come from."""
+    if length <= 2 * _EDGE + 1:
+        return [(slice(None), slice(None))]
+    return [(slice(_EDGE), slice(_EDGE)), (slice(-_EDGE, None), slice(-_EDGE, None))]

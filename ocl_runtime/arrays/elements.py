@@ -1,0 +1,87 @@
+"""Elements that were read with integers, which are values: a later write into the array does not change them.
+
+Reading one computes nothing: the element is an expression over the array as it is now. A write would then have to copy
+the array, for as long as somebody needs its old contents. So what a few pending reads of elements need goes first: they
+are computed into memory of their own before the array is written, with what is pending in the array itself.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+from ocl_ir import graph
+from ocl_ir.graph import Buffer, Node, walk
+from ocl_ir.layout import Item
+from ocl_runtime.plan.evaluate import evaluate
+from ocl_runtime.plan.executor import Executor
+from ocl_runtime.plan.registry import Cell, Read
+from ocl_runtime.plan.tracing import tracer
+
+_FEW = 16
+"""More pending elements than this are left to a copy of the array: one launch each would take longer."""
+_MOST_READS = 64
+"""Reads of an array that are noted before those that are over are dropped."""
+
+
+def read(node: Node, items: Sequence[Item]) -> Node:
+    """The element of a node at an integer for each axis, as it is now."""
+    element = graph.index(node, tuple(items))
+    # A program orders what it reads and writes by itself.
+    return element if tracer.get() is None else graph.elementwise("copy", element)
+
+
+def note(cell: Cell, element: Node, holder: Cell) -> None:
+    """An element of what a cell is was read, and is what another cell holds."""
+    if len(cell.reads) >= _MOST_READS:
+        cell.reads = [read for read in cell.reads if read.node() is not None or read.cell() is not None]
+    cell.reads.append(Read(weakref.ref(element), weakref.ref(holder)))
+
+
+def settle(cell: Cell, value: Node, executor: Executor) -> Node:
+    """Computes what a few reads need of an array that is about to be written with a value; gives the value over what
+    was computed. The registry's lock is held."""
+    if not cell.reads or tracer.get() is not None:
+        return value
+    reads, cell.reads = cell.reads, []
+    pending = _pending(reads, cell, value)
+    if not 0 < len(pending) <= _FEW:
+        return value
+    nodes = list(pending)
+    roots = [] if isinstance(cell.node, Buffer) else [cell.node]
+    cells: list[Cell | None] = [cell for _ in roots]
+    results = evaluate(
+        [*roots, *(graph.elementwise("copy", node) for node in nodes)], [*cells, *(None for _ in nodes)], executor
+    )[len(roots) :]
+    executor.registry.replace([(weakref.ref(node), result) for node, result in zip(nodes, results, strict=True)])
+    for node, result in zip(nodes, results, strict=True):
+        for computed in pending[node]:
+            computed.become(result)
+    return executor.registry.current([value])[0]
+
+
+def _pending(reads: Sequence[Read], cell: Cell, value: Node) -> dict[Node, list[Cell]]:
+    """What of the array somebody still needs, with the cells that are just that."""
+    pending: dict[Node, list[Cell]] = {}
+    own: set[Node] | None = None
+    for read in reads:
+        node, holder = read.node(), read.cell()
+        if holder is not None:
+            node = holder.node
+            if not _reads(node, cell):
+                continue
+            pending.setdefault(node, []).append(holder)
+        elif node is not None and node not in pending and _reads(node, cell):
+            if own is None:
+                own = set(walk(value))
+            if node not in own:  # the write itself needs it, and nobody else may
+                pending[node] = []
+    return pending
+
+
+def _reads(node: Node, cell: Cell) -> bool:
+    """Whether a node of one element needs what a cell is now."""
+    base = cell.node
+    if isinstance(node, Buffer):
+        return isinstance(base, Buffer) and node.storage is base.storage
+    return True

@@ -1,0 +1,92 @@
+"""What others get of the values of an array: NumPy arrays, Python's numbers, DLPack, PyOpenCL's arrays. All of it
+computes the array first, and all but the last waits for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ocl_ir.reference import calling_line
+from ocl_runtime.arrays.core import ArrayCore
+from ocl_runtime.arrays.values import CPU, capsule, copied, lent, uncopied
+from ocl_runtime.errors import DTypeError, RankError, ShapeError
+
+
+class Exports(ArrayCore):
+    """The values of an array."""
+
+    __slots__ = ()
+
+    def numpy(self) -> NDArray[Any]:
+        """The values as a new NumPy array of the same shape and dtype."""
+        return copied(self._computed(), self._executor)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The values, by NumPy's protocol: a copy, or for `copy=False` a view in place that is to be read only. Raises
+        `SharingError` (a ValueError) for that on a device with memory of its own, for another dtype, and while PyOpenCL
+        may write there."""
+        if copy is False:
+            return uncopied(self._computed(), self._executor, dtype)
+        return self.numpy() if dtype is None else self.numpy().astype(dtype, copy=False)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: object = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule of the values on the host, by the array API standard: `numpy.from_dlpack(x)` and the like.
+
+        Where the device shares the host's memory and the taker knows of DLPack 1, that is the device's memory, to be
+        read only, unless `copy` is True; else a copy. Raises `SharingError` (a BufferError) for a stream, for another
+        device than the host, and where `copy` is False but one is needed.
+        """
+        return capsule(self._computed(), self._executor, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The host, as DLPack names it: that is where `__dlpack__` gives the values."""
+        return CPU
+
+    def to_pyopencl(self, queue: Any = None) -> Any:
+        """A `pyopencl.array.Array` over the memory of this array, which is computed first, without a copy.
+
+        It may be written to, and whatever looks at that memory sees the new values. It keeps the memory, which is
+        shared with `queue` (by default `Runtime.queue`) until the last PyOpenCL array over it is gone: on the device,
+        each command of ours on it comes after all that the queue was given before, and before all that it is given
+        later. Other queues are ordered with it by events. Kernels of the user's take `base_data` and `offset`.
+
+        Raises `DeviceError` for an out-of-order queue, `MixedDevicesError` for one of another context (see
+        `Runtime.over`), `LaunchError` where the values were spoilt.
+        """
+        return lent(self._computed(), self._executor, queue)
+
+    def _item(self, as_what: str, error: type[ShapeError] = ShapeError) -> Any:
+        if self.size != 1 or (self.ndim and error is RankError):
+            raise error(
+                f"{as_what} of an array of shape {self.shape}",
+                place=calling_line(),
+                remedy="only an array with shape () is a single number: index it, or reduce it with any, all, sum, …",
+            )
+        return self.numpy().reshape(())[()]
+
+    def __bool__(self) -> bool:
+        return bool(self._item("bool"))
+
+    def __int__(self) -> int:
+        return int(self._item("int", RankError))
+
+    def __float__(self) -> float:
+        return float(self._item("float", RankError))
+
+    def __complex__(self) -> complex:
+        return complex(self._item("complex", RankError))
+
+    def __index__(self) -> int:
+        if not self._node.dtype.is_integer:
+            raise DTypeError(
+                f"an array of {self.dtype} is no index", place=calling_line(), remedy="convert it: astype(x, int64)"
+            )
+        return int(self._item("an index", RankError))

@@ -1,0 +1,57 @@
+"""What the array API standard lets programs ask of a namespace: dtypes, devices, what is there at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ocl_ir.types import F64
+from ocl_runtime.arrays import dtypes as all_dtypes
+from ocl_runtime.arrays.dtypes import isdtype
+from ocl_runtime.arrays.in_use import current, executor_for
+
+
+class NamespaceInfo:
+    """`__array_namespace_info__()`, for the runtime in use. Its device is the only one: `use` changes it."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Masks as indices and functions whose shape depends on values are there; axes are not limited."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
+
+    def default_device(self) -> object:
+        """The device of the runtime in use."""
+        return current().device
+
+    def devices(self) -> list[object]:
+        """The device of the runtime in use."""
+        return [current().device]
+
+    def default_dtypes(self, *, device: object = None) -> dict[str, np.dtype[Any]]:
+        """The dtypes of what is made without one: complex numbers are not there. Raises `MixedDevicesError` for a
+        device that is not that of the runtime in use."""
+        real = executor_for(device).default_real.numpy
+        return {"real floating": real, "integral": all_dtypes.int64, "indexing": all_dtypes.int64}
+
+    def dtypes(self, *, device: object = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
+        """The dtypes of the standard that the device has, by name; of a kind as `isdtype` takes it, if one is given.
+
+        Raises `DTypeError` for a kind that does not exist, `MixedDevicesError` as `default_dtypes` does.
+        """
+        target = executor_for(device).target
+        names = ("bool_", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64")
+        found = {name.rstrip("_"): getattr(all_dtypes, name) for name in names}
+        return {
+            name: dtype
+            for name, dtype in found.items()
+            if (target.fp64 or dtype != F64.numpy) and (kind is None or isdtype(dtype, kind))
+        }
+
+
+def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807
+    """What there is, by the array API standard: dtypes, devices, capabilities.
+
+    >>> __array_namespace_info__().default_dtypes()["integral"]
+    dtype('int64')
+    """
+    return NamespaceInfo()

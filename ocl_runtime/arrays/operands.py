@@ -1,0 +1,84 @@
+"""The operands of an operation as nodes and Python numbers: arrays, numbers, and what arrays can be made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocl_ir import graph
+from ocl_ir.graph import Node
+from ocl_ir.guards import NUMBERS, Number
+from ocl_ir.layout import Layout
+from ocl_ir.nodes import AnyNode
+from ocl_ir.reference import calling_line
+from ocl_ir.types import F64
+from ocl_runtime.arrays.core import ArrayCore, executor_of
+from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype
+from ocl_runtime.arrays.hosts import host_values, is_array_like, is_pyopencl, refused
+from ocl_runtime.arrays.semantics import Operand
+from ocl_runtime.plan.executor import Executor
+
+ArrayLike: TypeAlias = ArrayCore | Number | np.generic | NDArray[Any] | Sequence[Any]
+"""An array, a number, or what `asarray` makes an array of. Python's numbers take the dtype of the array beside them,
+NumPy's have their own."""
+
+
+def operands_of(what: str, given: Sequence[object]) -> tuple[list[Operand], Executor]:
+    """The operands of an operation as nodes and Python numbers, and the runtime that they belong to. Values of the host
+    are uploaded.
+
+    Raises `DTypeError` for what no array can be made of, and `MixedDevicesError` for arrays of two runtimes.
+    """
+    executor = executor_of(what, given)
+    return [one._node if isinstance(one, ArrayCore) else _operand(what, one, executor) for one in given], executor
+
+
+def is_operand(value: object) -> bool:
+    """Whether an operator answers for it beside an array, if only by an error that says what to do. What it does not
+    answer for may know what to do with arrays."""
+    return isinstance(value, (ArrayCore, complex)) or is_array_like(value) or is_pyopencl(value)
+
+
+def _operand(what: str, value: object, executor: Executor) -> Operand:
+    if isinstance(value, NUMBERS) and not isinstance(value, np.generic):
+        return value
+    if isinstance(value, np.generic):
+        dtype = to_dtype(value.dtype)
+        if dtype == F64 and not executor.target.fp64:
+            return float(value)
+        return graph.scalar(value.item(), require(dtype, executor.target))
+    if not is_array_like(value):
+        raise refused(what, value)
+    return uploaded(host_values(value, executor.default_real), executor)
+
+
+def node_of(what: str, value: object, executor: Executor) -> Node:
+    """An operand that stands alone: a Python number has the dtype of its kind."""
+    operand = value if isinstance(value, AnyNode) else _operand(what, value, executor)
+    if not isinstance(operand, AnyNode):
+        dtype = require(promote((type(operand),), executor.default_real), executor.target)
+        return graph.scalar(checked(operand, dtype), dtype)
+    return cast("Node", operand)
+
+
+def written_operand(value: object, like: ArrayCore) -> Operand:
+    """What is written into an array. Where the device has no float64, values of the host are converted there."""
+    executor = like._executor
+    if isinstance(value, (ArrayCore, *NUMBERS, np.generic)) or not is_array_like(value):
+        return operands_of("writing", (like, value))[0][1]
+    host = host_values(value, executor.default_real)
+    if host.dtype == np.float64 and not executor.target.fp64:
+        with np.errstate(all="ignore"):
+            host = host.astype(like.dtype)
+    return uploaded(host, executor)
+
+
+def uploaded(host: NDArray[Any], executor: Executor) -> Node:
+    """A copy of a NumPy array in the memory of a runtime. Raises `DTypeError` for a dtype that the device does not
+    have."""
+    dtype = require(to_dtype(host.dtype), executor.target)
+    storage = executor.upload(np.ascontiguousarray(host), calling_line()) if host.size else None
+    return graph.buffer(storage, dtype, Layout.contiguous(host.shape))

@@ -1,0 +1,116 @@
+"""Where elements are: the greatest and the least, places in sorted arrays, membership."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ocl_ir import graph
+from ocl_ir.layout import Layout
+from ocl_ir.reference import calling_line
+from ocl_ir.types import BOOL, I64
+from ocl_runtime.arrays.array import Array, array_of, arrays_of
+from ocl_runtime.arrays.axes import axis_of
+from ocl_runtime.arrays.functions import isnan, logical_not, where
+from ocl_runtime.arrays.indexing import counting
+from ocl_runtime.arrays.manipulation import expand_dims, reshape
+from ocl_runtime.arrays.operands import ArrayLike
+from ocl_runtime.arrays.statistics import any as _any
+from ocl_runtime.arrays.statistics import max as _max
+from ocl_runtime.arrays.statistics import min as _min
+from ocl_runtime.errors import ShapeError
+
+
+def argmax(x: ArrayLike, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """The place of the greatest element along an axis, of the first where it is there several times; NaN counts as
+    greatest. Without an axis, the place in row-major order. Gives int64.
+
+    Raises `ShapeError` if there are no elements, `IndexingError` for an axis that does not exist.
+    """
+    return _place("argmax", x, axis, keepdims)
+
+
+def argmin(x: ArrayLike, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """The place of the least element along an axis, of the first where it is there several times; NaN counts as least.
+    Otherwise as `argmax`."""
+    return _place("argmin", x, axis, keepdims)
+
+
+def _place(what: str, given: ArrayLike, axis: int | None, keepdims: bool) -> Array:
+    x = array_of(what, given)
+    number = None if axis is None else axis_of(what, axis, x.ndim)
+    if not (x.size if number is None else x.shape[number]):
+        raise ShapeError(
+            f"{what} of shape {x.shape} along {'all axes' if axis is None else f'axis {axis}'}, of no elements",
+            place=calling_line(),
+            remedy="check x.size first",
+        )
+    extreme = (_max if what == "argmax" else _min)(x, axis=number, keepdims=True)
+    holds = x == extreme
+    if x._node.dtype.is_float:
+        holds = holds | isnan(x)  # if there is one, nothing equals the extreme
+    if number is None:
+        place, behind = graph.iota(I64, Layout.contiguous(x.shape)), x.size
+    else:
+        place, behind = graph.convert(counting(x.shape, number), I64), x.shape[number]
+    return _min(where(holds, Array(place, x._executor), behind), axis=number, keepdims=keepdims)
+
+
+def searchsorted(
+    x1: ArrayLike, x2: ArrayLike, /, side: Literal["left", "right"] = "left", *, sorter: ArrayLike | None = None
+) -> Array:
+    """For each element of `x2`, the place in the sorted one-dimensional array `x1` before which it would be put: before
+    equal ones for `side="left"`, behind them for "right". NaN is greater than every number. Gives int64.
+
+    `sorter` has the places of the elements of `x1` in ascending order, where it is not sorted itself. By binary search:
+    a look-up for each bit of the length of `x1`.
+
+    Raises `ShapeError` for an `x1` or a `sorter` with other than one axis, and for another side.
+    """
+    table, values = arrays_of("searchsorted", x1, x2)
+    order = None if sorter is None else arrays_of("searchsorted", sorter, table)[0]
+    if table.ndim != 1 or side not in {"left", "right"} or (order is not None and order.shape != table.shape):
+        raise ShapeError(
+            f"searchsorted in shape {table.shape}{'' if order is None else f' sorted by shape {order.shape}'}, "
+            f"side {side!r}",
+            place=calling_line(),
+            remedy='give an array with one axis, a sorter of the same length, and side="left" or "right"',
+        )
+    count = table.size
+    below = Array(graph.scalar(0, I64, values.shape), values._executor)
+    if not count or not values.size:
+        return below
+    step = 1
+    while step * 2 <= count:
+        step *= 2
+    while step:  # `below` elements are surely in front
+        next_ = below + step
+        place = where(next_ <= count, next_ - 1, count - 1)
+        element = table[place if order is None else order[place]]
+        below = where((next_ <= count) & _in_front(element, values, side), next_, below)
+        step //= 2
+    return below
+
+
+def _in_front(element: Array, value: Array, side: str) -> Array:
+    """Whether an element comes before the place of a value, NaN last."""
+    if side == "left":
+        before = element < value
+        return before | (isnan(value) & logical_not(isnan(element))) if _has_nan(element, value) else before
+    behind = value < element
+    return logical_not(behind | (isnan(element) & logical_not(isnan(value))) if _has_nan(element, value) else behind)
+
+
+def _has_nan(*arrays: Array) -> bool:
+    return any(x._node.dtype.is_float for x in arrays)
+
+
+def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
+    """Whether each element of `x1` equals an element of `x2`; with `invert`, whether it equals none. Gives bools.
+
+    Compares each with each, so the work is the product of the sizes. Raises `DTypeError` for what does not compare.
+    """
+    elements, values = arrays_of("isin", x1, x2)
+    if not values.size:
+        return Array(graph.scalar(invert, BOOL, elements.shape), elements._executor)
+    found = _any(expand_dims(elements, axis=-1) == reshape(values, -1), axis=-1)
+    return logical_not(found) if invert else found
