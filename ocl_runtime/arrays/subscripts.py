@@ -23,8 +23,10 @@ from ocl_runtime.arrays.operands import operands_of, uploaded, written_operand
 from ocl_runtime.arrays.writing import fitted, where_mask
 from ocl_runtime.errors import RankError, ShapeError
 
-_VIEWING = (slice, EllipsisType)
+_VIEWING = frozenset({slice, EllipsisType, type(None)})
 """What in an index makes the result a view where the rest are integers."""
+_BASIC = _VIEWING | {int}
+"""What needs no more than `parse_index`; asked for first, because it is nearly always that."""
 
 
 class Subscripts(ArrayCore):
@@ -41,18 +43,20 @@ class Subscripts(ArrayCore):
         picks as many elements as it holds for, and that number is waited for. Raises `IndexingError` (a ShapeError) for
         an index that does not fit, `DTypeError` for arrays that are neither integers nor bools.
         """
-        parts = self._parts(key)
-        if any(map(_is_scalar_mask, parts)):
-            axes, rest = self._with_mask_axes(parts)
-            return self[axes][rest]
-        parts = self._without_masks(parts)
-        if any(map(is_array, parts)):
-            elements = picked(self._node.shape, parts, self._uploaded).of(self._node)
-            return self._new(elements) if elements.shape else self._element(elements)
-        shape = self._node.shape
-        items = parse_index(shape, key)
-        if len(parts) == len(shape) and not any(part is None or isinstance(part, _VIEWING) for part in parts):
-            return self._element(read(self._node, items))
+        parts = key if isinstance(key, tuple) else (key,)
+        if not _BASIC.issuperset(map(type, parts)):
+            parts = self._parts(key)
+            if any(map(_is_scalar_mask, parts)):
+                axes, rest = self._with_mask_axes(parts)
+                return self[axes][rest]
+            parts = self._without_masks(parts)
+            if any(map(is_array, parts)):
+                elements = picked(self._node.shape, parts, self._uploaded).of(self._node)
+                return self._new(elements) if elements.shape else self._element(elements)
+        node = self._node
+        items = parse_index(node.shape, key)
+        if len(parts) == len(node.shape) and _VIEWING.isdisjoint(map(type, parts)):
+            return self._element(read(node, items))
         return self._stepped(Step("index", items))
 
     def __setitem__(self, key: object, value: object, /) -> None:
