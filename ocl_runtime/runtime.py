@@ -33,6 +33,7 @@ from ocl_runtime.execute.streams import chosen
 from ocl_runtime.execute.transfer import Download
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.launch import Address, Later, Plan
 from ocl_runtime.plan.launch import Argument as PlannedArgument
 from ocl_runtime.plan.launch import Launch as PlannedLaunch
@@ -69,6 +70,7 @@ class Runtime:
         self._kernels = KernelCache()
         self._plans = PlanCache()
         self._registry = Registry()
+        self._checks = Checks() if self.settings.check else None
         self._target = _target(found, self.engine.streams.count)
         # Some drivers abort when the process ends with commands still running.
         weakref.finalize(self, self.engine.close)
@@ -106,6 +108,11 @@ class Runtime:
     def kernels(self) -> KernelCache:
         """The kernels made for this runtime, by structure."""
         return self._kernels
+
+    @property
+    def checks(self) -> Checks | None:
+        """Places of index arrays that are checked on the device, if they are."""
+        return self._checks
 
     @property
     def shows_values(self) -> bool:

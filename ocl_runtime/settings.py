@@ -124,6 +124,14 @@ class Settings:
         default="f32",
         metadata=_row("OCL_RUNTIME_DEFAULT_REAL", _one_of("f32", "f64"), "dtype of reals where none is asked for"),
     )
+    check: bool = field(
+        default=False,
+        metadata=_row(
+            "OCL_RUNTIME_CHECK",
+            _switch,
+            "on: index arrays are checked on the device; functions are not captured",
+        ),
+    )
     repr: str = field(
         default="values",
         metadata=_row(

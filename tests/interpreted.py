@@ -12,6 +12,7 @@ from ocl_ir.interpret import run
 from ocl_ir.kernel import Kernel
 from ocl_ir.types import F32, DType
 from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.plans import AnyPlan, PlanCache
 from ocl_runtime.plan.registry import Registry
@@ -55,6 +56,7 @@ class InterpretedRuntime:
         self.registry = Registry()
         self.default_real = default_real
         self.shows_values = True
+        self.checks: Checks | None = None
         self.device = f"interpreter {id(self):x}"
         self.launched: list[Launch] = []
         self.allocations: Counter[int] = Counter()

@@ -17,6 +17,7 @@ from ocl_ir.graph import Buffer, Node, Step
 from ocl_ir.reference import calling_line
 from ocl_runtime.arrays.elements import settle
 from ocl_runtime.arrays.in_use import current
+from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
 from ocl_runtime.errors import DTypeError, MixedDevicesError
 from ocl_runtime.plan.evaluate import evaluate
@@ -107,6 +108,23 @@ class ArrayCore:
                 place=calling_line(),
                 remedy="write into the array: x[0] = 3; or read a view: x[0, ...]",
             )
+
+    def _note_places(self, index: Node, axis: int, length: int) -> None:
+        """An array on the device is an index of this one."""
+        checks = self._executor.checks
+        if checks is not None:
+            with self._executor.registry.lock:
+                checks.note(index, axis, length, self._evaluated)
+
+    def _report_places(self) -> None:
+        """Raises `IndexingError` for the first place since the last value was read that an axis did not have."""
+        checks = self._executor.checks
+        if checks is not None:
+            with self._executor.registry.lock:
+                checks.report(self._evaluated, lambda record: copied(record, self._executor))
+
+    def _evaluated(self, nodes: list[Node]) -> list[Buffer]:
+        return evaluate(nodes, [None for _ in nodes], self._executor)
 
     def _computed(self) -> Buffer:
         with self._executor.registry.lock:  # nobody writes in between

@@ -20,6 +20,7 @@ from ocl_ir.graph import Buffer, walk
 from ocl_ir.reference import calling_line
 from ocl_runtime.arrays.exports import Exports
 from ocl_runtime.arrays.subscripts import Subscripts
+from ocl_runtime.arrays.values import copied
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.plan.spare import used_outside
 from ocl_runtime.plan.tracing import tracer
@@ -86,7 +87,7 @@ class Display(Subscripts, Exports):
         try:
             if any(isinstance(node, Buffer) and used_outside(node.storage) for node in walk(self._node)):
                 return self._if_there()
-            return self.numpy() if self.size <= _SHOWN else self._sample()
+            return self._copied() if self.size <= _SHOWN else self._sample()
         except Error as error:
             return f"no values: {error.fact}"
         except Exception as error:  # whatever it is, whoever looks shall see the rest
@@ -103,7 +104,11 @@ class Display(Subscripts, Exports):
                 if time.monotonic() > end:
                     return "no values yet: PyOpenCL has work on the memory that has not ended"
                 time.sleep(0.001)
-        return self.numpy() if self.size <= _SHOWN else self._sample()
+        return self._copied() if self.size <= _SHOWN else self._sample()
+
+    def _copied(self) -> NDArray[Any]:
+        """The values; what the checks of places found is left to who reads them."""
+        return copied(self._computed(), self._executor)
 
     def _sample(self) -> NDArray[Any]:
         """A small array with the ends of each axis of a large one, and between them, where it has more, one element
@@ -111,7 +116,7 @@ class Display(Subscripts, Exports):
         self._computed()
         values = np.zeros([min(length, 2 * _EDGE + 1) for length in self.shape], self.dtype)
         for parts in product(*map(_ends, self.shape)):
-            values[tuple(to for to, _ in parts)] = self[(*(from_ for _, from_ in parts), ...)].numpy()
+            values[tuple(to for to, _ in parts)] = self[(*(from_ for _, from_ in parts), ...)]._copied()
         return values
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ocl_ir.graph import Buffer
 from ocl_ir.reference import calling_line
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.values import CPU, capsule, copied, lent, uncopied
@@ -18,16 +19,21 @@ class Exports(ArrayCore):
 
     __slots__ = ()
 
+    def _read(self) -> Buffer:
+        """The array, computed, with no place behind it that the checks know to be wrong."""
+        self._report_places()
+        return self._computed()
+
     def numpy(self) -> NDArray[Any]:
         """The values as a new NumPy array of the same shape and dtype."""
-        return copied(self._computed(), self._executor)
+        return copied(self._read(), self._executor)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The values, by NumPy's protocol: a copy, or for `copy=False` a view in place that is to be read only. Raises
         `SharingError` (a ValueError) for that on a device with memory of its own, for another dtype, and while PyOpenCL
         may write there."""
         if copy is False:
-            return uncopied(self._computed(), self._executor, dtype)
+            return uncopied(self._read(), self._executor, dtype)
         return self.numpy() if dtype is None else self.numpy().astype(dtype, copy=False)
 
     def __dlpack__(
@@ -44,7 +50,7 @@ class Exports(ArrayCore):
         read only, unless `copy` is True; else a copy. Raises `SharingError` (a BufferError) for a stream, for another
         device than the host, and where `copy` is False but one is needed.
         """
-        return capsule(self._computed(), self._executor, stream, max_version, dl_device, copy)
+        return capsule(self._read(), self._executor, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The host, as DLPack names it: that is where `__dlpack__` gives the values."""
@@ -61,7 +67,7 @@ class Exports(ArrayCore):
         Raises `DeviceError` for an out-of-order queue, `MixedDevicesError` for one of another context (see
         `Runtime.over`), `LaunchError` where the values were spoilt.
         """
-        return lent(self._computed(), self._executor, queue)
+        return lent(self._read(), self._executor, queue)
 
     def _item(self, as_what: str, error: type[ShapeError] = ShapeError) -> Any:
         if self.size != 1 or (self.ndim and error is RankError):

@@ -7,7 +7,7 @@ of them stood if they are next to each other, else in front. Every axis of the a
 given ones where there is an array, counting ones where there is a slice, which fuse.
 
 Negative places count from the end. Places that are on the host are checked at once. Those on the device cannot raise
-anything: there what is out of bounds is the nearest element.
+anything: there what is out of bounds is the nearest element, which `OCL_RUNTIME_CHECK=on` reports.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from ocl_ir.types import BOOL, I32, I64, U32, U64
 from ocl_runtime.errors import DTypeError, IndexingError, ShapeError
 
 Upload: TypeAlias = Callable[[NDArray[Any]], Node]
+Note: TypeAlias = Callable[[Node, int, int], None]
+"""Told of an index array on the device, with the axis that it is for and its length."""
 
 _FITS_I32 = 2**31
 
@@ -106,7 +108,7 @@ def is_array(part: object) -> bool:
     return isinstance(part, AnyNode) or (isinstance(part, np.ndarray) and part.ndim > 0)
 
 
-def picked(shape: Shape, parts: Sequence[object], upload: Upload) -> Picked:
+def picked(shape: Shape, parts: Sequence[object], upload: Upload, note: Note) -> Picked:
     """What an index of which some parts are arrays (nodes, or arrays of the host) picks of an array of a shape.
 
     Raises `ShapeError` for an index that does not fit, `DTypeError` for arrays that are no integers.
@@ -119,7 +121,7 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload) -> Picked:
         axes.append(axis)
         axis += part is not None
     arrays = {
-        number: places(cast("Node", part), axes[number], shape[axes[number]], upload)
+        number: places(cast("Node", part), axes[number], shape[axes[number]], upload, note)
         for number, part in enumerate(parts)
         if is_array(part)
     }
@@ -173,7 +175,7 @@ def counting(shape: Shape, axis: int) -> Node:
     return graph.iota(U32 if shape[axis] < _FITS_I32 else U64, Layout(shape, strides))
 
 
-def places(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload) -> Node:
+def places(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload, note: Note) -> Node:
     """Places along an axis of a length, none of them negative or beyond it. Raises `DTypeError` for what is no
     integers, `IndexingError` for places on the host that are out of bounds."""
     dtype = index.dtype if isinstance(index, np.ndarray) else index.dtype.numpy
@@ -187,6 +189,7 @@ def places(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload) -
         return upload(_checked(index, axis, length))
     if index.size and not length:
         raise _out_of_bounds("an index array", axis, length)
+    note(index, axis, length)
     return _nearest(index, length)
 
 

@@ -51,7 +51,7 @@ class Subscripts(ArrayCore):
                 return self[axes][rest]
             parts = self._without_masks(parts)
             if any(map(is_array, parts)):
-                elements = picked(self._node.shape, parts, self._uploaded).of(self._node)
+                elements = picked(self._node.shape, parts, self._uploaded, self._note_places).of(self._node)
                 return self._new(elements) if elements.shape else self._element(elements)
         node = self._node
         items = parse_index(node.shape, key)
@@ -90,7 +90,7 @@ class Subscripts(ArrayCore):
             return
         parts = self._without_masks(parts)
         if any(map(is_array, parts)):
-            index = picked(self._node.shape, parts, self._uploaded)
+            index = picked(self._node.shape, parts, self._uploaded, self._note_places)
             with self._executor.registry.lock:
                 self._write(index.written(self._node, fitted(given, dtype, index.shape)))
         else:

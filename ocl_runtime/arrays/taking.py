@@ -14,11 +14,11 @@ from ocl_ir import graph
 from ocl_ir.layout import Shape, broadcast_shapes
 from ocl_ir.reference import calling_line
 from ocl_ir.types import BOOL, I64
-from ocl_runtime.arrays.array import Array, array_of, from_host
+from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.indexing import counting, places
 from ocl_runtime.arrays.masks import coordinates
-from ocl_runtime.arrays.operands import ArrayLike, operands_of
+from ocl_runtime.arrays.operands import ArrayLike, operands_of, uploaded
 from ocl_runtime.arrays.semantics import cast
 from ocl_runtime.errors import ShapeError
 
@@ -58,9 +58,8 @@ def take_along_axis(x: ArrayLike, indices: Any, /, axis: int = -1) -> Array:
     common = broadcast_shapes(*others)
     wanted = _with(common, place, shape[place])
     executor = operands_of("take_along_axis", [x, *([indices] if host is None else [])])[1]
-    found = places(
-        indices._node if host is None else host, place, x.shape[place], lambda one: from_host(one, executor)._node
-    )
+    index = indices._node if host is None else host
+    found = places(index, place, x.shape[place], lambda values: uploaded(values, executor), x._note_places)
     table = graph.expand(x._node, _with(common, place, x.shape[place]))
     coordinates = [counting(wanted, one) for one in range(x.ndim)]
     coordinates[place] = graph.expand(found, wanted)

@@ -29,7 +29,8 @@ from ocl_runtime.plan.planner import plan
 class Download:
     """The values of an array on their way to the host."""
 
-    def __init__(self, coming: Coming | None, shape: Shape, out: NDArray[Any]) -> None:
+    def __init__(self, x: Array, coming: Coming | None, shape: Shape, out: NDArray[Any]) -> None:
+        self._x = x
         self._coming = coming
         self._shape = shape
         self._out = out
@@ -40,6 +41,7 @@ class Download:
 
     def result(self) -> NDArray[Any]:
         """The values, once they have come. Raises `LaunchError` for the failure that spoilt them."""
+        self._x._report_places()
         return self._out if self._coming is None else self._coming.result().reshape(self._shape)
 
 
@@ -73,13 +75,13 @@ def download(x: Array, /, *, out: NDArray[Any] | None = None) -> Download:
     node = x._node
     assert isinstance(node, Buffer)
     if not node.size:
-        return Download(None, x.shape, np.empty(x.shape, x.dtype) if out is None else out)
+        return Download(x, None, x.shape, np.empty(x.shape, x.dtype) if out is None else out)
     if not node.layout.is_dense:
         dense = plan([node], x._executor, dense=True)
         x._executor.run(dense)
         (node,) = dense.results
     coming = x._executor.download(node.storage, node.dtype, node.layout.offset, node.size, calling_line(), out)
-    return Download(coming, x.shape, np.empty(0) if out is None else out)
+    return Download(x, coming, x.shape, np.empty(0) if out is None else out)
 
 
 def _check(x: Array, out: NDArray[Any]) -> None:

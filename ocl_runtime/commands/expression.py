@@ -75,6 +75,7 @@ class Planner:
     target: Target
     default_real: DType = F32
     shows_values: bool = False
+    checks: None = None
     kernels: KernelCache = field(default_factory=KernelCache)
     plans: PlanCache = field(default_factory=PlanCache)
     registry: Registry = field(default_factory=Registry)

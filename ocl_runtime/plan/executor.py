@@ -11,6 +11,7 @@ from ocl_ir.layout import Shape
 from ocl_ir.reference import Where
 from ocl_ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.plans import AnyPlan, PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
@@ -43,6 +44,10 @@ class Executor(Protocol):
     @property
     def default_real(self) -> DType:
         """The dtype of reals where none is asked for: F32 or F64."""
+
+    @property
+    def checks(self) -> Checks | None:
+        """Places of index arrays that are checked on the device; None where they are not."""
 
     @property
     def shows_values(self) -> bool:

@@ -127,7 +127,8 @@ def capture(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that replays what `function` does with arrays.
 
     Arrays may stand in tuples, lists and dictionaries, in arguments as in what is returned; other arguments are told
-    apart by their values. Raises `DTypeError` for arguments without an array or that cannot be told apart.
+    apart by their values. With `OCL_RUNTIME_CHECK=on` the function is called as it is. Raises `DTypeError` for
+    arguments without an array or that cannot be told apart.
     """
     known: WeakKeyDictionary[Runtime, _Programs] = WeakKeyDictionary()
     lock = threading.Lock()
@@ -139,7 +140,7 @@ def capture(function: Callable[..., Any]) -> Callable[..., Any]:
         if not arrays:
             raise DTypeError(f"{name} is captured and got no array", place=calling_line(), remedy="give it arrays")
         runtime = arrays[0]._executor
-        if not isinstance(runtime, Runtime) or tracer.get() is not None:
+        if not isinstance(runtime, Runtime) or tracer.get() is not None or runtime.checks is not None:
             return function(*args, **kwargs)
         arguments = _arguments(arrays, runtime)
         with lock:
