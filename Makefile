@@ -1,7 +1,9 @@
 # make demo     the main job on real input, checked, with every kernel dumped to a folder
 # make test     style, types, import rules, and all tests, on the device that ocl-runtime chooses
 # make devices  the device tests on every usable device (what runs under Oclgrind is part of make test)
-# make nightly  ten times as many random programs
+# make lowest   all tests with the lowest versions of all dependencies
+# make newest   all tests with the newest Python that is here
+# make nightly  ten times as many random programs, and the two before
 # make offline  generated sources through clang for an AMD GPU and to SPIR-V (needs clang and llvm-spirv)
 # make bench    the figures in docs/PERFORMANCE.md, each beside its target; fails where one is missed
 
@@ -10,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: venv demo test lint devices nightly offline bench clean
+.PHONY: venv demo test lint devices lowest newest nightly offline bench clean
 
 venv: $(VENV)/ready
 
@@ -38,7 +40,10 @@ test: lint
 devices: venv
 	$(BIN)/python tools/test_devices.py
 
-nightly: venv
+lowest newest: venv
+	$(BIN)/python tools/test_versions.py $@ -n $(JOBS) --dist worksteal
+
+nightly: venv lowest newest
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --timeout 3600 tests/differential
 
 offline: venv

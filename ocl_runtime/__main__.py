@@ -2,7 +2,7 @@
 
 import sys
 
-from ocl_runtime.device.report import report
+from ocl_runtime.commands.devices import main
 
 if __name__ == "__main__":
-    sys.exit(report())
+    sys.exit(main())

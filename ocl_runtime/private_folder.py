@@ -1,7 +1,8 @@
 """Folders and files on disk that only this user can read or write, for everything the library remembers.
 
-Invariants: what is read was written by this user; a reader sees a whole file or none (atomic rename), whatever other
-processes do; and a disk that is full, read-only or somebody else's costs one warning and never an error.
+Invariants: what is read was written by this user, and nobody else could have changed it; a reader sees a whole file or
+none (atomic rename), whatever other processes do; and a disk that is full, read-only or somebody else's costs one
+warning and never an error.
 """
 
 from __future__ import annotations
@@ -10,8 +11,13 @@ import contextlib
 import os
 import secrets
 import shutil
+import stat
 import warnings
 from pathlib import Path
+
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+# A link is not followed, and a pipe that somebody put there is not waited for. Windows has neither flag.
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class CacheWarning(UserWarning):
@@ -36,15 +42,12 @@ class PrivateFolder:
         if path is None:
             return None
         try:
-            return (path / name).read_bytes()
+            return _content(path / name)
         except FileNotFoundError:
-            return None
-        except IsADirectoryError:  # whatever made it, it is no file of ours: a new one may take its place
-            shutil.rmtree(path / name, ignore_errors=True)
             return None
         except OSError as error:
             self._usable = False
-            self._warn(error)
+            self._warn(f"cannot use the cache folder {self._path}: {error}; working without it")
             return None
 
     def write(self, name: str, content: bytes) -> bool:
@@ -64,7 +67,7 @@ class PrivateFolder:
                 raise
         except OSError as error:
             self._writable = False
-            self._warn(error)
+            self._warn(f"cannot use the cache folder {self._path}: {error}; working without it")
             return False
         return True
 
@@ -98,26 +101,52 @@ class PrivateFolder:
             self._usable = True
             try:
                 self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._check_owner(self._path)
+                if hasattr(os, "getuid"):  # on Windows the profile folder is private already
+                    self._check(self._path)
             except OSError as error:
                 self._usable = False
-                self._warn(error)
+                self._warn(f"cannot use the cache folder {self._path}: {error}; working without it")
         return self._path if self._usable else None
 
-    @staticmethod
-    def _check_owner(path: Path) -> None:
-        if not hasattr(os, "getuid"):
-            return  # Windows: the profile folder is private already
+    def _check(self, path: Path) -> None:
         # Both the name and what it leads to: a symbolic link somebody else planted is refused too.
         if {path.lstat().st_uid, path.stat().st_uid} != {os.getuid()}:
             raise PermissionError(f"{path} belongs to another user")
-        if path.stat().st_mode & 0o077:
+        mode = path.stat().st_mode
+        if mode & _WRITABLE_BY_OTHERS:
+            aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.not-used")
+            path.rename(aside)
+            path.mkdir(mode=0o700)
+            self._warn(f"others could write into the cache folder {path}: what was in it is in {aside} and is not used")
+        elif mode & 0o077:
             path.chmod(0o700)
 
-    def _warn(self, error: OSError) -> None:
-        warnings.warn(
-            f"cannot use the cache folder {self._path}: {error}; working without it. Name another with "
-            "OCL_RUNTIME_CACHE, or set it to off",
-            CacheWarning,
-            stacklevel=2,
-        )
+    def _warn(self, fact: str) -> None:
+        warnings.warn(f"{fact}. Name another with OCL_RUNTIME_CACHE, or set it to off", CacheWarning, stacklevel=2)
+
+
+def _content(path: Path) -> bytes | None:
+    """What a file holds that is this user's own and nobody else can write; None of anything else."""
+    try:
+        descriptor = os.open(path, _READ)
+    except OSError:
+        if path.is_symlink():
+            return None
+        raise
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and _own(status):
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read()
+    finally:
+        os.close(descriptor)
+    if stat.S_ISDIR(status.st_mode):  # no file can take its place
+        shutil.rmtree(path, ignore_errors=True)
+    return None
+
+
+def _own(status: os.stat_result) -> bool:
+    """Whether a file is this user's and nobody else can write it."""
+    if not hasattr(os, "getuid"):
+        return True
+    return status.st_uid == os.getuid() and not status.st_mode & _WRITABLE_BY_OTHERS

@@ -108,6 +108,10 @@ class Settings:
         default=256 * 2**20,
         metadata=_row("OCL_RUNTIME_CACHE_BYTES", _bytes, "most bytes of built programs on disk: 256M"),
     )
+    program_bytes: int = field(
+        default=512 * 2**20,
+        metadata=_row("OCL_RUNTIME_PROGRAM_BYTES", _bytes, "most bytes of built programs in memory, about: 512M"),
+    )
     dump_folder: Path | None = field(
         default=None,
         metadata=_row("OCL_RUNTIME_DUMP", _folder, "folder for every stage of every kernel and host program"),

@@ -19,6 +19,8 @@ from tests.checkout import PYTHONPATH
 INTEGERS = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 FLOATS = ("f2", "f4", "f8")
 DTYPES = ("?", *INTEGERS, *FLOATS)
+COPIES_ARE_WRITABLE = bool(np.lib.NumpyVersion(np.__version__) >= "2.2.5")
+"""What `numpy.from_dlpack` gives; older ones call all of it read-only, their own copies too."""
 
 
 def has(runtime: Runtime, dtype: str) -> bool:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""List the OpenCL devices: what each can do, which one is chosen and why. Exit code 1 if none can be used."""
+"""List the OpenCL devices, as `ocl-devices` does: which one is chosen, why others are not, what each can do."""
 
 import sys
 
-from ocl_runtime.device.report import report
+from ocl_runtime.commands.devices import main
 
 if __name__ == "__main__":
-    sys.exit(report())
+    sys.exit(main())

@@ -1,10 +1,11 @@
-"""What a check of the verifier found, before it becomes an error with its place."""
+"""What a check of a verifier found, before it becomes an error with its place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
+from ocl_ir import host
 from ocl_ir.kernel import Const, Kernel, Operand, Stmt
 from ocl_ir.names import names
 from ocl_ir.printer import statement_text
@@ -20,6 +21,17 @@ class Fault(NamedTuple):
 
 Check: TypeAlias = Callable[[Kernel], Iterator[Fault]]
 """Yields every fault against one rule. The function's name is the rule's."""
+
+
+class HostFault(NamedTuple):
+    """The same of a host program."""
+
+    fact: str
+    stmt: host.Stmt | None
+    remedy: str
+
+
+HostCheck: TypeAlias = Callable[[host.Program], Iterator[HostFault]]
 
 
 def name_of(kernel: Kernel, operand: Operand) -> str:

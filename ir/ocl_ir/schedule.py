@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ocl_ir.accesses import READ, WRITE, modes
+from ocl_ir.aliases import Misfit, bound_layout, described, pointer_misfit, view_misfit, views
 from ocl_ir.errors import Error, IRError, ShapeError
 from ocl_ir.host import (
     Alloc,
@@ -28,16 +29,14 @@ from ocl_ir.host import (
     Launch,
     Program,
     Stmt,
-    SymbolicLayout,
     Value,
     View,
 )
 from ocl_ir.host_text import names, neighbourhood
-from ocl_ir.kernel import Const, Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, Symbol, Term
 from ocl_ir.sizes import value as number_of
-from ocl_ir.types import BOOL, DType, Pointer, element
+from ocl_ir.types import BOOL, DType, element
 from ocl_ir.written import Written
 
 _MOST_NODES = 1_000_000
@@ -162,6 +161,7 @@ class _Binder:
         self._program = program
         self._sizes = dict(sizes)
         self._names = names(program)
+        self._views = views(program)
         self._buffers: list[Buffer] = []
         self._nodes: list[Node] = []
         self._places: dict[int, Place] = {}
@@ -184,10 +184,13 @@ class _Binder:
             self._new(param.value, kind)
         self._block(program.body)
         self._stmt = None
+        for param in program.params:
+            if param.output:
+                self._check_written(self._places[param.value.id], param.value, "is an output")
         results = []
         for value in program.results:
             place = self._place(value)
-            self._check_written(place, value)
+            self._check_written(place, value, "is a result")
             results.append(place)
             buffer = self._buffers[place.buffer]
             if buffer.kind == "scratch":
@@ -230,7 +233,7 @@ class _Binder:
         self._sizes.pop(stmt.index.name, None)
 
     def _new(self, value: Value, kind: Kind) -> Place:
-        layout = self._layout(value.layout)
+        layout = bound_layout(value.layout, self._sizes)
         if any(length < 0 for length in layout.shape):
             raise self._error(f"{self._name(value)} has the shape {layout.shape}", "use sizes that are not negative")
         buffer = Buffer(len(self._buffers), layout.size * value.dtype.size, kind, self._name(value))
@@ -240,15 +243,11 @@ class _Binder:
         return place
 
     def _view(self, stmt: View) -> None:
-        base, layout = self._place(stmt.base), self._layout(stmt.value.layout)
-        buffer, dtype = self._buffers[base.buffer], stmt.value.dtype
-        low, high = layout.range()
-        if any(length < 0 for length in layout.shape) or low < 0 or high * dtype.size > buffer.nbytes:
-            raise self._error(
-                f"{self._name(stmt.value)} is a view of elements {low} to {high} of {buffer.name}, "
-                f"which has {buffer.nbytes // dtype.size}",
-                "use sizes with which the view lies inside",
-            )
+        base, dtype = self._place(stmt.base), stmt.value.dtype
+        layout = bound_layout(stmt.value.layout, self._sizes)
+        misfit = view_misfit(layout, dtype, self._buffers[base.buffer].nbytes)
+        if misfit is not None:
+            raise self._misfit(stmt.value, misfit)
         self._places[stmt.value.id] = Place(base.buffer, dtype, layout)
 
     def _launch(self, stmt: Launch) -> None:
@@ -271,7 +270,10 @@ class _Binder:
                 args.append(self._place(arg))
         for param, arg, mode in zip(stmt.kernel.params, stmt.args, modes(stmt.kernel), strict=True):
             if isinstance(arg, Value):
-                self._check_pointer(stmt.kernel, param.value.type, self._place(arg), arg, param.length, numbers)
+                place = self._place(arg)
+                misfit = pointer_misfit(stmt, param, place.layout, self._buffers[place.buffer].nbytes, numbers)
+                if misfit is not None:
+                    raise self._misfit(arg, misfit)
                 if mode:
                     touched.append((arg, mode))
         sizes = tuple(self._number(size) for size in stmt.global_size)
@@ -279,26 +281,6 @@ class _Binder:
             raise self._error(f"{stmt.kernel.name} over {sizes}", "use sizes that are not negative")
         if all(sizes):
             self._add(stmt, tuple(args), sizes, touched)
-
-    def _check_pointer(
-        self, kernel: Kernel, type_: object, place: Place, value: Value, length: object, numbers: Mapping[int, int]
-    ) -> None:
-        """Alignment, and that what the kernel may touch is a part of the value's buffer."""
-        assert isinstance(type_, Pointer)
-        low, _ = place.layout.range()
-        size = place.dtype.size
-        if low * size % type_.align:
-            raise self._error(
-                f"{self._name(value)} begins at byte {low * size}, and {kernel.name} wants it aligned to {type_.align}",
-                "use an aligned offset, or a kernel that promises less",
-            )
-        promised = length.value if isinstance(length, Const) else numbers.get(getattr(length, "id", -1))
-        buffer = self._buffers[place.buffer]
-        if isinstance(promised, int) and (low + promised) * size > buffer.nbytes:
-            raise self._error(
-                f"{kernel.name} may touch {promised} elements of {self._name(value)}, which has {place.layout.size}",
-                "give the kernel the length of what it gets",
-            )
 
     def _copy(self, stmt: Copy) -> None:
         target, source = self._place(stmt.target), self._place(stmt.source)
@@ -324,7 +306,7 @@ class _Binder:
             if not place.layout.size:
                 continue
             if mode & READ:
-                self._check_written(place, value)
+                self._check_written(place, value, "is read")
             accesses.append(Access(place.buffer, place.layout, place.dtype.size, mode))
         for access in accesses:
             if access.mode & WRITE:
@@ -348,24 +330,23 @@ class _Binder:
             )
         return place
 
-    def _check_written(self, place: Place, value: Value) -> None:
+    def _check_written(self, place: Place, value: Value, use: str) -> None:
         missing = self._written[place.buffer].missing(place.layout, place.dtype.size)
         if missing:
             raise self._error(
-                f"{self._name(value)} is read and was never computed ({missing})",
+                f"{self._name(value)} {use} and was never computed ({missing})",
                 "write it first; a branch that was not taken, or a loop without turns, wrote nothing",
                 IRError,
             )
-
-    def _layout(self, layout: SymbolicLayout) -> Layout:
-        number = self._number
-        return Layout(tuple(map(number, layout.shape)), tuple(map(number, layout.strides)), number(layout.offset))
 
     def _number(self, size: Size) -> int:
         return number_of(size, self._sizes)
 
     def _name(self, value: Value) -> str:
         return self._names.get(value.id, value.hint or f"value {value.id}")
+
+    def _misfit(self, value: Value, misfit: Misfit) -> Error:
+        return self._error(described(value, misfit, self._views, self._names), misfit.remedy)
 
     def _error(self, fact: str, remedy: str, kind: type[Error] = ShapeError) -> Error:
         place = neighbourhood(self._program, self._stmt)

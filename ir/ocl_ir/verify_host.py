@@ -1,17 +1,18 @@
 """What every host program must fulfil, whatever its sizes: small checks, each named after its rule.
 
-An alias is a `View` in the program and nothing else, so its chain can be followed to the root: a parameter or an
-allocation. What needs numbers (ranges, overlaps, the order of conflicting accesses) is checked when sizes are bound:
-see `ocl_ir.schedule`.
+What needs numbers is in `ocl_ir.verify_views`, for sizes that are known already, and is checked when sizes are bound
+(`ocl_ir.schedule`) for the others, with all that depends on which branches are taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator
 
 from ocl_ir.accesses import READ, WRITE, modes
+from ocl_ir.aliases import chain, shown, views
 from ocl_ir.errors import VerifyError
+from ocl_ir.fault import HostCheck as Check
+from ocl_ir.fault import HostFault as Fault
 from ocl_ir.host import (
     Alloc,
     Block,
@@ -34,17 +35,7 @@ from ocl_ir.host_text import names, neighbourhood
 from ocl_ir.schedule import holds
 from ocl_ir.sizes import Size, Symbol, Term, symbols
 from ocl_ir.types import BOOL, U8, Pointer, element
-
-
-class Fault(NamedTuple):
-    """One broken rule, the statement that breaks it (None: the head) and what to do."""
-
-    fact: str
-    stmt: Stmt | None
-    remedy: str
-
-
-Check: TypeAlias = Callable[[Program], Iterator[Fault]]
+from ocl_ir.verify_views import pointers_fit, views_lie_inside
 
 
 def verify(program: Program) -> None:
@@ -60,24 +51,8 @@ def verify(program: Program) -> None:
 # ---------------------------------------------------------------------- aliases
 
 
-def views(program: Program) -> dict[int, View]:
-    """The view that makes each value that is one."""
-    return {stmt.value.id: stmt for stmt in walk(program.body) if isinstance(stmt, View)}
-
-
-def chain(value: Value, made: dict[int, View]) -> list[Value]:
-    """The value, what it is a view of, and so on to the root; it ends where it would go round."""
-    found = [value]
-    while (view := made.get(found[-1].id)) is not None:
-        if any(one.id == view.base.id for one in found):
-            return [*found, view.base]
-        found.append(view.base)
-    return found
-
-
 def _shown(program: Program, links: Iterable[Value]) -> str:
-    known = names(program)
-    return " -> ".join(known.get(one.id, f"?{one.hint or one.id}") for one in links)
+    return shown(links, names(program))
 
 
 def aliases_are_views_of_something_else(program: Program) -> Iterator[Fault]:
@@ -114,12 +89,14 @@ def aliases_are_views_of_something_else(program: Program) -> Iterator[Fault]:
 
 def dtypes_of_views_fit(program: Program) -> Iterator[Fault]:
     """A view has its base's dtype, or one of the same size, neither of them bool; bytes (u8) may be anything."""
+    made = views(program)
     for stmt in walk(program.body):
         if isinstance(stmt, View) and stmt.base.dtype not in (stmt.value.dtype, U8):
             sizes = {stmt.value.dtype.size, stmt.base.dtype.size}
             if len(sizes) > 1 or BOOL in (stmt.value.dtype, stmt.base.dtype):
+                links = _shown(program, chain(stmt.value, made))
                 yield Fault(
-                    f"a view of {stmt.base.dtype} as {stmt.value.dtype}: {_shown(program, [stmt.value, stmt.base])}",
+                    f"a view of {stmt.base.dtype} as {stmt.value.dtype}: {links}",
                     stmt,
                     "use a dtype of the same size, or convert with a kernel",
                 )
@@ -308,6 +285,19 @@ def inputs_are_not_written(program: Program) -> Iterator[Fault]:
                 )
 
 
+def outputs_are_written(program: Program) -> Iterator[Fault]:
+    """Some statement writes each output; that all of it is written is found when sizes are bound."""
+    made = views(program)
+    roots = {chain(value, made)[-1].id for stmt in walk(program.body) for value in written(stmt)}
+    for param in program.params:
+        if param.output and param.value.id not in roots:
+            yield Fault(
+                f"the output {param.value.hint} is written nowhere",
+                None,
+                "write it, or leave it out; what the program may leave as it is, is an input that is written",
+            )
+
+
 def results_are_the_callers(program: Program) -> Iterator[Fault]:
     """A result is memory that the program may give away: not an input that the caller keeps."""
     made = views(program)
@@ -352,5 +342,8 @@ CHECKS: tuple[Check, ...] = (
     copies_match,
     host_memory_is_only_copied,
     inputs_are_not_written,
+    outputs_are_written,
     results_are_the_callers,
+    views_lie_inside,
+    pointers_fit,
 )

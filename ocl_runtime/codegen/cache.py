@@ -1,7 +1,8 @@
 """Built programs, remembered in memory and on disk, so that nothing is compiled twice.
 
 Strategy: a program's key is a digest of everything its binary depends on: source, options, device, driver and
-platform version, and the format of our files. In memory, a bounded LRU. On disk, one file per key in a private
+platform version, and the format of our files. In memory, those used last, within bounds of number and bytes: who holds
+a dropped one lets it go and asks again when it is needed. On disk, one file per key in a private
 folder: a header that says what follows and its digest, then the driver's binary. The cache is only ever a short cut:
 an entry that is damaged, cut off, or refused by the driver is built again from source and replaced. Nothing of it is
 executed by Python.
@@ -16,11 +17,12 @@ import hashlib
 import struct
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
+from weakref import WeakSet
 
 from ocl_runtime.codegen.driver import Context, Explain, Program, RefusedBinaryError, build, full_options, load
 from ocl_runtime.device import Device
@@ -45,6 +47,24 @@ class Counters:
     built: int = 0
     damaged: int = 0
     evicted: int = 0
+    """Files that left a full disk."""
+    dropped: int = 0
+    """Programs that left full memory."""
+
+
+class User(Protocol):
+    """Who holds a program."""
+
+    def let_go(self) -> None:
+        """Stop holding it; it is to be asked for when it is needed again."""
+
+
+@dataclass
+class _Entry:
+    """A program in memory, or on its way there, and who holds it."""
+
+    future: Future[Program] = field(default_factory=Future)
+    users: WeakSet[User] = field(default_factory=WeakSet)
 
 
 class ProgramCache:
@@ -57,6 +77,7 @@ class ProgramCache:
         cache_folder: Path | None,
         *,
         disk_bytes: int = 256 * 2**20,
+        memory_bytes: int = 512 * 2**20,
         memory_entries: int = 1024,
     ) -> None:
         self.counters = Counters()
@@ -64,33 +85,53 @@ class ProgramCache:
         self._device = device
         self._folder = PrivateFolder(cache_folder / "programs" if cache_folder else None)
         self._disk_bytes = disk_bytes
+        self._memory_bytes = memory_bytes
         self._memory_entries = memory_entries
-        self._programs: OrderedDict[bytes, Future[Program]] = OrderedDict()
+        self._programs: dict[bytes, _Entry] = {}
         self._lock = threading.Lock()
         self._bytes_on_disk: int | None = None  # as far as this process knows; None until it has looked
 
-    def program(self, source: str, options: Sequence[str] = (), explain: Explain | None = None) -> Program:
-        """The program of `source` built with `options`: from memory, from disk, or built now."""
+    def program(
+        self, source: str, options: Sequence[str] = (), explain: Explain | None = None, user: User | None = None
+    ) -> Program:
+        """The program of `source` built with `options`: from memory, from disk, or built now. `user` will hold it."""
         key = self._key(source, options)
         with self._lock:
-            future = self._programs.get(key)
-            ours = future is None
-            if future is None:
-                future = self._programs[key] = Future()
-                while len(self._programs) > self._memory_entries:
-                    self._programs.popitem(last=False)
+            entry = self._programs.get(key)
+            ours = entry is None
+            if entry is None:
+                entry = self._programs[key] = _Entry()
             else:
-                self._programs.move_to_end(key)
                 self.counters.memory_hits += 1
+            if user is not None:
+                entry.users.add(user)
         if ours:
             try:
-                future.set_result(self._from_disk(key, source, options) or self._build(key, source, options, explain))
+                made = self._from_disk(key, source, options) or self._build(key, source, options, explain)
+                entry.future.set_result(made)
             except BaseException as error:
                 # A failure is not remembered: whoever asks next tries again.
                 with self._lock:
                     self._programs.pop(key, None)
-                future.set_exception(error)
-        return future.result()
+                entry.future.set_exception(error)
+            else:
+                self._drop()
+        program = entry.future.result()
+        program.used = time.monotonic()
+        return program
+
+    def _drop(self) -> None:
+        """Forgets what was used least recently, until the rest is within bounds; the newest stays in any case."""
+        with self._lock:
+            held = [(entry.future.result(), key) for key, entry in self._programs.items() if entry.future.done()]
+            held.sort(key=lambda item: item[0].used, reverse=True)
+            nbytes = sum(program.nbytes for program, _ in held)
+            while len(held) > 1 and (nbytes > self._memory_bytes or len(held) > self._memory_entries):
+                program, key = held.pop()
+                nbytes -= program.nbytes
+                for user in self._programs.pop(key).users:
+                    user.let_go()
+                self.counters.dropped += 1
 
     def _key(self, source: str, options: Sequence[str]) -> bytes:
         caps = self._device.capabilities

@@ -8,6 +8,7 @@ warns whenever a compiler prints anything at all.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -40,15 +41,16 @@ class RefusedBinaryError(Exception):
     """The driver does not take this binary: another made it, or it is damaged. Build from source instead."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Program:
-    """A built program of one device."""
+    """A built program of one device. `used` is when it last was, by `time.monotonic`."""
 
     device: Device
     source: str
     built_from: Literal["source", "binary"]
     log: str  # what the compiler said, often nothing
-    _program: cl.Program = field(repr=False, compare=False)
+    _program: cl.Program = field(repr=False)
+    used: float = field(default_factory=time.monotonic)
 
     def kernel(self, name: str) -> cl.Kernel:
         """A new kernel object, for the calling thread alone: a shared one would mix up the arguments of two threads."""
@@ -63,6 +65,11 @@ class Program:
                 remedy="the kernels of a program are the functions that its source declares __kernel",
             ) from error
         return kernel
+
+    @property
+    def nbytes(self) -> int:
+        """About as much memory as it takes: drivers do not say."""
+        return self.device.quirks.program_bytes + len(self.source)
 
     @property
     def binary(self) -> bytes | None:

@@ -1,5 +1,6 @@
-"""Command-line tools; the scripts in tools/ call them.
+"""Command-line tools: entry points of the package, and what the scripts in tools/ call.
 
-expression.py an expression and dtypes, as typed on the command line, to arrays
-dump.py       ocl-dump
+devices.py     ocl-devices
+expression.py  an expression and dtypes, as typed on the command line, to arrays
+dump.py        ocl-dump
 """

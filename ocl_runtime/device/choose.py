@@ -18,8 +18,9 @@ from ocl_runtime.errors import DeviceError, NoDeviceError, UnknownDeviceError
 from ocl_runtime.settings import Settings
 
 INSTALL = (
-    'install an OpenCL driver: for the CPU pip install "ocl-runtime[cpu]" or apt install pocl-opencl-icd; for a GPU '
-    "the driver of its vendor (NVIDIA: in a container, mount the compute libraries; AMD: rocm-opencl-runtime; Intel: "
+    'install an OpenCL driver: for an x86-64 CPU on Linux or Windows pip install "ocl-runtime[cpu]"; for other CPUs, '
+    "and on a Mac, PoCL: conda install -c conda-forge pyopencl pocl, or apt install pocl-opencl-icd; for a GPU the "
+    "driver of its vendor (NVIDIA: in a container, mount the compute libraries; AMD: rocm-opencl-runtime; Intel: "
     "intel-opencl-icd)"
 )
 

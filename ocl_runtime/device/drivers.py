@@ -1,9 +1,16 @@
 """Makes every OpenCL driver of the machine visible, then asks the loader for its platforms.
 
-A loader reads its list of drivers (.icd files, each naming a shared library) once, at the first query of the process.
-The list it finds by itself misses two common drivers: Intel's CPU runtime from PyPI, whose .icd holds a placeholder
-path, and NVIDIA's in a container, where the library is mounted but no .icd is. So the first query runs with
-`OCL_ICD_VENDORS` pointing at a temporary folder with all of them, which is gone again when the query returns.
+A loader reads its list of drivers once, at the first query of the process. What it misses is told to it for that one
+query, by variables that are as before when the query returns:
+
+- Linux: .icd files, each naming a shared library. Those of the system miss two common drivers: Intel's CPU runtime from
+  PyPI, whose .icd holds a placeholder path, and NVIDIA's in a container, where the library is mounted but no .icd is.
+  `OCL_ICD_VENDORS` names a temporary folder with all of them.
+- Windows: PyOpenCL's wheel has Khronos's loader, which reads the registry and asks the graphics drivers. Intel's CPU
+  runtime from PyPI writes nothing there: `OCL_ICD_FILENAMES` names its library, and `PATH` the folder with what that
+  needs.
+- macOS: PyOpenCL's wheel is linked to Apple's framework, whose devices are all there are; with conda it has a loader,
+  which reads the environment's own list. Nothing is missed.
 
 Whatever the user has set is respected as it is. If the program queried platforms before us, the loader's list is
 fixed, and we work with what it has. The drivers inside PyOpenCL's own wheel need nothing: its loader always adds
@@ -15,6 +22,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import importlib
 import importlib.metadata
 import os
 import sys
@@ -28,10 +36,12 @@ import pyopencl as cl
 
 # Set by the user, any of these says which drivers to load.
 USER_VARIABLES = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
-# Names more libraries, in some loaders; the one in PyOpenCL's wheel does not read it.
+# Names more libraries, in some loaders; on Linux the one in PyOpenCL's wheel does not read it.
 MORE_LIBRARIES = "OCL_ICD_FILENAMES"
 SYSTEM_FOLDERS = (Path("/etc/OpenCL/vendors"),)
-INTEL_LIBRARY = "libintelocl.so"
+REGISTRY = r"SOFTWARE\Khronos\OpenCL\Vendors"
+# Where Intel's runtime from PyPI lies in an environment, and its name, by what `sys.platform` begins with.
+INTEL_LIBRARIES = {"linux": ("lib", "libintelocl.so"), "win32": ("Library/bin", "intelocl64.dll")}
 NVIDIA_LIBRARIES = ("libnvidia-opencl.so.1", "libnvidia-opencl.so")
 NVIDIA_FOLDERS = tuple(
     Path(folder)
@@ -106,18 +116,53 @@ def library_names() -> list[str]:
 
 @contextmanager
 def _all_drivers_visible() -> Iterator[None]:
-    if not sys.platform.startswith("linux") or any(os.environ.get(variable) for variable in USER_VARIABLES):
-        yield
-        return
     with ExitStack() as stack:
-        # With nowhere to write, the loader's own list must do.
-        with suppress(OSError):
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ocl-runtime-drivers-")))
-            for number, name in enumerate(library_names()):
-                (folder / f"{number:02}.icd").write_text(name + "\n", "utf-8", "surrogateescape")
-            stack.callback(os.environ.pop, "OCL_ICD_VENDORS", None)
-            os.environ["OCL_ICD_VENDORS"] = str(folder)
+        if not any(os.environ.get(variable) for variable in USER_VARIABLES):
+            if sys.platform.startswith("linux"):
+                # With nowhere to write, the loader's own list must do.
+                with suppress(OSError):
+                    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ocl-runtime-drivers-")))
+                    for number, name in enumerate(library_names()):
+                        (folder / f"{number:02}.icd").write_text(name + "\n", "utf-8", "surrogateescape")
+                    stack.enter_context(_environment(OCL_ICD_VENDORS=str(folder)))
+            elif sys.platform == "win32":
+                stack.enter_context(_environment(**windows_variables()))
         yield
+
+
+@contextmanager
+def _environment(**changes: str) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def windows_variables() -> dict[str, str]:
+    """What the loader is told on Windows: Intel's runtime, unless the registry has it or the user names libraries."""
+    library = _intel_library()
+    if library is None or os.environ.get(MORE_LIBRARIES):
+        return {}
+    if any(name.replace("\\", "/").endswith(f"/{Path(library).name}") for name in _registered()):
+        return {}  # a driver loaded twice shows up twice
+    folder = str(Path(library).parent)
+    return {MORE_LIBRARIES: library, "PATH": os.pathsep.join([folder, os.environ.get("PATH", "")])}
+
+
+def _registered() -> list[str]:
+    """The libraries that Windows' registry names."""
+    winreg = importlib.import_module("winreg")
+    try:
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, REGISTRY) as key:
+            return [winreg.EnumValue(key, number)[0] for number in range(winreg.QueryInfoKey(key)[1])]
+    except OSError:  # no driver was ever installed
+        return []
 
 
 def _system_libraries() -> Iterator[str]:
@@ -141,13 +186,14 @@ def _more_libraries(known: list[str]) -> list[str]:
 
 
 def _intel_library() -> str | None:
-    """Intel's CPU runtime from PyPI: it lies in the environment's lib folder, or in the user's."""
-    candidates = [Path(sys.prefix) / "lib" / INTEL_LIBRARY]
+    """Intel's CPU runtime from PyPI: it lies in the environment's folder of libraries, or in the user's."""
+    folder, library = INTEL_LIBRARIES["win32" if sys.platform == "win32" else "linux"]
+    candidates = [Path(sys.prefix) / folder / library]
     try:
         files = importlib.metadata.files("intel-opencl-rt") or []
     except importlib.metadata.PackageNotFoundError:
         files = []
-    candidates += [Path(str(file.locate())).resolve() for file in files if file.name == INTEL_LIBRARY]
+    candidates += [Path(str(file.locate())).resolve() for file in files if file.name == library]
     return next((str(path) for path in candidates if path.exists()), None)
 
 

@@ -1,12 +1,16 @@
-"""A listing of all devices: what each can do, which one is chosen, why others are not, and which quirks apply."""
+"""A listing of all devices: which one is chosen, why others are not, and what each can do.
+
+Short, or with everything that is known and the quirks that apply (`verbose`), or as JSON.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import json
 import sys
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from ocl_runtime.device.choose import Finding, choose, survey
 from ocl_runtime.device.devices import Device
@@ -17,7 +21,7 @@ from ocl_runtime.settings import Settings
 Table = Sequence[tuple[str, str]]
 
 
-def report(stream: TextIO | None = None) -> int:
+def report(stream: TextIO | None = None, how: Literal["short", "verbose", "json"] = "short") -> int:
     """Print the listing; 0 if a device can be used, 1 if none can."""
     stream = stream or sys.stdout
     settings = Settings.from_environment()
@@ -28,10 +32,14 @@ def report(stream: TextIO | None = None) -> int:
         chosen = choose(settings=settings)
     except DeviceError as error:
         refusal = str(error)
+    if how == "json":
+        print(json.dumps([_as_json(finding, chosen) for finding in findings], indent=2), file=stream)
+        return 0 if chosen else 1
     show = _show_rich if stream.isatty() and importlib.util.find_spec("rich") else _show_plain
     for finding in findings:
         device = finding.device
-        show(stream, str(device), [("use", _use(finding, chosen)), *_facts(device), *_treatment(device)])
+        more = [*_facts(device), *_treatment(device)] if how == "verbose" else [("has", _in_short(device))]
+        show(stream, str(device), [("use", _use(finding, chosen)), *more])
     # choose() lists every device again in its error; above they stand in full.
     print(f"chosen: {chosen}" if chosen else refusal, file=stream)
     return 0 if chosen else 1
@@ -47,9 +55,30 @@ def _use(finding: Finding, chosen: Device | None) -> str:
     return "works; another is preferred" if chosen else "works; not asked for"
 
 
-def _facts(device: Device) -> Table:
+def _in_short(device: Device) -> str:
     caps = device.capabilities
-    can = {
+    units = f"{caps.compute_units} compute unit{'s' * (caps.compute_units != 1)}, {_size(caps.global_memory)}"
+    return ", ".join([units, *(name for name, has in _abilities(device).items() if has)])
+
+
+def _as_json(finding: Finding, chosen: Device | None) -> dict[str, Any]:
+    device = finding.device
+    caps = dataclasses.asdict(device.capabilities)
+    quirks = dataclasses.asdict(device.quirks)
+    return {
+        "key": device.key,
+        "chosen": device == chosen,
+        "usable": finding.fault is None,
+        "use": _use(finding, chosen),
+        **caps,
+        "extensions": sorted(device.capabilities.extensions),
+        "quirks": {**quirks, "binary_mark": device.quirks.binary_mark.decode("latin-1")},
+    }
+
+
+def _abilities(device: Device) -> dict[str, bool]:
+    caps = device.capabilities
+    return {
         "float16": caps.fp16,
         "float64": caps.fp64,
         "64-bit atomics": caps.int64_atomics,
@@ -58,6 +87,10 @@ def _facts(device: Device) -> Table:
         "correctly rounded division": caps.correctly_rounded_divide_sqrt,
         "memory shared with the host": caps.unified_memory,
     }
+
+
+def _facts(device: Device) -> Table:
+    caps, can = device.capabilities, _abilities(device)
     return (
         ("vendor", caps.vendor),
         ("OpenCL", f"{_dotted(caps.opencl_version)}, C {_dotted(caps.opencl_c_version)}"),

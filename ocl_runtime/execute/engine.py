@@ -94,7 +94,11 @@ class Engine:
         self.opencl = OpenCL(device, profile=settings.profile, context=context)
         self.driver: Driver = self.opencl if driver is None else driver(self.opencl)
         self.programs = ProgramCache(
-            self.opencl.context, device, settings.cache_folder, disk_bytes=settings.cache_bytes
+            self.opencl.context,
+            device,
+            settings.cache_folder,
+            disk_bytes=settings.cache_bytes,
+            memory_bytes=settings.program_bytes,
         )
         self.counters = LaunchCounters()
         log = Log(settings.log)
@@ -191,12 +195,12 @@ class Engine:
     def _compile(self, kernel: Kernel, strategy: str) -> Executable:
         compilation = compile_kernel(kernel, strategy, self._dialect)
         self._check_dtypes(compilation)
-        source = compilation.source
-        program = self.programs.program(source.text, explain=source.explain)
+        made = Executable(self.device, self.driver, compilation, self.programs, self.memory)
+        program = made.program
         self.counters.compiled += 1
         if self._recorder is not None:
             self._recorder.compiled(compilation, program)
-        return Executable(self.device, self.driver, compilation, program, self.memory)
+        return made
 
     def check_process(self) -> None:
         """OpenCL does not survive a fork: PoCL's threads are gone in the child, which would wait for them for ever."""

@@ -6,6 +6,7 @@ import math
 import operator
 import reprlib
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from ocl_ir.names import entry_name
 from ocl_ir.printer import text
 from ocl_ir.reference import Where
 from ocl_ir.types import BOOL, DType, Pointer, element
+from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.device import Device
@@ -62,16 +64,22 @@ class Launch:
         )
 
 
-@dataclass
+@dataclass(eq=False)
 class Executable:
-    """A program's kernel, ready to be launched from any thread."""
+    """A program's kernel, ready to be launched from any thread.
+
+    It lets the program go where memory for programs is short, and takes it again for its next launch.
+    """
 
     device: Device
     driver: Driver
     compilation: Compilation
-    program: Program
+    programs: ProgramCache
     memory: Memory
+    _program: Program | None = field(default=None, repr=False)
     _of_thread: threading.local = field(default_factory=threading.local, repr=False)
+    _group_limit: int = 0
+    """The most work-items of a group, once a kernel object has said it."""
 
     def __post_init__(self) -> None:
         kernel = self.kernel
@@ -146,10 +154,25 @@ class Executable:
 
     def handle(self) -> KernelHandle:
         """This thread's kernel object: a shared one would mix up the arguments of two threads."""
-        handle = getattr(self._of_thread, "handle", None)
-        if handle is None:
+        handle, program = getattr(self._of_thread, "handle", None), self._program
+        if handle is None or program is None:
             handle = self._of_thread.handle = self._new_handle()
+        else:
+            program.used = time.monotonic()
         return handle
+
+    @property
+    def program(self) -> Program:
+        """The program: held, or looked up and built if need be."""
+        program = self._program
+        if program is None:
+            source = self.compilation.source
+            program = self._program = self.programs.program(source.text, explain=source.explain, user=self)
+        return program
+
+    def let_go(self) -> None:
+        """Holds neither the program nor kernel objects of it any more."""
+        self._program, self._of_thread = None, threading.local()
 
     def fresh_handle(
         self, global_size: tuple[int, ...], group_size: tuple[int, ...]
@@ -185,7 +208,7 @@ class Executable:
                 place=f"{self.device} has {caps.local_memory:,} bytes",
                 remedy="use smaller local arrays",
             )
-        self._of_thread.limit = self.driver.group_size_limit(handle)
+        self._group_limit = self.driver.group_size_limit(handle)
 
     def _check_sizes(self, global_size: tuple[int, ...], group_size: tuple[int, ...]) -> None:
         sizes = (*global_size, *group_size)
@@ -197,10 +220,10 @@ class Executable:
                 remedy="give both the same 1 to 3 sizes: integers, at least 1",
             )
         limits = self.device.capabilities.max_work_item_sizes
-        if math.prod(group_size) > self._of_thread.limit or any(map(operator.gt, group_size, limits)):
+        if math.prod(group_size) > self._group_limit or any(map(operator.gt, group_size, limits)):
             raise ShapeError(
                 f"a work-group of {group_size} is too large for kernel {self.kernel.name} on {self.device}",
-                place=f"the most is {self._of_thread.limit} work-items, {limits} along the dimensions",
+                place=f"the most is {self._group_limit} work-items, {limits} along the dimensions",
                 remedy="use a smaller group size",
             )
 

@@ -25,6 +25,8 @@ from ocl_runtime.runtime import Runtime
 from tests.arrays_support import assert_same, counting, python
 
 HOST = np.arange(1000, dtype="f4")
+BITS = HOST % 2
+"""Sums of sums of these are exact."""
 
 
 @pytest.fixture
@@ -255,6 +257,48 @@ def test_a_temporary_of_a_plan_is_written_over(runtime: Runtime) -> None:
     expected[3] = 0
     np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5)
     assert counted["memory", "allocations"] <= 4
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_an_intermediate_that_an_array_needs_is_not_written_over(runtime: Runtime, held: bool) -> None:
+    """It would come out right even so, being computed again: launches and allocations tell."""
+    x = ocl.asarray(BITS)
+    sums = ocl.cumulative_sum(x)
+    y = sums * 2 + 1
+    if not held:
+        del sums
+    with counting(runtime) as counted:
+        y.compute()
+    assert (counted["launch", "launches"], counted["memory", "allocations"]) == (2, 2 if held else 1)
+    assert_same(y.numpy(), np.cumsum(BITS) * 2 + 1)
+    if held:
+        with counting(runtime) as counted:
+            assert_same(sums.numpy(), np.cumsum(BITS))
+        assert counted["launch", "launches"] == 0
+
+
+def test_an_intermediate_that_a_later_kernel_reads_is_not_written_over(runtime: Runtime) -> None:
+    x = ocl.asarray(BITS)
+    sums = ocl.cumulative_sum(x)
+    first, second = sums * 2, ocl.cumulative_sum(sums[::-1])
+    del sums
+    with counting(runtime) as counted:
+        ocl.compute(first, second)
+    assert (counted["launch", "launches"], counted["memory", "allocations"]) == (3, 3)
+    assert_same(first.numpy(), np.cumsum(BITS) * 2)
+    assert_same(second.numpy(), np.cumsum(np.cumsum(BITS)[::-1]))
+
+
+def test_memory_that_a_later_kernel_of_the_plan_reads_is_not_written_over(runtime: Runtime) -> None:
+    """Nobody holds the array any more, and the first of two kernels could store its result there."""
+    x = ocl.asarray(BITS)
+    doubled, sums = x * 2, ocl.cumulative_sum(x[::-1])
+    del x
+    with counting(runtime) as counted:
+        ocl.compute(doubled, sums)
+    assert (counted["launch", "launches"], counted["memory", "allocations"]) == (2, 2)
+    assert_same(doubled.numpy(), BITS * 2)
+    assert_same(sums.numpy(), np.cumsum(BITS[::-1]))
 
 
 def test_what_begins_inside_of_its_memory_is_read_where_it_lies(runtime: Runtime) -> None:

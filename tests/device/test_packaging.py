@@ -64,8 +64,9 @@ def test_the_wheel_holds_everything_that_runs(wheel: Path) -> None:
     } >= templates
     assert any(name.endswith(".mako") for name in templates)
     assert "ocl_runtime/py.typed" in names
-    scripts = {Path(name).name for name in names if ".data/scripts/" in name}
-    assert scripts == {"ocl-dump", "ocl-devices"}
+    (entry_points,) = (name for name in names if name.endswith(".dist-info/entry_points.txt"))
+    scripts = zipfile.ZipFile(wheel).read(entry_points).decode()
+    assert re.findall(r"^(\S+) = ", scripts, re.M) == ["ocl-devices", "ocl-dump"]
     assert any(name.endswith(".dist-info/METADATA") for name in names)
 
 
@@ -75,7 +76,6 @@ def test_the_wheel_holds_nothing_else(wheel: Path) -> None:
     assert {re.sub(r"^ocl_runtime-[^-]+\.(data|dist-info)$", r"\1", top) for top in tops} == {
         "ocl_ir",
         "ocl_runtime",
-        "data",
         "dist-info",
     }
     assert [name for name in names if "__pycache__" in name or name.endswith((".pyc", ".bin"))] == []
@@ -91,6 +91,9 @@ def test_what_it_needs_and_says_of_itself(wheel: Path) -> None:
     }  # type: ignore[index]
     assert required == {"pyopencl", "numpy", "mako"}
     assert "Name: ocl-runtime" in metadata
+    assert "License-Expression: MIT" in metadata
+    (licence,) = (name for name in archive.namelist() if name.endswith(".dist-info/licenses/LICENSE"))
+    assert archive.read(licence).decode() == (ROOT / "LICENSE").read_text()
     assert "Requires-Python: >=3.11" in metadata
 
 

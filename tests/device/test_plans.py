@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_ir.layout import Layout
+from ocl_runtime.codegen.driver import Program
 from ocl_runtime.device import Device
 from ocl_runtime.errors import MixedDevicesError, ShapeError
 from ocl_runtime.execute.engine import Engine
@@ -267,3 +271,71 @@ def test_plans_of_one_structure_are_bounded(runtime: Runtime, monkeypatch: pytes
         (x * 2 + 1).compute()
     statistics = runtime.statistics()["plan"]
     assert (statistics["misses"], statistics["evictions"], statistics["plans"]) == (40, 8, 1)
+
+
+class Programs:
+    """A recorder that knows which programs are still there."""
+
+    def __init__(self) -> None:
+        self.alive: weakref.WeakSet[Program] = weakref.WeakSet()
+
+    def compiled(self, compilation: object, program: Program) -> None:
+        self.alive.add(program)
+
+    def planned(self, text: str) -> None:
+        pass
+
+    def prepared(self, schedule: object, memory: object) -> None:
+        pass
+
+
+def test_kept_plans_let_programs_go_and_take_them_again(device: Device, engine: Engine) -> None:
+    programs = Programs()
+    runtime = Runtime(device, replace(engine.settings, program_bytes=1), recorder=programs)
+    host = np.arange(1000, dtype="f4")
+    with ocl.use(runtime):
+        x = ocl.asarray(host)
+        expressions = [lambda: x * 2 + 1, lambda: ocl.abs(x - 500), lambda: x * x]
+        expected = [expression().numpy() for expression in expressions]
+        gc.collect()
+        assert (len(programs.alive), runtime.statistics()["program"]["dropped"]) == (1, 2)
+        with counting(runtime) as counted:
+            for _ in range(2):
+                for expression, result in zip(expressions, expected, strict=True):
+                    assert_same(expression().numpy(), result)
+        assert counted["plan", "misses"] == 0
+        assert counted["kernel", "misses"] == 0
+        assert counted["program", "dropped"] == 6
+
+
+def test_programs_that_kept_plans_use_are_the_last_to_go(device: Device, engine: Engine) -> None:
+    size = device.quirks.program_bytes
+    runtime = Runtime(device, replace(engine.settings, program_bytes=4 * size))
+    with ocl.use(runtime):
+        x = ocl.asarray(np.arange(1000, dtype="f4"))
+        (x * 2).compute()
+        for number in range(5):
+            y = x
+            for _ in range(number + 1):
+                y = y * y - 1
+            y.compute()  # a program of its own
+            with counting(runtime) as counted:
+                (x * 2).compute()
+            assert {counted["program", name] for name in ("built", "disk_hits", "memory_hits")} == {0}
+        assert runtime.statistics()["program"]["dropped"] >= 2
+
+
+def test_threads_drop_each_others_programs(device: Device, engine: Engine) -> None:
+    runtime = Runtime(device, replace(engine.settings, program_bytes=1))
+    host = np.arange(100, dtype="f4")
+
+    def work(factor: int) -> bool:
+        with ocl.use(runtime):
+            x = ocl.asarray(host)
+            for _ in range(10):
+                assert_same((x * factor - ocl.abs(x) if factor % 2 else x - factor).numpy(),
+                            host * np.float32(factor) - host if factor % 2 else host - np.float32(factor))  # fmt: skip
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(1, 9)))

@@ -12,6 +12,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_ir.accesses import READ, WRITE
+from ocl_ir.errors import VerifyError
 from ocl_ir.host import Program
 from ocl_ir.host_builder import HostBuilder
 from ocl_ir.schedule import Schedule
@@ -27,7 +28,7 @@ from ocl_runtime.observe.order import Order, violations
 from ocl_runtime.programs import Prepared, prepare
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import assert_same, counting
-from tests.programs_support import ADD, SCALE
+from tests.programs_support import ADD, REVERSED, SCALE
 
 N = 1000
 
@@ -198,6 +199,38 @@ def test_a_replay_that_lost_a_wait_is_found_out(recorded: Runtime, monkeypatch: 
             assert new[-1].second.what == node.what
             found = len(new)
     assert found
+
+
+def test_a_schedule_that_lost_a_wait_is_not_replayed(recorded: Runtime) -> None:
+    """The proof is not only a test's: preparing a replay makes it."""
+    schedule = tiles().prepared({"n": N})[0].schedule
+    waits = [(number, wait) for number, node in enumerate(schedule.nodes) for wait in node.waits]
+    for number, wait in waits:
+        with pytest.raises(VerifyError, match="nothing orders node"):
+            Replay(recorded.engine, without(schedule, number, wait))
+    assert waits
+
+
+def test_replays_on_several_streams_take_turns_with_their_arena(recorded: Runtime) -> None:
+    """They read the same memory and give results of their own: the arena is all that stands between them."""
+    p = HostBuilder("scratch")
+    n = p.size("n")
+    x, t, y = p.input("x", F32, (n,)), p.alloc(F32, (n,), "t"), p.alloc(F32, (n,), "y")
+    p.launch(REVERSED, (n, x, t), (n,))
+    p.launch(REVERSED, (n, t, y), (n,))
+    program, given = prepare(p.build(y)), ocl.asarray(HOST)
+    assert program.prepared({"n": N})[0].schedule.arena
+    before, results = len(recording(recorded).commands), []
+    with counting(recorded) as counted:
+        for number in range(4):
+            with ocl.stream(number):
+                results.append(program(given))
+    assert counted["memory", "allocations"] == len(results), "of the results; one arena serves all"
+    replayed = nodes(recording(recorded).commands[before:])
+    assert len({one.queue for one in replayed}) == len(results)
+    assert not violations(recording(recorded).log)
+    for result in results:
+        assert_same(result.numpy(), HOST)
 
 
 @pytest.mark.parametrize(("make", "least"), [(tiles, 7), (lambda: prepare(one_stream()), 0)])

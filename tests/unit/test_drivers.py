@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -138,6 +141,76 @@ def test_nvidias_library_is_found_in_a_folder_the_linker_does_not_know(
     assert drivers._nvidia_library() is None
     (tmp_path / drivers.NVIDIA_LIBRARIES[0]).touch()
     assert drivers._nvidia_library() == str(tmp_path / drivers.NVIDIA_LIBRARIES[0])
+
+
+class Winreg:
+    """Of the module: a key of the registry with values, or none at all."""
+
+    HKEY_LOCAL_MACHINE = "HKLM"
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    @contextmanager
+    def OpenKey(self, root: str, path: str) -> Iterator[str]:  # noqa: N802
+        if not self.names:
+            raise FileNotFoundError(path)
+        yield f"{root} {path}"
+
+    def QueryInfoKey(self, key: str) -> tuple[int, int, int]:  # noqa: N802
+        assert key == r"HKLM SOFTWARE\Khronos\OpenCL\Vendors"
+        return 0, len(self.names), 0
+
+    def EnumValue(self, key: str, number: int) -> tuple[str, int, int]:  # noqa: N802
+        return self.names[number], 0, 4
+
+
+@pytest.fixture
+def windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """As on Windows, with Intel's runtime from PyPI and no driver in the registry: the folder with its library."""
+    folder = tmp_path / "environment" / "Library" / "bin"
+    folder.mkdir(parents=True)
+    (folder / "intelocl64.dll").touch()
+    monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "environment"))
+    monkeypatch.setitem(sys.modules, "winreg", Winreg())
+    monkeypatch.setenv("PATH", "before")
+    return folder
+
+
+def test_windows_is_told_of_intels_runtime_for_one_query(windows: Path) -> None:
+    with drivers._all_drivers_visible():
+        assert os.environ["OCL_ICD_FILENAMES"] == str(windows / "intelocl64.dll")
+        assert os.environ["PATH"] == f"{windows}{os.pathsep}before"
+    assert "OCL_ICD_FILENAMES" not in os.environ
+    assert os.environ["PATH"] == "before"
+
+
+@pytest.mark.parametrize("variable", ["OCL_ICD_FILENAMES", "OCL_ICD_VENDORS"])
+def test_windows_is_told_nothing_that_the_user_said(
+    windows: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "theirs")
+    before = dict(os.environ)
+    with drivers._all_drivers_visible():
+        assert dict(os.environ) == before
+
+
+def test_windows_is_told_nothing_that_its_registry_has(windows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "winreg", Winreg("nvopencl64.dll"))
+    assert drivers.windows_variables()
+    monkeypatch.setitem(sys.modules, "winreg", Winreg("nvopencl64.dll", r"C:\Intel\bin\intelocl64.dll"))
+    assert drivers.windows_variables() == {}
+    monkeypatch.setitem(sys.modules, "winreg", Winreg())
+    (windows / "intelocl64.dll").unlink()
+    assert drivers.windows_variables() == {}
+
+
+def test_macs_are_told_nothing(windows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    before = dict(os.environ)
+    with drivers._all_drivers_visible():
+        assert dict(os.environ) == before
 
 
 def test_without_a_place_for_temporary_files_the_loaders_own_list_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,7 +219,10 @@ def test_rule_3_the_miscompile_without_back_edges_on_the_device(
 
 
 def variable_across_the_back_edge(kind: str) -> Kernel:
-    """`kept` is read at the loop's beginning only, and `late` begins behind that, so that it could take its slot."""
+    """`kept` is read at the loop's beginning only, and `late` begins behind that, so that it could take its slot.
+
+    "inner" reads it in a loop inside of the loop in which `late` begins.
+    """
     k = KernelBuilder("variable_across_the_back_edge")
     n, x, y = k.scalar("n", U32), k.pointer("x", I32), k.pointer("y", I32)
     i = k.global_id(0, "i")
@@ -228,8 +231,10 @@ def variable_across_the_back_edge(kind: str) -> Kernel:
         k.assign(kept, 0)
     total, turn = k.variable(0, I32, "total"), k.variable(0, U32, "turn")
 
-    def body() -> None:
+    def begin() -> None:
         k.assign(total, total * 3 + kept)
+
+    def end() -> None:
         late = k.variable(total, hint="late")
         with k.if_(late > 100):
             k.assign(late, late - 100)
@@ -237,20 +242,28 @@ def variable_across_the_back_edge(kind: str) -> Kernel:
 
     if kind == "for":
         with k.for_(0, n):
-            body()
+            begin()
+            end()
     elif kind == "while":
         with k.while_() as loop:
             loop.test(turn < n)
             k.assign(turn, turn + 1)
-            body()
-    else:
+            begin()
+            end()
+    elif kind == "nested":
         with k.for_(0, n), k.for_(0, 2):
-            body()
+            begin()
+            end()
+    else:
+        with k.for_(0, n):
+            with k.for_(0, 2):
+                begin()
+            end()
     k.store(y, i, total)
     return k.build()
 
 
-@pytest.mark.parametrize("kind", ["for", "while", "nested"])
+@pytest.mark.parametrize("kind", ["for", "while", "nested", "inner"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_rule_3_holds_for_variables_in_every_kind_of_loop(
     kind: str, strategy: str, monkeypatch: pytest.MonkeyPatch

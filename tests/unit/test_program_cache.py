@@ -180,7 +180,32 @@ def test_memory_is_bounded(shop: Shop) -> None:
     cache = shop.cache(memory_entries=2)
     for number in (1, 2, 1, 3, 1, 2):  # 1 is always in use, so 2 goes
         cache.program(numbered(number))
-    assert cache.counters == Counters(memory_hits=2, disk_hits=1, built=3)
+    assert cache.counters == Counters(memory_hits=2, disk_hits=1, built=3, dropped=2)
+
+
+def test_memory_is_bounded_by_bytes(shop: Shop) -> None:
+    size = shop.cache().program(numbered(1)).nbytes
+    cache = shop.cache(memory_bytes=2 * size + size // 2)
+    for number in (1, 2, 1, 3, 1, 2):
+        cache.program(numbered(number))
+    assert (cache.counters.memory_hits, cache.counters.dropped) == (2, 2)
+    tiny = shop.cache(memory_bytes=1)  # what is used now is there even so
+    assert tiny.program(numbered(1)) is tiny.program(numbered(1))
+
+
+def test_who_holds_a_dropped_program_lets_it_go(shop: Shop) -> None:
+    class User:
+        def __init__(self) -> None:
+            self.held = True
+
+        def let_go(self) -> None:
+            self.held = False
+
+    cache = shop.cache(memory_entries=1)
+    users = [User() for _ in range(3)]
+    for number, user in enumerate(users):
+        cache.program(numbered(number // 2), user=user)  # two hold the first
+    assert [user.held for user in users] == [False, False, True]
 
 
 def test_the_least_recently_used_entries_leave_a_full_disk(shop: Shop) -> None:
@@ -252,7 +277,10 @@ def test_a_full_disk(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
         def write(self, _: bytes) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "fdopen", FullDisk)
+    real = os.fdopen
+    monkeypatch.setattr(os, "fdopen", lambda descriptor, mode, **more: (
+        FullDisk(descriptor, mode) if mode == "wb" else real(descriptor, mode, **more)
+    ))  # fmt: skip
     works_without_a_disk(shop)
     assert [file.name for file in (shop.folder / "programs").iterdir()] == [entry.name for entry in shop.entries()]
     # What was stored before is still read.
@@ -298,11 +326,78 @@ def test_an_entry_that_is_a_folder_is_replaced(shop: Shop) -> None:
 def test_an_entry_that_cannot_be_read(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.cache().program(numbered(1))
 
-    def broken(self: Path) -> bytes:
+    def broken(*_: object, **__: object) -> Any:
         raise OSError(errno.EIO, "the disk is broken")
 
-    monkeypatch.setattr(Path, "read_bytes", broken)
+    monkeypatch.setattr(os, "fdopen", broken)
     works_without_a_disk(shop)
+
+
+def _linked(entry: Path, aside: Path) -> None:
+    entry.rename(aside)
+    entry.symlink_to(aside)
+
+
+def _piped(entry: Path, _: Path) -> None:
+    entry.unlink()
+    os.mkfifo(entry, 0o600)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        pytest.param(_linked, id="a link to the very file"),
+        pytest.param(lambda entry, _: entry.chmod(0o620), id="writable by its group"),
+        pytest.param(lambda entry, _: entry.chmod(0o602), id="writable by all"),
+        pytest.param(_piped, id="a pipe"),
+    ],
+)
+@pytest.mark.timeout(60)
+def test_what_others_could_have_made_is_not_loaded(shop: Shop, tmp_path: Path, planted: Any) -> None:
+    """A binary is native code. It is built again, and takes the place of what was there."""
+    shop.cache().program(SOURCE)
+    (entry,) = shop.entries()
+    planted(entry, tmp_path / "aside")
+    again = shop.cache()
+    assert again.program(SOURCE).built_from == "source"
+    assert again.counters == Counters(built=1)
+    assert entry.is_file()
+    assert not entry.is_symlink()
+    third = shop.cache()
+    third.program(SOURCE)
+    assert third.counters == Counters(disk_hits=1)
+
+
+def test_a_file_of_another_user_is_not_loaded(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.cache().program(SOURCE)
+    real = os.fstat
+
+    def of_another(descriptor: int) -> os.stat_result:
+        return os.stat_result([12345 if place == 4 else one for place, one in enumerate(real(descriptor))])
+
+    monkeypatch.setattr(os, "fstat", of_another)
+    again = shop.cache()
+    again.program(SOURCE)
+    assert again.counters == Counters(built=1)
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o722])
+def test_a_folder_that_others_could_write_into_starts_empty(shop: Shop, mode: int) -> None:
+    shop.cache().program(SOURCE)
+    programs = shop.folder / "programs"
+    programs.chmod(mode)
+    again = shop.cache()
+    with pytest.warns(CacheWarning, match="others could write into the cache folder") as caught:
+        _ = [again.program(source) for source in (SOURCE, numbered(1))]
+    assert len(caught) == 1
+    assert again.counters == Counters(built=2)
+    assert programs.stat().st_mode & 0o777 == 0o700
+    (aside,) = shop.folder.glob("programs.*.not-used")
+    assert str(aside) in str(caught[0].message)
+    assert len(list(aside.iterdir())) == 1, "nothing is lost"
+    third = shop.cache()
+    third.program(SOURCE)
+    assert third.counters == Counters(disk_hits=1)
 
 
 def test_threads_that_want_the_same_program_build_it_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

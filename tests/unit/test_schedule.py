@@ -131,8 +131,29 @@ def test_a_result_that_was_never_computed_is_an_error() -> None:
         p.fill(p.slice(t, 0, i, 4), 1)
     program = p.build(t)
     assert len(bind(program, {"n": 4}).nodes) == 1
-    with pytest.raises(IRError, match="t is read and was never computed"):
+    with pytest.raises(IRError, match="t is a result and was never computed"):
         bind(program, {"n": 3})
+
+
+@pytest.mark.parametrize("host", [False, True])
+def test_an_output_that_was_never_computed_is_an_error(host: bool) -> None:
+    """Also if it is no result: the caller looks at it."""
+    p = HostBuilder("p")
+    n = p.size("n")
+    x = p.input("x", F32, (n,))
+    y = p.host_output("y", F32, (n,)) if host else p.output("y", F32, (n,))
+    with p.for_(n - 3) as i:
+        p.copy(p.slice(y, 0, i, 4), p.slice(x, 0, i, 4))
+    program = p.build()
+    assert len(bind(program, {"n": 4}).nodes) == 1
+    with pytest.raises(IRError, match=r"y is an output and was never computed \(none of it was written\)") as caught:
+        bind(program, {"n": 3})
+    assert "with n = 3" in caught.value.place
+    p = HostBuilder("p")
+    y = p.host_output("y", F32, (8,)) if host else p.output("y", F32, (8,))
+    p.copy(p.slice(y, 0, 0, 6), p.input("x", F32, (6,)))
+    with pytest.raises(IRError, match=r"y is an output and was never computed \(2 of 8 elements: \[6:8\]\)"):
+        bind(p.build(), {})
 
 
 def test_only_a_part_that_was_computed_can_be_read() -> None:
@@ -148,10 +169,11 @@ def test_only_a_part_that_was_computed_can_be_read() -> None:
 @pytest.mark.parametrize(("start", "length", "step"), [(-1, 2, 1), (0, 7, 1), (5, 2, 1), (1, 3, 3), (0, 4, -1)])
 def test_views_lie_inside(start: int, length: int, step: int) -> None:
     p = HostBuilder("p")
-    y = p.output("y", F32, (6,))
-    p.fill(p.slice(y, 0, start, length, step), 1)
-    with pytest.raises(ShapeError, match="y_1 is a view of elements"):
-        bind(p.build(y), {})
+    n = p.size("n")
+    y = p.output("y", F32, (n,))
+    p.fill(p.slice(p.slice(y, 0, 0, n), 0, start, n - 6 + length, step), 1)
+    with pytest.raises(ShapeError, match=r"y_2 is a view of elements .*, which has 6: y_2 -> y_1 -> y"):
+        bind(p.build(), {"n": 6})
 
 
 def test_shapes_and_steps_and_sizes_make_sense() -> None:
@@ -181,7 +203,7 @@ def test_pointers_are_aligned_as_the_kernel_wants() -> None:
     p.launch(WIDE, (p.slice(x, 0, n, 16), y), (4,))
     program = p.build(y)
     assert len(bind(program, {"n": 8}).nodes) == 1
-    with pytest.raises(ShapeError, match="begins at byte 24, and wide wants it aligned to 16"):
+    with pytest.raises(ShapeError, match="x_1 begins at byte 24, and wide wants it aligned to 16: x_1 -> x"):
         bind(program, {"n": 6})
 
 
@@ -190,7 +212,7 @@ def test_a_kernel_touches_no_more_than_there_is() -> None:
     n = p.size("n")
     x, y = p.input("x", F32, (n,)), p.output("y", F32, (n,))
     p.launch(SCALE, (n + 1, x, y), (n,))
-    with pytest.raises(ShapeError, match="scale may touch 8 elements of x, which has 7"):
+    with pytest.raises(ShapeError, match="x has 7 elements, of which scale may touch 8"):
         bind(p.build(y), {"n": 7})
 
 

@@ -12,10 +12,10 @@ from ocl_ir.errors import IRError, ShapeError, VerifyError
 from ocl_ir.host import Alloc, Copy, Fill, For, Free, If, Launch, Parameter, Program, Stmt, SymbolicLayout, Value, View
 from ocl_ir.host_builder import HostBuilder, contiguous
 from ocl_ir.host_text import text
-from ocl_ir.sizes import Symbol, parts, smaller
+from ocl_ir.sizes import Size, Symbol, parts, smaller
 from ocl_ir.types import BOOL, F32, I32, U8, U32
 from ocl_ir.verify_host import CHECKS, verify
-from tests.programs_support import ADD, SCALE
+from tests.programs_support import ADD, SCALE, WIDE
 
 N = Symbol("n")
 
@@ -28,8 +28,9 @@ X, Y, T, U, V = (value(number, hint) for number, hint in enumerate("xytuv"))
 
 
 def program(*body: Stmt, results: tuple[Value, ...] = (), donated: bool = False) -> Program:
-    """Over an input x and an output y."""
-    return Program("p", (N,), (Parameter(X, donated=donated), Parameter(Y, output=True)), body, results)
+    """Over an input x and an output y, which is written at the start."""
+    params = (Parameter(X, donated=donated), Parameter(Y, output=True))
+    return Program("p", (N,), params, (Fill(Y, 0), *body), results)
 
 
 def fails(rule: str, fact: str, *body: Stmt, results: tuple[Value, ...] = (), shows: str = "") -> None:
@@ -106,6 +107,117 @@ def test_the_dtype_of_a_view_fits() -> None:
     fails("dtypes_of_views_fit", "a view of f32 as bool", View(value(3, "b", BOOL), X))
     verify(program(View(value(3, "b", U32), X)))
     verify(program(Alloc(value(3, "b", U8)), View(value(4, "f", F32), value(3, "b", U8))))
+
+
+def test_the_whole_chain_of_a_dtype_is_shown() -> None:
+    fails("dtypes_of_views_fit", "a view of u32 as u8: b -> u -> x", View(value(3, "u", U32), X),
+          View(value(4, "b", U8), value(3, "u", U32)))  # fmt: skip
+
+
+# ---------------------------------------------------------------------- outputs (CONTRACT §6.3)
+
+
+def test_an_output_is_written() -> None:
+    for host in (False, True):
+        for body in ((), (View(T, Y),), (Alloc(T), Fill(T, 0))):
+            with pytest.raises(VerifyError, match="the output y is written nowhere") as caught:
+                verify(Program("p", (N,), (Parameter(Y, output=True, host=host),), body))
+            assert caught.value.rule == "outputs_are_written"
+    verify(Program("p", (N,), (Parameter(Y, output=True),), (View(T, Y), View(U, T), If(N, (Fill(U, 0),)))))
+
+
+# ---------------------------------------------------------------------- numbers that are known (CONTRACT §6.1)
+
+
+def built(make: Callable[[HostBuilder, Value], object], fact: str = "", rule: str = "views_lie_inside") -> None:
+    """Builds a program over x, six floats, and checks what is wrong with it, if anything."""
+    p = HostBuilder("p")
+    make(p, p.input("x", F32, (6,), written=True))
+    if not fact:
+        p.build()
+        return
+    with pytest.raises(VerifyError) as caught:
+        p.build()
+    assert (caught.value.rule, caught.value.fact) == (rule, f"{fact} [{rule}]")
+    assert "> " in caught.value.place
+    assert "test_verify_host.py:" in caught.value.place
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "step", "fact"),
+    [
+        (-1, 2, 1, "is a view of elements -1 to 1 of its memory, which has 6"),
+        (0, 7, 1, "is a view of elements 0 to 7 of its memory, which has 6"),
+        (1, 3, 3, "is a view of elements 1 to 8 of its memory, which has 6"),
+        (0, 4, -1, "is a view of elements -3 to 1 of its memory, which has 6"),
+        (2, -1, 1, "has the shape (-1,)"),
+    ],
+)
+def test_known_views_lie_inside(start: int, length: int, step: int, fact: str) -> None:
+    built(lambda p, x: p.slice(x, 0, start, length, step), f"x_1 {fact}: x_1 -> x")
+
+
+def test_the_whole_chain_of_a_range_is_shown() -> None:
+    fact = "is a view of elements 4 to 7 of its memory, which has 6: x_2 -> x_1 -> x"
+    built(lambda p, x: p.slice(p.slice(x, 0, 3, 3), 0, 1, 3), f"x_2 {fact}")
+    built(lambda p, x: p.slice(p.slice(x, 0, 3, 3), 0, 1, 2))
+
+
+def test_views_of_memory_of_any_size_do_not_begin_before_it() -> None:
+    fact = "is a view of elements -4 to 0 of its memory"
+    built(lambda p, x: p.slice(p.alloc(F32, (p.size("n"),), "t"), 0, -4, 4), f"t_1 {fact}: t_1 -> t")
+
+
+def test_the_first_and_the_last_turn_of_known_loops_are_looked_at() -> None:
+    def sliced(step: int, condition: Callable[[Size, Symbol], Size] | None = None) -> Callable[..., object]:
+        def make(p: HostBuilder, x: Value) -> None:
+            n = p.size("n")
+            with p.for_(3) as i:
+                if condition is None:
+                    p.slice(x, 0, i * step, 2)
+                else:
+                    with p.if_(condition(i, n)):
+                        p.slice(x, 0, i * step, 2)
+
+        return make
+
+    built(sliced(2))
+    built(sliced(3), "x_1 is a view of elements 6 to 8 of its memory, which has 6: x_1 -> x")
+    built(sliced(3, lambda i, n: i < 2))  # the turn that would not fit does not come there
+    built(sliced(3, lambda i, n: i < n))  # perhaps
+    built(sliced(3, lambda i, n: i > 1), "x_1 is a view of elements 6 to 8 of its memory, which has 6: x_1 -> x")
+
+
+def test_branches_that_no_turn_takes_and_loops_without_turns_show_nothing() -> None:
+    def make(p: HostBuilder, x: Value) -> None:
+        with p.for_(2, 2) as i:
+            p.slice(x, 0, 9, 2)
+        with p.for_(2) as i:
+            with p.if_(i < 2):
+                p.fill(x, 0)
+            with p.else_():
+                p.slice(x, 0, 9, 2)
+            with p.if_(8 // i):  # what divides by 0 is for a call to say
+                p.slice(x, 0, i, 1)
+
+    built(make)
+
+
+def test_known_pointers_are_aligned_and_long_enough() -> None:
+    def wide(start: int) -> Callable[..., object]:
+        return lambda p, x: p.launch(WIDE, (p.slice(x, 0, start, 2), p.alloc(F32, (8,))), (1,))
+
+    fact = "begins at byte 8, and wide wants it aligned to 16"
+    built(wide(4))
+    built(wide(2), f"x_1 {fact}: x_1 -> x", "pointers_fit")
+
+    def scale(length: Size, start: int) -> Callable[..., object]:
+        return lambda p, x: p.launch(SCALE, (length, p.slice(x, 0, start, 3), p.alloc(F32, (8,))), (1,))
+
+    built(scale(3, 3))
+    built(scale(4, 3), "x_1 has 3 elements, of which scale may touch 4: x_1 -> x", "pointers_fit")
+    built(lambda p, x: p.launch(SCALE, (7, x, p.alloc(F32, (8,))), (1,)),
+          "x has 6 elements, of which scale may touch 7", "pointers_fit")  # fmt: skip
 
 
 # ---------------------------------------------------------------------- scopes and sizes

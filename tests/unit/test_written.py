@@ -77,7 +77,7 @@ def test_a_column_that_nobody_wrote_between_two_that_were() -> None:
 def test_the_same_for_a_result() -> None:
     p, _, t = matrix()
     p.fill(p.slice(t, 1, 0, 3, 2), 1)
-    with pytest.raises(IRError, match=r"t is read and was never computed \(24 of 48 elements: \[:, 1:6:2\]\)"):
+    with pytest.raises(IRError, match=r"t is a result and was never computed \(24 of 48 elements: \[:, 1:6:2\]\)"):
         bind(p.build(t), {})
     p.fill(p.slice(t, 1, 1, 3, 2), 1)
     assert len(bind(p.build(t), {}).nodes) == 2
