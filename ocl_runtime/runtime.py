@@ -67,6 +67,7 @@ class Runtime:
         self.engine = Engine(found, self.settings, recorder, existing=over)
         self.default_real: Final = DTYPES[self.settings.default_real]
         """The dtype of reals where none is asked for."""
+        self._over = over
         self._kernels = KernelCache()
         self._plans = PlanCache()
         self._registry = Registry()
@@ -113,6 +114,11 @@ class Runtime:
     def checks(self) -> Checks | None:
         """Places of index arrays that are checked on the device, if they are."""
         return self._checks
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether PyOpenCL uses its memory or its queues too."""
+        return self._over is not None or self.engine.streams.guests is not None
 
     @property
     def shows_values(self) -> bool:

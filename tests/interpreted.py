@@ -56,6 +56,7 @@ class InterpretedRuntime:
         self.registry = Registry()
         self.default_real = default_real
         self.shows_values = True
+        self.is_shared = False
         self.checks: Checks | None = None
         self.device = f"interpreter {id(self):x}"
         self.launched: list[Launch] = []

@@ -16,13 +16,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir.graph import Buffer, walk
+from ocl_ir.graph import Buffer
 from ocl_ir.reference import calling_line
 from ocl_runtime.arrays.exports import Exports
 from ocl_runtime.arrays.subscripts import Subscripts
 from ocl_runtime.arrays.values import copied
 from ocl_runtime.errors import DTypeError, Error
-from ocl_runtime.plan.spare import used_outside
 from ocl_runtime.plan.tracing import tracer
 
 _SHOWN = 64
@@ -30,7 +29,7 @@ _SHOWN = 64
 _EDGE = 3
 """Elements at each end of an axis that are shown of a larger array."""
 _PATIENCE = 1.0
-"""Seconds to wait for memory that PyOpenCL may be at work on."""
+"""Seconds to wait for values where PyOpenCL may be at work on what they need."""
 
 Values: TypeAlias = NDArray[Any] | str
 """Values, or the reason why there are none."""
@@ -85,26 +84,24 @@ class Display(Subscripts, Exports):
         if not executor.shows_values and not isinstance(self._node, Buffer):
             return "not computed yet"
         try:
-            if any(isinstance(node, Buffer) and used_outside(node.storage) for node in walk(self._node)):
-                return self._if_there()
+            if executor.is_shared and not self._comes_soon():
+                return "no values yet: PyOpenCL has work on memory or a queue that has not ended"
             return self._copied() if self.size <= _SHOWN else self._sample()
         except Error as error:
             return f"no values: {error.fact}"
         except Exception as error:  # whatever it is, whoever looks shall see the rest
             return f"no values: {error or type(error).__name__}"
 
-    def _if_there(self) -> Values:
-        """The values if they come soon: others use the memory, and may never be done."""
+    def _comes_soon(self) -> bool:
+        """Whether the values are there before long: who else uses memory or queues may never be done."""
         node, executor = self._computed(), self._executor
-        if node.size:
-            low, high = node.layout.range()
-            coming = executor.download(node.storage, node.dtype, low, high - low, calling_line())
-            end = time.monotonic() + _PATIENCE
-            while not coming.done():
-                if time.monotonic() > end:
-                    return "no values yet: PyOpenCL has work on the memory that has not ended"
-                time.sleep(0.001)
-        return self._copied() if self.size <= _SHOWN else self._sample()
+        if not node.size:
+            return True
+        coming = executor.download(node.storage, node.dtype, node.layout.range()[0], 1, calling_line())
+        end = time.monotonic() + _PATIENCE
+        while not coming.done() and time.monotonic() < end:
+            time.sleep(0.001)
+        return coming.done()
 
     def _copied(self) -> NDArray[Any]:
         """The values; what the checks of places found is left to who reads them."""

@@ -76,6 +76,7 @@ class Planner:
     default_real: DType = F32
     shows_values: bool = False
     checks: None = None
+    is_shared: bool = False
     kernels: KernelCache = field(default_factory=KernelCache)
     plans: PlanCache = field(default_factory=PlanCache)
     registry: Registry = field(default_factory=Registry)

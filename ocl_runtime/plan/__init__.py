@@ -35,5 +35,6 @@ In the order in which an expression goes through them:
     spread.py           their launches on several streams
     explain.py          a plan for a person to read
     registry.py         the arrays of a runtime
+    checks.py           places in index arrays, checked on the device
     evaluate.py         computing nodes, and replacing them wherever they are
 """

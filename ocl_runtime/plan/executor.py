@@ -50,6 +50,10 @@ class Executor(Protocol):
         """Places of index arrays that are checked on the device; None where they are not."""
 
     @property
+    def is_shared(self) -> bool:
+        """Whether others use its memory or its queues too, and may keep its commands waiting."""
+
+    @property
     def shows_values(self) -> bool:
         """Whether an array that is not computed is computed to be shown."""
 

@@ -21,6 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 import ocl_runtime as ocl
 from ocl_ir.accesses import WRITE
 from ocl_ir.layout import Layout
+from ocl_runtime.arrays import display
 from ocl_runtime.codegen import driver
 from ocl_runtime.device import Device, Existing
 from ocl_runtime.errors import (
@@ -510,6 +511,22 @@ def test_ours_comes_after_the_users(runtime: Runtime, guest: cl.CommandQueue, nu
             assert counted["stream", "host_waits"] == 0
             assert (downloads[0].result() == value).all()
             assert (downloads[1].result() == value + 10).all()
+
+
+def test_looking_does_not_wait_for_the_user(
+    runtime: Runtime, guest: cl.CommandQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(display, "_PATIENCE", 0.02)
+    buffer = buffer_of(guest, np.zeros(N, "u4"))
+    x = ocl.from_pyopencl(buffer, dtype="u4", queue=guest)
+    with waiting(guest):
+        fill(guest, buffer, 3)
+        y = x + 10
+        for array in (x, y):
+            assert "no values yet: PyOpenCL has work on" in repr(array)
+            assert f"shape=({N},), dtype=uint32" in repr(array)
+    assert repr(x).startswith("Array([3, 3, 3")
+    assert repr(y).startswith("Array([13, 13, 13")
 
 
 @pytest.mark.parametrize("number", range(4))
