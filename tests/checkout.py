@@ -6,4 +6,4 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTHONPATH = os.pathsep.join([str(ROOT), str(ROOT / "ir")])
+PYTHONPATH = os.pathsep.join(filter(None, [str(ROOT), str(ROOT / "ir"), os.environ.get("PYTHONPATH", "")]))

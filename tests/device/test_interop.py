@@ -525,6 +525,7 @@ def test_looking_does_not_wait_for_the_user(
         for array in (x, y):
             assert "no values yet: PyOpenCL has work on" in repr(array)
             assert f"shape=({N},), dtype=uint32" in repr(array)
+    monkeypatch.setattr(display, "_PATIENCE", 20)
     assert repr(x).startswith("Array([3, 3, 3")
     assert repr(y).startswith("Array([13, 13, 13")
 
