@@ -36,6 +36,10 @@ class PrivateFolder:
         self._usable: bool | None = None if path else False
         self._writable = True
 
+    def takes(self) -> bool:
+        """Whether `write` may keep something."""
+        return self._open() is not None and self._writable
+
     def read(self, name: str) -> bytes | None:
         """The content of a file, or None."""
         path = self._open()

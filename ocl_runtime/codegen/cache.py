@@ -154,7 +154,8 @@ class ProgramCache:
         program = build(self._context, self._device, source, options, explain)
         with self._lock:
             self.counters.built += 1
-        if (binary := program.binary) is not None:
+        # PoCL compiles each kernel once more, for any group size, to give a binary.
+        if self._folder.takes() and (binary := program.binary) is not None:
             self._store(key, binary)
         return program
 

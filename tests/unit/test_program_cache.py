@@ -20,6 +20,8 @@ from ocl_runtime.codegen import cache, driver
 from ocl_runtime.codegen.cache import HEADER, CacheWarning, Counters, ProgramCache
 from ocl_runtime.device import Device, choose
 from ocl_runtime.errors import BuildError
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.settings import Settings
 from tests.checkout import ROOT
 from tests.fakes import python
 
@@ -144,6 +146,15 @@ def test_a_damaged_entry_is_rebuilt_and_replaced(shop: Shop, damage: Any) -> Non
     third = shop.cache()
     third.program(SOURCE)
     assert third.counters == Counters(disk_hits=1)
+
+
+def test_no_binary_is_asked_for_where_none_is_kept(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(driver.Program, "binary", property(asked.append))
+    engine = Engine(device, Settings(cache_folder=None))
+    engine.programs.program(SOURCE)
+    assert engine.programs.counters.built == 1
+    assert asked == []
 
 
 def test_a_binary_the_driver_refuses_is_rebuilt(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
