@@ -1,0 +1,255 @@
+"""NumPy's functions along lines: differences, integrals, interpolation, intervals, polynomials."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import ocl_runtime.arrays as xp
+from ocl_ir.reference import calling_line
+from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.axes import axes_of, axis_of
+from ocl_runtime.errors import Error, ShapeError
+from ocl_runtime.numpy.elementwise import UFUNCS
+from ocl_runtime.numpy.folds import as_common
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, floats, host, operands
+from ocl_runtime.numpy.products import convolve
+
+__all__ = [
+    "diff", "digitize", "ediff1d", "gradient", "interp", "poly", "polyadd", "polyder", "polyint", "polymul", "polysub",
+    "polyval", "trapezoid", "unwrap",
+]  # fmt: skip
+
+
+# ---------------------------------------------------------------------- differences
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Array:
+    """The differences of neighbours along an axis, taken `n` times, with other elements (or a number) in front or
+    behind first."""
+    x = array_of(a)
+    place = axis_of("diff", axis, x.ndim)
+    around = {
+        name: _beside(value, x, place)
+        for name, value in (("prepend", prepend), ("append", append))
+        if value is not NOT_GIVEN
+    }
+    return xp.diff(x, axis=place, n=n, **around)
+
+
+def _beside(value: Any, x: Array, place: int) -> Array:
+    part = array_of(value, executor=x._executor)
+    return part if part.ndim else xp.broadcast_to(part, (*x.shape[:place], 1, *x.shape[place + 1 :]))
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    """The differences of neighbours of the flat array, with others in front and behind."""
+    x = xp.reshape(array_of(ary), -1)
+    around = [
+        None if one is None else xp.reshape(array_of(one, x.dtype, x._executor), -1) for one in (to_begin, to_end)
+    ]
+    parts = [around[0], xp.diff(x), around[1]]
+    return xp.concat([part for part in parts if part is not None])
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """The slopes along axes (by default all), several in a tuple: central differences inside, one-sided ones at the
+    ends. `varargs` are distances, or coordinates: one for all axes, or one for each.
+
+    Raises `ShapeError` for axes with fewer than `edge_order + 1` elements.
+    """
+    (x,) = floats(f)
+    axes = axes_of("gradient", axis, x.ndim)
+    steps = list(varargs) if len(varargs) != 1 else list(varargs) * len(axes)
+    steps = steps or [1.0] * len(axes)
+    if len(steps) != len(axes) or edge_order not in {1, 2}:
+        raise ShapeError(
+            f"gradient along {len(axes)} axes with {len(varargs)} distances and edge_order {edge_order}",
+            place=calling_line(),
+            remedy="give one distance, or one for each axis, and edge_order 1 or 2",
+        )
+    found = tuple(_slopes(x, place, step, edge_order) for place, step in zip(axes, steps, strict=True))
+    return found[0] if len(found) == 1 else found
+
+
+def _slopes(x: Array, place: int, step: Any, edge_order: int) -> Array:
+    count = x.shape[place]
+    if count < edge_order + 1:
+        raise ShapeError(
+            f"gradient along axis {place} of length {count}",
+            place=calling_line(),
+            remedy=f"at least {edge_order + 1} elements are needed",
+        )
+    distance = array_of(step, x.dtype, x._executor)
+    if distance.ndim:
+        gaps = xp.reshape(xp.diff(distance), tuple(-1 if one == place else 1 for one in range(x.ndim)))
+    else:
+        gaps = xp.broadcast_to(distance, tuple(count - 1 if one == place else 1 for one in range(x.ndim)))
+    rises = xp.diff(x, axis=place) / gaps
+
+    def part(array: Array, begin: int | None, end: int | None) -> Array:
+        return array[(slice(None),) * place + (slice(begin, end),)]
+
+    left, right = part(gaps, None, -1), part(gaps, 1, None)
+    inside = (part(rises, None, -1) * right + part(rises, 1, None) * left) / (left + right)
+    first, last = part(rises, None, 1), part(rises, -1, None)
+    if edge_order == 2:
+        near, far = part(gaps, None, 1), part(gaps, 1, 2)
+        first = first - (part(rises, 1, 2) - first) * near / (near + far)
+        near, far = part(gaps, -1, None), part(gaps, -2, -1)
+        last = last + (last - part(rises, -2, -1)) * near / (near + far)
+    return xp.concat([first, inside, last], axis=place)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+    """The integral along an axis by the trapezoidal rule, over coordinates `x` or in steps `dx`."""
+    (values,) = floats(y)
+    place = axis_of("trapezoid", axis, values.ndim)
+    if x is None:
+        step: Any = dx
+    else:
+        (given,) = floats(array_of(x, executor=values._executor))
+        step = xp.diff(given, axis=-1 if given.ndim == 1 else place)
+        if given.ndim == 1:
+            step = xp.reshape(step, tuple(-1 if one == place else 1 for one in range(values.ndim)))
+    before, after = (values[(slice(None),) * place + (part,)] for part in (slice(None, -1), slice(1, None)))
+    return xp.sum(UFUNCS["multiply"](UFUNCS["add"](before, after), step) / 2.0, axis=place)
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Array:
+    """Angles along an axis made continuous: steps of more than half a `period` (or `discont`) lose whole periods."""
+    x = array_of(p)
+    place = axis_of("unwrap", axis, x.ndim)
+    steps = diff(x, axis=place)
+    whole = steps.dtype.kind in "iu" and isinstance(period, int)
+    half: Any = period // 2 if whole else period / 2
+    turned = UFUNCS["add"](UFUNCS["remainder"](UFUNCS["add"](steps, half), period), -half)
+    if not whole or period % 2 == 0:
+        ambiguous = xp.logical_and(xp.equal(turned, -half), xp.greater(steps, 0))
+        turned = xp.where(ambiguous, xp.full_like(turned, half), turned)
+    correction = UFUNCS["subtract"](turned, steps)
+    least = (period / 2) if discont is None else discont
+    correction = xp.where(xp.less(xp.abs(steps), least), xp.zeros_like(correction), correction)
+    (rest, first) = (x[(slice(None),) * place + (part,)] for part in (slice(1, None), slice(None, 1)))
+    moved = UFUNCS["add"](rest, xp.cumulative_sum(correction, axis=place))
+    return xp.concat([xp.astype(part, turned.dtype) for part in (first, moved)], axis=place)
+
+
+# ---------------------------------------------------------------------- intervals
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Array:
+    """The number of the interval between the bins, which rise or fall, that each element is in; whether they fall is
+    waited for. A bin belongs to the interval above it, or below with `right`."""
+    (given, edges), executor = operands("digitize", (x, bins))
+    value, edge = array_of(given, executor=executor), array_of(edges, executor=executor)
+    value, edge = as_common(value, edge)
+    falls = edge.size > 1 and bool(edge[0] > edge[-1])
+    side = "left" if right else "right"
+    if falls:
+        return edge.size - _places(xp.flip(edge), value, side)
+    return _places(edge, value, side)
+
+
+def _places(edge: Array, value: Array, side: str) -> Array:
+    """How many of the edges, which rise, are below each value, or equal to it for the right side."""
+    below = xp.less_equal if side == "right" else xp.less
+    return xp.sum(below(edge, xp.expand_dims(value, axis=-1)), axis=-1)
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
+    """The values at `x` of the line through the points `(xp, fp)`, whose coordinates rise; `left` and `right` outside,
+    by default the first and last value. Raises `Error` for a `period`, which has to sort."""
+    if period is not None:
+        raise Error("interp with a period", place=calling_line(), remedy="bring x into the period first: x % period")
+    given, at, values = floats(x, xp, fp)
+    return _interpolated(given, at, values, left, right)
+
+
+def _interpolated(x: Array, at: Array, values: Array, left: Any, right: Any) -> Array:
+    x, at, values = as_common(x, at, values)
+    if at.shape != values.shape or at.ndim != 1 or not at.size:
+        raise ShapeError(
+            f"interp of points of shapes {at.shape} and {values.shape}",
+            place=calling_line(),
+            remedy="give lines of one length",
+        )
+    low, high = values[0] if left is None else left, values[-1] if right is None else right
+    if at.size == 1:
+        inside = xp.broadcast_to(values[0], x.shape)
+    else:
+        number = xp.minimum(xp.maximum(_places(at, x, "right") - 1, 0), at.size - 2)
+        begin, from_ = xp.take(at, number), xp.take(values, number)
+        slope = (xp.take(values, number + 1) - from_) / (xp.take(at, number + 1) - begin)
+        inside = slope * (x - begin) + from_
+        inside = xp.where(xp.equal(x, at[-1]), values[-1], inside)
+    inside = xp.where(xp.less(x, at[0]), low, xp.where(xp.greater(x, at[-1]), high, inside))
+    return xp.where(xp.isnan(x), x, inside)
+
+
+# ---------------------------------------------------------------------- polynomials, the highest power first
+
+
+def polyval(p: Any, x: Any) -> Array:
+    """The polynomial with these coefficients at `x`."""
+    (coefficients, given), executor = operands("polyval", (p, x))
+    at = array_of(given, executor=executor)
+    numbers = array_of(coefficients, executor=executor)
+    found = xp.zeros_like(at)
+    for place in range(numbers.size):
+        found = UFUNCS["add"](UFUNCS["multiply"](found, at), numbers[place])
+    return found
+
+
+def polyadd(a1: Any, a2: Any) -> Array:
+    """The sum of two polynomials."""
+    return xp.add(*_aligned(a1, a2))
+
+
+def polysub(a1: Any, a2: Any) -> Array:
+    """The difference of two polynomials."""
+    return xp.subtract(*_aligned(a1, a2))
+
+
+def _aligned(a1: Any, a2: Any) -> list[Array]:
+    given, executor = operands("polyadd", (a1, a2))
+    lines = as_common(*(xp.reshape(array_of(x, executor=executor), -1) for x in given))
+    most = max(x.size for x in lines)
+    return [xp.pad(x, [(most - x.size, 0)]) for x in lines]
+
+
+def polymul(a1: Any, a2: Any) -> Array:
+    """The product of two polynomials."""
+    return convolve(a1, a2)
+
+
+def polyder(p: Any, m: int = 1) -> Array:
+    """The polynomial differentiated `m` times."""
+    x = array_of(p)
+    for _ in range(m):
+        x = UFUNCS["multiply"](x[:-1], array_of(np.arange(x.size - 1, 0, -1), executor=x._executor))
+    return x
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+    """The polynomial integrated `m` times, with constants `k`, by default 0."""
+    x = array_of(p, np.float64)
+    constants = [0.0] * m if k is None else np.broadcast_to(np.asarray(host(k), float), (m,)).tolist()
+    for constant in constants:
+        powers = array_of(np.arange(x.size, 0, -1), x.dtype, x._executor)
+        x = xp.pad(x / powers, [(0, 1)], constant_values=constant)
+    return x
+
+
+def poly(seq_of_zeros: Any) -> Array:
+    """The polynomial with these zeros."""
+    (zeros,) = floats(seq_of_zeros)
+    if zeros.ndim != 1:
+        raise ShapeError("poly of a matrix", place=calling_line(), remedy="give the zeros of the polynomial")
+    found = xp.ones_like(zeros, dtype=zeros.dtype)[:0]
+    found = xp.pad(found, [(0, 1)], constant_values=1)
+    for place in range(zeros.size):
+        found = xp.pad(found, [(0, 1)]) - xp.pad(found * zeros[place], [(1, 0)])
+    return found
