@@ -9,7 +9,7 @@ The arrays are those of `ocl_runtime`, whose namespace is the array API standard
 `TABLE` says what each of NumPy's public names is here; one that is missing raises an `AttributeError` with what comes
 nearest. See docs/NUMPY.md. In the order in which they use each other:
 
-    dtypes.py        which dtype NumPy gives, and what stands for float64 where there is none
+    promotion.py     which dtype NumPy gives, and what stands for float64 where there is none
     operands.py      what functions take: anything that makes an array, out=, where=
     folds.py         what ufuncs make of several elements
     ufuncs.py        NumPy's elementwise functions as objects
@@ -23,6 +23,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     places.py        places to index with, diagonals
     picking.py       elements at places, and by conditions
     products.py      products, covariances, convolutions
+    searching.py     where elements are
     calculus.py      differences, integrals, interpolation, polynomials
     information.py   questions about arrays and dtypes
     hosted.py        NumPy's own functions around a transfer that is meant
@@ -48,3 +49,7 @@ def __getattr__(name: str) -> Any:
     if entry is None:
         raise AttributeError(f"module 'ocl_runtime.numpy' has no attribute {name!r}")
     raise _MissingNameError(f"ocl_runtime.numpy has no {name}", place=_calling_line(), remedy=entry.nearest)
+
+
+def __dir__() -> list[str]:
+    return __all__

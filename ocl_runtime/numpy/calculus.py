@@ -1,4 +1,4 @@
-"""NumPy's functions along lines: differences, integrals, interpolation, intervals, polynomials."""
+"""NumPy's functions along lines: differences, integrals, interpolation, polynomials."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, floats, host, operan
 from ocl_runtime.numpy.products import convolve
 
 __all__ = [
-    "diff", "digitize", "ediff1d", "gradient", "interp", "poly", "polyadd", "polyder", "polyint", "polymul", "polysub",
+    "diff", "ediff1d", "gradient", "interp", "poly", "polyadd", "polyder", "polyint", "polymul", "polysub",
     "polyval", "trapezoid", "unwrap",
 ]  # fmt: skip
 
@@ -137,26 +137,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
     return xp.concat([xp.astype(part, turned.dtype) for part in (first, moved)], axis=place)
 
 
-# ---------------------------------------------------------------------- intervals
-
-
-def digitize(x: Any, bins: Any, right: bool = False) -> Array:
-    """The number of the interval between the bins, which rise or fall, that each element is in; whether they fall is
-    waited for. A bin belongs to the interval above it, or below with `right`."""
-    (given, edges), executor = operands("digitize", (x, bins))
-    value, edge = array_of(given, executor=executor), array_of(edges, executor=executor)
-    value, edge = as_common(value, edge)
-    falls = edge.size > 1 and bool(edge[0] > edge[-1])
-    side = "left" if right else "right"
-    if falls:
-        return edge.size - _places(xp.flip(edge), value, side)
-    return _places(edge, value, side)
-
-
-def _places(edge: Array, value: Array, side: str) -> Array:
-    """How many of the edges, which rise, are below each value, or equal to it for the right side."""
-    below = xp.less_equal if side == "right" else xp.less
-    return xp.sum(below(edge, xp.expand_dims(value, axis=-1)), axis=-1)
+# ---------------------------------------------------------------------- interpolation
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
@@ -180,7 +161,7 @@ def _interpolated(x: Array, at: Array, values: Array, left: Any, right: Any) -> 
     if at.size == 1:
         inside = xp.broadcast_to(values[0], x.shape)
     else:
-        number = xp.minimum(xp.maximum(_places(at, x, "right") - 1, 0), at.size - 2)
+        number = xp.minimum(xp.maximum(xp.searchsorted(at, x, "right") - 1, 0), at.size - 2)
         begin, from_ = xp.take(at, number), xp.take(values, number)
         slope = (xp.take(values, number + 1) - from_) / (xp.take(at, number + 1) - begin)
         inside = slope * (x - begin) + from_

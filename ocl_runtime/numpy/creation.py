@@ -12,9 +12,9 @@ from ocl_ir.reference import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.errors import ShapeError
-from ocl_runtime.numpy.dtypes import DTypeLike, made_as, on_device
 from ocl_runtime.numpy.grids import indices
 from ocl_runtime.numpy.operands import array_of, arrays_in, is_weak, only, sizes
+from ocl_runtime.numpy.promotion import DTypeLike, made_as, on_device
 
 __all__ = [
     "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "copy", "empty", "empty_like", "eye",

@@ -89,7 +89,7 @@ def _fmod(x1: Any, x2: Any) -> Array:
     """What the quotient cut to an integer leaves, with the sign of the first operand."""
     if (x1 if isinstance(x1, Array) else x2).dtype.kind == "f":
         return xp.fmod(x1, x2)
-    left = xp.remainder(xp.abs(x1), xp.abs(x2))
+    left = xp.remainder(abs(x1), abs(x2))
     return xp.where(xp.less(x1, 0), xp.negative(left), left)
 
 

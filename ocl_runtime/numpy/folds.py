@@ -16,8 +16,8 @@ from ocl_ir.reference import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of, axis_of
 from ocl_runtime.errors import ShapeError
-from ocl_runtime.numpy.dtypes import DTypeLike
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, common, into
+from ocl_runtime.numpy.promotion import DTypeLike
 
 REDUCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType(
     {

@@ -14,9 +14,9 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.errors import DTypeError, ShapeError
-from ocl_runtime.numpy.dtypes import DTypeLike, made_as, real
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.operands import array_of, arrays_in, common, only, operands, sizes
+from ocl_runtime.numpy.promotion import DTypeLike, made_as, real
 from ocl_runtime.numpy.shapes import atleast_1d
 
 __all__ = [
@@ -185,7 +185,8 @@ def _pieces(key: Any) -> list[Array]:
     parts = key if isinstance(key, tuple) else (key,)
     if any(isinstance(part, str) for part in parts):
         raise DTypeError("r_ with directions", place=calling_line(), remedy="use concatenate, stack or column_stack")
-    given, executor = operands("r_", [_ticks(part) if isinstance(part, slice) else part for part in parts])
+    with xp.use(executor_of("r_", parts)):
+        given, executor = operands("r_", [_ticks(part) if isinstance(part, slice) else part for part in parts])
     kind = common(*given)
     return [array_of(x, kind, executor) for x in given]
 

@@ -14,13 +14,15 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.errors import Error
 from ocl_runtime.numpy.creation import asarray
-from ocl_runtime.numpy.dtypes import DTypeLike, on_device
 from ocl_runtime.numpy.operands import array_of, arrays_in, host
+from ocl_runtime.numpy.promotion import DTypeLike, on_device
 
 __all__ = [
-    "apply_over_axes", "can_cast", "common_type", "iscomplexobj", "isfortran", "isrealobj", "isscalar",
-    "may_share_memory", "min_scalar_type", "require", "result_type", "shares_memory",
+    "__array_namespace_info__", "apply_over_axes", "can_cast", "common_type", "iscomplexobj", "isfortran", "isrealobj",
+    "isscalar", "may_share_memory", "min_scalar_type", "require", "result_type", "shares_memory",
 ]  # fmt: skip
+
+__array_namespace_info__ = xp.__array_namespace_info__
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:

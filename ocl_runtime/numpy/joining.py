@@ -11,9 +11,10 @@ import ocl_runtime.arrays as xp
 from ocl_ir.reference import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.errors import ShapeError
-from ocl_runtime.numpy.dtypes import DTypeLike, on_device
+from ocl_runtime.errors import IndexingError
+from ocl_runtime.numpy.folds import as_common
 from ocl_runtime.numpy.operands import array_of, check_casting, host, into, only, operands, sizes
+from ocl_runtime.numpy.promotion import DTypeLike, on_device
 from ocl_runtime.numpy.shapes import atleast_1d, atleast_2d, atleast_3d
 
 __all__ = [
@@ -23,11 +24,11 @@ __all__ = [
 
 
 def _parts(what: str, arrays: Any, dtype: DTypeLike, casting: str) -> list[Array]:
-    """Arrays of one runtime, of the dtype that is asked for."""
+    """Arrays of one runtime, of the dtype that is asked for, or that NumPy promotes them to."""
     given, executor = operands(what, arrays)
     parts = [array_of(x, executor=executor) for x in given]
     if dtype is None:
-        return parts
+        return as_common(*parts) if parts else []
     wanted = on_device(np.dtype(dtype), executor)
     for x in parts:
         check_casting(what, x.dtype, wanted, casting)
@@ -203,7 +204,7 @@ def _inserted_at(x: Array, place: int, before: int, new: Array, *, moves: bool) 
     """With a part in front of one place; its axis is the first one of the values if it `moves`."""
     length = x.shape[place]
     if not -length <= before <= length:
-        raise ShapeError(
+        raise IndexingError(
             f"insert before place {before} of an axis of length {length}",
             place=calling_line(),
             remedy=f"use {-length} to {length}",

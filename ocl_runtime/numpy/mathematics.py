@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from typing import Any
 
@@ -13,9 +12,9 @@ from ocl_ir.reference import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.errors import DTypeError, Error
-from ocl_runtime.numpy.dtypes import DTypeLike
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, common, floats, into, is_weak, only, operands
+from ocl_runtime.numpy.promotion import DTypeLike
 
 __all__ = [
     "allclose", "angle", "around", "array_equal", "array_equiv", "astype", "clip", "fix", "imag", "isclose",
@@ -27,16 +26,9 @@ __all__ = [
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """The nearest number with so many digits behind the point, the even one of two."""
     x = array_of(a)
-    if x.dtype.kind in "iu" and decimals >= 0:
-        return into("round", xp.positive(x), out)
-    if not decimals:
+    if x.dtype.kind == "b":
         return UFUNCS["rint"](x, out=out)
-    (wide,), scale = floats(x), 10.0 ** builtins.abs(decimals)
-    if decimals > 0:
-        rounded = xp.round(wide * scale) / scale
-    else:
-        rounded = xp.round(wide / scale) * scale
-    return into("round", xp.astype(rounded, x.dtype, copy=False), out)
+    return into("round", xp.round(x, decimals), out)
 
 
 around = round

@@ -10,10 +10,12 @@ import numpy as np
 import ocl_runtime.arrays as xp
 from ocl_ir.guards import NUMBERS, Number
 from ocl_ir.reference import calling_line
+from ocl_ir.types import F64
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import executor_of
-from ocl_runtime.errors import DTypeError, Error, ShapeError
-from ocl_runtime.numpy.dtypes import DTypeLike, on_device
+from ocl_runtime.arrays.hosts import host_values
+from ocl_runtime.errors import DTypeError, Error
+from ocl_runtime.numpy.promotion import DTypeLike, on_device
 from ocl_runtime.plan.executor import Executor
 
 NOT_GIVEN: Any = np._NoValue
@@ -43,25 +45,9 @@ def _made(x: Any, executor: Executor) -> Array:
         parts = [array_of(part, executor=executor) for part in x]
         return xp.stack([xp.astype(part, common(*parts), copy=False) for part in parts])
     if isinstance(x, list | tuple | range):
-        host = _host(x)
+        host = host_values(x, F64)
         return xp.asarray(host.astype(on_device(host.dtype, executor), copy=False))
     return xp.asarray(x)
-
-
-def _host(x: Any) -> np.ndarray[Any, Any]:
-    try:
-        host = np.asarray(x)
-    except ValueError as error:
-        raise ShapeError(
-            f"no array can be made of a {type(x).__name__}: {error}",
-            place=calling_line(),
-            remedy="make all rows equally long",
-        ) from None
-    if host.dtype == object:
-        raise DTypeError(
-            f"no array of numbers can be made of {x!r:.60}", place=calling_line(), remedy="use bools, ints and floats"
-        )
-    return host
 
 
 def arrays_in(x: Any) -> list[Array]:

@@ -15,10 +15,11 @@ import ocl_runtime.arrays as xp
 from ocl_ir.reference import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.errors import DTypeError, Error, ShapeError
+from ocl_runtime.errors import DTypeError, Error, IndexingError, ShapeError
 from ocl_runtime.numpy.joining import resize
 from ocl_runtime.numpy.operands import array_of, check_casting, common, host, into, is_weak, operands
 from ocl_runtime.numpy.places import unravel_index
+from ocl_runtime.plan.executor import Executor
 
 __all__ = [
     "argwhere", "choose", "compress", "copyto", "extract", "flatnonzero", "nonzero", "piecewise", "place", "put",
@@ -146,15 +147,15 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     """The parts at places along an axis; without an axis, of the flat array."""
     x = array_of(a)
     x, place = (xp.reshape(x, -1), 0) if axis is None else (x, axis_of("take", axis, x.ndim))
-    return into("take", xp.take(x, _within("take", indices, x.shape[place], mode, x), axis=place), out)
+    return into("take", xp.take(x, _within("take", indices, x.shape[place], mode, x._executor), axis=place), out)
 
 
-def _within(what: str, indices: Any, length: int, mode: str, beside: Array) -> Any:
+def _within(what: str, indices: Any, length: int, mode: str, executor: Executor) -> Any:
     """Places as `mode` has it; those on the host stay there, where they are checked."""
     _check_mode(what, mode)
     if mode == "raise":
         return indices if isinstance(indices, Array) else np.asarray(host(indices))
-    places = array_of(indices, executor=beside._executor)
+    places = array_of(indices, executor=executor)
     return xp.remainder(places, length) if mode == "wrap" else xp.minimum(xp.maximum(places, 0), length - 1)
 
 
@@ -185,21 +186,21 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if isinstance(a, np.ndarray):
         np.put(a, host(ind), host(v), mode=mode)  # type: ignore[arg-type]
         return
-    places = xp.reshape(array_of(_checked(ind, a.size, mode), executor=a._executor), -1)
+    places = xp.reshape(array_of(_checked(ind, a.size, mode, a._executor), executor=a._executor), -1)
     places = xp.where(xp.less(places, 0), places + a.size, places)
     a[unravel_index(places, a.shape)] = resize(array_of(v, executor=a._executor), places.shape)
 
 
-def _checked(ind: Any, count: int, mode: str) -> Any:
-    """Places of a flat array; out of bounds on the host they raise `ShapeError`."""
+def _checked(ind: Any, count: int, mode: str, executor: Executor) -> Any:
+    """Places of a flat array; out of bounds on the host they raise `IndexingError`."""
     if mode == "raise" and not isinstance(ind, Array):
         places = np.asarray(host(ind))
         if places.size and not -count <= int(places.min()) <= int(places.max()) < count:
-            raise ShapeError(
+            raise IndexingError(
                 f"put at places that {count} elements do not have", place=calling_line(), remedy='see mode="clip"'
             )
         return places
-    return ind if mode == "raise" else _within("put", ind, count, mode, array_of(ind))
+    return ind if mode == "raise" else _within("put", ind, count, mode, executor)
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:

@@ -17,10 +17,10 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.numpy.creation import tri
-from ocl_runtime.numpy.dtypes import DTypeLike
 from ocl_runtime.numpy.folds import fold
 from ocl_runtime.numpy.joining import resize
 from ocl_runtime.numpy.operands import array_of, host, operands, sizes
+from ocl_runtime.numpy.promotion import DTypeLike
 
 __all__ = [
     "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "fill_diagonal", "ix_", "mask_indices",

@@ -12,9 +12,10 @@ from ocl_ir.reference import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.errors import Error, ShapeError
-from ocl_runtime.numpy.dtypes import DTypeLike, on_device
 from ocl_runtime.numpy.folds import as_common
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, into, only, operands
+from ocl_runtime.numpy.places import diagonal
+from ocl_runtime.numpy.promotion import DTypeLike, on_device
 from ocl_runtime.numpy.reductions import average
 from ocl_runtime.numpy.shapes import broadcast_shapes
 from ocl_runtime.numpy.ufuncs import ufunc
@@ -231,8 +232,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: DTypeLike = N
     product = cov(x, y, rowvar, dtype=dtype)
     if not product.ndim:
         return product / product
-    rows = xp.arange(product.shape[0])
-    deviation = xp.sqrt(product[rows, rows])
+    deviation = xp.sqrt(diagonal(product))
     ratio = product / xp.expand_dims(deviation, axis=1) / xp.expand_dims(deviation, axis=0)
     return xp.clip(ratio, -1.0, 1.0)
 

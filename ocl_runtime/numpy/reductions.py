@@ -12,9 +12,9 @@ import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_runtime.arrays import Array
-from ocl_runtime.numpy.dtypes import DTypeLike
 from ocl_runtime.numpy.folds import counted, fold, running
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, floats, into
+from ocl_runtime.numpy.promotion import DTypeLike
 
 __all__ = [
     "all", "amax", "amin", "any", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",

@@ -29,6 +29,7 @@ from ocl_runtime.numpy import (
     places,
     products,
     reductions,
+    searching,
     shapes,
 )
 from ocl_runtime.numpy.missing import MISSING
@@ -47,7 +48,8 @@ class Entry:
 
 
 _MODULES = (
-    calculus, creation, grids, information, joining, mathematics, picking, places, products, reductions, shapes,
+    calculus, creation, grids, information, joining, mathematics, picking, places, products, reductions, searching,
+    shapes,
 )  # fmt: skip
 
 _SAME = """

@@ -15,9 +15,9 @@ import ocl_runtime.arrays as xp
 from ocl_ir.reference import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
-from ocl_runtime.numpy.dtypes import FLOAT64, DTypeLike, on_device, resolved
 from ocl_runtime.numpy.folds import ACCUMULATES, REDUCTIONS, fold, running
 from ocl_runtime.numpy.operands import NOT_GIVEN, Operand, array_of, check_casting, into, kind_of, only, operands
+from ocl_runtime.numpy.promotion import FLOAT64, DTypeLike, on_device, resolved
 from ocl_runtime.plan.executor import Executor
 
 
@@ -67,10 +67,10 @@ class ufunc:  # noqa: N801
         Raises `DTypeError` for dtypes that it does not take and casts that are not allowed, `ShapeError` for shapes
         that do not broadcast, `TypeError` for another number of operands.
         """
-        if len(inputs) > self.nin and out is None:
+        if not self.nin <= len(inputs) <= (self.nin if out is not None else self.nargs):
+            raise TypeError(f"{self.__name__} takes {self.nin} operands and {self.nout} results, not {len(inputs)}")
+        if len(inputs) > self.nin:
             inputs, out = inputs[: self.nin], inputs[self.nin :]
-        if len(inputs) != self.nin:
-            raise TypeError(f"{self.__name__} takes {self.nin} operands, not {len(inputs)}")
         only(self.__name__, order=order, signature=signature, subok=subok)
         given, executor = operands(self.__name__, inputs)
         results = self._of(given, executor, None if dtype is None else np.dtype(dtype), casting)
