@@ -25,6 +25,10 @@ Operand: TypeAlias = Array | Number
 """What a function of the standard takes: Python's numbers are weak."""
 
 
+class NoArrayError(DTypeError):
+    """Something that no array of the device can be made of; NumPy may know arrays of it."""
+
+
 # ---------------------------------------------------------------------- arrays
 
 
@@ -33,7 +37,10 @@ def array_of(x: Any, dtype: DTypeLike = None, executor: Executor | None = None) 
     if not isinstance(x, Array):
         executor = executor or executor_of("array", arrays_in(x))
         with xp.use(executor):
-            x = _made(x, executor)
+            try:
+                x = _made(x, executor)
+            except DTypeError as error:
+                raise NoArrayError(error.fact, place=error.place, remedy=error.remedy) from None
     return x if dtype is None or x.dtype == np.dtype(dtype) else xp.astype(x, on_device(np.dtype(dtype), x._executor))
 
 

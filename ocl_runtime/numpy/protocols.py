@@ -1,13 +1,15 @@
 """NumPy's own functions called with arrays of the device: `numpy.sum(x)`, `numpy.add(x, y)`.
 
-What the table has computes on the device. What it has not runs in NumPy on a copy that is downloaded, with one
-`TransferWarning` for each line that calls it, or not at all: see `OCL_RUNTIME_NUMPY`.
+What the table has computes on the device. What it has not, and what is called with dates, strings, complex numbers or
+other things that no array is made of, runs in NumPy on a copy that is downloaded, with one `TransferWarning` for each
+line that calls it, or not at all: see `OCL_RUNTIME_NUMPY`.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,7 +20,7 @@ from ocl_ir.guards import Backed
 from ocl_ir.reference import calling_frame, calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import TransferError, TransferWarning
-from ocl_runtime.numpy.operands import arrays_in, host
+from ocl_runtime.numpy.operands import NoArrayError, arrays_in, host
 from ocl_runtime.numpy.table import TABLE
 
 _NUMPYS = str(Path(np.__file__).parent)
@@ -46,7 +48,8 @@ def array_function(
         return NotImplemented
     ours = _FUNCTIONS.get(function)
     if ours is not None and not any(map(_is_special, types)):
-        return ours(*args, **kwargs)
+        with suppress(NoArrayError):
+            return ours(*args, **kwargs)
     _say(function.__name__, arrays_in([*args, *kwargs.values()]))
     return function(*host(list(args)), **host(dict(kwargs)))
 
@@ -59,7 +62,8 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], how: Mappin
         return NotImplemented  # the other one may know arrays
     ours = _UFUNCS.get(ufunc)
     if ours is not None and method in ours.methods and not any(_is_special(type(x)) for x in given):
-        return getattr(ours, method)(*inputs, **how)
+        with suppress(NoArrayError):
+            return getattr(ours, method)(*inputs, **how)
     return _in_numpy(ufunc, method, inputs, how)
 
 

@@ -319,3 +319,19 @@ def test_the_answers_are_loaded_with_the_first_call() -> None:
 def test_arrays_are_still_pickled() -> None:
     x = xp.asarray(HOST)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(x)).numpy(), HOST)
+
+
+ELEMENTS_OF_NUMPY: list[Callable[[Any], Any]] = [
+    lambda x: np.multiply(x, 1j),
+    lambda x: np.equal(x, np.array(["a", "b", "c"], object)),
+    lambda x: np.broadcast_arrays(x, None),
+    lambda x: np.concatenate([x, np.array([[1j, 2, 3]])]),
+]
+
+
+@pytest.mark.parametrize("function", ELEMENTS_OF_NUMPY)
+def test_elements_that_arrays_do_not_have_are_numpys_business(function: Callable[[Any], Any]) -> None:
+    with pytest.warns(TransferWarning):
+        found = function(xp.asarray(HOST))
+    for one, other in zip(np.atleast_1d(found), np.atleast_1d(function(HOST)), strict=True):
+        np.testing.assert_array_equal(one, other)
