@@ -27,8 +27,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     calculus.py      differences, integrals, interpolation, polynomials
     information.py   questions about arrays and dtypes
     hosted.py        NumPy's own functions around a transfer that is meant
-    missing.py       what is not there, and what comes nearest
-    table.py         what each name is
+    table.py         what each name is, and for those that are missing what comes nearest
     protocols.py     NumPy's own functions called with arrays of the device
 """
 

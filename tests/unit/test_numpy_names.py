@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import ocl_runtime as ocl
 import ocl_runtime.numpy as ours
 from ocl_runtime.errors import Error, MissingNameError
+from ocl_runtime.numpy import elementwise, hosted, table
 from ocl_runtime.numpy.table import TABLE
 
 FUNCTIONS = sorted(
@@ -32,6 +34,13 @@ def test_the_table_names_nothing_that_numpy_never_had() -> None:
     platform = {"float128", "complex256", "float96", "complex192"}
     older = {"row_stack"}
     assert set(TABLE) - set(numpy.__all__) <= newer | platform | older
+
+
+def test_each_name_is_one_thing() -> None:
+    names = [name for module in table._MODULES for name in module.__all__]
+    names += [*elementwise.UFUNCS, *elementwise.ALIASES, *table._SAME.split(), *hosted.READERS, *hosted.WRITERS]
+    names += [name for missing in table._MISSING.values() for name in missing.split()]
+    assert [name for name, times in Counter(names).items() if times > 1] == []
 
 
 def parameters(function: Callable[..., Any]) -> list[tuple[str, Any]] | None:
