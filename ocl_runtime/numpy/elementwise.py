@@ -12,6 +12,7 @@ from typing import Any
 
 import ocl_runtime.arrays as xp
 from ocl_runtime.arrays import Array
+from ocl_runtime.numpy.operands import array_of
 from ocl_runtime.numpy.ufuncs import ufunc
 
 _LN2 = math.log(2)
@@ -39,24 +40,31 @@ def _divmod(x1: Any, x2: Any) -> tuple[Array, Array]:
 
 def _fmax(x1: Any, x2: Any) -> Array:
     """The greater; of a NaN and a number, the number."""
-    return _without_nan(x1, x2, xp.maximum(x1, x2))
+    return _without_nan(*_arrays(x1, x2), xp.maximum)
 
 
 def _fmin(x1: Any, x2: Any) -> Array:
     """The less; of a NaN and a number, the number."""
-    return _without_nan(x1, x2, xp.minimum(x1, x2))
+    return _without_nan(*_arrays(x1, x2), xp.minimum)
 
 
-def _without_nan(x1: Any, x2: Any, found: Array) -> Array:
-    if found.dtype.kind != "f":
-        return found
-    return xp.where(xp.not_equal(x1, x1), x2, xp.where(xp.not_equal(x2, x2), x1, found))
+def _arrays(x1: Any, x2: Any) -> tuple[Array, Array]:
+    """Operands of which one may be a number as arrays of the dtype of the other."""
+    array = x1 if isinstance(x1, Array) else x2
+    return array_of(x1, array.dtype, array._executor), array_of(x2, array.dtype, array._executor)
+
+
+def _without_nan(x1: Array, x2: Array, choice: Callable[..., Array]) -> Array:
+    if x1.dtype.kind != "f":
+        return choice(x1, x2)
+    return xp.where(xp.isnan(x1), x2, xp.where(xp.isnan(x2), x1, choice(x1, x2)))
 
 
 def _heaviside(x1: Any, x2: Any) -> Array:
     """0 below 0, 1 above it, and the second operand at 0; NaN of NaN."""
-    step = xp.where(xp.less(x1, 0), 0.0, xp.where(xp.equal(x1, 0), x2, 1.0))
-    return xp.where(xp.not_equal(x1, x1), x1, step)
+    place, middle = _arrays(x1, x2)
+    step = xp.where(xp.less(place, 0), 0.0, xp.where(xp.equal(place, 0), middle, 1.0))
+    return xp.where(xp.isnan(place), place, step)
 
 
 def _logaddexp2(x1: Any, x2: Any) -> Array:
@@ -87,10 +95,11 @@ def _spacing(x: Array) -> Array:
 
 def _fmod(x1: Any, x2: Any) -> Array:
     """What the quotient cut to an integer leaves, with the sign of the first operand."""
-    if (x1 if isinstance(x1, Array) else x2).dtype.kind == "f":
-        return xp.fmod(x1, x2)
-    left = xp.remainder(abs(x1), abs(x2))
-    return xp.where(xp.less(x1, 0), xp.negative(left), left)
+    over, by = _arrays(x1, x2)
+    if over.dtype.kind == "f":
+        return xp.fmod(over, by)
+    left = xp.remainder(xp.abs(over), xp.abs(by))
+    return xp.where(xp.less(over, 0), xp.negative(left), left)
 
 
 def _conjugate(x: Array) -> Array:

@@ -21,8 +21,8 @@ from ocl_runtime.plan.executor import Executor
 NOT_GIVEN: Any = np._NoValue
 """NumPy's own mark of an argument that was left out; libraries pass it on."""
 
-Operand: TypeAlias = Array | Number
-"""What a function of the standard takes: Python's numbers are weak."""
+Operand: TypeAlias = Array | Number | np.generic
+"""What a function of the standard takes: Python's numbers are weak, NumPy's have their dtype."""
 
 
 class NoArrayError(DTypeError):
@@ -66,14 +66,17 @@ def arrays_in(x: Any) -> list[Array]:
     return []
 
 
+_OPERANDS = (Array, *NUMBERS, np.bool_, np.number)
+
+
 def operands(what: str, given: Iterable[Any]) -> tuple[list[Operand], Executor]:
-    """Operands as arrays and Python's numbers, and the runtime of the arrays. Without any array, numbers become some.
+    """Operands as arrays and numbers, and the runtime of the arrays. Without any array, numbers become some.
 
     Raises `MixedDevicesError` for arrays of two runtimes, and as `array_of` does.
     """
     parts = tuple(given)
     executor = executor_of(what, arrays_in(parts))
-    found = [x if isinstance(x, Array) or is_weak(x) else array_of(x, executor=executor) for x in parts]
+    found: list[Operand] = [x if isinstance(x, _OPERANDS) else array_of(x, executor=executor) for x in parts]
     if not any(isinstance(x, Array) for x in found):
         found = [array_of(x, executor=executor) for x in found]
     return found, executor
@@ -86,7 +89,7 @@ def is_weak(x: object) -> bool:
 
 def kind_of(operand: Operand) -> Any:
     """What promotion looks at: a dtype, or int or float for one of Python's numbers."""
-    if isinstance(operand, Array):
+    if isinstance(operand, Array | np.generic):
         return operand.dtype
     if isinstance(operand, bool):
         return np.dtype(np.bool_)
@@ -103,11 +106,6 @@ def _example(operand: Operand) -> Any:
     """What NumPy promotes by: of Python's numbers only whether they are ints or floats."""
     kind = kind_of(operand)
     return kind(0) if isinstance(kind, type) else kind
-
-
-def like(x: Array, *given: Any) -> list[Array]:
-    """Anything as arrays of the runtime of `x`."""
-    return [array_of(other, executor=x._executor) for other in given]
 
 
 def floats(*given: Any) -> list[Array]:

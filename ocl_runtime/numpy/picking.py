@@ -36,7 +36,9 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         return nonzero(condition)
     (test, *choices), executor = operands("where", (condition, x, y))
     dtype = common(*choices)
-    first, second = (array_of(one, dtype, executor) for one in choices)
+    if all(map(is_weak, choices)):
+        choices[0] = array_of(choices[0], dtype, executor)
+    first, second = (one if is_weak(one) else array_of(one, dtype, executor) for one in choices)
     return xp.where(array_of(test, np.bool_, executor), first, second)
 
 

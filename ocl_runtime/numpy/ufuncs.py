@@ -17,7 +17,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
 from ocl_runtime.numpy.folds import ACCUMULATES, REDUCTIONS, fold, running
 from ocl_runtime.numpy.operands import NOT_GIVEN, Operand, array_of, check_casting, into, kind_of, only, operands
-from ocl_runtime.numpy.promotion import FLOAT64, DTypeLike, on_device, resolved
+from ocl_runtime.numpy.promotion import DTypeLike, on_device, resolved
 from ocl_runtime.plan.executor import Executor
 
 
@@ -84,23 +84,18 @@ class ufunc:  # noqa: N801
     def _of(
         self, given: list[Operand], executor: Executor, dtype: np.dtype[Any] | None, casting: str = "same_kind"
     ) -> tuple[Array, ...]:
-        kinds = tuple(map(kind_of, given))
+        kinds = tuple([kind_of(x) for x in given])
         types = resolved(self._numpy, kinds, dtype)
-        if types[0] == FLOAT64 or types[-1] == FLOAT64:
-            types = tuple(on_device(type_, executor) for type_ in types)
+        if not executor.target.fp64:
+            types = tuple([on_device(type_, executor) for type_ in types])
         if dtype is not None:
             for kind, type_ in zip(kinds, types, strict=False):
                 if isinstance(kind, np.dtype):
                     check_casting(self.__name__, kind, type_, casting)
-        converted = [
-            xp.astype(x, type_, copy=False) if isinstance(x, Array) else x
-            for x, type_ in zip(given, types, strict=False)
-        ]
-        if dtype is not None:  # Python's numbers take the dtype of an array beside them: there has to be one
-            converted = [array_of(x, type_, executor) for x, type_ in zip(converted, types, strict=False)]
-        found = self._compute(*converted)
+            given = [array_of(x, executor=executor) for x in given]
+        found = self._compute(*[_as(x, type_) for x, type_ in zip(given, types, strict=False)])
         results = found if isinstance(found, tuple) else (found,)
-        return tuple(xp.astype(x, type_, copy=False) for x, type_ in zip(results, types[self.nin :], strict=True))
+        return tuple([_as(x, type_) for x, type_ in zip(results, types[self.nin :], strict=True)])
 
     def reduce(
         self,
@@ -146,6 +141,11 @@ class ufunc:  # noqa: N801
                 place=calling_line(),
                 remedy=f"use numpy.{self.__name__}.{method}, which downloads the array",
             )
+
+
+def _as(x: Any, dtype: np.dtype[Any]) -> Any:
+    """An array as a dtype; a number takes that of the array beside it."""
+    return xp.astype(x, dtype) if isinstance(x, Array) and x.dtype != dtype else x
 
 
 def _signature(kind: type[ufunc], nin: int) -> inspect.Signature:

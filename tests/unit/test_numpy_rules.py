@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy
@@ -14,8 +15,9 @@ import ocl_runtime.numpy as np
 from ocl_ir.types import F64
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, NumberRangeError, PrecisionWarning, ShapeError
-from ocl_runtime.numpy import promotion
+from ocl_runtime.numpy import elementwise, promotion
 from ocl_runtime.plan.target import Target
+from tests.arrays_support import DTYPES
 from tests.interpreted import InterpretedRuntime
 from tests.numpy_cases import EXPRESSIONS, names
 
@@ -72,6 +74,35 @@ def test_float32_where_the_device_has_no_float64(make: Callable[[], Array]) -> N
             warnings.simplefilter("error")  # one a process
             assert make().dtype == numpy.float32
         numpy.testing.assert_array_equal(make().numpy().shape, make().shape)
+
+
+@pytest.mark.parametrize("name", elementwise.UFUNCS)
+def test_dtypes_of_results_are_numpys(name: str) -> None:
+    with xp.use(InterpretedRuntime(Target(group_size=8, fp16=True))):
+        check_dtypes(getattr(numpy, name), getattr(np, name))
+
+
+def check_dtypes(theirs: numpy.ufunc, function: Callable[..., Any]) -> None:
+    hosts = [numpy.ones(1, dtype) for dtype in DTYPES]
+    arrays = [np.asarray(host) for host in hosts]
+    if theirs.nin == 1:
+        cases = [((host,), (array,)) for host, array in zip(hosts, arrays, strict=True)]
+    else:
+        cases = [((hosts[i], hosts[j]), (arrays[i], arrays[j])) for i, j in product(range(len(hosts)), repeat=2)]
+        for host, array in zip(hosts, arrays, strict=True):
+            for number in (1, 1.0, True, numpy.float64(1), numpy.int8(1), numpy.bool_(True)):
+                cases += [((host, number), (array, number)), ((number, host), (number, array))]
+    for given, operands in cases:
+        try:
+            expected = theirs(*given)
+        except TypeError:
+            with pytest.raises(TypeError):
+                function(*operands)
+            continue
+        found = function(*operands)
+        several = isinstance(expected, tuple)
+        for one, other in zip(found, expected, strict=True) if several else [(found, expected)]:
+            assert one.dtype == other.dtype, given
 
 
 def test_without_float64_numpys_own_float64_arrays_are_refused() -> None:
