@@ -7,6 +7,7 @@ infinities) and a number the rank, as in `f2`. `p` is positive. `H` makes an arr
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy
@@ -734,4 +735,14 @@ np.unpackbits(u2)
 np.unpackbits(u2, axis=0, count=5)
 """
 
-EXPRESSIONS = [line for line in CASES.splitlines() if line]
+_NEWER = {"np.pad(f2, {0: 1, -1: (2, 0)})": "2.2.0"}
+"""What only a newer NumPy than the oldest one that is supported knows, beside functions that it has not at all."""
+
+
+def _known(expression: str) -> bool:
+    names = re.findall(r"np\.(\w+)", expression)
+    newer = numpy.lib.NumpyVersion(numpy.__version__) < _NEWER.get(expression, "0.0.0")
+    return not newer and all(hasattr(numpy, name) for name in names)
+
+
+EXPRESSIONS = [line for line in CASES.splitlines() if line and _known(line)]

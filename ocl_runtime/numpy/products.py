@@ -93,8 +93,8 @@ def _vecdot(x1: Array, x2: Array) -> Array:
 
 matmul = _Product("matmul", xp.matmul)
 vecdot = _Product("vecdot", _vecdot)
-matvec = _Product("matvec", _matvec)
-vecmat = _Product("vecmat", _vecmat)
+matvec = _Product("matvec", _matvec, like="matmul")
+vecmat = _Product("vecmat", _vecmat, like="matmul")
 
 
 # ---------------------------------------------------------------------- sums of products

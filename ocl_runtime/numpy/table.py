@@ -93,6 +93,8 @@ _MISSING: dict[str, str] = {
     "use broadcast_shapes or broadcast_arrays": "broadcast",
     "use ravel(x), which is a view": "flatiter",
     "arrays are real: check the domain first, as in where(x >= 0, sqrt(x), nan)": "emath",
+    "use isin": "in1d",
+    "use trapezoid": "trapz",
     "einsum is not here yet: see tensordot": "einsum_path",
     "it is about NumPy itself: use numpy.{name}": "core ctypeslib f2py lib test",
 }

@@ -27,9 +27,10 @@ class ufunc:  # noqa: N801
     The parameters are those of `numpy.ufunc`; `order="F"`, `signature` and other loops cannot be asked for.
     """
 
-    def __init__(self, name: str, compute: Callable[..., Any]) -> None:
-        """`compute` takes the operands in the dtypes that NumPy computes in."""
-        self._numpy: np.ufunc = getattr(np, name)
+    def __init__(self, name: str, compute: Callable[..., Any], like: str = "") -> None:
+        """`compute` takes the operands in the dtypes that NumPy computes in. A name that not every NumPy has is `like`
+        another one."""
+        self._numpy: np.ufunc = getattr(np, like or name)
         self._compute = compute
         self.__name__ = self.__qualname__ = name
         self.__doc__ = f"NumPy's `{name}` over arrays of the device.\n\n{compute.__doc__}"

@@ -25,14 +25,15 @@ MISSING = sorted(name for name, entry in TABLE.items() if entry.kind == "missing
 
 
 def test_every_public_name_of_numpys_is_in_the_table() -> None:
-    assert set(numpy.__all__) - set(TABLE) == set()
+    public = {name for name in numpy.__all__ if not name.startswith("_") or name.startswith("__")}
+    assert public - set(TABLE) == set()
 
 
 def test_the_table_names_nothing_that_numpy_never_had() -> None:
     # Names that came after the oldest NumPy that is supported.
     newer = {"matvec", "vecmat", "cumulative_sum", "cumulative_prod", "unstack"}
     platform = {"float128", "complex256", "float96", "complex192"}
-    older = {"row_stack"}
+    older = {"in1d", "row_stack", "trapz"}
     assert set(TABLE) - set(numpy.__all__) <= newer | platform | older
 
 
@@ -54,11 +55,14 @@ def parameters(function: Callable[..., Any]) -> list[tuple[str, Any]] | None:
     return [(one.name, one.kind if one.kind in variable else one.kind == only) for one in signature.parameters.values()]
 
 
+@pytest.mark.skipif(
+    numpy.lib.NumpyVersion(numpy.__version__) < "2.4.0", reason="the signatures are those of NumPy 2.4, which tells all"
+)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_signatures_are_numpys(name: str) -> None:
     theirs = parameters(getattr(numpy, name))
-    if theirs is None:  # a grid, or a ufunc of an older NumPy
-        assert name in {"mgrid", "ogrid", "r_", "c_", "fromstring"} or isinstance(getattr(numpy, name), numpy.ufunc)
+    if theirs is None:
+        assert name in {"mgrid", "ogrid", "r_", "c_", "fromstring"}
         return
     assert parameters(getattr(ours, name)) == theirs
 
