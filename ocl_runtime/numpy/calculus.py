@@ -14,8 +14,9 @@ from ocl_runtime.arrays.axes import axes_of, axis_of
 from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.folds import as_common
-from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, floats, host, operands
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, floats, host
 from ocl_runtime.numpy.products import convolve
+from ocl_runtime.numpy.shapes import cut, lying
 
 __all__ = [
     "diff", "ediff1d", "gradient", "interp", "poly", "polyadd", "polyder", "polyint", "polymul", "polysub",
@@ -30,28 +31,25 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: A
     """The differences of neighbours along an axis, taken `n` times, with other elements (or a number) in front or
     behind first."""
     x = array_of(a)
-    place = axis_of("diff", axis, x.ndim)
+    axis = axis_of("diff", axis, x.ndim)
     around = {
-        name: _beside(value, x, place)
+        name: _beside(value, x, axis)
         for name, value in (("prepend", prepend), ("append", append))
         if value is not NOT_GIVEN
     }
-    return xp.diff(x, axis=place, n=n, **around)
+    return xp.diff(x, axis=axis, n=n, **around)
 
 
-def _beside(value: Any, x: Array, place: int) -> Array:
+def _beside(value: Any, x: Array, axis: int) -> Array:
     part = array_of(value, executor=x._executor)
-    return part if part.ndim else xp.broadcast_to(part, (*x.shape[:place], 1, *x.shape[place + 1 :]))
+    return part if part.ndim else xp.broadcast_to(part, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """The differences of neighbours of the flat array, with others in front and behind."""
     x = xp.reshape(array_of(ary), -1)
-    around = [
-        None if one is None else xp.reshape(array_of(one, x.dtype, x._executor), -1) for one in (to_begin, to_end)
-    ]
-    parts = [around[0], xp.diff(x), around[1]]
-    return xp.concat([part for part in parts if part is not None])
+    parts = [array_of(part, x.dtype, x._executor) for part in (to_begin, xp.diff(x), to_end) if part is not None]
+    return xp.concat(parts, axis=None)
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
@@ -70,27 +68,24 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
             place=calling_line(),
             remedy="give one distance, or one for each axis, and edge_order 1 or 2",
         )
-    found = tuple(_slopes(x, place, step, edge_order) for place, step in zip(axes, steps, strict=True))
-    return found[0] if len(found) == 1 else found
+    slopes = tuple(_slopes(x, along, step, edge_order) for along, step in zip(axes, steps, strict=True))
+    return slopes[0] if len(slopes) == 1 else slopes
 
 
-def _slopes(x: Array, place: int, step: Any, edge_order: int) -> Array:
-    count = x.shape[place]
+def _slopes(x: Array, axis: int, step: Any, edge_order: int) -> Array:
+    count = x.shape[axis]
     if count < edge_order + 1:
         raise ShapeError(
-            f"gradient along axis {place} of length {count}",
+            f"gradient along axis {axis} of length {count}",
             place=calling_line(),
             remedy=f"at least {edge_order + 1} elements are needed",
         )
     distance = array_of(step, x.dtype, x._executor)
-    if distance.ndim:
-        gaps = xp.reshape(xp.diff(distance), tuple(-1 if one == place else 1 for one in range(x.ndim)))
-    else:
-        gaps = xp.broadcast_to(distance, tuple(count - 1 if one == place else 1 for one in range(x.ndim)))
-    rises = xp.diff(x, axis=place) / gaps
+    gaps = lying(xp.diff(distance) if distance.ndim else xp.broadcast_to(distance, (count - 1,)), axis, x.ndim)
+    rises = xp.diff(x, axis=axis) / gaps
 
     def part(array: Array, begin: int | None, end: int | None) -> Array:
-        return array[(slice(None),) * place + (slice(begin, end),)]
+        return cut(array, axis, slice(begin, end))
 
     left, right = part(gaps, None, -1), part(gaps, 1, None)
     inside = (part(rises, None, -1) * right + part(rises, 1, None) * left) / (left + right)
@@ -100,29 +95,27 @@ def _slopes(x: Array, place: int, step: Any, edge_order: int) -> Array:
         first = first - (part(rises, 1, 2) - first) * near / (near + far)
         near, far = part(gaps, -1, None), part(gaps, -2, -1)
         last = last + (last - part(rises, -2, -1)) * near / (near + far)
-    return xp.concat([first, inside, last], axis=place)
+    return xp.concat([first, inside, last], axis=axis)
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule, over coordinates `x` or in steps `dx`."""
     (values,) = floats(y)
-    place = axis_of("trapezoid", axis, values.ndim)
+    axis = axis_of("trapezoid", axis, values.ndim)
     if x is None:
         step: Any = dx
     else:
-        (given,) = floats(array_of(x, executor=values._executor))
-        step = xp.diff(given, axis=-1 if given.ndim == 1 else place)
-        if given.ndim == 1:
-            step = xp.reshape(step, tuple(-1 if one == place else 1 for one in range(values.ndim)))
-    before, after = (values[(slice(None),) * place + (part,)] for part in (slice(None, -1), slice(1, None)))
-    return xp.sum(UFUNCS["multiply"](UFUNCS["add"](before, after), step) / 2.0, axis=place)
+        (points,) = floats(array_of(x, executor=values._executor))
+        step = lying(xp.diff(points), axis, values.ndim) if points.ndim == 1 else xp.diff(points, axis=axis)
+    before, after = cut(values, axis, slice(None, -1)), cut(values, axis, slice(1, None))
+    return xp.sum(UFUNCS["multiply"](UFUNCS["add"](before, after), step) / 2.0, axis=axis)
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Array:
     """Angles along an axis made continuous: steps of more than half a `period` (or `discont`) lose whole periods."""
     x = array_of(p)
-    place = axis_of("unwrap", axis, x.ndim)
-    steps = diff(x, axis=place)
+    axis = axis_of("unwrap", axis, x.ndim)
+    steps = diff(x, axis=axis)
     whole = steps.dtype.kind in "iu" and isinstance(period, int)
     half: Any = period // 2 if whole else period / 2
     turned = UFUNCS["add"](UFUNCS["remainder"](UFUNCS["add"](steps, half), period), -half)
@@ -132,9 +125,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
     correction = UFUNCS["subtract"](turned, steps)
     least = (period / 2) if discont is None else discont
     correction = xp.where(xp.less(xp.abs(steps), least), xp.zeros_like(correction), correction)
-    (rest, first) = (x[(slice(None),) * place + (part,)] for part in (slice(1, None), slice(None, 1)))
-    moved = UFUNCS["add"](rest, xp.cumulative_sum(correction, axis=place))
-    return xp.concat([xp.astype(part, turned.dtype) for part in (first, moved)], axis=place)
+    moved = UFUNCS["add"](cut(x, axis, slice(1, None)), xp.cumulative_sum(correction, axis=axis))
+    return xp.concat([xp.astype(part, turned.dtype) for part in (cut(x, axis, slice(1)), moved)], axis=axis)
 
 
 # ---------------------------------------------------------------------- interpolation
@@ -145,12 +137,11 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     by default the first and last value. Raises `Error` for a `period`, which has to sort."""
     if period is not None:
         raise Error("interp with a period", place=calling_line(), remedy="bring x into the period first: x % period")
-    given, at, values = floats(x, xp, fp)
-    return _interpolated(given, at, values, left, right)
+    return _interpolated(floats(x, xp, fp), left, right)
 
 
-def _interpolated(x: Array, at: Array, values: Array, left: Any, right: Any) -> Array:
-    x, at, values = as_common(x, at, values)
+def _interpolated(lines: list[Array], left: Any, right: Any) -> Array:
+    x, at, values = as_common(*lines)
     if at.shape != values.shape or at.ndim != 1 or not at.size:
         raise ShapeError(
             f"interp of points of shapes {at.shape} and {values.shape}",
@@ -175,13 +166,11 @@ def _interpolated(x: Array, at: Array, values: Array, left: Any, right: Any) -> 
 
 def polyval(p: Any, x: Any) -> Array:
     """The polynomial with these coefficients at `x`."""
-    (coefficients, given), executor = operands("polyval", (p, x))
-    at = array_of(given, executor=executor)
-    numbers = array_of(coefficients, executor=executor)
-    found = xp.zeros_like(at)
-    for place in range(numbers.size):
-        found = UFUNCS["add"](UFUNCS["multiply"](found, at), numbers[place])
-    return found
+    coefficients, at = arrays("polyval", (p, x))
+    value = xp.zeros_like(at)
+    for number in range(coefficients.size):
+        value = UFUNCS["add"](UFUNCS["multiply"](value, at), coefficients[number])
+    return value
 
 
 def polyadd(a1: Any, a2: Any) -> Array:
@@ -195,8 +184,7 @@ def polysub(a1: Any, a2: Any) -> Array:
 
 
 def _aligned(a1: Any, a2: Any) -> list[Array]:
-    given, executor = operands("polyadd", (a1, a2))
-    lines = as_common(*(xp.reshape(array_of(x, executor=executor), -1) for x in given))
+    lines = as_common(*(xp.reshape(x, -1) for x in arrays("polyadd", (a1, a2))))
     most = max(x.size for x in lines)
     return [xp.pad(x, [(most - x.size, 0)]) for x in lines]
 
@@ -229,8 +217,8 @@ def poly(seq_of_zeros: Any) -> Array:
     (zeros,) = floats(seq_of_zeros)
     if zeros.ndim != 1:
         raise ShapeError("poly of a matrix", place=calling_line(), remedy="give the zeros of the polynomial")
-    found = xp.ones_like(zeros, dtype=zeros.dtype)[:0]
-    found = xp.pad(found, [(0, 1)], constant_values=1)
-    for place in range(zeros.size):
-        found = xp.pad(found, [(0, 1)]) - xp.pad(found * zeros[place], [(1, 0)])
-    return found
+    polynomial = xp.ones_like(zeros, dtype=zeros.dtype)[:0]
+    polynomial = xp.pad(polynomial, [(0, 1)], constant_values=1)
+    for number in range(zeros.size):
+        polynomial = xp.pad(polynomial, [(0, 1)]) - xp.pad(polynomial * zeros[number], [(1, 0)])
+    return polynomial

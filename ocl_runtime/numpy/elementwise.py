@@ -62,9 +62,9 @@ def _without_nan(x1: Array, x2: Array, choice: Callable[..., Array]) -> Array:
 
 def _heaviside(x1: Any, x2: Any) -> Array:
     """0 below 0, 1 above it, and the second operand at 0; NaN of NaN."""
-    place, middle = _arrays(x1, x2)
-    step = xp.where(xp.less(place, 0), 0.0, xp.where(xp.equal(place, 0), middle, 1.0))
-    return xp.where(xp.isnan(place), place, step)
+    x, middle = _arrays(x1, x2)
+    step = xp.where(xp.less(x, 0), 0.0, xp.where(xp.equal(x, 0), middle, 1.0))
+    return xp.where(xp.isnan(x), x, step)
 
 
 def _logaddexp2(x1: Any, x2: Any) -> Array:

@@ -63,7 +63,7 @@ def fold(
     if where is not True and where is not NOT_GIVEN:
         x = _masked(what, ufunc, x, where, initial)
     axes = axes_of(what, axis, x.ndim)
-    if has_initial and initial is not None and ufunc not in _NEUTRAL and 0 in [x.shape[place] for place in axes]:
+    if has_initial and initial is not None and ufunc not in _NEUTRAL and 0 in [x.shape[number] for number in axes]:
         result = xp.full_like(xp.sum(x, axis=axis, keepdims=keep), initial, dtype=x.dtype)
     else:
         result = REDUCTIONS[ufunc](x, axis=axis, keepdims=keep, **_dtype(ufunc, dtype))
@@ -94,8 +94,8 @@ def running(what: str, ufunc: str, a: Any, axis: Any, dtype: DTypeLike, out: Any
     x = array_of(a)
     if axis is None:
         x, axis = xp.reshape(x, -1), 0
-    place = axis_of(what, axis, x.ndim)
-    result = _RUNNING[ufunc](x, place, dtype)
+    axis = axis_of(what, axis, x.ndim)
+    result = _RUNNING[ufunc](x, axis, dtype)
     return into(what, result, out)
 
 
@@ -126,8 +126,8 @@ def counted(x: Array, axis: Any, where: Any) -> Any:
     """How many elements along axes take part: a number, or where `where` says which, an array with axes kept."""
     if where is True or where is NOT_GIVEN:
         count = 1
-        for place in axes_of("a reduction", axis, x.ndim):
-            count *= x.shape[place]
+        for number in axes_of("a reduction", axis, x.ndim):
+            count *= x.shape[number]
         return count
     mask = xp.broadcast_to(array_of(where, np.bool_, x._executor), x.shape)
     return xp.sum(mask, axis=axis, keepdims=True)
@@ -135,5 +135,7 @@ def counted(x: Array, axis: Any, where: Any) -> Any:
 
 def as_common(*arrays: Array) -> list[Array]:
     """The arrays in the dtype to which NumPy promotes them."""
+    if not arrays:
+        return []
     dtype = common(*arrays)
     return [xp.astype(x, dtype, copy=False) for x in arrays]

@@ -15,9 +15,9 @@ from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.numpy.elementwise import UFUNCS
-from ocl_runtime.numpy.operands import array_of, arrays_in, common, only, operands, sizes
+from ocl_runtime.numpy.operands import array_of, arrays, arrays_in, common, only, operands, sizes
 from ocl_runtime.numpy.promotion import DTypeLike, made_as, real
-from ocl_runtime.numpy.shapes import atleast_1d
+from ocl_runtime.numpy.shapes import atleast_1d, lying
 
 __all__ = [
     "arange", "bartlett", "blackman", "c_", "geomspace", "hamming", "hanning", "indices", "linspace", "logspace",
@@ -37,10 +37,10 @@ def arange(
 ) -> Array:
     """`start, start + step, …` below `stop`, or from 0; float64 if one of them is a float."""
     only("arange", like=like)
-    given = [_number(x) for x in (start_or_stop, stop, step)]
-    if dtype is None and any(isinstance(x, float) for x in given):
+    numbers = [_number(x) for x in (start_or_stop, stop, step)]
+    if dtype is None and any(isinstance(x, float) for x in numbers):
         dtype = real(current())
-    first, last, by = given
+    first, last, by = numbers
     return xp.arange(
         first, last, 1 if by is None else by, dtype=None if dtype is None else made_as(dtype), device=device
     )
@@ -92,21 +92,20 @@ def logspace(
 ) -> Array:
     """The powers of a base whose exponents `linspace` gives."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
-    found = UFUNCS["power"](base, exponents)
-    return array_of(found, None if dtype is None else made_as(dtype))
+    powers = UFUNCS["power"](base, exponents)
+    return array_of(powers, None if dtype is None else made_as(dtype))
 
 
 def geomspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: DTypeLike = None, axis: int = 0
 ) -> Array:
     """Numbers of which each is a fixed multiple of the one before. Raises `ShapeError` for an end that is 0."""
-    (first, last), executor = operands("geomspace", (start, stop))
-    first, last = (array_of(x, np.float64, executor) for x in (first, last))
+    first, last = (array_of(x, np.float64) for x in arrays("geomspace", (start, stop)))
     if bool(xp.any(xp.logical_or(xp.equal(first, 0), xp.equal(last, 0)))):
         raise ShapeError("geomspace from or to 0", place=calling_line(), remedy="use linspace, or another end")
     ratio = xp.log(last / first)
     line = first * xp.exp(linspace(xp.zeros_like(ratio), ratio, num, endpoint))
-    with xp.use(executor):
+    with xp.use(line._executor):
         number = xp.reshape(xp.arange(num), (-1,) + (1,) * max(first.ndim, last.ndim))
     if endpoint and num > 1:
         line = xp.where(xp.equal(number, num - 1), last, line)
@@ -120,16 +119,12 @@ def geomspace(
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
     """Coordinate arrays: number `i` varies along axis `i`, and 0 and 1 are exchanged for "xy"."""
     del copy
-    given, executor = operands("meshgrid", xi) if xi else ([], current())
-    lines = [xp.reshape(array_of(x, executor=executor), -1) for x in given]
+    lines = [xp.reshape(x, -1) for x in arrays("meshgrid", xi)]
     grids = xp.meshgrid(*lines, indexing=indexing)  # type: ignore[arg-type]
     if not sparse:
         return tuple(grids)
     order = [1, 0, *range(2, len(lines))] if indexing == "xy" and len(lines) > 1 else list(range(len(lines)))
-    return tuple(
-        xp.reshape(line, tuple(-1 if place == axis else 1 for place in range(len(lines))))
-        for line, axis in zip(lines, order, strict=True)
-    )
+    return tuple(lying(line, axis, len(lines)) for line, axis in zip(lines, order, strict=True))
 
 
 def indices(dimensions: Any, dtype: DTypeLike = int, sparse: bool = False) -> Any:
@@ -186,9 +181,9 @@ def _pieces(key: Any) -> list[Array]:
     if any(isinstance(part, str) for part in parts):
         raise DTypeError("r_ with directions", place=calling_line(), remedy="use concatenate, stack or column_stack")
     with xp.use(executor_of("r_", parts)):
-        given, executor = operands("r_", [_ticks(part) if isinstance(part, slice) else part for part in parts])
-    kind = common(*given)
-    return [array_of(x, kind, executor) for x in given]
+        pieces, executor = operands("r_", [_ticks(part) if isinstance(part, slice) else part for part in parts])
+    kind = common(*pieces)
+    return [array_of(x, kind, executor) for x in pieces]
 
 
 def _ticks(part: slice) -> Array:
@@ -217,22 +212,22 @@ def _window(M: Any, of: Callable[[Array], Array]) -> Array:  # noqa: N803
 
 def hanning(M: Any) -> Array:  # noqa: N803
     """The Hann window."""
-    return _window(M, lambda place: 0.5 + 0.5 * xp.cos(math.pi * place))
+    return _window(M, lambda t: 0.5 + 0.5 * xp.cos(math.pi * t))
 
 
 def hamming(M: Any) -> Array:  # noqa: N803
     """The Hamming window."""
-    return _window(M, lambda place: 0.54 + 0.46 * xp.cos(math.pi * place))
+    return _window(M, lambda t: 0.54 + 0.46 * xp.cos(math.pi * t))
 
 
 def blackman(M: Any) -> Array:  # noqa: N803
     """The Blackman window."""
-    return _window(M, lambda place: 0.42 + 0.5 * xp.cos(math.pi * place) + 0.08 * xp.cos(2 * math.pi * place))
+    return _window(M, lambda t: 0.42 + 0.5 * xp.cos(math.pi * t) + 0.08 * xp.cos(2 * math.pi * t))
 
 
 def bartlett(M: Any) -> Array:  # noqa: N803
     """The Bartlett window, a triangle."""
-    return _window(M, lambda place: 1 - xp.abs(place))
+    return _window(M, lambda t: 1 - xp.abs(t))
 
 
 # ---------------------------------------------------------------------- powers

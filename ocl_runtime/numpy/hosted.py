@@ -32,10 +32,10 @@ def _uploading(name: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def uploads(*args: Any, **how: Any) -> Any:
-        found = function(*args, **how)
-        if isinstance(found, list):  # columns
-            return [array_of(column) for column in found]
-        return array_of(found) if isinstance(found, np.ndarray) else found
+        result = function(*args, **how)
+        if isinstance(result, list):  # columns
+            return [array_of(column) for column in result]
+        return array_of(result) if isinstance(result, np.ndarray) else result
 
     return uploads
 

@@ -27,8 +27,8 @@ __array_namespace_info__ = xp.__array_namespace_info__
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """The dtype to which NumPy promotes arrays, dtypes and Python's numbers."""
-    found = np.result_type(*(x.dtype if isinstance(x, Array) else x for x in arrays_and_dtypes))
-    return on_device(found, executor_of("result_type", arrays_in(arrays_and_dtypes)))
+    dtype = np.result_type(*(x.dtype if isinstance(x, Array) else x for x in arrays_and_dtypes))
+    return on_device(dtype, executor_of("result_type", arrays_in(arrays_and_dtypes)))
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
@@ -92,7 +92,7 @@ def _region(x: Array) -> Layout | None:
 
 def require(a: Any, dtype: DTypeLike = None, requirements: Any = None, *, like: Any = None) -> Array:
     """As `asarray`. Raises `Error` for column-major order; everything else that NumPy requires holds."""
-    if "F" in {str(one)[:1].upper() for one in requirements or ()}:
+    if "F" in {str(requirement)[:1].upper() for requirement in requirements or ()}:
         raise Error("require of column-major order", place=calling_line(), remedy="leave it out")
     return asarray(a, dtype, like=like)
 
@@ -101,7 +101,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
     """A reduction along one axis after the other, which stay with length 1."""
     x = array_of(a)
     for axis in axes if isinstance(axes, tuple | list) else (axes,):
-        place = axis % x.ndim
-        found = func(x, place)
-        x = found if found.ndim == x.ndim else xp.expand_dims(found, axis=place)
+        number = axis % x.ndim
+        reduced = func(x, number)
+        x = reduced if reduced.ndim == x.ndim else xp.expand_dims(reduced, axis=number)
     return x

@@ -13,9 +13,9 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.errors import IndexingError
 from ocl_runtime.numpy.folds import as_common
-from ocl_runtime.numpy.operands import array_of, check_casting, host, into, only, operands, sizes
+from ocl_runtime.numpy.operands import array_of, arrays, check_casting, host, into, only, sizes
 from ocl_runtime.numpy.promotion import DTypeLike, on_device
-from ocl_runtime.numpy.shapes import atleast_1d, atleast_2d, atleast_3d
+from ocl_runtime.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, cut
 
 __all__ = [
     "append", "block", "column_stack", "concat", "concatenate", "delete", "dstack", "hstack", "insert", "pad", "repeat",
@@ -23,13 +23,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _parts(what: str, arrays: Any, dtype: DTypeLike, casting: str) -> list[Array]:
+def _parts(what: str, values: Any, dtype: DTypeLike, casting: str) -> list[Array]:
     """Arrays of one runtime, of the dtype that is asked for, or that NumPy promotes them to."""
-    given, executor = operands(what, arrays)
-    parts = [array_of(x, executor=executor) for x in given]
-    if dtype is None:
-        return as_common(*parts) if parts else []
-    wanted = on_device(np.dtype(dtype), executor)
+    parts = arrays(what, values)
+    if dtype is None or not parts:
+        return as_common(*parts)
+    wanted = on_device(np.dtype(dtype), parts[0]._executor)
     for x in parts:
         check_casting(what, x.dtype, wanted, casting)
     return [xp.astype(x, wanted, copy=False) for x in parts]
@@ -86,7 +85,7 @@ def block(arrays: Any) -> Array:
     def joined(part: Any, level: int) -> Array:
         if not isinstance(part, list):
             return next(leaves)
-        return xp.concat([joined(one, level + 1) for one in part], axis=most - depth + level)
+        return xp.concat([joined(inner, level + 1) for inner in part], axis=most - depth + level)
 
     return joined(arrays, 0)
 
@@ -96,13 +95,13 @@ def _depth(part: Any) -> int:
 
 
 def _flat(part: Any) -> list[Any]:
-    return [leaf for one in part for leaf in _flat(one)] if isinstance(part, list) else [part]
+    return [leaf for inner in part for leaf in _flat(inner)] if isinstance(part, list) else [part]
 
 
 def append(arr: Any, values: Any, axis: Any = None) -> Array:
     """The values behind the array along an axis; without one, both flat."""
-    found: Array = concatenate((arr, values), axis)
-    return found
+    joined: Array = concatenate((arr, values), axis)
+    return joined
 
 
 # ---------------------------------------------------------------------- repeated
@@ -110,7 +109,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Array:
 
 def tile(A: Any, reps: Any) -> Array:  # noqa: N803
     """The array repeated along its axes, and along new ones in front where there are more numbers than axes."""
-    return xp.tile(array_of(A), tuple(int(one) for one in sizes(reps)))
+    return xp.tile(array_of(A), tuple(int(times) for times in sizes(reps)))
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
@@ -152,15 +151,15 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Ar
     return xp.pad(x, widths, "constant" if mode == "empty" else mode, constant_values=value)
 
 
-def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
+def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     """A number before and one behind for each axis."""
-    if isinstance(given, dict):
+    if isinstance(pad_width, dict):
         pairs: list[tuple[int, int]] = [(0, 0)] * ndim
-        for axis, width in given.items():
+        for axis, width in pad_width.items():
             before, after = (width, width) if isinstance(width, int) else width
             pairs[axis_of("pad", axis, ndim)] = (before, after)
         return pairs
-    return [(int(before), int(after)) for before, after in np.broadcast_to(np.asarray(host(given)), (ndim, 2))]
+    return [(int(before), int(after)) for before, after in np.broadcast_to(np.asarray(host(pad_width)), (ndim, 2))]
 
 
 def _padded_each(x: Array, widths: list[tuple[int, int]], values: Any) -> Array:
@@ -179,30 +178,30 @@ def _padded_each(x: Array, widths: list[tuple[int, int]], values: Any) -> Array:
 def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
     """The array without the parts at places along an axis; without an axis, of the flat array. Places in an array of
     ours are waited for."""
-    x, place = _flat_or_along("delete", arr, axis)
-    kept = np.delete(np.arange(x.shape[place]), host(obj))
-    return xp.take(x, kept, axis=place)
+    x, axis = _flat_or_along("delete", arr, axis)
+    kept = np.delete(np.arange(x.shape[axis]), host(obj))
+    return xp.take(x, kept, axis=axis)
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
     """The array with values in front of places along an axis; without an axis, of the flat array. Places in an array
     of ours are waited for."""
-    x, place = _flat_or_along("insert", arr, axis)
-    length, before = x.shape[place], host(obj)
+    x, axis = _flat_or_along("insert", arr, axis)
+    length, before = x.shape[axis], host(obj)
     if not isinstance(before, slice) and np.asarray(before).dtype == np.bool_:
         (before,) = np.nonzero(before)
     new = array_of(values, x.dtype, x._executor)
     if not isinstance(before, slice) and np.size(before) == 1:
-        return _inserted_at(x, place, int(np.asarray(before).item()), new, moves=not np.ndim(before))
+        return _inserted_at(x, axis, int(np.asarray(before).item()), new, moves=not np.ndim(before))
     count = len(range(*before.indices(length))) if isinstance(before, slice) else len(before)
-    part = xp.broadcast_to(new, (*x.shape[:place], count, *x.shape[place + 1 :]))
+    part = xp.broadcast_to(new, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
     number = np.insert(np.arange(length), before, length + np.arange(count))
-    return xp.take(xp.concat([x, part], axis=place), number, axis=place)
+    return xp.take(xp.concat([x, part], axis=axis), number, axis=axis)
 
 
-def _inserted_at(x: Array, place: int, before: int, new: Array, *, moves: bool) -> Array:
+def _inserted_at(x: Array, axis: int, before: int, new: Array, *, moves: bool) -> Array:
     """With a part in front of one place; its axis is the first one of the values if it `moves`."""
-    length = x.shape[place]
+    length = x.shape[axis]
     if not -length <= before <= length:
         raise IndexingError(
             f"insert before place {before} of an axis of length {length}",
@@ -212,10 +211,9 @@ def _inserted_at(x: Array, place: int, before: int, new: Array, *, moves: bool) 
     before += length * (before < 0)
     new = xp.reshape(new, (1,) * (x.ndim - new.ndim) + new.shape)
     if moves:
-        new = xp.moveaxis(new, 0, place)
-    part = xp.broadcast_to(new, (*x.shape[:place], new.shape[place], *x.shape[place + 1 :]))
-    at = (slice(None),) * place
-    return xp.concat([x[(*at, slice(before))], part, x[(*at, slice(before, None))]], axis=place)
+        new = xp.moveaxis(new, 0, axis)
+    part = xp.broadcast_to(new, (*x.shape[:axis], new.shape[axis], *x.shape[axis + 1 :]))
+    return xp.concat([cut(x, axis, slice(before)), part, cut(x, axis, slice(before, None))], axis=axis)
 
 
 def _flat_or_along(what: str, arr: Any, axis: Any) -> tuple[Array, int]:

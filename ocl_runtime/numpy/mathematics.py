@@ -13,7 +13,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.numpy.elementwise import UFUNCS
-from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, common, floats, into, is_weak, only, operands
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, common, floats, into, is_weak, only, operands
 from ocl_runtime.numpy.promotion import DTypeLike
 
 __all__ = [
@@ -52,8 +52,8 @@ def clip(
     """The elements limited to a range, in the dtype to which the bounds promote them."""
     bounds = [second if first is NOT_GIVEN else first for first, second in ((a_min, min), (a_max, max))]
     limits = [None if bound is NOT_GIVEN else bound for bound in bounds]
-    given, executor = operands("clip", (a, *(bound for bound in limits if bound is not None)))
-    dtype = common(*given)
+    terms, executor = operands("clip", (a, *(bound for bound in limits if bound is not None)))
+    dtype = common(*terms)
     least, most = (bound if bound is None or is_weak(bound) else array_of(bound, dtype, executor) for bound in limits)
     result = xp.clip(array_of(a, dtype, executor), least, most)
     where = kwargs.pop("where", True)
@@ -66,14 +66,14 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
     With `copy=False`, an array of ours is written to.
     """
-    given = array_of(x)
-    result = given
-    if given.dtype.kind == "f":
-        limits = np.finfo(given.dtype)
+    array = array_of(x)
+    result = array
+    if array.dtype.kind == "f":
+        limits = np.finfo(array.dtype)
         most = limits.max.item() if posinf is None else posinf
         least = limits.min.item() if neginf is None else neginf
-        result = xp.where(xp.isnan(given), array_of(nan, given.dtype, given._executor), given)
-        result = xp.where(xp.equal(given, math.inf), most, xp.where(xp.equal(given, -math.inf), least, result))
+        result = xp.where(xp.isnan(array), array_of(nan, array.dtype, array._executor), array)
+        result = xp.where(xp.equal(array, math.inf), most, xp.where(xp.equal(array, -math.inf), least, result))
     if copy or not isinstance(x, Array):
         return xp.positive(result)
     x[...] = result
@@ -82,9 +82,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 def sinc(x: Any) -> Array:
     """sin(pi x) / (pi x), and 1 at 0."""
-    (given,) = floats(x)
-    angle_ = given * math.pi
-    return xp.where(xp.equal(given, 0), 1.0, xp.divide(xp.sin(angle_), angle_))
+    (array,) = floats(x)
+    angle_ = array * math.pi
+    return xp.where(xp.equal(array, 0), 1.0, xp.divide(xp.sin(angle_), angle_))
 
 
 # ---------------------------------------------------------------------- real numbers seen as complex ones
@@ -102,8 +102,8 @@ def imag(val: Any) -> Array:
 
 def angle(z: Any, deg: bool = False) -> Array:
     """0 for what is not negative, pi for what is; NaN of NaN. In degrees if `deg`."""
-    (given,) = floats(z)
-    turned = xp.atan2(xp.zeros_like(given), given)
+    (array,) = floats(z)
+    turned = xp.atan2(xp.zeros_like(array), array)
     return turned * (180 / math.pi) if deg else turned
 
 
@@ -153,23 +153,21 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     """Whether two have one shape and the same elements; waits for them."""
-    (first, second), executor = operands("array_equal", (a1, a2))
-    one, other = array_of(first, executor=executor), array_of(second, executor=executor)
-    return one.shape == other.shape and _same(one, other, equal_nan)
+    first, second = arrays("array_equal", (a1, a2))
+    return first.shape == second.shape and _same(first, second, equal_nan)
 
 
 def array_equiv(a1: Any, a2: Any) -> bool:
     """Whether two broadcast to one shape with the same elements; waits for them."""
-    (first, second), executor = operands("array_equiv", (a1, a2))
-    one, other = array_of(first, executor=executor), array_of(second, executor=executor)
-    fits = all(1 in pair or pair[0] == pair[1] for pair in zip(one.shape[::-1], other.shape[::-1], strict=False))
-    return fits and _same(one, other, equal_nan=False)
+    first, second = arrays("array_equiv", (a1, a2))
+    fits = all(1 in pair or pair[0] == pair[1] for pair in zip(first.shape[::-1], second.shape[::-1], strict=False))
+    return fits and _same(first, second, equal_nan=False)
 
 
-def _same(one: Array, other: Array, equal_nan: bool) -> bool:
-    same = UFUNCS["equal"](one, other)
+def _same(first: Array, second: Array, equal_nan: bool) -> bool:
+    same = UFUNCS["equal"](first, second)
     if equal_nan:
-        same = xp.logical_or(same, xp.logical_and(xp.isnan(one), xp.isnan(other)))
+        same = xp.logical_or(same, xp.logical_and(xp.isnan(first), xp.isnan(second)))
     return bool(xp.all(same))
 
 
@@ -185,12 +183,12 @@ def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> Array:
     """Eight elements along an axis, each as whether it is not 0, as the bits of one uint8; without an axis, of the flat
     array."""
     x = array_of(a, np.bool_)
-    x, place = (xp.reshape(x, -1), 0) if axis is None else (x, axis_of("packbits", axis, x.ndim))
-    x = xp.moveaxis(x, place, -1)
+    x, axis = (xp.reshape(x, -1), 0) if axis is None else (x, axis_of("packbits", axis, x.ndim))
+    x = xp.moveaxis(x, axis, -1)
     x = xp.pad(x, [*[(0, 0)] * (x.ndim - 1), (0, -x.shape[-1] % 8)])
     bits = xp.astype(xp.reshape(x, (*x.shape[:-1], x.shape[-1] // 8, 8)), np.uint8)
     packed = xp.sum(xp.bitwise_left_shift(bits, _shifts(x, bitorder)), axis=-1, dtype=np.uint8)
-    return xp.moveaxis(packed, -1, place)
+    return xp.moveaxis(packed, -1, axis)
 
 
 def unpackbits(a: Any, /, axis: Any = None, count: int | None = None, bitorder: str = "big") -> Array:
@@ -198,13 +196,13 @@ def unpackbits(a: Any, /, axis: Any = None, count: int | None = None, bitorder: 
     x = array_of(a)
     if x.dtype != np.uint8:
         raise DTypeError(f"unpackbits of {x.dtype}", place=calling_line(), remedy="convert it: astype(x, uint8)")
-    x, place = (xp.reshape(x, -1), 0) if axis is None else (x, axis_of("unpackbits", axis, x.ndim))
-    x = xp.expand_dims(xp.moveaxis(x, place, -1), axis=-1)
+    x, axis = (xp.reshape(x, -1), 0) if axis is None else (x, axis_of("unpackbits", axis, x.ndim))
+    x = xp.expand_dims(xp.moveaxis(x, axis, -1), axis=-1)
     bits = xp.bitwise_and(xp.bitwise_right_shift(x, _shifts(x, bitorder)), 1)
     bits = xp.reshape(bits, (*x.shape[:-2], x.shape[-2] * 8))
     if count is not None:
         bits = xp.pad(bits, [*[(0, 0)] * (bits.ndim - 1), (0, max(0, count - bits.shape[-1]))])[..., :count]
-    return xp.moveaxis(bits, -1, place)
+    return xp.moveaxis(bits, -1, axis)
 
 
 def _shifts(x: Array, bitorder: str) -> Array:

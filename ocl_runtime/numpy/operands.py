@@ -69,17 +69,23 @@ def arrays_in(x: Any) -> list[Array]:
 _OPERANDS = (Array, *NUMBERS, np.bool_, np.number)
 
 
-def operands(what: str, given: Iterable[Any]) -> tuple[list[Operand], Executor]:
+def operands(what: str, values: Iterable[Any]) -> tuple[list[Operand], Executor]:
     """Operands as arrays and numbers, and the runtime of the arrays. Without any array, numbers become some.
 
     Raises `MixedDevicesError` for arrays of two runtimes, and as `array_of` does.
     """
-    parts = tuple(given)
+    parts = tuple(values)
     executor = executor_of(what, arrays_in(parts))
-    found: list[Operand] = [x if isinstance(x, _OPERANDS) else array_of(x, executor=executor) for x in parts]
-    if not any(isinstance(x, Array) for x in found):
-        found = [array_of(x, executor=executor) for x in found]
-    return found, executor
+    terms: list[Operand] = [x if isinstance(x, _OPERANDS) else array_of(x, executor=executor) for x in parts]
+    if not any(isinstance(x, Array) for x in terms):
+        terms = [array_of(x, executor=executor) for x in terms]
+    return terms, executor
+
+
+def arrays(what: str, values: Iterable[Any]) -> list[Array]:
+    """Anything as arrays of one runtime. Errors as of `operands`."""
+    terms, executor = operands(what, values)
+    return [array_of(x, executor=executor) for x in terms]
 
 
 def is_weak(x: object) -> bool:
@@ -96,10 +102,10 @@ def kind_of(operand: Operand) -> Any:
     return float if isinstance(operand, float) else int
 
 
-def common(*given: Operand) -> np.dtype[Any]:
+def common(*terms: Operand) -> np.dtype[Any]:
     """The dtype that NumPy promotes arrays and Python's numbers to, or float32 for it where there is no float64."""
-    executor = executor_of("result_type", [x for x in given if isinstance(x, Array)])
-    return on_device(np.result_type(*map(_example, given)), executor)
+    executor = executor_of("result_type", [x for x in terms if isinstance(x, Array)])
+    return on_device(np.result_type(*map(_example, terms)), executor)
 
 
 def _example(operand: Operand) -> Any:
@@ -108,11 +114,9 @@ def _example(operand: Operand) -> Any:
     return kind(0) if isinstance(kind, type) else kind
 
 
-def floats(*given: Any) -> list[Array]:
+def floats(*values: Any) -> list[Array]:
     """Anything as arrays of floats: integers become what NumPy makes of them in a mean or a product with a float."""
-    found, executor = operands("float", given)
-    arrays = [array_of(x, executor=executor) for x in found]
-    return [x if x.dtype.kind == "f" else array_of(x, np.float64) for x in arrays]
+    return [x if x.dtype.kind == "f" else array_of(x, np.float64) for x in arrays("float", values)]
 
 
 def host(x: Any) -> Any:

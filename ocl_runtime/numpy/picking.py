@@ -19,6 +19,7 @@ from ocl_runtime.errors import DTypeError, Error, IndexingError, ShapeError
 from ocl_runtime.numpy.joining import resize
 from ocl_runtime.numpy.operands import array_of, check_casting, common, host, into, is_weak, operands
 from ocl_runtime.numpy.places import unravel_index
+from ocl_runtime.numpy.shapes import lying
 from ocl_runtime.plan.executor import Executor
 
 __all__ = [
@@ -38,7 +39,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     dtype = common(*choices)
     if all(map(is_weak, choices)):
         choices[0] = array_of(choices[0], dtype, executor)
-    first, second = (one if is_weak(one) else array_of(one, dtype, executor) for one in choices)
+    first, second = (choice if is_weak(choice) else array_of(choice, dtype, executor) for choice in choices)
     return xp.where(array_of(test, np.bool_, executor), first, second)
 
 
@@ -53,26 +54,26 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
             place=calling_line(),
             remedy="give one choice for each condition",
         )
-    given, executor = operands("select", (*condlist, *choicelist, default))
-    tests = [array_of(x, executor=executor) for x in given[: len(condlist)]]
+    terms, executor = operands("select", (*condlist, *choicelist, default))
+    tests = [array_of(x, executor=executor) for x in terms[: len(condlist)]]
     if any(test.dtype != np.bool_ for test in tests):
         raise DTypeError("select by what is not bool", place=calling_line(), remedy="compare first, as in x != 0")
-    dtype = common(*given[len(condlist) :])
-    *choices, found = (array_of(x, dtype, executor) for x in given[len(condlist) :])
+    dtype = common(*terms[len(condlist) :])
+    *choices, result = (array_of(x, dtype, executor) for x in terms[len(condlist) :])
     for test, choice in zip(reversed(tests), reversed(choices), strict=True):
-        found = xp.where(test, choice, found)
-    return found
+        result = xp.where(test, choice, result)
+    return result
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """A function, or a number, of the elements for which each condition holds; one more is for all others. How many
     elements there are for a function is waited for."""
-    given = array_of(x)
+    array = array_of(x)
     if not isinstance(condlist, list | tuple) or (
-        given.ndim and not isinstance(condlist[0], list | Array | np.ndarray)
+        array.ndim and not isinstance(condlist[0], list | Array | np.ndarray)
     ):
         condlist = [condlist]
-    tests = [xp.broadcast_to(array_of(one, np.bool_, given._executor), given.shape) for one in condlist]
+    tests = [xp.broadcast_to(array_of(condition, np.bool_, array._executor), array.shape) for condition in condlist]
     if len(funclist) == len(tests) + 1:
         tests.append(xp.logical_not(xp.any(xp.stack(tests), axis=0)))
     if len(funclist) != len(tests):
@@ -81,26 +82,26 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
             place=calling_line(),
             remedy="give one function for each condition, and one more if you like",
         )
-    found = xp.zeros_like(given)
+    result = xp.zeros_like(array)
     for test, function in zip(tests, funclist, strict=True):
-        found[test] = function(given[test], *args, **kw) if callable(function) else function
-    return found
+        result[test] = function(array[test], *args, **kw) if callable(function) else function
+    return result
 
 
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """For each element of `a` that of the choice with this number. Numbers of none count as the nearest, or from the
     front again with `mode="wrap"`."""
     _check_mode("choose", mode)
-    (number, *given), executor = operands("choose", (a, *choices))
-    dtype = common(*given)
-    options = [array_of(x, dtype, executor) for x in given]
-    index = array_of(number, executor=executor)
+    (chosen, *terms), executor = operands("choose", (a, *choices))
+    dtype = common(*terms)
+    options = [array_of(x, dtype, executor) for x in terms]
+    index = array_of(chosen, executor=executor)
     if mode == "wrap":
         index = xp.remainder(index, len(options))
-    found = options[-1]
-    for place in reversed(range(len(options) - 1)):
-        found = xp.where(xp.less_equal(index, place), options[place], found)
-    return into("choose", xp.broadcast_arrays(found, index, *options)[0], out)
+    result = options[-1]
+    for number in reversed(range(len(options) - 1)):
+        result = xp.where(xp.less_equal(index, number), options[number], result)
+    return into("choose", xp.broadcast_arrays(result, index, *options)[0], out)
 
 
 def _check_mode(what: str, mode: str) -> None:
@@ -132,8 +133,8 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     for."""
     (test, x), executor = operands("compress", (condition, a))
     array = array_of(x, executor=executor)
-    array, place = (xp.reshape(array, -1), 0) if axis is None else (array, axis)
-    return into("compress", xp.take(array, flatnonzero(test), axis=place), out)
+    array, axis = (xp.reshape(array, -1), 0) if axis is None else (array, axis)
+    return into("compress", xp.take(array, flatnonzero(test), axis=axis), out)
 
 
 def extract(condition: Any, arr: Any) -> Array:
@@ -148,8 +149,8 @@ def extract(condition: Any, arr: Any) -> Array:
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """The parts at places along an axis; without an axis, of the flat array."""
     x = array_of(a)
-    x, place = (xp.reshape(x, -1), 0) if axis is None else (x, axis_of("take", axis, x.ndim))
-    return into("take", xp.take(x, _within("take", indices, x.shape[place], mode, x._executor), axis=place), out)
+    x, axis = (xp.reshape(x, -1), 0) if axis is None else (x, axis_of("take", axis, x.ndim))
+    return into("take", xp.take(x, _within("take", indices, x.shape[axis], mode, x._executor), axis=axis), out)
 
 
 def _within(what: str, indices: Any, length: int, mode: str, executor: Executor) -> Any:
@@ -214,12 +215,12 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     if axis is None:
         put(arr, places, values)
         return
-    place = axis_of("put_along_axis", axis, arr.ndim)
+    axis = axis_of("put_along_axis", axis, arr.ndim)
     index = []
     for number, length in enumerate(arr.shape):
         with xp.use(arr._executor):
-            line = xp.reshape(xp.arange(length), (1,) * number + (length,) + (1,) * (arr.ndim - number - 1))
-        index.append(places if number == place else line)
+            line = lying(xp.arange(length), number, arr.ndim)
+        index.append(places if number == axis else line)
     arr[tuple(index)] = values
 
 
@@ -239,6 +240,6 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
     if isinstance(a, np.ndarray):
         np.putmask(a, host(mask), host(values))
         return
-    given = array_of(values, executor=a._executor)
-    check_casting("putmask", given.dtype, a.dtype, "safe")
-    a[...] = xp.where(array_of(mask, np.bool_, a._executor), xp.astype(resize(given, a.shape), a.dtype), a)
+    source = array_of(values, executor=a._executor)
+    check_casting("putmask", source.dtype, a.dtype, "safe")
+    a[...] = xp.where(array_of(mask, np.bool_, a._executor), xp.astype(resize(source, a.shape), a.dtype), a)

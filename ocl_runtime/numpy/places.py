@@ -21,6 +21,7 @@ from ocl_runtime.numpy.folds import fold
 from ocl_runtime.numpy.joining import resize
 from ocl_runtime.numpy.operands import array_of, host, operands, sizes
 from ocl_runtime.numpy.promotion import DTypeLike
+from ocl_runtime.numpy.shapes import lying
 
 __all__ = [
     "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "fill_diagonal", "ix_", "mask_indices",
@@ -87,7 +88,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
             place=calling_line(),
             remedy="use a matrix, or more axes of equal length",
         )
-    step = sum(math.prod(a.shape[place + 1 :]) for place in range(a.ndim))
+    step = sum(math.prod(a.shape[number + 1 :]) for number in range(a.ndim))
     end = a.size if wrap or a.ndim > 2 else min(a.size, a.shape[1] ** 2)
     with xp.use(a._executor):
         places = xp.arange(0, end, step)
@@ -155,26 +156,26 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Arr
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """The coordinates in a shape of places of the flat array."""
     lengths = sizes(shape)
-    place, found = array_of(indices), []
+    rest, coordinates = array_of(indices), []
     for length in lengths if order == "F" else reversed(lengths):
-        found.append(xp.remainder(place, length))
-        place = xp.floor_divide(place, length)
-    return tuple(found if order == "F" else reversed(found))
+        coordinates.append(xp.remainder(rest, length))
+        rest = xp.floor_divide(rest, length)
+    return tuple(coordinates if order == "F" else reversed(coordinates))
 
 
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
     """The places in the flat array of coordinates in a shape. `mode` says what is done beyond it: nothing is for
     "raise", since the device cannot; "wrap" and "clip" as in NumPy, for all axes or each."""
     lengths = sizes(dims)
-    given, executor = operands("ravel_multi_index", tuple(multi_index))
+    coordinates, executor = operands("ravel_multi_index", tuple(multi_index))
     modes = mode if isinstance(mode, tuple) else (mode,) * len(lengths)
-    found = xp.zeros((), dtype=np.int64) if not given else array_of(0, executor=executor)
+    flat = xp.zeros((), dtype=np.int64) if not coordinates else array_of(0, executor=executor)
     stride = 1
-    steps = list(zip(given, lengths, modes, strict=True))
+    steps = list(zip(coordinates, lengths, modes, strict=True))
     for coordinate, length, how in steps if order == "F" else reversed(steps):
-        found = found + stride * _inside(array_of(coordinate, np.int64, executor), length, how)
+        flat = flat + stride * _inside(array_of(coordinate, np.int64, executor), length, how)
         stride *= length
-    return found
+    return flat
 
 
 def _inside(coordinate: Array, length: int, mode: str) -> Array:
@@ -189,14 +190,14 @@ def _inside(coordinate: Array, length: int, mode: str) -> Array:
 
 def ix_(*args: Any) -> tuple[Array, ...]:
     """Lines of places, or masks, as an open grid to index with: line `i` lies along axis `i`."""
-    found = []
-    for axis, given in enumerate(args):
-        line = array_of(given)
+    lines = []
+    for axis, arg in enumerate(args):
+        line = array_of(arg)
         if line.ndim != 1:
             raise ShapeError(f"ix_ of shape {line.shape}", place=calling_line(), remedy="give lines")
         if line.dtype == np.bool_:
             (line,) = xp.nonzero(line)
         elif not line.size:
             line = xp.astype(line, np.int64)
-        found.append(xp.reshape(line, (1,) * axis + (line.size,) + (1,) * (len(args) - axis - 1)))
-    return tuple(found)
+        lines.append(lying(line, axis, len(args)))
+    return tuple(lines)

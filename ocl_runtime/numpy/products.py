@@ -13,7 +13,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.numpy.folds import as_common
-from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, into, only, operands
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, into, only
 from ocl_runtime.numpy.places import diagonal
 from ocl_runtime.numpy.promotion import DTypeLike, on_device
 from ocl_runtime.numpy.reductions import average
@@ -28,8 +28,7 @@ __all__ = [
 
 def _both(what: str, a: Any, b: Any) -> list[Array]:
     """Two arrays in the dtype to which NumPy promotes them."""
-    given, executor = operands(what, (a, b))
-    return as_common(*(array_of(x, executor=executor) for x in given))
+    return as_common(*arrays(what, (a, b)))
 
 
 def _summed(a: Array, b: Array, product: Callable[[Array, Array], Array]) -> Array:
@@ -136,7 +135,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
     """The sums of products over some axes of both: the last and the first ones, or pairs of them."""
     first, second = _both("tensordot", a, b)
     if isinstance(axes, Sequence | np.ndarray):
-        left, right = (tuple(one) if isinstance(one, Sequence | np.ndarray) else (one,) for one in axes)
+        left, right = (tuple(pair) if isinstance(pair, Sequence | np.ndarray) else (pair,) for pair in axes)
         pairs = (tuple(int(axis) for axis in left), tuple(int(axis) for axis in right))
         return _summed(first, second, lambda x, y: xp.tensordot(x, y, axes=pairs))
     return _summed(first, second, lambda x, y: xp.tensordot(x, y, axes=axes))
@@ -148,8 +147,8 @@ def kron(a: Any, b: Any) -> Array:
     rank = max(first.ndim, second.ndim)
     rows = (1,) * (rank - first.ndim) + first.shape
     columns = (1,) * (rank - second.ndim) + second.shape
-    left = xp.reshape(first, tuple(length for one in rows for length in (one, 1)))
-    right = xp.reshape(second, tuple(length for one in columns for length in (1, one)))
+    left = xp.reshape(first, tuple(part for length in rows for part in (length, 1)))
+    right = xp.reshape(second, tuple(part for length in columns for part in (1, length)))
     return xp.reshape(xp.multiply(left, right), tuple(x * y for x, y in zip(rows, columns, strict=True)))
 
 
@@ -169,7 +168,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
             place=calling_line(),
             remedy="vectors have 3 components",
         )
-    x, y = ([one[..., part] for part in range(one.shape[-1])] for one in (first, second))
+    x, y = ([vector[..., part] for part in range(vector.shape[-1])] for vector in (first, second))
     last = xp.subtract(x[0] * y[1], x[1] * y[0])
     if len(x) == len(y) == 2:
         return last
@@ -195,14 +194,13 @@ def cov(
     dtype: DTypeLike = None,
 ) -> Array:
     """The covariances of variables, which are rows (columns without `rowvar`); of those of `y` too."""
-    given, executor = operands("cov", (m,) if y is None else (m, y))
-    tables = [_table(array_of(x, executor=executor), rowvar) for x in given]
+    tables = [_table(x, rowvar) for x in arrays("cov", (m,) if y is None else (m, y))]
     wide = np.result_type(*(x.dtype for x in tables), np.float64) if dtype is None else np.dtype(dtype)
-    x = xp.concat([array_of(one, wide) for one in tables], axis=0)
+    x = xp.concat([array_of(table, wide) for table in tables], axis=0)
     weights = None
     for part in (fweights, aweights):
         if part is not None:
-            weight = array_of(part, x.dtype, executor)
+            weight = array_of(part, x.dtype, x._executor)
             weights = weight if weights is None else weights * weight
     mean, total = average(x, 1, weights, returned=True)
     centred = x - xp.expand_dims(mean, axis=1)
@@ -212,10 +210,10 @@ def cov(
     elif aweights is None or not less:
         left = total[0] - less
     else:
-        left = total[0] - less * xp.sum(weights * array_of(aweights, x.dtype, executor)) / total[0]
+        left = total[0] - less * xp.sum(weights * array_of(aweights, x.dtype, x._executor)) / total[0]
     other = centred if weights is None else centred * weights
     product = xp.matmul(centred, xp.matrix_transpose(other)) / left
-    return xp.squeeze(product, tuple(place for place, length in enumerate(product.shape) if length == 1))
+    return xp.squeeze(product, tuple(number for number, length in enumerate(product.shape) if length == 1))
 
 
 def _table(x: Array, rowvar: bool) -> Array:

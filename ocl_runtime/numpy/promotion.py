@@ -65,12 +65,12 @@ def resolved(ufunc: np.ufunc, operands: Sequence[Any], dtype: np.dtype[Any] | No
     results = (None,) * ufunc.nout
     wanted: dict[str, Any] = {} if dtype is None else {"signature": (None,) * ufunc.nin + (dtype,) * ufunc.nout}
     try:
-        found: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*operands, *results), casting="same_kind", **wanted)
+        types: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*operands, *results), casting="same_kind", **wanted)
     except TypeError:
-        given = ", ".join(getattr(operand, "__name__", str(operand)) for operand in operands)
+        names = ", ".join(getattr(operand, "__name__", str(operand)) for operand in operands)
         raise DTypeError(
-            f"{ufunc.__name__} does not take {given}" + (f" as {dtype}" if dtype is not None else ""),
+            f"{ufunc.__name__} does not take {names}" + (f" as {dtype}" if dtype is not None else ""),
             place=calling_line(),
             remedy="convert the operands first: x.astype(dtype), or compare, as in x != 0",
         ) from None
-    return found
+    return types

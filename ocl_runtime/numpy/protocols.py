@@ -57,11 +57,11 @@ def array_function(
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], how: Mapping[str, Any]) -> Any:
     """What `Array.__array_ufunc__` answers."""
     outs = how.get("out", ())
-    given = (*inputs, *outs)
-    if not all(isinstance(x, _KNOWN) or not hasattr(x, "__array_ufunc__") for x in given):
+    values = (*inputs, *outs)
+    if not all(isinstance(x, _KNOWN) or not hasattr(x, "__array_ufunc__") for x in values):
         return NotImplemented  # the other one may know arrays
     ours = _UFUNCS.get(ufunc)
-    if ours is not None and method in ours.methods and not any(_is_special(type(x)) for x in given):
+    if ours is not None and method in ours.methods and not any(_is_special(type(x)) for x in values):
         with suppress(NoArrayError):
             return getattr(ours, method)(*inputs, **how)
     return _in_numpy(ufunc, method, inputs, how)
@@ -81,14 +81,14 @@ def _in_numpy(ufunc: np.ufunc, method: str, inputs: Sequence[Any], how: Mapping[
         _say(name, arrays_in([*inputs, *outs]))
     copies = host(list(inputs))
     written = host(tuple(outs))
-    found = getattr(ufunc, method)(*copies, **{**host(dict(how)), **({"out": written} if outs else {})})
+    result = getattr(ufunc, method)(*copies, **{**host(dict(how)), **({"out": written} if outs else {})})
     if method == "at":
         written, outs = (copies[0],), (inputs[0],)
     for target, values in zip(outs, written, strict=True):
         if isinstance(target, Array):
             target[...] = values
     if not outs or method == "at":
-        return found
+        return result
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 

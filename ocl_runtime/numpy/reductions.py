@@ -188,8 +188,8 @@ def std(
     correction: Any = NOT_GIVEN,
 ) -> Any:
     """The square root of `var`."""
-    found = var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    return into("std", xp.sqrt(found), out)
+    variance = var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    return into("std", xp.sqrt(variance), out)
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NOT_GIVEN) -> Any:
@@ -201,7 +201,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         total = xp.full_like(result, counted(x, axis, True))
     else:
         weight = array_of(weights, executor=x._executor)
-        x, weight = (array_of(one, np.result_type(x.dtype, weight.dtype, *_real(x))) for one in (x, weight))
+        x, weight = (array_of(factor, np.result_type(x.dtype, weight.dtype, *_real(x))) for factor in (x, weight))
         if weight.shape != x.shape:
             weight = _along(weight, axis, x.ndim)
         weight = xp.broadcast_to(weight, x.shape)
@@ -216,10 +216,10 @@ def _real(x: Array) -> tuple[type, ...]:
 
 def _along(weight: Array, axis: Any, ndim: int) -> Array:
     """Weights with an axis of length 1 for each that they do not have."""
-    axes = [place % ndim for place in (axis if isinstance(axis, tuple) else (axis or 0,))]
+    axes = [number % ndim for number in (axis if isinstance(axis, tuple) else (axis or 0,))]
     ordered = xp.permute_dims(weight, sorted(range(len(axes)), key=axes.__getitem__))
     lengths = iter(ordered.shape)
-    return xp.reshape(ordered, tuple(next(lengths) if place in axes else 1 for place in range(ndim)))
+    return xp.reshape(ordered, tuple(next(lengths) if number in axes else 1 for number in range(ndim)))
 
 
 # ---------------------------------------------------------------------- running
@@ -239,16 +239,16 @@ def cumulative_sum(
     x: Any, /, *, axis: Any = None, dtype: DTypeLike = None, out: Any = None, include_initial: bool = False
 ) -> Any:
     """The standard's running sum: the axis may be left out where there is one."""
-    found = xp.cumulative_sum(array_of(x), axis=axis, dtype=dtype, include_initial=include_initial)
-    return into("cumulative_sum", found, out)
+    result = xp.cumulative_sum(array_of(x), axis=axis, dtype=dtype, include_initial=include_initial)
+    return into("cumulative_sum", result, out)
 
 
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: DTypeLike = None, out: Any = None, include_initial: bool = False
 ) -> Any:
     """The standard's running product: the axis may be left out where there is one."""
-    found = xp.cumulative_prod(array_of(x), axis=axis, dtype=dtype, include_initial=include_initial)
-    return into("cumulative_prod", found, out)
+    result = xp.cumulative_prod(array_of(x), axis=axis, dtype=dtype, include_initial=include_initial)
+    return into("cumulative_prod", result, out)
 
 
 # ---------------------------------------------------------------------- without NaN
@@ -326,10 +326,10 @@ def _limit(
     what: str, ufunc: str, worst: float, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
 ) -> Any:
     x = array_of(a)
-    found = fold(what, ufunc, _filled(x, worst), axis, None, None, keepdims, initial, where)
+    result = fold(what, ufunc, _filled(x, worst), axis, None, None, keepdims, initial, where)
     if x.dtype.kind == "f" and initial is NOT_GIVEN:
-        found = xp.where(xp.any(_there(x), axis=axis, keepdims=_keep(keepdims)), found, math.nan)
-    return into(what, found, out)
+        result = xp.where(xp.any(_there(x), axis=axis, keepdims=_keep(keepdims)), result, math.nan)
+    return into(what, result, out)
 
 
 def nanmean(
@@ -362,9 +362,9 @@ def nanvar(
     (x,) = floats(a)
     there = _taking_part(x, where)
     less = ddof if correction is NOT_GIVEN else correction
-    found = var(x, axis, dtype, None, less, True, where=there, mean=mean)
+    variance = var(x, axis, dtype, None, less, True, where=there, mean=mean)
     enough = xp.greater(counted(x, axis, there), less)
-    return into("nanvar", _without(xp.where(enough, found, math.nan), axis, keepdims), out)
+    return into("nanvar", _without(xp.where(enough, variance, math.nan), axis, keepdims), out)
 
 
 def nanstd(
@@ -380,8 +380,8 @@ def nanstd(
     correction: Any = NOT_GIVEN,
 ) -> Any:
     """The square root of `nanvar`."""
-    found = nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    return into("nanstd", xp.sqrt(found), out)
+    variance = nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    return into("nanstd", xp.sqrt(variance), out)
 
 
 def nancumsum(a: Any, axis: Any = None, dtype: DTypeLike = None, out: Any = None) -> Any:

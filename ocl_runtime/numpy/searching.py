@@ -8,7 +8,7 @@ from typing import Any
 import ocl_runtime.arrays as xp
 from ocl_runtime.arrays import Array
 from ocl_runtime.numpy.folds import as_common
-from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, into, operands
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, into
 
 __all__ = ["argmax", "argmin", "digitize", "isin", "nanargmax", "nanargmin", "searchsorted"]
 
@@ -43,17 +43,15 @@ def _without_nan(a: Any, worst: float) -> Array:
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Array:
     """The place in a sorted line before which each element would be put: in front of equal ones, or behind them for
     the right side."""
-    (line, values), executor = operands("searchsorted", (a, v))
-    table, given = as_common(array_of(line, executor=executor), array_of(values, executor=executor))
-    order = None if sorter is None else array_of(sorter, executor=executor)
-    return xp.searchsorted(table, given, side, sorter=order)
+    table, values = as_common(*arrays("searchsorted", (a, v)))
+    order = None if sorter is None else array_of(sorter, executor=table._executor)
+    return xp.searchsorted(table, values, side, sorter=order)
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     """The number of the interval between the bins, which rise or fall, that each element is in; whether they fall is
     waited for. A bin belongs to the interval above it, or below with `right`."""
-    (given, edges), executor = operands("digitize", (x, bins))
-    value, edge = array_of(given, executor=executor), array_of(edges, executor=executor)
+    value, edge = arrays("digitize", (x, bins))
     side = "left" if right else "right"
     if edge.size > 1 and bool(edge[0] > edge[-1]):
         return edge.size - searchsorted(xp.flip(edge), value, side)
@@ -70,5 +68,4 @@ def isin(
 ) -> Array:
     """Whether each element is one of the others, or none of them with `invert`. Compares all with all."""
     del assume_unique, kind  # how NumPy goes about it
-    (first, second), executor = operands("isin", (element, test_elements))
-    return xp.isin(*as_common(*(array_of(x, executor=executor) for x in (first, second))), invert=invert)
+    return xp.isin(*as_common(*arrays("isin", (element, test_elements))), invert=invert)

@@ -13,7 +13,7 @@ from ocl_ir.reference import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of, axis_of
 from ocl_runtime.errors import ShapeError
-from ocl_runtime.numpy.operands import array_of, host, only, operands, sizes
+from ocl_runtime.numpy.operands import array_of, arrays, host, only, sizes
 
 __all__ = [
     "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to",
@@ -36,8 +36,8 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: Any = None) -> int:
     """The number of elements, or of those along axes."""
     lengths, count = shape(a), 1
-    for place in axes_of("size", axis, len(lengths)):
-        count *= lengths[place]
+    for number in axes_of("size", axis, len(lengths)):
+        count *= lengths[number]
     return count
 
 
@@ -97,7 +97,7 @@ def expand_dims(a: Any, axis: Any) -> Array:
 def squeeze(a: Any, axis: Any = None) -> Array:
     """The array without axes of length 1, by default all of them."""
     x = array_of(a)
-    gone = tuple(place for place, length in enumerate(x.shape) if length == 1) if axis is None else axis
+    gone = tuple(number for number, length in enumerate(x.shape) if length == 1) if axis is None else axis
     return xp.squeeze(x, gone)
 
 
@@ -139,8 +139,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Array:
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
     """The arrays broadcast against each other."""
     only("broadcast_arrays", subok=subok)
-    given, executor = operands("broadcast_arrays", args)
-    return tuple(xp.broadcast_arrays(*(array_of(x, executor=executor) for x in given)))
+    return tuple(xp.broadcast_arrays(*arrays("broadcast_arrays", args)))
 
 
 def broadcast_shapes(*args: Any) -> tuple[int, ...]:
@@ -175,8 +174,8 @@ def atleast_3d(*arys: Any) -> Any:
 
 
 def _each(arys: Sequence[Any], change: Any) -> Any:
-    found = tuple(change(array_of(x)) for x in arys)
-    return found[0] if len(found) == 1 else found
+    results = tuple(change(array_of(x)) for x in arys)
+    return results[0] if len(results) == 1 else results
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
@@ -187,34 +186,44 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 # ---------------------------------------------------------------------- parts
 
 
+def cut(x: Array, axis: int, part: slice) -> Array:
+    """A part of an array along an axis."""
+    return x[(slice(None),) * axis + (part,)]
+
+
+def lying(line: Array, axis: int, ndim: int) -> Array:
+    """A line along one of so many axes, of which the others have length 1."""
+    return xp.reshape(line, (1,) * axis + (line.size,) + (1,) * (ndim - axis - 1))
+
+
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """So many parts along an axis, the first ones longer by 1 if they are not equal; or those between places."""
     x = array_of(ary)
-    place = axis_of("array_split", axis, x.ndim)
-    length, given = x.shape[place], host(indices_or_sections)
-    if np.ndim(given):
-        ends = [0, *(int(one) for one in given), length]
+    axis = axis_of("array_split", axis, x.ndim)
+    length, sections = x.shape[axis], host(indices_or_sections)
+    if np.ndim(sections):
+        ends = [0, *(int(end) for end in sections), length]
     else:
-        count = int(given)
+        count = int(sections)
         if count < 1:
             raise ShapeError(f"{count} parts of an array", place=calling_line(), remedy="ask for one part or more")
         short, longer = divmod(length, count)
         ends = [number * short + min(number, longer) for number in range(count + 1)]
-    return [x[(slice(None),) * place + (slice(begin, end),)] for begin, end in pairwise(ends)]
+    return [cut(x, axis, slice(begin, end)) for begin, end in pairwise(ends)]
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """As `array_split`. Raises `ShapeError` where the parts would not be equal."""
     x = array_of(ary)
-    given = host(indices_or_sections)
+    sections = host(indices_or_sections)
     length = x.shape[axis_of("split", axis, x.ndim)]
-    if not np.ndim(given) and int(given) > 0 and length % int(given):
+    if not np.ndim(sections) and int(sections) > 0 and length % int(sections):
         raise ShapeError(
-            f"an axis of length {length} in {given} equal parts",
+            f"an axis of length {length} in {sections} equal parts",
             place=calling_line(),
             remedy="use array_split, which takes unequal ones",
         )
-    return array_split(x, given, axis)
+    return array_split(x, sections, axis)
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
@@ -247,9 +256,9 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     x = array_of(filt)
     chosen = axes_of("trim_zeros", axis, x.ndim)
     key: list[slice] = [slice(None)] * x.ndim
-    for place in chosen:
-        others = tuple(other for other in range(x.ndim) if other != place)
+    for number in chosen:
+        others = tuple(other for other in range(x.ndim) if other != number)
         (there,) = np.nonzero(xp.any(x, axis=others).numpy() if others else xp.astype(x, np.bool_).numpy())
         first, last = (there[0], there[-1] + 1) if there.size else (0, 0)
-        key[place] = slice(int(first) if "f" in trim.lower() else None, int(last) if "b" in trim.lower() else None)
+        key[number] = slice(int(first) if "f" in trim.lower() else None, int(last) if "b" in trim.lower() else None)
     return x[tuple(key)]

@@ -16,7 +16,17 @@ from ocl_ir.reference import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
 from ocl_runtime.numpy.folds import ACCUMULATES, REDUCTIONS, fold, running
-from ocl_runtime.numpy.operands import NOT_GIVEN, Operand, array_of, check_casting, into, kind_of, only, operands
+from ocl_runtime.numpy.operands import (
+    NOT_GIVEN,
+    Operand,
+    array_of,
+    arrays,
+    check_casting,
+    into,
+    kind_of,
+    only,
+    operands,
+)
 from ocl_runtime.numpy.promotion import DTypeLike, on_device, resolved
 from ocl_runtime.plan.executor import Executor
 
@@ -73,8 +83,8 @@ class ufunc:  # noqa: N801
         if len(inputs) > self.nin:
             inputs, out = inputs[: self.nin], inputs[self.nin :]
         only(self.__name__, order=order, signature=signature, subok=subok)
-        given, executor = operands(self.__name__, inputs)
-        results = self._of(given, executor, None if dtype is None else np.dtype(dtype), casting)
+        terms, executor = operands(self.__name__, inputs)
+        results = self._of(terms, executor, None if dtype is None else np.dtype(dtype), casting)
         if self.nout == 1:
             return into(self.__name__, results[0], out, where, casting)
         outs = out if isinstance(out, tuple) else (out,) * self.nout
@@ -83,9 +93,9 @@ class ufunc:  # noqa: N801
         )
 
     def _of(
-        self, given: list[Operand], executor: Executor, dtype: np.dtype[Any] | None, casting: str = "same_kind"
+        self, terms: list[Operand], executor: Executor, dtype: np.dtype[Any] | None, casting: str = "same_kind"
     ) -> tuple[Array, ...]:
-        kinds = tuple([kind_of(x) for x in given])
+        kinds = tuple([kind_of(x) for x in terms])
         types = resolved(self._numpy, kinds, dtype)
         if not executor.target.fp64:
             types = tuple([on_device(type_, executor) for type_ in types])
@@ -93,9 +103,9 @@ class ufunc:  # noqa: N801
             for kind, type_ in zip(kinds, types, strict=False):
                 if isinstance(kind, np.dtype):
                     check_casting(self.__name__, kind, type_, casting)
-            given = [array_of(x, executor=executor) for x in given]
-        found = self._compute(*[_as(x, type_) for x, type_ in zip(given, types, strict=False)])
-        results = found if isinstance(found, tuple) else (found,)
+            terms = [array_of(x, executor=executor) for x in terms]
+        result = self._compute(*[_as(x, type_) for x, type_ in zip(terms, types, strict=False)])
+        results = result if isinstance(result, tuple) else (result,)
         return tuple([_as(x, type_) for x, type_ in zip(results, types[self.nin :], strict=True)])
 
     def reduce(
@@ -121,8 +131,7 @@ class ufunc:  # noqa: N801
     def outer(self, A: Any, B: Any, /, **kwargs: Any) -> Any:  # noqa: N803
         """The function of all pairs: the axes of `A`, then those of `B`."""
         self._check("outer")
-        given, executor = operands(f"{self.__name__}.outer", (A, B))
-        first, second = (array_of(x, executor=executor) for x in given)
+        first, second = arrays(f"{self.__name__}.outer", (A, B))
         return self(xp.reshape(first, (*first.shape, *(1,) * second.ndim)), second, **kwargs)
 
     def at(self, a: Any, indices: Any, b: Any = None, /) -> None:
@@ -153,5 +162,5 @@ def _signature(kind: type[ufunc], nin: int) -> inspect.Signature:
     """That of NumPy's ufuncs of a kind with so many operands."""
     _self, _inputs, out, *rest = inspect.signature(kind.__call__).parameters.values()
     names = ["x"] if nin == 1 else [f"x{number + 1}" for number in range(nin)]
-    given = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
-    return inspect.Signature([*given, out.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD), *rest])
+    operands = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+    return inspect.Signature([*operands, out.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD), *rest])
