@@ -3,7 +3,8 @@
 # make devices  the device tests on every usable device (what runs under Oclgrind is part of make test)
 # make lowest   all tests with the lowest versions of all dependencies
 # make newest   all tests with the newest Python that is here
-# make nightly  ten times as many random programs, and the two before
+# make smoke    other libraries from PyPI over our arrays: matplotlib, pandas, xarray, SciPy, scikit-learn, …
+# make nightly  ten times as many random programs, and the three before
 # make offline  generated sources through clang for an AMD GPU and to SPIR-V (needs clang and llvm-spirv)
 # make bench    the figures in docs/PERFORMANCE.md, each beside its target; fails where one is missed
 
@@ -12,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: venv demo test lint devices lowest newest nightly offline bench clean
+.PHONY: venv demo test lint devices lowest newest nightly smoke offline bench clean
 
 venv: $(VENV)/ready
 
@@ -43,8 +44,12 @@ devices: venv
 lowest newest: venv
 	$(BIN)/python tools/test_versions.py $@ -n $(JOBS) --dist worksteal
 
-nightly: venv lowest newest
+nightly: venv lowest newest smoke
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --timeout 3600 tests/differential
+
+smoke: venv
+	$(BIN)/python -m pip install --quiet --editable '.[smoke]'
+	$(BIN)/python -m pytest --smoke tests/smoke
 
 offline: venv
 	$(BIN)/python -m pytest --offline tests/golden/test_offline.py

@@ -11,6 +11,7 @@ Functions and dtypes have the names and signatures of the Python array API stand
 device; `Runtime("words")` with `use` chooses another. In the order in which an expression goes through them:
 
     arrays/      the arrays and their functions
+    numpy/       NumPy's names for them; import ocl_runtime.numpy as np
     plan/        expressions to kernels: fusion, elementwise and reduction kernels, kernel cache
     codegen/     kernel IR to OpenCL C to programs
     execute/     memory, transfers, launches
@@ -21,8 +22,11 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
     commands/    ocl-dump
 """
 
+import importlib
+
 from ocl_runtime import arrays
 from ocl_runtime.arrays import *  # noqa: F403
+from ocl_runtime.arrays import numpy_calls
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.streams import stream
 from ocl_runtime.programs import capture, prepare
@@ -33,3 +37,4 @@ __version__ = "0.1.0"
 __all__ = [*arrays.__all__, "Error", "Runtime", "Settings", "capture", "prepare", "stream"]  # noqa: PLE0604
 
 arrays.set_default(Runtime)
+numpy_calls.register(lambda: importlib.import_module("ocl_runtime.numpy.protocols"))

@@ -19,7 +19,12 @@ Error
 │   ├── MixedDevicesError   values of two runtimes in one operation
 │   └── LaunchError         the driver refused or failed a command
 ├── OutOfMemoryError        (also MemoryError) the device has no room
+├── MissingNameError        (also AttributeError)  a name of NumPy's that `ocl_runtime.numpy` does not have
+├── TransferError           (also TypeError)  a function of NumPy's that would download, where that is not allowed
 └── BuildError              OpenCL C that did not build: source around the line, IR statement, Python line
+
+TransferWarning             a function of NumPy's ran on a downloaded copy
+PrecisionWarning            float32 stands for float64, which the device does not have
 """
 
 from __future__ import annotations
@@ -78,6 +83,22 @@ class OutOfMemoryError(Error, MemoryError):
     """The device has no room for an allocation."""
 
 
+class MissingNameError(Error, AttributeError):
+    """A name of NumPy's that `ocl_runtime.numpy` does not have."""
+
+
+class TransferError(Error, TypeError):
+    """A function of NumPy's would download an array, and OCL_RUNTIME_NUMPY=error."""
+
+
+class TransferWarning(UserWarning):
+    """A function of NumPy's, which arrays do not have, ran on a copy that was downloaded for it."""
+
+
+class PrecisionWarning(UserWarning):
+    """A device without float64 computes in float32 what NumPy computes in float64."""
+
+
 class BuildError(Error):
     """OpenCL C that did not build; `source` is the whole text and `log` the compiler's."""
 
@@ -98,14 +119,18 @@ __all__ = [
     "InputFileError",
     "LaunchError",
     "MemoryAccessError",
+    "MissingNameError",
     "MixedDevicesError",
     "NoDeviceError",
     "NumberRangeError",
     "OutOfMemoryError",
+    "PrecisionWarning",
     "RankError",
     "SettingError",
     "ShapeError",
     "SharingError",
+    "TransferError",
+    "TransferWarning",
     "UnknownDeviceError",
     "VerifyError",
 ]

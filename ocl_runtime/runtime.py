@@ -67,6 +67,8 @@ class Runtime:
         self.engine = Engine(found, self.settings, recorder, existing=over)
         self.default_real: Final = DTYPES[self.settings.default_real]
         """The dtype of reals where none is asked for."""
+        self.numpy_calls: Final = self.settings.numpy_calls
+        """What NumPy's functions that have to download arrays do: "warn", be "quiet", or raise an "error"."""
         self._over = over
         self._kernels = KernelCache()
         self._plans = PlanCache()

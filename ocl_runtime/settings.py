@@ -136,6 +136,14 @@ class Settings:
             "on: index arrays are checked on the device; functions are not captured",
         ),
     )
+    numpy_calls: str = field(
+        default="warn",
+        metadata=_row(
+            "OCL_RUNTIME_NUMPY",
+            _one_of("warn", "quiet", "error"),
+            "NumPy's functions that have to download arrays: warn, be quiet, or an error",
+        ),
+    )
     repr: str = field(
         default="values",
         metadata=_row(

@@ -27,6 +27,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing")
+    parser.addoption("--smoke", action="store_true", help="test other libraries with arrays of the device")
     parser.addoption("--offline", action="store_true", help="compile the golden sources with clang for other targets")
 
 
@@ -51,5 +52,8 @@ def repository() -> Path:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    # Other compilers than the device's own are no part of `make test`; see `make offline`.
-    return True if collection_path.name == "test_offline.py" and not config.getoption("--offline") else None
+    # Other compilers than the device's own, and other libraries, are no part of `make test`; see `make offline` and
+    # `make smoke`.
+    options = {"test_offline.py": "--offline", "smoke": "--smoke"}
+    option = options.get(collection_path.name)
+    return True if option is not None and not config.getoption(option) else None

@@ -58,6 +58,7 @@ class InterpretedRuntime:
         self.shows_values = True
         self.is_shared = False
         self.checks: Checks | None = None
+        self.numpy_calls = "warn"
         self.device = f"interpreter {id(self):x}"
         self.launched: list[Launch] = []
         self.allocations: Counter[int] = Counter()

@@ -59,6 +59,11 @@ def calling_line() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def calling_frame() -> FrameType:
+    """The frame itself, for warnings; whoever asks must not keep it."""
+    return _outside(sys._getframe(1))
+
+
 def _outside(frame: FrameType) -> FrameType:
     while _OWN[frame.f_code.co_filename] and frame.f_back is not None:
         frame = frame.f_back

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from ocl_runtime.arrays.core import compute_together
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.methods import Methods
+from ocl_runtime.arrays.numpy_calls import NumpyCalls
 from ocl_runtime.arrays.operands import node_of, operands_of, uploaded
 from ocl_runtime.arrays.semantics import apply
 from ocl_runtime.arrays.table import TABLE
 from ocl_runtime.plan.executor import Executor
 
 
-class Array(Methods):
+class Array(Methods, NumpyCalls):
     """A lazy n-dimensional array; make one with `asarray`, `zeros`, `arange`, …"""
 
     __slots__ = ()
-    __array_ufunc__ = None  # NumPy's arrays leave the operators to us
 
     def compute(self) -> Self:
         """Computes the array now, and gives it back; nothing happens if it is computed already."""

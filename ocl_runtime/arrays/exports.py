@@ -28,6 +28,10 @@ class Exports(ArrayCore):
         """The values as a new NumPy array of the same shape and dtype."""
         return copied(self._read(), self._executor)
 
+    def to_numpy(self) -> NDArray[Any]:
+        """The same as `numpy`, by the name that pandas gave it: matplotlib and others ask for it."""
+        return self.numpy()
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The values, by NumPy's protocol: a copy, or for `copy=False` a view in place that is to be read only. Raises
         `SharingError` (a ValueError) for that on a device with memory of its own, for another dtype, and while PyOpenCL

@@ -77,6 +77,7 @@ class Planner:
     shows_values: bool = False
     checks: None = None
     is_shared: bool = False
+    numpy_calls: str = "quiet"
     kernels: KernelCache = field(default_factory=KernelCache)
     plans: PlanCache = field(default_factory=PlanCache)
     registry: Registry = field(default_factory=Registry)

@@ -58,6 +58,10 @@ class Executor(Protocol):
         """Whether an array that is not computed is computed to be shown."""
 
     @property
+    def numpy_calls(self) -> str:
+        """What NumPy's functions that have to download arrays do: "warn", be "quiet", or raise an "error"."""
+
+    @property
     def registry(self) -> Registry:
         """The arrays of this executor."""
 

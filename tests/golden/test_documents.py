@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RUN = re.compile(r"<!-- test: run -->\n```python\n(.*?)```", re.DOTALL)
 GOLDEN = re.compile(r"(<!-- golden: (\w+) -->\n```\w+\n)(.*?)(```)", re.DOTALL)
 STAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
-DOCUMENTS = [*STAGES, *(ROOT / "docs" / name for name in ("STREAMS.md", "HOST_PROGRAMS.md", "INTEROP.md"))]
+DOCUMENTS = [*STAGES, *(ROOT / "docs" / name for name in ("STREAMS.md", "HOST_PROGRAMS.md", "INTEROP.md", "NUMPY.md"))]
 
 
 def python_blocks() -> list[tuple[str, str]]:

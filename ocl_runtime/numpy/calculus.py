@@ -1,0 +1,224 @@
+"""NumPy's functions along lines: differences, integrals, interpolation, polynomials."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import ocl_runtime.arrays as xp
+from ocl_ir.reference import calling_line
+from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.axes import axes_of, axis_of
+from ocl_runtime.errors import Error, ShapeError
+from ocl_runtime.numpy.elementwise import UFUNCS
+from ocl_runtime.numpy.folds import as_common
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, floats, host
+from ocl_runtime.numpy.products import convolve
+from ocl_runtime.numpy.shapes import cut, lying
+
+__all__ = [
+    "diff", "ediff1d", "gradient", "interp", "poly", "polyadd", "polyder", "polyint", "polymul", "polysub",
+    "polyval", "trapezoid", "unwrap",
+]  # fmt: skip
+
+
+# ---------------------------------------------------------------------- differences
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Array:
+    """The differences of neighbours along an axis, taken `n` times, with other elements (or a number) in front or
+    behind first."""
+    x = array_of(a)
+    axis = axis_of("diff", axis, x.ndim)
+    around = {
+        name: _beside(value, x, axis)
+        for name, value in (("prepend", prepend), ("append", append))
+        if value is not NOT_GIVEN
+    }
+    return xp.diff(x, axis=axis, n=n, **around)
+
+
+def _beside(value: Any, x: Array, axis: int) -> Array:
+    part = array_of(value, executor=x._executor)
+    return part if part.ndim else xp.broadcast_to(part, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    """The differences of neighbours of the flat array, with others in front and behind."""
+    x = xp.reshape(array_of(ary), -1)
+    parts = [array_of(part, x.dtype, x._executor) for part in (to_begin, xp.diff(x), to_end) if part is not None]
+    return xp.concat(parts, axis=None)
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """The slopes along axes (by default all), several in a tuple: central differences inside, one-sided ones at the
+    ends. `varargs` are distances, or coordinates: one for all axes, or one for each.
+
+    Raises `ShapeError` for axes with fewer than `edge_order + 1` elements.
+    """
+    (x,) = floats(f)
+    axes = axes_of("gradient", axis, x.ndim)
+    steps = list(varargs) if len(varargs) != 1 else list(varargs) * len(axes)
+    steps = steps or [1.0] * len(axes)
+    if len(steps) != len(axes) or edge_order not in {1, 2}:
+        raise ShapeError(
+            f"gradient along {len(axes)} axes with {len(varargs)} distances and edge_order {edge_order}",
+            place=calling_line(),
+            remedy="give one distance, or one for each axis, and edge_order 1 or 2",
+        )
+    slopes = tuple(_slopes(x, along, step, edge_order) for along, step in zip(axes, steps, strict=True))
+    return slopes[0] if len(slopes) == 1 else slopes
+
+
+def _slopes(x: Array, axis: int, step: Any, edge_order: int) -> Array:
+    count = x.shape[axis]
+    if count < edge_order + 1:
+        raise ShapeError(
+            f"gradient along axis {axis} of length {count}",
+            place=calling_line(),
+            remedy=f"at least {edge_order + 1} elements are needed",
+        )
+    distance = array_of(step, x.dtype, x._executor)
+    gaps = lying(xp.diff(distance) if distance.ndim else xp.broadcast_to(distance, (count - 1,)), axis, x.ndim)
+    rises = xp.diff(x, axis=axis) / gaps
+
+    def part(array: Array, begin: int | None, end: int | None) -> Array:
+        return cut(array, axis, slice(begin, end))
+
+    left, right = part(gaps, None, -1), part(gaps, 1, None)
+    inside = (part(rises, None, -1) * right + part(rises, 1, None) * left) / (left + right)
+    first, last = part(rises, None, 1), part(rises, -1, None)
+    if edge_order == 2:
+        near, far = part(gaps, None, 1), part(gaps, 1, 2)
+        first = first - (part(rises, 1, 2) - first) * near / (near + far)
+        near, far = part(gaps, -1, None), part(gaps, -2, -1)
+        last = last + (last - part(rises, -2, -1)) * near / (near + far)
+    return xp.concat([first, inside, last], axis=axis)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+    """The integral along an axis by the trapezoidal rule, over coordinates `x` or in steps `dx`."""
+    (values,) = floats(y)
+    axis = axis_of("trapezoid", axis, values.ndim)
+    if x is None:
+        step: Any = dx
+    else:
+        (points,) = floats(array_of(x, executor=values._executor))
+        step = lying(xp.diff(points), axis, values.ndim) if points.ndim == 1 else xp.diff(points, axis=axis)
+    before, after = cut(values, axis, slice(None, -1)), cut(values, axis, slice(1, None))
+    return xp.sum(UFUNCS["multiply"](UFUNCS["add"](before, after), step) / 2.0, axis=axis)
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Array:
+    """Angles along an axis made continuous: steps of more than half a `period` (or `discont`) lose whole periods."""
+    x = array_of(p)
+    axis = axis_of("unwrap", axis, x.ndim)
+    steps = diff(x, axis=axis)
+    whole = steps.dtype.kind in "iu" and isinstance(period, int)
+    half: Any = period // 2 if whole else period / 2
+    turned = UFUNCS["add"](UFUNCS["remainder"](UFUNCS["add"](steps, half), period), -half)
+    if not whole or period % 2 == 0:
+        ambiguous = xp.logical_and(xp.equal(turned, -half), xp.greater(steps, 0))
+        turned = xp.where(ambiguous, xp.full_like(turned, half), turned)
+    correction = UFUNCS["subtract"](turned, steps)
+    least = (period / 2) if discont is None else discont
+    correction = xp.where(xp.less(xp.abs(steps), least), xp.zeros_like(correction), correction)
+    moved = UFUNCS["add"](cut(x, axis, slice(1, None)), xp.cumulative_sum(correction, axis=axis))
+    return xp.concat([xp.astype(part, turned.dtype) for part in (cut(x, axis, slice(1)), moved)], axis=axis)
+
+
+# ---------------------------------------------------------------------- interpolation
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
+    """The values at `x` of the line through the points `(xp, fp)`, whose coordinates rise; `left` and `right` outside,
+    by default the first and last value. Raises `Error` for a `period`, which has to sort."""
+    if period is not None:
+        raise Error("interp with a period", place=calling_line(), remedy="bring x into the period first: x % period")
+    return _interpolated(floats(x, xp, fp), left, right)
+
+
+def _interpolated(lines: list[Array], left: Any, right: Any) -> Array:
+    x, at, values = as_common(*lines)
+    if at.shape != values.shape or at.ndim != 1 or not at.size:
+        raise ShapeError(
+            f"interp of points of shapes {at.shape} and {values.shape}",
+            place=calling_line(),
+            remedy="give lines of one length",
+        )
+    low, high = values[0] if left is None else left, values[-1] if right is None else right
+    if at.size == 1:
+        inside = xp.broadcast_to(values[0], x.shape)
+    else:
+        number = xp.minimum(xp.maximum(xp.searchsorted(at, x, "right") - 1, 0), at.size - 2)
+        begin, from_ = xp.take(at, number), xp.take(values, number)
+        slope = (xp.take(values, number + 1) - from_) / (xp.take(at, number + 1) - begin)
+        inside = slope * (x - begin) + from_
+        inside = xp.where(xp.equal(x, at[-1]), values[-1], inside)
+    inside = xp.where(xp.less(x, at[0]), low, xp.where(xp.greater(x, at[-1]), high, inside))
+    return xp.where(xp.isnan(x), x, inside)
+
+
+# ---------------------------------------------------------------------- polynomials, the highest power first
+
+
+def polyval(p: Any, x: Any) -> Array:
+    """The polynomial with these coefficients at `x`."""
+    coefficients, at = arrays("polyval", (p, x))
+    value = xp.zeros_like(at)
+    for number in range(coefficients.size):
+        value = UFUNCS["add"](UFUNCS["multiply"](value, at), coefficients[number])
+    return value
+
+
+def polyadd(a1: Any, a2: Any) -> Array:
+    """The sum of two polynomials."""
+    return xp.add(*_aligned(a1, a2))
+
+
+def polysub(a1: Any, a2: Any) -> Array:
+    """The difference of two polynomials."""
+    return xp.subtract(*_aligned(a1, a2))
+
+
+def _aligned(a1: Any, a2: Any) -> list[Array]:
+    lines = as_common(*(xp.reshape(x, -1) for x in arrays("polyadd", (a1, a2))))
+    most = max(x.size for x in lines)
+    return [xp.pad(x, [(most - x.size, 0)]) for x in lines]
+
+
+def polymul(a1: Any, a2: Any) -> Array:
+    """The product of two polynomials."""
+    return convolve(a1, a2)
+
+
+def polyder(p: Any, m: int = 1) -> Array:
+    """The polynomial differentiated `m` times."""
+    x = array_of(p)
+    for _ in range(m):
+        x = UFUNCS["multiply"](x[:-1], array_of(np.arange(x.size - 1, 0, -1), executor=x._executor))
+    return x
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+    """The polynomial integrated `m` times, with constants `k`, by default 0."""
+    x = array_of(p, np.float64)
+    constants = [0.0] * m if k is None else np.broadcast_to(np.asarray(host(k), float), (m,)).tolist()
+    for constant in constants:
+        powers = array_of(np.arange(x.size, 0, -1), x.dtype, x._executor)
+        x = xp.pad(x / powers, [(0, 1)], constant_values=constant)
+    return x
+
+
+def poly(seq_of_zeros: Any) -> Array:
+    """The polynomial with these zeros."""
+    (zeros,) = floats(seq_of_zeros)
+    if zeros.ndim != 1:
+        raise ShapeError("poly of a matrix", place=calling_line(), remedy="give the zeros of the polynomial")
+    polynomial = xp.ones_like(zeros, dtype=zeros.dtype)[:0]
+    polynomial = xp.pad(polynomial, [(0, 1)], constant_values=1)
+    for number in range(zeros.size):
+        polynomial = xp.pad(polynomial, [(0, 1)]) - xp.pad(polynomial * zeros[number], [(1, 0)])
+    return polynomial

@@ -1,0 +1,76 @@
+"""Which dtype NumPy gives, and what stands for float64 on devices that have none."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ocl_ir.reference import calling_line
+from ocl_runtime.arrays.in_use import current
+from ocl_runtime.errors import DTypeError, PrecisionWarning
+from ocl_runtime.plan.executor import Executor
+
+DTypeLike: TypeAlias = Any
+"""Whatever `numpy.dtype` takes, or None."""
+
+FLOAT64 = np.dtype(np.float64)
+FLOAT32 = np.dtype(np.float32)
+
+
+def on_device(dtype: np.dtype[Any], executor: Executor) -> np.dtype[Any]:
+    """A dtype that NumPy chose, but float32 for float64 where the device has none."""
+    if dtype != FLOAT64 or executor.target.fp64:
+        return dtype
+    return _float32_instead()
+
+
+@cache  # the warning comes once in a process
+def _float32_instead() -> np.dtype[Any]:
+    warnings.warn_explicit(
+        "the device has no float64: ocl_runtime.numpy computes in float32 where NumPy makes float64",
+        PrecisionWarning,
+        *_file_and_line(),
+    )
+    return FLOAT32
+
+
+def _file_and_line() -> tuple[str, int]:
+    file, _, line = calling_line().rpartition(":")
+    return file, int(line)
+
+
+def real(executor: Executor) -> np.dtype[Any]:
+    """What NumPy makes of integers where it needs floats: float64."""
+    return on_device(FLOAT64, executor)
+
+
+def made_as(dtype: DTypeLike, executor: Executor | None = None) -> np.dtype[Any]:
+    """The dtype that a function which makes arrays was asked for; float64 for None, and for Python's own float."""
+    if dtype is None or dtype is float:
+        return real(executor or current())
+    return np.dtype(dtype)
+
+
+@lru_cache(maxsize=4096)  # asked for every operation
+def resolved(ufunc: np.ufunc, operands: Sequence[Any], dtype: np.dtype[Any] | None) -> tuple[np.dtype[Any], ...]:
+    """The dtypes in which NumPy would compute an elementwise function: one for each operand and result.
+
+    `operands` are dtypes, and int or float for Python's numbers, which are weak. Raises `DTypeError` where NumPy has no
+    such function.
+    """
+    results = (None,) * ufunc.nout
+    wanted: dict[str, Any] = {} if dtype is None else {"signature": (None,) * ufunc.nin + (dtype,) * ufunc.nout}
+    try:
+        types: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*operands, *results), casting="same_kind", **wanted)
+    except TypeError:
+        names = ", ".join(getattr(operand, "__name__", str(operand)) for operand in operands)
+        raise DTypeError(
+            f"{ufunc.__name__} does not take {names}" + (f" as {dtype}" if dtype is not None else ""),
+            place=calling_line(),
+            remedy="convert the operands first: x.astype(dtype), or compare, as in x != 0",
+        ) from None
+    return types

@@ -1,0 +1,166 @@
+"""NumPy's elementwise functions as objects: call, `reduce`, `accumulate` and `outer`.
+
+Each asks NumPy which dtypes it would compute in, converts the operands to them, and calls a function of the standard.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ocl_runtime.arrays as xp
+from ocl_ir.reference import calling_line
+from ocl_runtime.arrays import Array
+from ocl_runtime.errors import Error
+from ocl_runtime.numpy.folds import ACCUMULATES, REDUCTIONS, fold, running
+from ocl_runtime.numpy.operands import (
+    NOT_GIVEN,
+    Operand,
+    array_of,
+    arrays,
+    check_casting,
+    into,
+    kind_of,
+    only,
+    operands,
+)
+from ocl_runtime.numpy.promotion import DTypeLike, on_device, resolved
+from ocl_runtime.plan.executor import Executor
+
+
+class ufunc:  # noqa: N801
+    """One of NumPy's elementwise functions, over arrays of the device.
+
+    The parameters are those of `numpy.ufunc`; `order="F"`, `signature` and other loops cannot be asked for.
+    """
+
+    def __init__(self, name: str, compute: Callable[..., Any], like: str = "") -> None:
+        """`compute` takes the operands in the dtypes that NumPy computes in. A name that not every NumPy has is `like`
+        another one."""
+        self._numpy: np.ufunc = getattr(np, like or name)
+        self._compute = compute
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = f"NumPy's `{name}` over arrays of the device.\n\n{compute.__doc__}"
+        self.nin, self.nout, self.nargs = self._numpy.nin, self._numpy.nout, self._numpy.nargs
+        self.__signature__ = _signature(type(self), self.nin)
+        self.identity, self.signature = self._numpy.identity, self._numpy.signature
+        self.methods = frozenset(
+            method
+            for method, has in (
+                ("__call__", True),
+                ("outer", self.nin == 2),
+                ("reduce", name in REDUCTIONS),
+                ("accumulate", name in ACCUMULATES),
+            )
+            if has
+        )
+        """The methods that are computed here; `at` and `reduceat` are not."""
+
+    def __repr__(self) -> str:
+        return f"<ufunc '{self.__name__}' of ocl_runtime.numpy>"
+
+    def __call__(
+        self,
+        *inputs: Any,
+        out: Any = None,
+        where: Any = True,
+        casting: str = "same_kind",
+        order: str = "K",
+        dtype: DTypeLike = None,
+        subok: bool = True,
+        signature: Any = None,
+    ) -> Any:
+        """The function of the operands; the arguments are NumPy's.
+
+        Raises `DTypeError` for dtypes that it does not take and casts that are not allowed, `ShapeError` for shapes
+        that do not broadcast, `TypeError` for another number of operands.
+        """
+        if not self.nin <= len(inputs) <= (self.nin if out is not None else self.nargs):
+            raise TypeError(f"{self.__name__} takes {self.nin} operands and {self.nout} results, not {len(inputs)}")
+        if len(inputs) > self.nin:
+            inputs, out = inputs[: self.nin], inputs[self.nin :]
+        only(self.__name__, order=order, signature=signature, subok=subok)
+        terms, executor = operands(self.__name__, inputs)
+        results = self._of(terms, executor, None if dtype is None else np.dtype(dtype), casting)
+        if self.nout == 1:
+            return into(self.__name__, results[0], out, where, casting)
+        outs = out if isinstance(out, tuple) else (out,) * self.nout
+        return tuple(
+            into(self.__name__, result, target, where, casting) for result, target in zip(results, outs, strict=True)
+        )
+
+    def _of(
+        self, terms: list[Operand], executor: Executor, dtype: np.dtype[Any] | None, casting: str = "same_kind"
+    ) -> tuple[Array, ...]:
+        kinds = tuple([kind_of(x) for x in terms])
+        types = resolved(self._numpy, kinds, dtype)
+        if not executor.target.fp64:
+            types = tuple([on_device(type_, executor) for type_ in types])
+        if dtype is not None:
+            for kind, type_ in zip(kinds, types, strict=False):
+                if isinstance(kind, np.dtype):
+                    check_casting(self.__name__, kind, type_, casting)
+            terms = [array_of(x, executor=executor) for x in terms]
+        result = self._compute(*[_as(x, type_) for x, type_ in zip(terms, types, strict=False)])
+        results = result if isinstance(result, tuple) else (result,)
+        return tuple([_as(x, type_) for x, type_ in zip(results, types[self.nin :], strict=True)])
+
+    def reduce(
+        self,
+        array: Any,
+        /,
+        axis: Any = 0,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = NOT_GIVEN,
+        where: Any = True,
+    ) -> Any:
+        """The elements along axes joined by this function. Raises `Error` where that is not computed here."""
+        self._check("reduce")
+        return fold(f"{self.__name__}.reduce", self.__name__, array, axis, dtype, out, keepdims, initial, where)
+
+    def accumulate(self, array: Any, /, axis: int = 0, dtype: DTypeLike = None, out: Any = None) -> Any:
+        """Each element joined with all before it along an axis. Raises `Error` where that is not computed here."""
+        self._check("accumulate")
+        return running(f"{self.__name__}.accumulate", self.__name__, array, axis, dtype, out)
+
+    def outer(self, A: Any, B: Any, /, **kwargs: Any) -> Any:  # noqa: N803
+        """The function of all pairs: the axes of `A`, then those of `B`."""
+        self._check("outer")
+        first, second = arrays(f"{self.__name__}.outer", (A, B))
+        return self(xp.reshape(first, (*first.shape, *(1,) * second.ndim)), second, **kwargs)
+
+    def at(self, a: Any, indices: Any, b: Any = None, /) -> None:
+        """Raises `Error`: writing with every repeated place counted is not computed here."""
+        del a, indices, b
+        self._check("at")
+
+    def reduceat(self, array: Any, /, indices: Any, axis: int = 0, dtype: DTypeLike = None, out: Any = None) -> Any:
+        """Raises `Error`: reducing between places is not computed here."""
+        del array, indices, axis, dtype, out
+        self._check("reduceat")
+
+    def _check(self, method: str) -> None:
+        if method not in self.methods:
+            raise Error(
+                f"{self.__name__}.{method} is not computed on the device",
+                place=calling_line(),
+                remedy=f"use numpy.{self.__name__}.{method}, which downloads the array",
+            )
+
+
+def _as(x: Any, dtype: np.dtype[Any]) -> Any:
+    """An array as a dtype; a number takes that of the array beside it."""
+    return xp.astype(x, dtype) if isinstance(x, Array) and x.dtype != dtype else x
+
+
+def _signature(kind: type[ufunc], nin: int) -> inspect.Signature:
+    """That of NumPy's ufuncs of a kind with so many operands."""
+    _self, _inputs, out, *rest = inspect.signature(kind.__call__).parameters.values()
+    names = ["x"] if nin == 1 else [f"x{number + 1}" for number in range(nin)]
+    operands = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+    return inspect.Signature([*operands, out.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD), *rest])

@@ -1,0 +1,74 @@
+"""`ocl_runtime.numpy` on the device: a part of what `tests/unit/test_numpy_values.py` interprets, captured too, and
+NumPy's own functions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy
+import pytest
+
+import ocl_runtime as ocl
+import ocl_runtime.numpy as np
+from ocl_runtime.device import Device
+from ocl_runtime.errors import TransferError, TransferWarning
+from ocl_runtime.runtime import Runtime
+from ocl_runtime.settings import Settings
+from tests.numpy_cases import EXPRESSIONS, names
+from tests.unit.test_numpy_values import same
+
+
+@pytest.fixture(scope="module")
+def shared(device: Device, tmp_path_factory: pytest.TempPathFactory) -> Runtime:
+    return Runtime(device, Settings(cache_folder=tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(autouse=True)
+def runtime(shared: Runtime) -> Iterator[Runtime]:
+    if not shared.target.fp64:
+        pytest.skip("the device has no float64: the expressions say what NumPy makes, which is float64")
+    with ocl.use(shared), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield shared
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS[::20])
+def test_gives_what_numpy_gives(expression: str) -> None:
+    expected = eval(expression, names(numpy))
+    same(eval(expression, names(np)), expected)
+
+
+def test_numpys_operators_and_functions_stay_on_the_device(runtime: Runtime) -> None:
+    host = numpy.linspace(-1, 1, 24, dtype="f4").reshape(4, 6)
+    x = ocl.asarray(host)
+    same(host[::-1] + x * numpy.float32(2), host[::-1] + host * numpy.float32(2))
+    same(numpy.where(x > 0, x, 0).sum(axis=0), numpy.where(host > 0, host, 0).sum(axis=0))
+    same(host @ x.T, host @ host.T)
+    target = host.copy()
+    target += x
+    numpy.testing.assert_array_equal(target, host + host)
+    with pytest.warns(TransferWarning, match=r"numpy\.sort"):
+        numpy.testing.assert_array_equal(numpy.sort(x), numpy.sort(host))
+
+
+def test_a_captured_function_may_use_numpys_names() -> None:
+    @ocl.capture
+    def captured(x: ocl.Array, y: ocl.Array) -> tuple[ocl.Array, ocl.Array]:
+        return np.hypot(x, y) + np.mean(x, axis=0), numpy.maximum(x, numpy.flip(y, 0))
+
+    for rows in (3, 5):
+        a, b = (numpy.arange(rows * 4, dtype="f4").reshape(rows, 4) + start for start in (0, 1))
+        for _ in range(2):
+            found = captured(ocl.asarray(a), ocl.asarray(b))
+            same(found, (numpy.hypot(a, b) + a.mean(axis=0), numpy.maximum(a, b[::-1])))
+
+
+def test_the_setting_of_the_runtime_decides(device: Device, shared: Runtime) -> None:
+    strict = Runtime(device, Settings(cache_folder=shared.settings.cache_folder, numpy_calls="error"))
+    with ocl.use(strict):
+        x = ocl.asarray(numpy.arange(3, dtype="f4"))
+    with pytest.raises(TransferError, match="OCL_RUNTIME_NUMPY=error"):
+        numpy.sort(x)
+    same(numpy.sum(x), numpy.float32(3))

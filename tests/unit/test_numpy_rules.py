@@ -1,0 +1,264 @@
+"""Rules of `ocl_runtime.numpy`: float64 where NumPy makes it, refusals in our own words, runtimes, few kernels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy
+import pytest
+
+import ocl_runtime.arrays as xp
+import ocl_runtime.numpy as np
+from ocl_ir.types import F64
+from ocl_runtime.arrays import Array
+from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, NumberRangeError, PrecisionWarning, ShapeError
+from ocl_runtime.numpy import elementwise, promotion
+from ocl_runtime.plan.target import Target
+from tests.arrays_support import DTYPES
+from tests.interpreted import InterpretedRuntime
+from tests.numpy_cases import EXPRESSIONS, names
+
+
+@pytest.fixture(autouse=True)
+def runtime() -> Iterator[InterpretedRuntime]:
+    with xp.use(InterpretedRuntime()) as made, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield made
+
+
+FLOAT64: list[Callable[[], Any]] = [
+    lambda: np.zeros(3),
+    lambda: np.ones((2, 2)),
+    lambda: np.empty(2),
+    lambda: np.eye(2),
+    lambda: np.full(2, 0.5),
+    lambda: np.array([1.0]),
+    lambda: np.asarray([0.5, 1]),
+    lambda: np.array([1, 2], float),
+    lambda: np.linspace(0, 1, 3),
+    lambda: np.arange(0, 1, 0.5),
+    lambda: np.divide(np.arange(3), 2),
+    lambda: np.mean(np.arange(3)),
+    lambda: np.std(np.arange(3)),
+    lambda: np.sin(np.arange(3)),
+    lambda: np.add(np.arange(3), 0.5),
+    lambda: np.add(np.arange(3), np.ones(3, "f4")),
+    lambda: np.average(np.arange(3)),
+    lambda: np.sinc(np.arange(3)),
+    lambda: np.hanning(4),
+    lambda: np.interp(0.5, [0, 1], [0, 1]),
+    lambda: np.concatenate([np.arange(3), np.ones(3, "f4")]),
+    lambda: np.where(np.arange(3) > 1, 0.5, 1),
+    lambda: np.astype(np.arange(3) / np.float64(2), float),
+]
+
+
+@pytest.mark.parametrize("make", FLOAT64)
+def test_float64_where_numpy_makes_it(make: Callable[[], Array]) -> None:
+    assert make().dtype == numpy.float64
+    with xp.use(InterpretedRuntime(default_real=F64)):
+        assert make().dtype == numpy.float64
+
+
+@pytest.mark.parametrize("make", FLOAT64[:-1])
+def test_float32_where_the_device_has_no_float64(make: Callable[[], Array]) -> None:
+    promotion._float32_instead.cache_clear()
+    with xp.use(InterpretedRuntime(Target(group_size=8, fp64=False))):
+        with pytest.warns(PrecisionWarning, match="the device has no float64") as caught:
+            assert make().dtype == numpy.float32
+        assert [one.filename for one in caught] == [__file__]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # one a process
+            assert make().dtype == numpy.float32
+        numpy.testing.assert_array_equal(make().numpy().shape, make().shape)
+
+
+@pytest.mark.parametrize("name", elementwise.UFUNCS)
+def test_dtypes_of_results_are_numpys(name: str) -> None:
+    with xp.use(InterpretedRuntime(Target(group_size=8, fp16=True))):
+        check_dtypes(getattr(numpy, name), getattr(np, name))
+
+
+def check_dtypes(theirs: numpy.ufunc, function: Callable[..., Any]) -> None:
+    hosts = [numpy.ones(1, dtype) for dtype in DTYPES]
+    arrays = [np.asarray(host) for host in hosts]
+    if theirs.nin == 1:
+        cases = [((host,), (array,)) for host, array in zip(hosts, arrays, strict=True)]
+    else:
+        cases = [((hosts[i], hosts[j]), (arrays[i], arrays[j])) for i, j in product(range(len(hosts)), repeat=2)]
+        for host, array in zip(hosts, arrays, strict=True):
+            for number in (1, 1.0, True, numpy.float64(1), numpy.int8(1), numpy.bool_(True)):
+                cases += [((host, number), (array, number)), ((number, host), (number, array))]
+    for given, operands in cases:
+        try:
+            expected = theirs(*given)
+        except TypeError:
+            with pytest.raises(TypeError):
+                function(*operands)
+            continue
+        found = function(*operands)
+        several = isinstance(expected, tuple)
+        for one, other in zip(found, expected, strict=True) if several else [(found, expected)]:
+            assert one.dtype == other.dtype, given
+
+
+def test_without_float64_numpys_own_float64_arrays_are_refused() -> None:
+    with (
+        xp.use(InterpretedRuntime(Target(group_size=8, fp64=False))),
+        pytest.raises(DTypeError, match="the device has no float64"),
+    ):
+        np.sum(numpy.zeros(3))
+
+
+def test_the_standards_namespace_keeps_its_setting() -> None:
+    x = np.arange(3)
+    assert (x / 2).dtype == numpy.float32  # the array's operator, which knows of no namespace
+    assert xp.zeros(3).dtype == numpy.float32
+    assert x.__array_namespace__().__name__ == "ocl_runtime"
+
+
+def test_numpys_scalars_are_arrays_of_shape_0() -> None:
+    for found in (np.sum([1, 2]), np.sin(0.5), np.dot([1], [2]), np.array(3)):
+        assert isinstance(found, Array)
+        assert found.shape == ()
+    assert isinstance(np.float32(3), numpy.float32)  # the type itself is NumPy's
+
+
+REFUSED: list[tuple[str, type[Exception], str]] = [
+    ("np.zeros(3, order='F')", Error, "zeros does not take order='F'"),
+    ("np.reshape(f2, -1, order='F')", Error, "reshape does not take order='F'"),
+    ("np.ravel(f2, 'F')", Error, "ravel does not take order='F'"),
+    ("np.array([1], like=[1])", Error, "array does not take like= a list"),
+    ("np.array([1], ndmax=1)", Error, "array does not take ndmax=1"),
+    ("np.add(f2, 1, signature='ff->f')", Error, "add does not take signature='ff->f'"),
+    ("np.matmul(f2, f2.T, axes=[(0, 1)] * 3)", Error, "matmul does not take axes="),
+    ("np.clip(f2, 0, 1, casting='no')", Error, "clip does not take casting='no'"),
+    ("np.pad(f1, 1, stat_length=2)", Error, "pad does not take stat_length=2"),
+    ("np.interp(f1, [0, 1], [0, 1], period=2)", Error, "interp with a period"),
+    ("np.subtract.accumulate(f1)", Error, "subtract.accumulate is not computed on the device"),
+    ("np.add.at(f1, [0], 1)", Error, "add.at is not computed on the device"),
+    ("np.add.reduceat(f1, [0])", Error, "add.reduceat is not computed on the device"),
+    ("np.subtract.reduce(f1)", Error, "subtract.reduce is not computed on the device"),
+    ("np.sin(f1, f1, f1)", TypeError, "sin takes 1 operands and 1 results, not 3"),
+    ("np.sin()", TypeError, "sin takes 1 operands and 1 results, not 0"),
+    ("np.sin(f1, out=[1])", DTypeError, "sin with out= a list"),
+    ("np.add(f1, 1, dtype='i4')", DTypeError, "add does not take float32, int as int32"),
+    ("np.subtract(b1, b1)", DTypeError, "subtract does not take bool, bool"),
+    ("np.bitwise_and(f1, 1)", DTypeError, "bitwise_and does not take float32, int"),
+    ("np.sin('a')", DTypeError, "array does not take|sin does not take"),
+    ("np.sum([[1], [1, 2]])", ShapeError, "no array can be made of a list"),
+    ("np.concatenate([f1, f1], dtype='i4', casting='safe')", DTypeError, "the rule 'safe' does not cast to int32"),
+    ("np.putmask(f1, b1, i1)", DTypeError, "the rule 'safe' does not cast to float32"),
+    ("np.max(f2, where=b2)", ShapeError, "max with where= and without initial="),
+    ("np.sum(f2, axis=2)", IndexError, "along axis 2"),
+    ("np.add(c1, 300)", NumberRangeError, "300 is out of range for int8"),
+    ("np.split(f1, 5)", ShapeError, "an axis of length 12 in 5 equal parts"),
+    ("np.array_split(f1, 0)", ShapeError, "0 parts of an array"),
+    ("np.vsplit(f1, 2)", ShapeError, "vsplit of an array with 1 axes"),
+    ("np.broadcast_shapes((2,), (3,))", ShapeError, "shapes .2,., .3,. do not broadcast"),
+    ("np.select([f2], [1])", DTypeError, "select by what is not bool"),
+    ("np.select([], [])", ShapeError, "select with 0 conditions"),
+    ("np.piecewise(f1, [f1 > 0], [1, 2, 3])", ShapeError, "piecewise with 1 conditions and 3 functions"),
+    ("np.choose(i1, [1, 2], mode='no')", Error, "choose has no mode 'no'"),
+    ("np.ravel_multi_index(([0], [0]), (2, 2), mode='no')", Error, "there is no mode 'no'"),
+    ("np.put(f1, [99], 1)", IndexError, "put at places that 12 elements do not have"),
+    ("np.insert(f1, 99, 1)", IndexError, "insert before place 99"),
+    ("np.diag(f3)", ShapeError, "diag of shape"),
+    ("np.fill_diagonal(f1, 1)", ShapeError, "fill_diagonal of shape"),
+    ("np.diag_indices_from(f2)", ShapeError, "diag_indices_from of shape"),
+    ("np.tril_indices_from(f1)", ShapeError, "tril_indices_from of shape"),
+    ("np.ix_(f2)", ShapeError, "ix_ of shape"),
+    ("np.mgrid[0:]", DTypeError, "a grid without an end"),
+    ("np.r_['0,2', f1]", DTypeError, "r_ with directions"),
+    ("np.geomspace(0, 1)", ShapeError, "geomspace from or to 0"),
+    ("np.asarray_chkfinite(n1)", ShapeError, "the array has infinities or NaN"),
+    ("np.require(f1, requirements=['F'])", Error, "require of column-major order"),
+    ("np.cross([1], [2])", ShapeError, "cross of vectors of lengths 1 and 1"),
+    ("np.cov(f3)", ShapeError, "cov of shape"),
+    ("np.convolve(f1, [])", ShapeError, "convolve of"),
+    ("np.correlate(f1, f1, 'no')", ShapeError, "mode 'no'"),
+    ("np.gradient(f1[:1])", ShapeError, "gradient along axis 0 of length 1"),
+    ("np.gradient(f2, 1, 2, 3)", ShapeError, "gradient along 2 axes with 3 distances"),
+    ("np.interp(f1, [0, 1], [0])", ShapeError, "interp of points of shapes"),
+    ("np.poly(f2)", ShapeError, "poly of a matrix"),
+    ("np.unpackbits(i1)", DTypeError, "unpackbits of int32"),
+    ("np.packbits(b1, bitorder='no')", Error, "there is no bitorder 'no'"),
+    ("np.vecmat(f1[:3], f2, axis=0)", Error, "vecmat along axis 0"),
+    ("np.copyto(i1, 2.5)", DTypeError, "does not cast to int32"),
+    ("np.copyto(f1, f2)", ShapeError, "shape"),
+]
+
+
+@pytest.mark.parametrize(("expression", "kind", "fact"), REFUSED)
+def test_refuses_in_its_own_words(expression: str, kind: type[Exception], fact: str) -> None:
+    with pytest.raises(kind, match=fact) as caught:
+        eval(expression, names(np))
+    if kind is not TypeError:
+        assert isinstance(caught.value, Error)
+        assert caught.value.remedy
+
+
+MAKES_ITS_OWN = ("np.zeros(", "np.ones(", "np.array(", "np.ix_(")
+"""Arrays beside the given ones."""
+
+
+@pytest.mark.parametrize("expression", [one for one in EXPRESSIONS if not any(part in one for part in MAKES_ITS_OWN)])
+def test_results_stay_with_the_runtime_of_the_operands(expression: str, runtime: InterpretedRuntime) -> None:
+    arrays = names(np)
+    with xp.use(InterpretedRuntime()) as other:
+        found = eval(expression, arrays)
+        several = found if isinstance(found, list | tuple) else [found]
+        executors = {one._executor for one in several if isinstance(one, Array)}
+    assert executors <= ({other} if executors == {other} else {runtime})
+
+
+def test_two_runtimes_do_not_mix() -> None:
+    x = np.arange(3)
+    with xp.use(InterpretedRuntime()):
+        y = np.arange(3)
+    with pytest.raises(MixedDevicesError):
+        np.add(x, y)
+    with pytest.raises(MixedDevicesError):
+        np.concatenate([x, y])
+
+
+ONE_KERNEL = [
+    "np.isclose(f2, f2 + 1)",
+    "np.nansum(n2)",
+    "np.clip(f2, -1, 1) * np.sinc(f2)",
+    "np.nan_to_num(n2)",
+    "np.select([f2 > 1, f2 < 0], [f2, -f2], 9)",
+    "np.hypot(f2, f2) + np.heaviside(f2, 0.5)",
+    "np.diagonal(f2) + 1",
+    "np.ptp(f2)",
+    "np.add.outer(f1, i1)",
+    "np.trapezoid(f1)",
+]
+
+
+@pytest.mark.parametrize("expression", ONE_KERNEL)
+def test_compositions_are_fused(expression: str, runtime: InterpretedRuntime) -> None:
+    arrays = names(np)
+    before = len(runtime.launched)
+    eval(expression, arrays).compute()
+    assert len(runtime.launched) == before + 1
+
+
+def test_views_share_memory() -> None:
+    x = np.zeros((3, 4))
+    for view in (
+        np.ravel(x), np.reshape(x, (4, 3)), np.transpose(x), np.swapaxes(x, 0, 1), np.flip(x), np.rot90(x),
+        np.split(x, 3)[0], np.atleast_3d(x), np.expand_dims(x, 0), np.squeeze(x[:1]), np.rollaxis(x, 1),
+    ):  # fmt: skip
+        x[...] = 0
+        view[...] = 1
+        assert float(np.sum(x)) == view.size
+        assert np.shares_memory(x, view)
+    for own in (np.array(x), np.copy(x), np.astype(x, float), np.full_like(x, 2), np.positive(x), np.round(x)):
+        x[...] = 0
+        own[...] = 1
+        assert float(np.sum(x)) == 0
+        assert not np.may_share_memory(x, own)
