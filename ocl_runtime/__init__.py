@@ -23,6 +23,7 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
 
 from ocl_runtime import arrays
 from ocl_runtime.arrays import *  # noqa: F403
+from ocl_runtime.arrays.in_use import make_runtimes
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.streams import stream
 from ocl_runtime.programs import capture, prepare
@@ -32,4 +33,4 @@ from ocl_runtime.settings import Settings
 __version__ = "0.1.0"
 __all__ = [*arrays.__all__, "Error", "Runtime", "Settings", "capture", "prepare", "stream"]  # noqa: PLE0604
 
-arrays.set_default(Runtime)
+make_runtimes(Runtime)

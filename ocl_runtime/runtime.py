@@ -22,7 +22,7 @@ from ocl_ir.reference import Where, calling_line
 from ocl_ir.schedule import MemoryPlan, Schedule
 from ocl_ir.types import DTYPES, DType
 from ocl_runtime.device import Device, Existing, choose, existing
-from ocl_runtime.errors import Error
+from ocl_runtime.errors import Error, UnknownDeviceError
 from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.completion import Timed
 from ocl_runtime.execute.engine import Engine, Recorder
@@ -48,7 +48,8 @@ class Runtime:
     """Computes arrays on one device.
 
     `device` is a `Device`, or words that choose one (see `ocl_runtime.device.choose`); None takes what the settings
-    say, else the best there is. Raises `NoDeviceError` or `UnknownDeviceError`.
+    say, else the best there is. Raises `NoDeviceError`, or `UnknownDeviceError` (for a number too: it would mean
+    another device after the next update of a driver).
     """
 
     def __init__(
@@ -60,6 +61,13 @@ class Runtime:
         over: Existing | None = None,
     ) -> None:
         self.settings = settings or Settings.from_environment()
+        if not isinstance(device, Device | str | None):
+            raise UnknownDeviceError(
+                f"a device is chosen by words, not by {device!r}",
+                place=calling_line(),
+                remedy='write Runtime("gpu") or other words of its name, which stay true when drivers change; '
+                "ocl-devices lists the devices, and Runtime.over takes what PyOpenCL has",
+            )
         found = device if isinstance(device, Device) else choose(device, self.settings)
         if recorder is None and self.settings.dump_folder is not None:
             recorder = FolderDump(self.settings.dump_folder)
