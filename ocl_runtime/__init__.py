@@ -10,15 +10,18 @@
 Functions and dtypes have the names and signatures of the Python array API standard (2025.12). The first use chooses a
 device; `Runtime("words")` with `use` chooses another. In the order in which an expression goes through them:
 
-    arrays/      the arrays and their functions
-    plan/        expressions to kernels: fusion, elementwise and reduction kernels, kernel cache
-    codegen/     kernel IR to OpenCL C to programs
-    execute/     memory, transfers, launches
-    device/      which OpenCL devices there are, and what each can do
-    observe/     every stage as text
-    runtime.py   one device with all of the above
-    programs/    host programs: captured or by hand, planned once, replayed
-    commands/    ocl-dump
+    arrays/            the arrays and their functions
+    plan/              expressions to kernels: fusion, elementwise and reduction kernels, kernel cache
+    codegen/           kernel IR to OpenCL C to programs
+    execute/           memory, transfers, launches
+    device/            which OpenCL devices there are, and what each can do
+    observe/           every stage as text, profiles, timelines
+    runtime.py         one device with all of the above
+    programs/          host programs: captured or by hand, planned once, replayed
+    commands/          ocl-dump and ocl-devices
+    settings.py        what a user can set
+    private_folder.py  what is remembered on disk
+    errors.py          the error tree
 """
 
 from ocl_runtime import arrays

@@ -2,8 +2,9 @@
 
 Loops are unrolled and branches taken, so every command has its arguments, its sizes and the bytes that it touches. What
 could not be checked before sizes were known is checked here: that views lie inside of their memory and are aligned,
-that shapes fit, that nothing is read that was never written. The passes behind this one say on which stream a node runs
-(`plan/streams.py`), where scratch memory lies (`plan/memory.py`), and for what a node waits (`plan/waits.py`).
+that shapes fit, that nothing is read, and no result or output given to the caller, that was never written. The passes
+behind this one are `ocl_runtime.plan.host`'s: they say which results are written over operands, on which stream a node
+runs, where scratch memory lies, and for what a node waits.
 """
 
 from __future__ import annotations
