@@ -10,16 +10,19 @@
 Functions and dtypes have the names and signatures of the Python array API standard (2025.12). The first use chooses a
 device; `Runtime("words")` with `use` chooses another. In the order in which an expression goes through them:
 
-    arrays/      the arrays and their functions
-    numpy/       NumPy's names for them; import ocl_runtime.numpy as np
-    plan/        expressions to kernels: fusion, elementwise and reduction kernels, kernel cache
-    codegen/     kernel IR to OpenCL C to programs
-    execute/     memory, transfers, launches
-    device/      which OpenCL devices there are, and what each can do
-    observe/     every stage as text
-    runtime.py   one device with all of the above
-    programs/    host programs: captured or by hand, planned once, replayed
-    commands/    ocl-dump
+    arrays/            the arrays and their functions
+    numpy/             NumPy's names for them; import ocl_runtime.numpy as np
+    plan/              expressions to kernels: fusion, elementwise and reduction kernels, kernel cache
+    codegen/           kernel IR to OpenCL C to programs
+    execute/           memory, transfers, launches
+    device/            which OpenCL devices there are, and what each can do
+    observe/           every stage as text, profiles, timelines
+    runtime.py         one device with all of the above
+    programs/          host programs: captured or by hand, planned once, replayed
+    commands/          ocl-dump and ocl-devices
+    settings.py        what a user can set
+    private_folder.py  what is remembered on disk
+    errors.py          the error tree
 """
 
 import importlib
@@ -27,6 +30,7 @@ import importlib
 from ocl_runtime import arrays
 from ocl_runtime.arrays import *  # noqa: F403
 from ocl_runtime.arrays import numpy_calls
+from ocl_runtime.arrays.in_use import make_runtimes
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.streams import stream
 from ocl_runtime.programs import capture, prepare
@@ -36,5 +40,5 @@ from ocl_runtime.settings import Settings
 __version__ = "0.1.0"
 __all__ = [*arrays.__all__, "Error", "Runtime", "Settings", "capture", "prepare", "stream"]  # noqa: PLE0604
 
-arrays.set_default(Runtime)
+make_runtimes(Runtime)
 numpy_calls.register(lambda: importlib.import_module("ocl_runtime.numpy.protocols"))

@@ -10,14 +10,14 @@ Error
 ├── MemoryAccessError       (also IndexError)  interpreter: access outside of an allocation
 ├── DataRaceError           interpreter: two work-items, one element, no order
 ├── NumberRangeError        (also OverflowError)  a Python number that the dtype beside it cannot hold
-    ├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
+├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
 ├── InputFileError          (also OSError)     a file that is missing or cannot be read or written
 ├── SharingError            (also BufferError and ValueError)  memory that another library and this one cannot share
 ├── DeviceError             something about a device
 │   ├── NoDeviceError       no usable OpenCL device at all: says what to install
-│   ├── UnknownDeviceError  no device by that name, vendor or kind: lists those there are
-│   ├── MixedDevicesError   values of two runtimes in one operation
-│   └── LaunchError         the driver refused or failed a command
+│   ├── UnknownDeviceError  (also LookupError) no device by that name, vendor or kind: lists those there are
+│   ├── MixedDevicesError   (also ValueError)  values of two runtimes in one operation
+│   └── LaunchError         (also RuntimeError) the driver refused or failed a command
 ├── OutOfMemoryError        (also MemoryError) the device has no room
 ├── MissingNameError        (also AttributeError)  a name of NumPy's that `ocl_runtime.numpy` does not have
 ├── TransferError           (also TypeError)  a function of NumPy's that would download, where that is not allowed

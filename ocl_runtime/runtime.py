@@ -9,6 +9,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,9 +24,8 @@ from ocl_ir.reference import Where, calling_line
 from ocl_ir.schedule import MemoryPlan, Schedule
 from ocl_ir.types import DTYPES, DType
 from ocl_runtime.device import Device, Existing, choose, existing
-from ocl_runtime.errors import Error
+from ocl_runtime.errors import Error, UnknownDeviceError
 from ocl_runtime.execute.command import Stream
-from ocl_runtime.execute.completion import Timed
 from ocl_runtime.execute.engine import Engine, Recorder
 from ocl_runtime.execute.launch import Argument, Launch
 from ocl_runtime.execute.prepared import Prepared
@@ -32,6 +33,8 @@ from ocl_runtime.execute.storage import Storage
 from ocl_runtime.execute.streams import chosen
 from ocl_runtime.execute.transfer import Download
 from ocl_runtime.observe.dump import FolderDump
+from ocl_runtime.observe.profile import Profile
+from ocl_runtime.observe.timeline import write_timeline
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.launch import Address, Later, Plan
@@ -48,7 +51,8 @@ class Runtime:
     """Computes arrays on one device.
 
     `device` is a `Device`, or words that choose one (see `ocl_runtime.device.choose`); None takes what the settings
-    say, else the best there is. Raises `NoDeviceError` or `UnknownDeviceError`.
+    say, else the best there is. Raises `NoDeviceError`, or `UnknownDeviceError` (for a number too: it would mean
+    another device after the next update of a driver).
     """
 
     def __init__(
@@ -60,6 +64,13 @@ class Runtime:
         over: Existing | None = None,
     ) -> None:
         self.settings = settings or Settings.from_environment()
+        if not isinstance(device, Device | str | None):
+            raise UnknownDeviceError(
+                f"a device is chosen by words, not by {device!r}",
+                place=calling_line(),
+                remedy='write Runtime("gpu") or other words of its name, which stay true when drivers change; '
+                "ocl-devices lists the devices, and Runtime.over takes what PyOpenCL has",
+            )
         found = device if isinstance(device, Device) else choose(device, self.settings)
         if recorder is None and self.settings.dump_folder is not None:
             recorder = FolderDump(self.settings.dump_folder)
@@ -281,10 +292,20 @@ class Runtime:
         """Returns when the device has done everything it was given. Raises the first failure that nobody has seen."""
         self.engine.finish()
 
-    def profile(self) -> list[Timed]:
-        """When each command ran that is known to have ended; nothing unless `Settings.profile` is on."""
+    def profile(self) -> Profile:
+        """When each command ran that is known to have ended; nothing unless `Settings.profile` is on. Printed, it is a
+        table: commands with calls, time, GB/s and the line that asked."""
         self.engine.streams.look()
-        return list(self.engine.streams.profile or [])
+        return Profile(self.engine.streams.profile or (), measured=self.settings.profile)
+
+    def timeline(self, path: str | PathLike[str]) -> None:
+        """Waits for all that the device was given, and writes a page for a browser that shows when each command ran.
+
+        Raises `SettingError` unless `Settings.profile` is on, `InputFileError` where the page cannot be written, and
+        what `finish` does.
+        """
+        self.finish()
+        write_timeline(self.profile(), f"commands on {self.device}", self.engine.streams.count, Path(path))
 
     def memory_report(self) -> str:
         """What memory is held and by whom, for a person to read."""

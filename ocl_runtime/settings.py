@@ -8,9 +8,11 @@ runtimes of a process may differ.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +20,15 @@ from typing import Any
 
 from ocl_runtime.errors import SettingError
 
+_PREFIX = "OCL_RUNTIME_"
 _MOST_STREAMS = 64
 _LEAST_ALIGNMENT = 64
 _SWITCH = {"on": True, "off": False, "1": True, "0": False}
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+class SettingWarning(UserWarning):
+    """The environment has a variable that looks like a setting and is none."""
 
 
 def default_cache_folder(environ: Mapping[str, str] = os.environ) -> Path | None:
@@ -204,8 +211,12 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """The settings that `environ` (the process's own if None) asks for; an empty variable counts as unset."""
+        """The settings that `environ` (the process's own if None) asks for; an empty variable counts as unset.
+
+        Raises `SettingError` for values that make no sense. A variable of our prefix that is no setting is warned of.
+        """
         environ = os.environ if environ is None else environ
+        _warn_of_unknown(environ, [row.metadata["variable"] for row in dataclasses.fields(cls)])
         values: dict[str, Any] = {"cache_folder": default_cache_folder(environ)}
         for row in dataclasses.fields(cls):
             variable = row.metadata["variable"]
@@ -222,3 +233,17 @@ class Settings:
                     remedy=str(error),
                 ) from error
         return cls(**values)
+
+
+def _warn_of_unknown(environ: Mapping[str, str], known: list[str]) -> None:
+    """One warning for all variables that are misspelt, each with the setting that is spelt most like it."""
+    unknown = sorted(name for name in environ if name.startswith(_PREFIX) and name not in known)
+    if not unknown:
+        return
+    words = [name.removeprefix(_PREFIX) for name in known]
+    nearest = [difflib.get_close_matches(name.removeprefix(_PREFIX), words, 1) for name in unknown]
+    said = ", ".join(
+        f"{name} (perhaps {_PREFIX}{near[0]})" if near else name for name, near in zip(unknown, nearest, strict=True)
+    )
+    # From here, so that Python shows it once in a process, whoever asks for settings.
+    warnings.warn(f"no setting is called {said}: the README lists all of them", SettingWarning, stacklevel=1)

@@ -297,7 +297,7 @@ def _item(part: object, axis: int, shape: Shape) -> Item:
     except TypeError:
         raise _index_error(
             f"axis {axis} has an index of type {type(part).__name__}",
-            "use integers, slices, `...` and None; for a mask, use where(mask, x, other)",
+            "use integers, slices, `...`, None, and arrays or lists of integers or bools",
         ) from None
     if not -length <= position < length:
         raise _index_error(

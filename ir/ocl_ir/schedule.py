@@ -2,12 +2,14 @@
 
 Loops are unrolled and branches taken, so every command has its arguments, its sizes and the bytes that it touches. What
 could not be checked before sizes were known is checked here: that views lie inside of their memory and are aligned,
-that shapes fit, that nothing is read that was never written. The passes behind this one say on which stream a node runs
-(`plan/streams.py`), where scratch memory lies (`plan/memory.py`), and for what a node waits (`plan/waits.py`).
+that shapes fit, that nothing is read, and no result or output given to the caller, that was never written. The passes
+behind this one are `ocl_runtime.plan.host`'s: they say which results are written over operands, on which stream a node
+runs, where scratch memory lies, and for what a node waits.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -69,6 +71,12 @@ class Access:
         low, high = self.layout.range()
         return low * self.itemsize, high * self.itemsize
 
+    @property
+    def nbytes(self) -> int:
+        """The size of what is touched; what repeats an element touches it once."""
+        axes = zip(self.layout.shape, self.layout.strides, strict=True)
+        return math.prod(length for length, stride in axes if stride) * self.itemsize
+
     def in_bytes(self, start: int = 0) -> Layout:
         """The elements' bytes, of memory in which the buffer begins at `start`."""
         return Layout(
@@ -103,6 +111,11 @@ class Node:
     accesses: tuple[Access, ...]
     stream: int | None = None
     waits: tuple[int, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that it reads and writes, each element once for every access."""
+        return sum(access.nbytes * (2 if access.mode == READ | WRITE else 1) for access in self.accesses)
 
     @property
     def what(self) -> str:

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ocl_ir.graph import Buffer
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.plan.evaluate import look
 
 
-def explain(*arrays: Array) -> str:
-    """What computing arrays together would do, as text; nothing is computed.
+class Explanation(str):
+    """A text of several lines that shows itself as it is, also in a console or notebook that is given it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return self.rstrip("\n")
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
+
+def explain(*arrays: Array) -> Explanation:
+    """What computing arrays together would do, as a text that prints itself; nothing is computed.
 
     Shows the graph, why it is cut where it is cut, the kernels with the bytes that they move beside the least that are
     possible, the streams that they would run on, counted from the one in use, which results are written over operands
@@ -20,5 +34,5 @@ def explain(*arrays: Array) -> str:
     with executor.registry.lock:
         lazy = [array for array in arrays if not isinstance(array._node, Buffer)]
         if not lazy:
-            return "computed already\n"
-        return look([array._node for array in lazy], executor)
+            return Explanation("computed already\n")
+        return Explanation(look([array._node for array in lazy], executor))

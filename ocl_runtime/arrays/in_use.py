@@ -8,27 +8,34 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from typing import TypeGuard
 
 from ocl_ir.reference import calling_line
-from ocl_runtime.errors import MixedDevicesError, NoDeviceError
+from ocl_runtime.errors import MixedDevicesError, NoDeviceError, UnknownDeviceError
 from ocl_runtime.plan.executor import Executor
 
 _chosen: ContextVar[Executor | None] = ContextVar("ocl_runtime_executor", default=None)
 
 
 class _Default:
-    """The runtime of who chooses none."""
+    """The runtime of who chooses none, and those that words chose."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._factory: Callable[[], Executor] | None = None
         self._executor: Executor | None = None
+        self._by_words: Callable[[str], Executor] | None = None
+        self._named: dict[str, Executor] = {}
 
     def register(self, factory: Callable[[], Executor]) -> None:
         with self._lock:
             self._factory, self._executor = factory, None
+
+    def register_words(self, by_words: Callable[[str], Executor]) -> None:
+        with self._lock:
+            self._by_words = by_words
 
     def get(self) -> Executor:
         with self._lock:
@@ -40,13 +47,41 @@ class _Default:
                 self._executor = self._factory()
             return self._executor
 
+    def named(self, words: str) -> Executor:
+        """One runtime for the same words, so that arrays of several blocks go together."""
+        with self._lock:
+            if words not in self._named:
+                if self._by_words is None:
+                    raise NoDeviceError(
+                        f"nothing makes a runtime for {words!r}", place=calling_line(), remedy="import ocl_runtime"
+                    )
+                self._named[words] = self._by_words(words)
+            return self._named[words]
+
 
 _default = _Default()
 
 
-def set_default(factory: Callable[[], Executor]) -> None:
-    """Registers what makes the default runtime when it is first needed."""
-    _default.register(factory)
+def make_runtimes(made: Callable[..., Executor]) -> None:
+    """Says what makes runtimes: without arguments the default one, from words the one that they describe."""
+    _default.register(made)
+    _default.register_words(made)
+
+
+def set_default(runtime: Executor | str | Callable[[], Executor]) -> None:
+    """Makes a runtime the one of who chooses none: itself, words that choose a device, or what makes it when it is
+    first needed.
+
+        set_default("pocl")
+
+    Words choose at once, and the same words always give the same runtime. Raises `UnknownDeviceError` or `DeviceError`
+    for words that no usable device fits, `UnknownDeviceError` for anything else.
+    """
+    if isinstance(runtime, type) or (callable(runtime) and not _is_runtime(runtime)):
+        _default.register(runtime)
+        return
+    found = _runtime("set_default", runtime)
+    _default.register(lambda: found)
 
 
 def current() -> Executor:
@@ -54,14 +89,41 @@ def current() -> Executor:
     return _chosen.get() or _default.get()
 
 
+def use(runtime: Executor | str) -> AbstractContextManager[Executor]:
+    """Makes a runtime the current one of this thread until the block ends; words choose a device, as for `Runtime`.
+
+        with use("cpu"):
+            x = asarray([1, 2, 3])
+
+    The same words always give the same runtime. Raises `UnknownDeviceError` or `DeviceError` for words that no usable
+    device fits, `UnknownDeviceError` for what is neither a runtime nor words.
+    """
+    return _in_use(_runtime("use", runtime))
+
+
 @contextmanager
-def use(executor: Executor) -> Iterator[Executor]:
-    """Makes a runtime the current one of this thread until the block ends."""
+def _in_use(executor: Executor) -> Iterator[Executor]:
     token = _chosen.set(executor)
     try:
         yield executor
     finally:
         _chosen.reset(token)
+
+
+def _runtime(name: str, runtime: object) -> Executor:
+    if isinstance(runtime, str):
+        return _default.named(runtime)
+    if not _is_runtime(runtime):
+        raise UnknownDeviceError(
+            f"{name} takes a runtime or words that choose a device, and got {runtime!r}",
+            place=calling_line(),
+            remedy=f'write {name}(Runtime("gpu")) or {name}("gpu"); ocl-devices lists the devices',
+        )
+    return runtime
+
+
+def _is_runtime(given: object) -> TypeGuard[Executor]:
+    return not isinstance(given, type) and hasattr(given, "registry")
 
 
 def executor_for(device: object) -> Executor:

@@ -1,1 +1,11 @@
-"""Kernel IR to OpenCL C to built programs: driver.py builds one, cache.py remembers it."""
+"""Kernel IR to OpenCL C to built programs, in order:
+
+spelling.py     OpenCL C spellings of types and literals
+expressions.py  operations as OpenCL C expressions
+statements.py   a kernel as a tree of C statements, every text decided
+templates.py    the only module that touches Mako
+source.py       a kernel as OpenCL C source, with the way back from each line
+compile.py      kernel IR to source, with every stage kept
+driver.py       source or binary to a program
+cache.py        built programs, remembered in memory and on disk
+"""

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 status, message = _program(options, rest, folder)
             else:
                 _expression(options, folder)
-            _show(_dumped(folder) - earlier, options.stage or _STAGES, options.out)
+            _show(_dumped(folder) - earlier, options.stage or (), options.out)
         sys.stdout.flush()
         if message:
             print(message, file=sys.stderr)
@@ -112,6 +112,8 @@ def _expression(options: argparse.Namespace, folder: Path) -> None:
     recorder.planned(text(parsed.node, parsed.names))
     _compile(runtime.engine, [launch.kernel for launch in planned.launches])
     if not planned.launches:
+        if not options.stage or "graph" in options.stage:
+            print(text(parsed.node, parsed.names))
         print("nothing to compute: the expression only looks at memory that is there")
 
 
@@ -160,23 +162,34 @@ def _dumped(folder: Path) -> set[Path]:
     return {path for path in folder.glob("*_*") if path.name.partition("_")[0].isdecimal() and path.is_dir()}
 
 
-def _show(folders: Iterable[Path], wanted: Sequence[str], out: Path | None) -> None:
-    """Prints the wanted stages that are text; in a folder to keep, drops those of these kernels that are not wanted."""
+def _show(folders: Iterable[Path], named: Sequence[str], out: Path | None) -> None:
+    """Prints the stages that were named, or all but pictures; in a folder to keep, drops those that are not wanted.
+
+    Of a picture that was named, prints its text if a person can read that, else how to have it.
+    """
+    wanted = named or _STAGES
     folders = sorted(folders, key=lambda one: int(one.name.partition("_")[0]))
     programs = 0
     for folder in folders:
-        name, files = folder.name.partition("_")[2], sorted(folder.iterdir())
+        name, files = folder.name.partition("_")[2], sorted(folder.iterdir(), key=_place)
         programs += any(file.stem in PROGRAM_NAMES for file in files)
         for file in files:
             stage = file.stem if file.stem in PROGRAM_NAMES else file.stem.partition("_")[2]
             if stage not in wanted:
                 if out is not None:
                     file.unlink()
-            elif out is None and file.suffix not in _PICTURES:
-                _print(f"── {name}: {stage} ", file.read_text(encoding="utf-8"), file.suffix)
+            elif out is None and (named or file.suffix not in _PICTURES):
+                picture = f"a picture: --out FOLDER writes {file.name}"
+                content = picture if file.suffix == ".svg" else file.read_text(encoding="utf-8")
+                _print(f"── {name}: {stage} ", content, file.suffix)
     if out is not None:
         and_programs = f" and {programs} programs" if programs else ""
         print(f"{len(folders) - programs} kernels{and_programs} in {out}")
+
+
+def _place(file: Path) -> tuple[int, str]:
+    """In the order of the stages, which files of kernels have in their names."""
+    return PROGRAM_NAMES.index(file.stem) if file.stem in PROGRAM_NAMES else 0, file.name
 
 
 def _print(title: str, content: str, ending: str) -> None:

@@ -1,7 +1,7 @@
 """An expression and the dtypes of its names, as typed on a command line, as an array expression over memory that does
 not exist.
 
-    a*b + sin(c)            arithmetic, comparisons, & | ~, slices, and the functions of ocl_runtime
+    a*b + sin(c)            arithmetic, comparisons, & | ~ @, slices, and the functions of ocl_runtime
     a:f32[n]  m:u8[h, w]    name, dtype, sizes: numbers, or symbols that stand for some size
 
 Only the syntax listed in `_ALLOWED` is evaluated; everything else is an error that points at the place.
@@ -46,7 +46,6 @@ _ALLOWED = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Name, ast.Constant, ast.Subscript, ast.Slice,
     ast.Tuple, ast.Load, ast.keyword, ast.operator, ast.unaryop, ast.cmpop,
 )  # fmt: skip
-_REFUSED = (ast.MatMult,)
 _NO_VALUES = frozenset(
     {
         "Array",
@@ -64,6 +63,8 @@ _NO_VALUES = frozenset(
     }
 )
 """Names of `ocl_runtime.arrays` that give no array."""
+_LONGEST_WORD = 400
+"""Characters of a number or name; no dtype holds a number of more, and Python is slow to read those."""
 _LARGEST_POWER = 64
 """Exponent of a number to a number; Python would be busy for years with 9**9**9**9."""
 
@@ -145,7 +146,7 @@ def parse(expression: str, declarations: Sequence[str], planner: Planner) -> Par
         if name not in values and name not in functions:
             raise Error(
                 f"the expression uses {name!r}, which is neither declared nor a function",
-                place=expression,
+                place=_short(expression),
                 remedy="use astype or another function of ocl_runtime, which has none of Python's own"
                 if hasattr(builtins, name)
                 else f"declare it: {name}:f32[n]",
@@ -160,19 +161,27 @@ def parse(expression: str, declarations: Sequence[str], planner: Planner) -> Par
         raise _unread(expression, error) from error
     if not isinstance(result, Array):
         kind = type(result).__name__
-        raise Error(f"the expression gives no array but a {kind}", place=expression, remedy="use a declared name in it")
+        raise Error(
+            f"the expression gives no array but a {kind}", place=_short(expression), remedy="use a declared name in it"
+        )
     return Parsed(result._node, names)
 
 
 def _checked(expression: str) -> ast.Expression:
     expression = expression.strip()
+    long = re.search(rf"\w{{{_LONGEST_WORD + 1},}}", expression)
+    if long:
+        raise Error(
+            f"the expression has a number or name of {len(long[0]):,} characters",
+            place=_pointed(expression, long.start()),
+            remedy=f"use at most {_LONGEST_WORD}: no dtype holds such numbers",
+        )
     try:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError as error:
-        pointer = " " * ((error.offset or len(expression) + 1) - 1) + "^"  # without an offset it is the end
         raise Error(
             f"the expression cannot be read: {error.msg}",
-            place=f"{expression}\n{pointer}",
+            place=_pointed(expression, (error.offset or len(expression) + 1) - 1),  # without an offset it is the end
             remedy="write it as in Python: a*b + sin(c)",
         ) from None
     except (ValueError, RecursionError, MemoryError) as error:  # a zero byte, or thousands of parentheses
@@ -182,7 +191,7 @@ def _checked(expression: str) -> ast.Expression:
             refused = node.op if isinstance(node, ast.BinOp) else node
             raise Error(
                 f"{type(refused).__name__} is no part of an array expression here",
-                place=f"{expression}\n{' ' * getattr(node, 'col_offset', 0)}^",
+                place=_pointed(expression, getattr(node, "col_offset", 0)),
                 remedy="use operators, slices and functions: sum(a*b, axis=0)",
             )
     return tree
@@ -196,7 +205,7 @@ def _allowed(node: ast.AST) -> bool:
             return node.arg is not None
         case ast.BinOp() if not any(isinstance(part, ast.Name) for part in ast.walk(node)):
             return _quick(node)
-    return isinstance(node, _ALLOWED) and not (isinstance(node, ast.BinOp) and isinstance(node.op, _REFUSED))
+    return isinstance(node, _ALLOWED)
 
 
 def _quick(node: ast.BinOp) -> bool:
@@ -220,6 +229,13 @@ def _unread(expression: str, error: BaseException) -> Error:
 
 def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _pointed(expression: str, offset: int) -> str:
+    """The expression with a place in it marked; of a long one, what is around the place."""
+    start = max(0, offset - _SHOWN // 2) if len(expression) > _SHOWN else 0
+    before = "…" if start else ""
+    return f"{before}{_short(expression[start:])}\n{' ' * (len(before) + offset - start)}^"
 
 
 def _declared(declaration: str, sizes: dict[str, int]) -> tuple[str, DType, tuple[int, ...]]:

@@ -8,16 +8,19 @@ behind a failed one: some run them, some fail them at once, before the rest of w
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ocl_ir.accesses import READ, WRITE
 from ocl_runtime.execute import failures
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Driver, Error, Event
 from ocl_runtime.execute.failures import Failure
+from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.log import Log
 
 _MOST_TIMED = 1_000_000
@@ -37,13 +40,32 @@ class StreamCounters:
 
 
 class Timed(NamedTuple):
-    """When a command ran on the device, in nanoseconds of its clock."""
+    """When a command ran on the device, in nanoseconds of its clock, and about how many bytes it read and wrote."""
 
     what: str
     where: str
     stream: int
     start: int
     end: int
+    nbytes: int = 0
+
+
+class Moved(NamedTuple):
+    """What a command keeps only to be measured: the bytes that it reads and writes."""
+
+    nbytes: int
+
+    @classmethod
+    def by(cls, touches: Sequence[Touch]) -> Moved:
+        """Each byte once for every access to it; of the last ones of a block a few may be nobody's."""
+        return cls(sum(_bytes(touch) * (2 if touch.mode == READ | WRITE else 1) for touch in touches))
+
+
+def _bytes(touch: Touch) -> int:
+    if touch.footprint is None:
+        return touch.high - touch.low
+    axes = zip(touch.footprint.shape, touch.footprint.strides, strict=True)
+    return math.prod(length for length, stride in axes if stride)
 
 
 class Completion:
@@ -114,10 +136,11 @@ class Completion:
 
     def _ended(self, command: Command) -> None:
         if self.profile is not None:
-            whole = (command.what, str(command.where), command.stream.index, command.event)
-            for what, where, stream, event in _parts(command) or [whole]:
+            whole = (command.what, str(command.where), command.stream.index, command.event, command.keep)
+            for what, where, stream, event, moved in _parts(command) or [whole]:
                 with suppress(Error):  # a gate has no times
-                    self.profile.append(Timed(what, where, stream, *self._driver.times(event)))
+                    start, end = self._driver.times(event)
+                    self.profile.append(Timed(what, where, stream, start, end, getattr(moved, "nbytes", 0)))
         command.stream.pending.popleft()
         command.event = command.keep = None
         command.after = ()
@@ -129,7 +152,7 @@ class Completion:
         told = getattr(command.keep, "failed", "")
         if told:
             return Failure(command.what, command.where, told)
-        for what, where, _, event in _parts(command):
+        for what, where, _, event, _ in _parts(command):
             with suppress(Error):
                 state = self._driver.status(event)
                 if state < 0:
@@ -154,7 +177,8 @@ class Completion:
             self.unreported.remove(failure)
 
 
-def _parts(command: Command) -> list[tuple[str, str, int, Event]]:
-    """What a command of several parts, as a replay is, consists of: each as (name, line of Python, stream, event)."""
+def _parts(command: Command) -> list[tuple[str, str, int, Event, object]]:
+    """What a command of several parts, as a replay is, consists of: each as (name, line of Python, stream, event, what
+    knows its bytes)."""
     parts = getattr(command.keep, "parts", None)
     return list(parts()) if parts is not None else []

@@ -24,6 +24,7 @@ from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.device import Device, Existing
 from ocl_runtime.errors import DeviceError, DTypeError, Error, LaunchError
 from ocl_runtime.execute.command import Command, Stream
+from ocl_runtime.execute.completion import Moved
 from ocl_runtime.execute.driver import Driver, OpenCL
 from ocl_runtime.execute.driver import Error as DriverError
 from ocl_runtime.execute.launch import Argument, Executable, Launch
@@ -240,6 +241,7 @@ class Engine:
         """
         self.check_process()
         self.counters.launches += 1
+        moved = Moved.by(launch.touches) if self.settings.profile else None
         try:
             return self.streams.submit(
                 stream or self.streams.current(),
@@ -250,6 +252,7 @@ class Engine:
                 launch.executable.handle(),
                 launch.args,
                 launch.sizes,
+                keep=moved,
             )
         except LaunchError as error:
             if not isinstance(error.__cause__, DriverError):

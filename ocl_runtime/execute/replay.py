@@ -53,10 +53,10 @@ class _Running:
     events: list[Event]
     failed: str = ""
 
-    def parts(self) -> Iterator[tuple[str, str, int, Event]]:
-        """Each node as (name, line, stream, event)."""
+    def parts(self) -> Iterator[tuple[str, str, int, Event, Node]]:
+        """Each node as (name, line, stream, event, itself)."""
         for node, event in zip(self.nodes, self.events, strict=False):
-            yield node.what, node.command.where or self.where, self.streams[node.stream or 0].index, event
+            yield node.what, node.command.where or self.where, self.streams[node.stream or 0].index, event, node
 
 
 @dataclass

@@ -21,6 +21,9 @@ from ocl_runtime.codegen.driver import Program
 from ocl_runtime.errors import InputFileError
 from ocl_runtime.observe.stages import NAMES, Stage, program_stages, stages
 
+_LONGEST_NAME = 120
+"""Characters of a kernel's or program's name in that of its folder: file systems take 255 bytes, encrypted ones 143."""
+
 
 class FolderDump:
     """Writes a folder for each kernel and each program; what an earlier run left stays, and numbers go on after it."""
@@ -55,6 +58,7 @@ class FolderDump:
         self._expression.text = f"program {name}, in {folder.name}\n"
 
     def _write(self, name: str, files: Mapping[str, str]) -> Path:
+        name = name[:_LONGEST_NAME]
         unfinished = self.folder / f".{name}.{secrets.token_hex(4)}.part"
         try:
             unfinished.mkdir()

@@ -1,6 +1,7 @@
 """When commands ran: a timeline for a browser, and a trace for Perfetto (ui.perfetto.dev) or chrome://tracing.
 
-Both are made from `Runtime.profile()`, of a runtime with `Settings(profile=True)`, and show streams as lanes. Times
+Both are made from `Runtime.profile()`, of a runtime with `Settings(profile=True)`, and show streams as lanes;
+`Runtime.timeline(path)` writes the page. Times
 are those of the device's clock, from the first begin on. On a device that is a CPU, commands of two streams share its
 cores: they may overlap and be done no sooner.
 """
@@ -10,9 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from ocl_ir.reference import calling_line
+from ocl_runtime.errors import InputFileError, SettingError
 from ocl_runtime.execute.completion import Timed
+from ocl_runtime.observe.profile import NOT_MEASURED, Profile
 from ocl_runtime.observe.svg import Drawing, Legend, colour, escape, fitting, headline, steps
 
 _LEFT, _TOP, _RIGHT, _LANE, _BAR = 110.0, 40.0, 60.0, 40.0, 24.0
@@ -101,6 +106,21 @@ def timeline_html(timed: Sequence[Timed], title: str, streams: int | None = None
             "",
         ]
     )
+
+
+def write_timeline(profile: Profile, title: str, streams: int, path: Path) -> None:
+    """Writes that page. Raises `SettingError` where nothing was measured, `InputFileError` for a file that cannot be
+    written."""
+    if not profile.measured:
+        raise SettingError("there is no timeline", place=calling_line(), remedy=NOT_MEASURED)
+    try:
+        path.write_text(timeline_html(profile, title, streams), encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputFileError(
+            f"the timeline cannot be written: {error}",
+            place=str(path),
+            remedy="name a file in a folder that is there and that you may write to",
+        ) from error
 
 
 def timeline_svg(timed: Sequence[Timed], title: str, streams: int | None = None) -> str:

@@ -23,7 +23,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from ocl_ir import graph
@@ -123,7 +123,11 @@ class _Programs:
                 self.prepared.popitem(last=False)
 
 
-def capture(function: Callable[..., Any]) -> Callable[..., Any]:
+_Args = ParamSpec("_Args")
+_Returned = TypeVar("_Returned")
+
+
+def capture(function: Callable[_Args, _Returned]) -> Callable[_Args, _Returned]:
     """A function that replays what `function` does with arrays.
 
     Arrays may stand in tuples, lists and dictionaries, in arguments as in what is returned; other arguments are told
@@ -135,7 +139,7 @@ def capture(function: Callable[..., Any]) -> Callable[..., Any]:
     name = getattr(function, "__name__", type(function).__name__)
 
     @functools.wraps(function)
-    def replayed(*args: Any, **kwargs: Any) -> Any:
+    def replayed(*args: _Args.args, **kwargs: _Args.kwargs) -> _Returned:
         arrays, shape = flatten((args, kwargs), f"{name} is captured and got")
         if not arrays:
             raise DTypeError(f"{name} is captured and got no array", place=calling_line(), remedy="give it arrays")
@@ -156,13 +160,13 @@ def capture(function: Callable[..., Any]) -> Callable[..., Any]:
             found = _prepared(captured, sizes, runtime)
             programs.keep_prepared(key, found)
         if not found.captured.assigned:
-            return _replayed(found, arguments, runtime)
+            return cast("_Returned", _replayed(found, arguments, runtime))
         with runtime.registry.lock:
             _own([arrays[number] for number in found.captured.assigned])
             arguments = _arguments(arrays, runtime)
             if (shape, arguments.exactly()) != key:  # copied, or another thread has written
                 return replayed(*args, **kwargs)
-            return _replayed(found, arguments, runtime)
+            return cast("_Returned", _replayed(found, arguments, runtime))
 
     return replayed
 

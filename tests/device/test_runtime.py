@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ocl_runtime.arrays import in_use
 from ocl_runtime.device import Device, all_devices
 from ocl_runtime.device.probe import fault
 from ocl_runtime.errors import MixedDevicesError, SettingError, UnknownDeviceError
@@ -154,6 +155,56 @@ def test_runtimes_of_every_device_at_once(engine: Engine) -> None:
     for result in reversed(results):
         assert_same(result.numpy(), host * 3 + 1)
     assert [result.device.key for result in results] == [one.key for one in usable]
+
+
+@pytest.fixture
+def own_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runtimes by words and the default one are this test's own."""
+    monkeypatch.setattr(in_use, "_default", in_use._Default())
+    in_use.make_runtimes(Runtime)
+
+
+@pytest.mark.usefixtures("own_default")
+def test_words_choose_the_runtime_in_use(device: Device) -> None:
+    with ocl.use(device.key) as first:
+        x = ocl.asarray([1, 2])
+        assert isinstance(first, Runtime)
+        assert first.device == device
+    with ocl.use(device.key):
+        assert (x + ocl.asarray([3, 4])).numpy().tolist() == [4, 6]  # of one runtime
+    ocl.set_default(device.key)
+    assert ocl.current() is first
+    other = Runtime(device)
+    ocl.set_default(other)
+    assert ocl.current() is other
+    made = []
+    ocl.set_default(lambda: made.append(other) or other)
+    assert not made
+    assert ocl.current() is ocl.current() is other
+    assert len(made) == 1
+
+
+@pytest.mark.usefixtures("own_default")
+@pytest.mark.parametrize("given", [0, 1.5, np.float32(1), b"cpu", ["cpu"]])
+def test_what_is_no_runtime_is_refused_at_once(given: object) -> None:
+    choices: list[Any] = [Runtime, ocl.use, ocl.set_default]
+    for choose_by in choices:
+        with pytest.raises(UnknownDeviceError) as caught:
+            choose_by(given)  # also before any `with`
+        assert repr(given) in caught.value.fact
+        assert "ocl-devices" in caught.value.remedy
+        assert "test_runtime.py:" in caught.value.place
+    with pytest.raises(UnknownDeviceError):
+        ocl.use(Runtime)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("own_default")
+def test_words_that_no_device_fits_are_refused_at_once() -> None:
+    before = ocl.current()
+    for choose_by in (ocl.use, ocl.set_default):
+        with pytest.raises(UnknownDeviceError, match="no device is like 'nonesuch'"):
+            choose_by("nonesuch")
+    assert ocl.current() is before
 
 
 # ---------------------------------------------------------------------- counters

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ocl_runtime.commands import dump
+from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.stages import NAMES
 from tests.arrays_support import python
 from tests.checkout import PYTHONPATH, ROOT
@@ -98,7 +99,17 @@ def test_a_reduction_shows_each_of_its_kernels(capsys: pytest.CaptureFixture[str
 
 def test_an_expression_that_only_looks(capsys: pytest.CaptureFixture[str]) -> None:
     assert dump.main(["x[1:]", "x:f32[9]"]) == 0
-    assert capsys.readouterr().out == "nothing to compute: the expression only looks at memory that is there\n"
+    nothing = "nothing to compute: the expression only looks at memory that is there\n"
+    assert capsys.readouterr().out == f"y: f32[8] = a\n\n{nothing}"
+    assert dump.main(["x[1:]", "x:f32[9]", "--stage", "source"]) == 0
+    assert capsys.readouterr().out == nothing
+
+
+def test_a_product_of_matrices(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dump.main(["a @ b", "a:f32[n, k]", "b:f32[k, m]", "--stage", "graph", "--stage", "source"]) == 0
+    out = capsys.readouterr().out
+    assert titles(out) == ["contract: graph", "contract: source"]
+    assert " contract(const uint " in out
 
 
 def test_the_same_text_every_time(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +146,13 @@ def test_more_than_a_thousand_kernels(tmp_path: Path, capsys: pytest.CaptureFixt
         (tmp_path / name / "03_source.cl").write_text("…")
     dump._show(dump._dumped(tmp_path), ["source"], None)
     assert titles(capsys.readouterr().out) == ["a: source", "b: source", "c_d: source"]
+
+
+def test_long_names_are_cut(tmp_path: Path) -> None:
+    """A user names programs and captured functions as they like; file systems take 255 bytes, or 143."""
+    written = FolderDump(tmp_path)._write("n" * 1000, {"program.txt": "text"})
+    assert written.name == f"001_{'n' * 120}"
+    assert (written / "program.txt").read_text() == "text"
 
 
 def test_files_are_in_the_order_of_the_stages(tmp_path: Path) -> None:

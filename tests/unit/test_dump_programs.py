@@ -61,7 +61,8 @@ def test_a_host_program_is_shown_once_before_its_kernels(program: Path, tmp_path
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("[1.0, 0.0, 1.0, 4.0]\n[1.0, 0.0, 1.0, 4.0]\n")
     assert titles(done.stdout) == [
-        "step: program", "step: schedule", "sub: graph", "sub: source", "mul: graph", "mul: source"
+        "step: program", "step: schedule", "step: streams", "step: streams", "step: memory",
+        "sub: graph", "sub: source", "mul: graph", "mul: source"
     ]  # fmt: skip
     for shown in (
         "\nprogram step(",
@@ -72,6 +73,9 @@ def test_a_host_program_is_shown_once_before_its_kernels(program: Path, tmp_path
     ):
         assert shown in done.stdout
     assert "<svg" not in done.stdout
+    assert "\ndigraph " in done.stdout
+    for picture in ("streams.svg", "memory.svg"):
+        assert f"\na picture: --out FOLDER writes {picture}\n" in done.stdout
 
 
 def test_a_folder_has_the_pictures_of_a_program(program: Path, tmp_path: Path, cache: str) -> None:

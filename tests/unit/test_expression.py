@@ -41,6 +41,7 @@ def shown(expression: str, *declarations: str) -> str:
         ("a[None] + b[..., 0]", ["a:f32[n]", "b:f32[m, n, 2]"], "y: f32[1001, 1000] = add(a, b)"),
         ("a[b]", ["a:f32[3]", "b:u8"], "y: f32[] = gather(a, [minimum(i32(b), 2)])"),
         ("  a  ", ["a : f32 [ 3 ]"], "a: f32[3] = a"),
+        ("a @ b", ["a:f32[n,k]", "b:f32[k,m]"], "y: f32[1000, 1002] = contract(a, b)"),
         ("alpha + alpha1", ["alpha:float32[2]", "alpha1:int32[2]"], "y: f64[2] = add(f64(alpha), f64(alpha1))"),
     ],
 )
@@ -83,7 +84,7 @@ def test_nothing_is_computed() -> None:
         ("a + [x for x in a]", "ListComp is no part", 4),
         ("a if a else a", "IfExp is no part", 0),
         ("a and a", "BoolOp is no part", 0),
-        ("a @ a", "MatMult is no part", 0),
+        ("a + 1 @ 2", "MatMult is no part", 4),
         ("sum(*a)", "Starred is no part", 4),
         ("a + f'{a}'", "JoinedStr is no part", 4),
     ],
@@ -223,6 +224,28 @@ def test_regression_expressions_too_deep_for_python(expression: str) -> None:
     """How deep is too deep depends on the version of Python: it is an error of ours, or it works."""
     with contextlib.suppress(Error):
         assert parsed(expression, "a:f32[n]").node.size
+
+
+@pytest.mark.parametrize("number", ["9" * 3000, "0x" + "f" * 100_000, "1." + "9" * 100_000, "9" * 5000])
+def test_huge_numbers_are_refused_before_they_are_read(number: str) -> None:
+    with pytest.raises(Error, match=r"has a number or name of [0-9,]+ characters") as caught:
+        parsed(f"a + {number} * a", "a:f32[n]")
+    shown_, below = caught.value.place.splitlines()
+    assert len(shown_) < 250
+    assert shown_[below.index("^") :].startswith(number[2:10] if number.startswith("1.") else number[:10])
+
+
+def test_a_long_expression_is_shown_around_the_fault() -> None:
+    expression = "+".join(["a"] * 500) + " + a.T + " + "+".join(["a"] * 500)
+    with pytest.raises(Error, match="Attribute is no part") as caught:
+        parsed(expression, "a:f32[n]")
+    shown_, below = caught.value.place.splitlines()
+    assert len(shown_) < 250
+    assert shown_[below.index("^") :].startswith("a.T + ")
+
+
+def test_differences_are_taken_until_nothing_is_left() -> None:
+    assert parsed("diff(a, n=10**9)", "a:f32[5]").node.shape == (0,)
 
 
 def test_numbers_out_of_range() -> None:

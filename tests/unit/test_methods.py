@@ -120,8 +120,10 @@ def test_completion_shows_what_users_use() -> None:
         "T", "all", "any", "argmax", "argmin", "astype", "clip", "compute", "conj", "copy", "device", "dot",
         "dtype", "fill", "flatten", "imag", "item", "itemsize", "mT", "max", "mean", "min", "nbytes", "ndim",
         "numpy", "prod", "ravel", "real", "reshape", "round", "shape", "size", "squeeze", "std", "sum",
-        "to_device", "to_pyopencl", "tolist", "transpose", "var",
+        "to_device", "to_numpy", "to_pyopencl", "tolist", "transpose", "var",
     }  # fmt: skip
+    for name in ("_mask", "_data", "_fill_value", "_baseclass"):  # by which numpy.ma knows masked arrays
+        assert not hasattr(xp.zeros(1), name)
 
 
 def test_the_namespace_is_the_package() -> None:

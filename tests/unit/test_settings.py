@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from pathlib import Path
 
 import pytest
 
 from ocl_runtime.errors import SettingError
-from ocl_runtime.settings import Settings, default_cache_folder
+from ocl_runtime.settings import Settings, SettingWarning, default_cache_folder
+from tests.checkout import ROOT
 
 
 def test_defaults() -> None:
@@ -51,6 +53,30 @@ def test_values_are_parsed(tmp_path: Path) -> None:
 )
 def test_bytes(text: str, number: int) -> None:
     assert Settings.from_environment({"OCL_RUNTIME_CACHE_BYTES": text}).cache_bytes == number
+
+
+def test_misspelt_variables_are_warned_of() -> None:
+    environ = {"OCL_RUNTIME_STREAM": "2", "OCL_RUNTIME_DEVCE": "cpu", "OCL_RUNTIME_XYZZY": "", "OCL_RUNTIME_LOG": "off"}
+    with pytest.warns(SettingWarning) as caught:
+        assert Settings.from_environment(environ) == Settings.from_environment({})
+    assert [str(warning.message) for warning in caught] == [
+        "no setting is called OCL_RUNTIME_DEVCE (perhaps OCL_RUNTIME_DEVICE), OCL_RUNTIME_STREAM (perhaps "
+        "OCL_RUNTIME_STREAMS), OCL_RUNTIME_XYZZY: the README lists all of them"
+    ]
+
+
+def test_variables_of_settings_are_not_warned_of() -> None:
+    values = {"OCL_RUNTIME_DEVICE": "cpu", "OCL_RUNTIME_STREAMS": "3"}
+    everything = {row.metadata["variable"]: "" for row in dataclasses.fields(Settings)} | values
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Settings.from_environment({**everything, "OCLGRIND": "1", "PATH": ""}).streams == 3
+
+
+def test_the_readme_lists_all_variables() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for row in dataclasses.fields(Settings):
+        assert f"| `{row.metadata['variable']}` |" in readme, row.metadata["variable"]
 
 
 def test_an_empty_variable_counts_as_unset() -> None:

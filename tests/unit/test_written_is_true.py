@@ -1,0 +1,97 @@
+"""What is written of the code agrees with it: lists of files, paths, the error tree, names in the README."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import ocl_runtime as ocl
+from ocl_runtime import errors
+from ocl_runtime.arrays.table import TABLE
+from tests.checkout import ROOT
+
+PACKAGES = sorted(path for root in ("ir/ocl_ir", "ocl_runtime") for path in (ROOT / root).rglob("__init__.py"))
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+LISTED = re.compile(r"^ {0,4}(\w+(?:\.py|/)) +\S", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+QUOTED = re.compile(r"`([\w./*-]+)`")
+FILE = re.compile(r"\.(py|md|mako|toml|yaml|gz)$")
+"""Endings of files of the tree; others, as `timeline.html`, are what programs write."""
+
+
+@pytest.mark.parametrize("init", PACKAGES, ids=lambda path: str(path.parent.relative_to(ROOT)))
+def test_a_package_lists_its_files(init: Path) -> None:
+    listed = LISTED.findall(ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or "")
+    modules = {path.name for path in init.parent.glob("*.py")} - {"__init__.py", "__main__.py"}
+    packages = {f"{path.name}/" for path in init.parent.iterdir() if (path / "__init__.py").exists()}
+    assert sorted(listed) == sorted(modules | packages)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_paths_in_documents_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for link in LINK.findall(text):
+        assert (document.parent / link).exists(), link
+    for name in QUOTED.findall(text):
+        first, slash, _ = name.partition("/")
+        if first and slash and (FILE.search(name) or name.endswith("/") or (ROOT / first).is_dir()):
+            assert found(name), name
+
+
+def found(name: str) -> bool:
+    """A path from the root of the tree, or from that of a package, as documents shorten it."""
+    return any(list((ROOT / start).glob(name)) for start in ("", "ir/ocl_ir", "ocl_runtime"))
+
+
+def test_paths_in_docstrings_exist() -> None:
+    """Of modules: `plan/memory.py` names a file of the tree."""
+    for path in (path for init in PACKAGES for path in init.parent.glob("*.py")):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        for name in QUOTED.findall(text):
+            if "/" in name and FILE.search(name):
+                assert found(name), f"{path.relative_to(ROOT)} names {name}"
+
+
+def test_modules_in_docstrings_exist() -> None:
+    for path in (path for init in PACKAGES for path in init.parent.glob("*.py")):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        for name in re.findall(r"`((?:ocl_runtime|ocl_ir)(?:\.\w+)+)`", text):
+            parts = name.split(".")
+            shorter = [parts[:count] for count in range(len(parts), 0, -1)]  # the last one may be a name in a module
+            roots = [ROOT / "ir"] if parts[0] == "ocl_ir" else [ROOT]
+            modules = [root.joinpath(*some) for some in shorter[:2] for root in roots]
+            assert any(one.with_suffix(".py").exists() or one.is_dir() for one in modules), f"{path.name}: {name}"
+
+
+def test_the_error_tree_is_drawn_as_it_is() -> None:
+    drawn: dict[str, list[str]] = {}
+    above: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        match = re.match(r"^((?:[│ ] {3})*)(?:[├└]── )?(\w*Error)\b(?: +\(also ([^)]*)\))?", line)
+        if not match or (line[0] not in "│├└" and line != "Error"):
+            continue
+        depth = 0 if line == "Error" else len(match[1]) // 4 + 1
+        also = re.findall(r"\w+", (match[3] or "").replace(" and ", " "))
+        drawn[match[2]] = [above[depth - 1] if depth else "Exception", *also]
+        above[depth:] = [match[2]]
+    assert drawn == {
+        name: [base.__name__ for base in getattr(errors, name).__bases__] for name in sorted(errors.__all__)
+    }
+
+
+def test_what_the_readme_says_is_missing_is_missing_and_what_it_names_is_there() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    missing = text[text.index("Not there of the standard, yet:") :].partition(" Beyond it there are")[0]
+    lacks, _, has = missing.partition("(of which")
+    absent = [name for name in re.findall(r"`(\w+)`", lacks + has.partition(")")[2]) if name != "linalg"]
+    assert {"sort", "argsort", "fft"} <= set(absent)
+    assert [name for name in [*absent, "linalg", "unique_values", "complex64"] if hasattr(ocl, name)] == []
+    assert all(hasattr(ocl, name) for name in re.findall(r"`(\w+)`", has.partition(")")[0]))
+
+
+def test_docstrings_of_functions_begin_with_a_word() -> None:
+    for name in TABLE:
+        assert re.match(r"(The|Whether|What|[-0-9])\b", getattr(ocl, name).__doc__ or ""), name
