@@ -23,8 +23,11 @@ Error
 ├── TransferError           (also TypeError)  a function of NumPy's that would download, where that is not allowed
 └── BuildError              OpenCL C that did not build: source around the line, IR statement, Python line
 
+Warnings, each a UserWarning:
+
 TransferWarning             a function of NumPy's ran on a downloaded copy
 PrecisionWarning            float32 stands for float64, which the device does not have
+SettingWarning              an environment variable looks like a setting and is none
 """
 
 from __future__ import annotations
@@ -95,6 +98,10 @@ class TransferWarning(UserWarning):
     """A function of NumPy's, which arrays do not have, ran on a copy that was downloaded for it."""
 
 
+class SettingWarning(UserWarning):
+    """The environment has a variable that looks like a setting and is none."""
+
+
 class PrecisionWarning(UserWarning):
     """A device without float64 computes in float32 what NumPy computes in float64."""
 
@@ -127,6 +134,7 @@ __all__ = [
     "PrecisionWarning",
     "RankError",
     "SettingError",
+    "SettingWarning",
     "ShapeError",
     "SharingError",
     "TransferError",

@@ -18,17 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ocl_runtime.errors import SettingError
+from ocl_runtime.errors import SettingError, SettingWarning
 
 _PREFIX = "OCL_RUNTIME_"
 _MOST_STREAMS = 64
 _LEAST_ALIGNMENT = 64
 _SWITCH = {"on": True, "off": False, "1": True, "0": False}
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-
-
-class SettingWarning(UserWarning):
-    """The environment has a variable that looks like a setting and is none."""
 
 
 def default_cache_folder(environ: Mapping[str, str] = os.environ) -> Path | None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ocl_runtime.errors import SettingError
-from ocl_runtime.settings import Settings, SettingWarning, default_cache_folder
+from ocl_runtime.errors import SettingError, SettingWarning
+from ocl_runtime.settings import Settings, default_cache_folder
 from tests.checkout import ROOT
 
 

@@ -77,9 +77,9 @@ def test_the_error_tree_is_drawn_as_it_is() -> None:
         also = re.findall(r"\w+", (match[3] or "").replace(" and ", " "))
         drawn[match[2]] = [above[depth - 1] if depth else "Exception", *also]
         above[depth:] = [match[2]]
-    assert drawn == {
-        name: [base.__name__ for base in getattr(errors, name).__bases__] for name in sorted(errors.__all__)
-    }
+    bases = {name: [base.__name__ for base in getattr(errors, name).__bases__] for name in errors.__all__}
+    warnings = re.findall(r"^(\w+Warning)\b", errors.__doc__ or "", re.MULTILINE)
+    assert drawn | {name: ["UserWarning"] for name in warnings} == bases
 
 
 def test_what_the_readme_says_is_missing_is_missing_and_what_it_names_is_there() -> None:
