@@ -67,6 +67,12 @@ def test_an_index_that_does_not_fit_is_explained(key: object, fact: str) -> None
     assert caught.value.remedy
 
 
+def test_masks_and_index_arrays_are_named_as_what_indexes() -> None:
+    with pytest.raises(ShapeError) as caught:
+        parse_index((4, 6), "a")
+    assert caught.value.remedy == "use integers, slices, `...`, None, and arrays or lists of integers or bools"
+
+
 def test_an_empty_slice_keeps_the_offset_in_bounds() -> None:
     view = base(4).index(parse_index((4,), np.s_[4:]))
     assert view.range() == (0, 0)

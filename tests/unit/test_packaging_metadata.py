@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
 import tomllib
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -40,6 +44,43 @@ def test_the_licence() -> None:
     text = (ROOT / "LICENSE").read_text()
     assert text.startswith("MIT License\n")
     assert PROJECT["authors"][0]["name"] in text
+
+
+@pytest.fixture
+def versions(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """tools/test_versions.py."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    return importlib.import_module("test_versions")
+
+
+def test_the_lowest_versions_are_those_of_pyproject(versions: ModuleType) -> None:
+    pinned = [Requirement(one) for one in versions.lowest()]
+    declared = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["tools"]]
+    declared += PROJECT["optional-dependencies"]["test"]
+    wanted = {(one.name, str(one.specifier)) for one in map(Requirement, declared) if one.name not in versions.NOT_RUN}
+    assert {(one.name, str(one.specifier).replace("==", ">=")) for one in pinned} == wanted
+    assert all(str(one.specifier).startswith("==") for one in pinned if str(one.specifier))
+
+
+def test_pythons_that_are_here(versions: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    here = versions.pythons()
+    assert here[sys.version_info.minor] == sys.executable
+    assert min(here) >= 11
+    fake = tmp_path / "versions" / "3.19.0" / "bin"
+    fake.mkdir(parents=True)
+    (fake / "python3").write_text("#!/bin/sh\necho 19\n")
+    (fake / "python3").chmod(0o755)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert versions.pythons()[19] == str(fake / "python3")
+
+
+def test_the_newest_is_left_out_with_a_reason(
+    versions: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(versions, "pythons", lambda: {sys.version_info.minor: sys.executable})
+    assert versions.main(["newest"]) == 0
+    assert "newest: left out, because no Python newer than" in capsys.readouterr().out
+    assert versions.main(["oldest"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
@@ -18,6 +19,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LISTED = re.compile(r"^ {0,4}(\w+(?:\.py|/)) +\S", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 QUOTED = re.compile(r"`([\w./*-]+)`")
+MODULE = re.compile(r"`((?:ocl_runtime|ocl_ir)(?:\.\w+)+)`")
 FILE = re.compile(r"\.(py|md|mako|toml|yaml|gz)$")
 """Endings of files of the tree; others, as `timeline.html`, are what programs write."""
 
@@ -41,6 +43,14 @@ def test_paths_in_documents_exist(document: Path) -> None:
             assert found(name), name
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_in_documents_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert not re.findall(r"`ir\.(?!py`)\w+", text), "the package is called ocl_ir"
+    for name in re.findall(MODULE, text):
+        assert module(name), name
+
+
 def found(name: str) -> bool:
     """A path from the root of the tree, or from that of a package, as documents shorten it."""
     return any(list((ROOT / start).glob(name)) for start in ("", "ir/ocl_ir", "ocl_runtime"))
@@ -58,12 +68,23 @@ def test_paths_in_docstrings_exist() -> None:
 def test_modules_in_docstrings_exist() -> None:
     for path in (path for init in PACKAGES for path in init.parent.glob("*.py")):
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        for name in re.findall(r"`((?:ocl_runtime|ocl_ir)(?:\.\w+)+)`", text):
-            parts = name.split(".")
-            shorter = [parts[:count] for count in range(len(parts), 0, -1)]  # the last one may be a name in a module
-            roots = [ROOT / "ir"] if parts[0] == "ocl_ir" else [ROOT]
-            modules = [root.joinpath(*some) for some in shorter[:2] for root in roots]
-            assert any(one.with_suffix(".py").exists() or one.is_dir() for one in modules), f"{path.name}: {name}"
+        for name in re.findall(MODULE, text):
+            assert module(name), f"{path.relative_to(ROOT)} names {name}"
+
+
+def module(name: str) -> bool:
+    """Whether a name is that of a module, or of something that a module has: a class, and perhaps its method."""
+    parts = name.split(".")
+    root = ROOT / "ir" if parts[0] == "ocl_ir" else ROOT
+    for count in range(len(parts), 1, -1):
+        file = root.joinpath(*parts[:count])
+        if file.with_suffix(".py").exists() or (file / "__init__.py").exists():
+            return count == len(parts) or parts[count] in file_of(file).read_text(encoding="utf-8")
+    return len(parts) == 2 and hasattr(importlib.import_module(parts[0]), parts[1])
+
+
+def file_of(module: Path) -> Path:
+    return module.with_suffix(".py") if module.with_suffix(".py").exists() else module / "__init__.py"
 
 
 def test_the_error_tree_is_drawn_as_it_is() -> None:
