@@ -67,14 +67,20 @@ def _own(x: Array, dtype: DType | None, executor: Executor, copy: bool | None) -
     return x.copy() if copy else x
 
 
-def full(shape: int | Iterable[int], fill_value: Number, dtype: Any = None, *, device: object = None) -> Array:
-    """An array with one value everywhere, by default of the value's kind: bool, int64 or the default real dtype.
+def full(
+    shape: int | Iterable[int], fill_value: Number | np.generic | Array, dtype: Any = None, *, device: object = None
+) -> Array:
+    """An array with one value everywhere, by default of the value's kind: bool, int64 or the default real dtype. An
+    array of shape () is a value too, with its dtype.
 
     Raises `ShapeError` for a shape with negative or non-integer lengths, `DTypeError` for a value that is no number.
     """
     executor = executor_for(device)
     if isinstance(fill_value, np.generic):
         dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
+    if isinstance(fill_value, Array) and not fill_value.ndim:
+        value = fill_value if dtype is None else astype(fill_value, dtype)
+        return broadcast_to(value, shape_of(shape)).copy()
     if not isinstance(fill_value, Number):
         raise DTypeError(
             f"an array cannot be filled with a {type(fill_value).__name__}",
@@ -128,9 +134,14 @@ def empty_like(x: ArrayLike, /, dtype: Any = None, *, device: object = None) -> 
     return _like(x, 0, dtype, device)
 
 
-def full_like(x: ArrayLike, /, fill_value: Number, dtype: Any = None, *, device: object = None) -> Array:
+def full_like(
+    x: ArrayLike, /, fill_value: Number | np.generic | Array, dtype: Any = None, *, device: object = None
+) -> Array:
     """One value in the shape of `x`, and in its dtype unless another is given."""
     x = array_of("full_like", x)
+    if isinstance(fill_value, Array):
+        x, fill_value = arrays_of("full_like", x, fill_value)
+        return full(x.shape, fill_value, x.dtype if dtype is None else dtype)
     type_ = _dtype(x.dtype if dtype is None else dtype, x._node.dtype, _executor_like(x, device))
     number = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     return Array(graph.scalar(checked(number, type_), type_, x.shape), _executor_like(x, device))

@@ -58,35 +58,34 @@ def fold(
 
     Raises `ShapeError` for the greatest or least of no elements without `initial`.
     """
-    x = array_of(a)
-    keep, has_initial = keepdims is True or (keepdims is not NOT_GIVEN and bool(keepdims)), initial is not NOT_GIVEN
+    x, keep = array_of(a), keepdims is not NOT_GIVEN and bool(keepdims)
+    sums, has_neutral = ufunc in {"add", "multiply"}, ufunc in _NEUTRAL
+    begin = None if initial is NOT_GIVEN else initial
     if where is not True and where is not NOT_GIVEN:
-        x = _masked(what, ufunc, x, where, initial)
-    axes = axes_of(what, axis, x.ndim)
-    if has_initial and initial is not None and ufunc not in _NEUTRAL and 0 in [x.shape[number] for number in axes]:
-        result = xp.full_like(xp.sum(x, axis=axis, keepdims=keep), initial, dtype=x.dtype)
+        if begin is None and not has_neutral:
+            raise ShapeError(
+                f"{what} with where= and without initial=, which is what there is where nothing takes part",
+                place=calling_line(),
+                remedy=f"give one: {what}(x, where=mask, initial=0)",
+            )
+        neutral = _NEUTRAL[ufunc] if has_neutral else _value(begin, x.dtype)
+        x = xp.where(array_of(where, np.bool_, x._executor), x, neutral)
+    if begin is not None and not has_neutral and 0 in [x.shape[number] for number in axes_of(what, axis, x.ndim)]:
+        result = xp.full_like(xp.sum(x, axis=axis, keepdims=keep), _value(begin, x.dtype), dtype=x.dtype)
     else:
-        result = REDUCTIONS[ufunc](x, axis=axis, keepdims=keep, **_dtype(ufunc, dtype))
-        if has_initial and initial is not None:
-            result = xp.astype(_JOIN[ufunc](result, initial), result.dtype, copy=False)
-    if dtype is not None and ufunc not in {"add", "multiply"}:
-        result = array_of(result, dtype)
-    return into(what, result, out)
+        result = REDUCTIONS[ufunc](x, axis=axis, keepdims=keep, **({"dtype": dtype} if sums else {}))
+        if begin is not None:
+            result = _JOIN[ufunc](result, _value(begin, result.dtype))
+    return into(what, result if sums else array_of(result, dtype), out)
 
 
-def _dtype(ufunc: str, dtype: DTypeLike) -> dict[str, Any]:
-    return {"dtype": dtype} if ufunc in {"add", "multiply"} else {}
-
-
-def _masked(what: str, ufunc: str, x: Array, where: Any, initial: Any) -> Array:
-    """The elements with those that take no part replaced by what changes nothing."""
-    if ufunc not in _NEUTRAL and initial is NOT_GIVEN:
-        raise ShapeError(
-            f"{what} with where= and without initial=, which is what there is where nothing takes part",
-            place=calling_line(),
-            remedy=f"give one: {what}(x, where=mask, initial=0)",
-        )
-    return xp.where(array_of(where, np.bool_, x._executor), x, _NEUTRAL.get(ufunc, initial))
+def _value(initial: Any, dtype: np.dtype[Any]) -> Any:
+    """A first value as NumPy has it: cut to integers, or taken as whether it is not 0."""
+    if isinstance(initial, Array):
+        return xp.astype(initial, dtype)
+    if dtype.kind == "b":
+        return bool(initial)
+    return int(initial) if dtype.kind in "iu" else initial
 
 
 def running(what: str, ufunc: str, a: Any, axis: Any, dtype: DTypeLike, out: Any) -> Any:

@@ -7,6 +7,7 @@ line that calls it, or not at all: see `OCL_RUNTIME_NUMPY`.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -50,8 +51,22 @@ def array_function(
     if ours is not None and not any(map(_is_special, types)):
         with suppress(NoArrayError):
             return ours(*args, **kwargs)
-    _say(function.__name__, arrays_in([*args, *kwargs.values()]))
-    return function(*host(list(args)), **host(dict(kwargs)))
+    out = _out(function, args, kwargs)
+    if not isinstance(out, np.ndarray):
+        _say(function.__name__, arrays_in([*args, *kwargs.values()]))
+    result = function(*host(list(args)), **host(dict(kwargs)))
+    if isinstance(out, Array):
+        out[...] = result
+        return out
+    return result
+
+
+def _out(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a call is to write its result to."""
+    try:
+        return inspect.signature(function).bind(*args, **kwargs).arguments.get("out")
+    except (TypeError, ValueError):  # hidden, or wrongly called, which NumPy says better
+        return kwargs.get("out")
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], how: Mapping[str, Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import cluster, integrate, interpolate, ndimage, optimize, signal, spatial, special, stats
+from scipy import cluster, differentiate, integrate, interpolate, ndimage, optimize, signal, spatial, special, stats
 
 import ocl_runtime as ocl
 
@@ -46,6 +46,8 @@ CALLS: dict[str, Callable[[Callable[[np.ndarray], Any]], Any]] = {
     "ndimage.zoom": lambda a: ndimage.zoom(a(TABLE), 2),
     "cluster.whiten": lambda a: cluster.vq.whiten(a(TABLE)),
     "cluster.vq": lambda a: cluster.vq.vq(a(TABLE), a(TABLE[:2]))[1],
+    "differentiate.derivative": lambda a: differentiate.derivative(lambda x: x**2, a(LINE)).df,
+    "integrate.tanhsinh": lambda a: integrate.tanhsinh(lambda x: x**2, a(POSITIVE) * 0, a(POSITIVE)).integral,
     "integrate.trapezoid": lambda a: integrate.trapezoid(a(LINE)),
     "integrate.cumulative_trapezoid": lambda a: integrate.cumulative_trapezoid(a(LINE)),
     "integrate.cubature": lambda a: integrate.cubature(lambda x: x[:, 0], a(np.zeros(1)), a(np.ones(1))).estimate,

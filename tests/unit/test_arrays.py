@@ -544,6 +544,13 @@ def test_constants_take_no_memory(runtime: InterpretedRuntime) -> None:
     same(xp.full((2, 2), 7), np.full((2, 2), 7))
     same(xp.full(2, True), np.full(2, True))
     same(xp.full(2, np.int16(3)), np.full(2, 3, "i2"))
+    value = xp.asarray(INTS)[3]
+    same(xp.full((2, 2), value), np.full((2, 2), INTS[3]))
+    same(xp.full(2, value, "f4"), np.full(2, INTS[3], "f4"))
+    same(xp.full_like(xp.asarray(FLOATS), value), np.full_like(FLOATS, INTS[3]))
+    filled = xp.full(3, value)
+    filled[0] = 5
+    same(filled, np.array([5, INTS[3], INTS[3]], "i1"))
     same(xp.ones((1, 2), dtype=xp.bool), np.ones((1, 2), "?"))
     y = xp.zeros((2, 3), dtype="i2")
     for made, expected in [(xp.zeros_like(y), 0), (xp.ones_like(y), 1), (xp.full_like(y, 5), 5), (xp.empty_like(y), 0)]:
@@ -675,6 +682,7 @@ ERRORS: list[tuple[str, type[Error], str]] = [
     ("xp.arange(float('nan'))", ShapeError, "arange from 0 to nan by 1 never ends"),
     ("xp.arange(5, dtype='?')", DTypeError, "arange does not count in bool"),
     ("xp.linspace(0, 1, -1)", ShapeError, "linspace has the length -1"),
+    ("xp.full(3, xp.zeros(3))", DTypeError, "an array cannot be filled with a Array"),
     ("xp.full(3, 'a')", DTypeError, "an array cannot be filled with a str"),
     ("xp.full(3, 2.5, dtype='i4')", DTypeError, "2.5 is no int32"),
     ("xp.full(3, 2, dtype='?')", DTypeError, "2 is no bool"),

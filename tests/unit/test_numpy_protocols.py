@@ -226,6 +226,21 @@ def test_arrays_of_ours_are_written_to(runtime: Counting) -> None:
     np.testing.assert_array_equal(mantissa.numpy(), np.frexp(HOST[0])[0] + np.array([2, 0, 0]))
 
 
+def test_what_runs_in_numpy_writes_to_out_too(runtime: Counting) -> None:
+    x, out = xp.asarray(HOST), xp.zeros(3)
+    with pytest.warns(TransferWarning):
+        assert np.median(x, axis=0, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), np.median(HOST, axis=0))
+    with pytest.warns(TransferWarning):
+        assert np.percentile(x, 25, 0, out) is out
+    np.testing.assert_allclose(out.numpy(), np.percentile(HOST, 25, 0), rtol=1e-6)
+    target = np.zeros(3, "f4")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # that is meant
+        assert np.median(x, axis=0, out=target) is target
+    np.testing.assert_array_equal(target, np.median(HOST, axis=0))
+
+
 def test_casts_that_numpy_refuses_are_refused() -> None:
     x = xp.asarray(HOST)
     ints = np.zeros((2, 3), int)
