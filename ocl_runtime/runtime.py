@@ -25,12 +25,12 @@ from ocl_ir.schedule import MemoryPlan, Schedule
 from ocl_ir.types import DTYPES, DType
 from ocl_runtime.device import Device, Existing, choose, existing
 from ocl_runtime.errors import Error, UnknownDeviceError
+from ocl_runtime.execute.chosen import chosen
 from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.engine import Engine, Recorder
 from ocl_runtime.execute.launch import Argument, Launch
 from ocl_runtime.execute.prepared import Prepared
 from ocl_runtime.execute.storage import Storage
-from ocl_runtime.execute.streams import chosen
 from ocl_runtime.execute.transfer import Download
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.profile import Profile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Came:
 
 
 class InterpretedRuntime:
-    """An `Executor` over the interpreter; it remembers every launch."""
+    """An `Executor` over the interpreter; it remembers every launch, and none of their memory."""
 
     def __init__(self, target: Target | None = None, default_real: DType = F32) -> None:
         self.target = target or Target(kind="gpu", compute_units=2, group_size=8, fp16=False)
@@ -108,12 +109,13 @@ class InterpretedRuntime:
 
     def run(self, plan: AnyPlan) -> None:
         for launch in plan.launches:
-            self.launched.append(launch)
+            args = [replace(arg, storage=None) if isinstance(arg, Address) else arg for arg in launch.args]
+            self.launched.append(replace(launch, args=tuple(args)))
             kernel = self._passed(launch.kernel)
-            args: dict[str, Any] = {}
+            given: dict[str, Any] = {}
             for param, arg in zip(kernel.params, launch.args, strict=True):
                 if isinstance(arg, Address):
-                    args[param.value.hint] = (arg.storage.elements(param.value.type.dtype.numpy), arg.offset)
+                    given[param.value.hint] = (arg.storage.elements(param.value.type.dtype.numpy), arg.offset)
                 else:
-                    args[param.value.hint] = arg
-            run(kernel, args, launch.global_size, launch.group_size)
+                    given[param.value.hint] = arg
+            run(kernel, given, launch.global_size, launch.group_size)

@@ -215,6 +215,9 @@ class Simulated:
 
         return self._enqueue("fill", queue, run, waits, [buffer])
 
+    def marker(self, queue: Queue, waits: list[Command] | None) -> Command:
+        return self._enqueue("marker", queue, lambda: None, waits, [])
+
     def gate(self, queue: Queue, waits: list[Command] | None, touched: Sequence[Touch]) -> Command:
         self._called("gate")
         with self._changed:

@@ -103,11 +103,12 @@ def use(runtime: Executor | str) -> AbstractContextManager[Executor]:
 
 @contextmanager
 def _in_use(executor: Executor) -> Iterator[Executor]:
-    token = _chosen.set(executor)
-    try:
+    before = _chosen.get()
+    try:  # and only then: an interrupt may come as `set` returns
+        _chosen.set(executor)
         yield executor
     finally:
-        _chosen.reset(token)
+        _chosen.set(before)
 
 
 def _runtime(name: str, runtime: object) -> Executor:

@@ -18,7 +18,6 @@ import struct
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -61,9 +60,10 @@ class User(Protocol):
 
 @dataclass
 class _Entry:
-    """A program in memory, or on its way there, and who holds it."""
+    """A program once it is built, and who holds it; the lock is held while somebody builds it."""
 
-    future: Future[Program] = field(default_factory=Future)
+    program: Program | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
     users: WeakSet[User] = field(default_factory=WeakSet)
 
 
@@ -97,33 +97,35 @@ class ProgramCache:
         """The program of `source` built with `options`: from memory, from disk, or built now. `user` will hold it."""
         key = self._key(source, options)
         with self._lock:
-            entry = self._programs.get(key)
-            ours = entry is None
-            if entry is None:
-                entry = self._programs[key] = _Entry()
-            else:
-                self.counters.memory_hits += 1
+            entry = self._programs.setdefault(key, _Entry())
             if user is not None:
                 entry.users.add(user)
-        if ours:
-            try:
-                made = self._from_disk(key, source, options) or self._build(key, source, options, explain)
-                entry.future.set_result(made)
-            except BaseException as error:
-                # A failure is not remembered: whoever asks next tries again.
-                with self._lock:
-                    self._programs.pop(key, None)
-                entry.future.set_exception(error)
-            else:
-                self._drop()
-        program = entry.future.result()
+        with entry.lock:  # which an interrupt gives back
+            ours = entry.program is None
+            if entry.program is None:
+                entry.program = self._made(key, source, options, explain)
+            program = entry.program
+        with self._lock:
+            self._programs[key] = entry
+            self.counters.memory_hits += not ours
         program.used = time.monotonic()
+        if ours:
+            self._drop()
         return program
+
+    def _made(self, key: bytes, source: str, options: Sequence[str], explain: Explain | None) -> Program:
+        try:
+            return self._from_disk(key, source, options) or self._build(key, source, options, explain)
+        except BaseException:
+            # A failure is not remembered: whoever asks next tries again.
+            with self._lock:
+                self._programs.pop(key, None)
+            raise
 
     def _drop(self) -> None:
         """Forgets what was used least recently, until the rest is within bounds; the newest stays in any case."""
         with self._lock:
-            held = [(entry.future.result(), key) for key, entry in self._programs.items() if entry.future.done()]
+            held = [(one.program, key) for key, one in self._programs.items() if one.program is not None]
             held.sort(key=lambda item: item[0].used, reverse=True)
             nbytes = sum(program.nbytes for program, _ in held)
             while len(held) > 1 and (nbytes > self._memory_bytes or len(held) > self._memory_entries):

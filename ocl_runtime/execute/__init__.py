@@ -3,12 +3,14 @@
 launch.py     a built kernel with its arguments, and the bytes that it touches
 prepared.py   a launch that was checked once, to run over other memory
 command.py    commands and streams
+chosen.py     which stream a thread has chosen
 streams.py    in-order queues, and the order between them
 completion.py what has completed and what has failed
 hazards.py    which commands a command must come after
 failures.py   what failed first
 pool.py       memory handed out again
 blocks.py     its pages, blocks and free list
+host_memory.py  arrays of the host
 storage.py    memory that somebody holds
 transfer.py   host to device and back
 staging.py    large transfers in pieces

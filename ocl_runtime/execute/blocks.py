@@ -4,14 +4,18 @@ A page is one buffer. A *cut* page is divided into blocks, in order, each free o
 not as they come back but when a size is asked for that is not there, since most often the same sizes are asked for
 again. Every other page is one block. A block carries the history of its bytes (`hazards.Ranges`) along when it is cut,
 joined and handed out again, so its next owner's commands come after all that its last owners gave to streams.
+
+A change of a page's blocks is made in statements that call nothing: no signal's exception can come in between. All
+else follows from the blocks and from who holds them, and is found out anew after one came.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from weakref import ref
 
 from ocl_ir.reference import Where
 from ocl_runtime.execute.command import Stream
@@ -47,10 +51,18 @@ class Page:
             block = block.next
 
 
+class Owner(ref[object]):
+    """Who holds a `block`. Its callback is to be a function of C: as the owner goes, no Python runs that a signal could
+    interrupt."""
+
+    __slots__ = ("block",)
+    block: Block
+
+
 class Block:
     """A part of a page, from byte `low` to `high`. `wanted` bytes were asked for, at `where`; 0 while it is free."""
 
-    __slots__ = ("high", "joined", "low", "next", "page", "previous", "ranges", "wanted", "where")
+    __slots__ = ("high", "joined", "low", "next", "owner", "page", "previous", "ranges", "wanted", "where")
 
     def __init__(self, page: Page, ranges: Ranges) -> None:
         self.page = page
@@ -61,6 +73,7 @@ class Block:
         self.next: Block | None = None
         self.wanted = 0
         self.where: Where = ""
+        self.owner: Owner | None = None
         self.joined = False
 
     def __repr__(self) -> str:
@@ -70,6 +83,11 @@ class Block:
     def size(self) -> int:
         """Its bytes."""
         return self.high - self.low
+
+    @property
+    def held(self) -> bool:
+        """Whether somebody holds it."""
+        return self.owner is not None and self.owner() is not None
 
     def ready(self, stream: Stream | None) -> bool:
         """Whether all that was done to it has happened before the stream's next command; None: before now.
@@ -94,11 +112,6 @@ class Block:
         """Whether no command uses it any more."""
         return self.ready(None)
 
-    def forget_failures(self) -> None:
-        """What failed commands of its last owner did to it is nothing to its next one."""
-        for cell in self.ranges.cells:
-            cell.writes = tuple(use for use in cell.writes if use[0].event is not None)
-
 
 class FreeBlocks:
     """The free blocks of a pool. `nbytes` of them there are; `empty` are the pages all of whose blocks are free, those
@@ -113,6 +126,20 @@ class FreeBlocks:
         """Parts of cut pages by size, as they came back."""
         self._joined: list[tuple[int, int, Block]] = []
         """Parts as (size, id, block), sorted, joined with all their neighbours that were free."""
+
+    @classmethod
+    def of(cls, pages: Iterable[Page]) -> FreeBlocks:
+        """What nobody holds of these pages."""
+        free = cls()
+        for page in pages:
+            blocks = list(page.blocks())
+            page.used = len(blocks)
+            for block in blocks:
+                block.joined = False
+                if not block.held:
+                    block.owner, block.wanted = None, 0
+                    free.add(block)
+        return free
 
     def add(self, block: Block) -> None:
         """A block that came back."""
@@ -222,12 +249,7 @@ class FreeBlocks:
         self._unshelve(block)
         while following is not None and following.joined:
             self._unshelve(following)
-            block.ranges.join(following.ranges)
-            block.high = following.high
-            following = following.next
-        block.next = following
-        if following is not None:
-            following.previous = block
+            following = _join(block, following)
         self._shelve(block)
 
     def _shelve(self, block: Block) -> None:
@@ -241,10 +263,27 @@ class FreeBlocks:
 
 def _cut(block: Block, size: int) -> Block:
     """Makes a block smaller; the rest of it."""
-    rest = Block(block.page, block.ranges.split(block.low + size))
-    block.high = rest.low
-    rest.previous, rest.next = block, block.next
-    if rest.next is not None:
-        rest.next.previous = rest
+    ranges, following = block.ranges, block.next
+    first, second = ranges.split(block.low + size)
+    rest = Block(block.page, second)
+    rest.previous, rest.next = block, following
+    # From here on nothing is called.
+    ranges.cells, ranges.high, ranges.sole = first.cells, first.high, first.sole
+    block.high = first.high
     block.next = rest
+    if following is not None:
+        following.previous = rest
     return rest
+
+
+def _join(block: Block, next_: Block) -> Block | None:
+    """Makes a block larger by the next one; the one after that."""
+    ranges, following = block.ranges, next_.next
+    both = ranges.joined(next_.ranges)
+    # From here on nothing is called.
+    ranges.cells, ranges.high, ranges.sole = both.cells, both.high, both.sole
+    block.high = both.high
+    block.next = following
+    if following is not None:
+        following.previous = block
+    return following

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,21 +20,18 @@ _ALIGNED = 64
 
 
 class Borrowed(Storage):
-    """A whole buffer of the user's; `gone` is called once nobody of ours refers to it any more."""
+    """A whole buffer of the user's."""
 
-    __slots__ = ("_gone", "read_only")
+    __slots__ = ("read_only",)
 
-    def __init__(self, memory: Memory, block: Block, gone: Callable[[], None]) -> None:
-        super().__init__(memory, block, block.size)
+    def __init__(self, memory: Memory, block: Block) -> None:
+        super().__init__(memory, block.size)
+        self.block = block
         self.guests = 1
-        self._gone = gone
         self.read_only = not foreign.written_by_kernels(self.buffer)
 
     def __repr__(self) -> str:
         return f"<Storage of {self.nbytes:,} bytes, borrowed>"
-
-    def __del__(self) -> None:
-        self._gone()
 
     def touch(self, mode: int, low: int = 0, high: int | None = None) -> Touch:
         """As of any storage. Raises `SharingError` for a write to a buffer that kernels must not write to."""

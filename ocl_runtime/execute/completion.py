@@ -141,9 +141,10 @@ class Completion:
                 with suppress(Error):  # a gate has no times
                     start, end = self._driver.times(event)
                     self.profile.append(Timed(what, where, stream, start, end, getattr(moved, "nbytes", 0)))
-        command.stream.pending.popleft()
+        # Nothing is called before all of it is done, so that no signal comes in between.
         command.event = command.keep = None
         command.after = ()
+        command.stream.pending.popleft()
 
     def _failed_part(self, command: Command, status: int) -> Failure | None:
         """What failed inside of a command that has ended: queues go on behind it, and so does the command's event."""
@@ -162,14 +163,16 @@ class Completion:
     def _failed(self, command: Command, status: int, streams: Sequence[Stream]) -> None:
         part = self._failed_part(command, min(status, 0))
         failure = part or Failure(command.what, command.where, failures.reason(status))
-        self._counters.failures += 1
-        self.unreported.append(failure)
         self.doubt = True
         self._log.basic("%s", failure)
         for one in streams:
             for other in one.pending:
-                if other.error is None and (other is command or other.follows(command)):
+                if other.error is None and other.follows(command):
                     other.error = failure
+        # The command itself comes last: until it is in error, this is done again.
+        self.unreported = [*self.unreported, failure]
+        self._counters.failures += 1
+        command.error = failure
 
     def reported(self, failure: Failure) -> None:
         """Somebody is told of a failure."""

@@ -7,7 +7,9 @@ order that the waits allow. Every command is told which bytes it touches; OpenCL
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -32,6 +34,10 @@ STATUS_NAMES = {
     value: name for name, value in vars(cl.status_code).items() if isinstance(value, int) and not name.startswith("_")
 }
 """OpenCL's names of error codes."""
+
+
+_MAP = "_ocl_runtime_map"
+"""The attribute of a pinned buffer that keeps it mapped."""
 
 
 class Driver(Protocol):
@@ -142,8 +148,8 @@ class OpenCL:
         self._properties: Any = cl.command_queue_properties.PROFILING_ENABLE if profile else 0
         self.context = cl.Context([device.cl]) if context is None else context
         self._device = device.cl
-        self._maps: dict[int, tuple[Queue, Any]] = {}
-        """What keeps pinned memory mapped, by buffer."""
+        self._strays: list[Event] = []
+        """Of transfers whose giving was interrupted, until they have ended."""
 
     def listens(self) -> bool:
         """OpenCL does not."""
@@ -160,17 +166,17 @@ class OpenCL:
     def pinned(self, nbytes: int) -> tuple[Buffer, Bytes]:
         """A buffer in the host's memory, mapped for as long as it lives."""
         flags = cl.mem_flags
-        buffer = cl.Buffer(self.context, flags.READ_WRITE | flags.ALLOC_HOST_PTR, nbytes)
+        buffer: Buffer = cl.Buffer(self.context, flags.READ_WRITE | flags.ALLOC_HOST_PTR, nbytes)
         both = cl.map_flags.READ | cl.map_flags.WRITE
         queue = self.queue()
         map_buffer: Any = cl.enqueue_map_buffer  # PyOpenCL's stub mistakes most of its arguments
         host, _ = map_buffer(queue, buffer, both, 0, (nbytes,), np.uint8, is_blocking=True)
-        self._maps[buffer.int_ptr] = queue, host.base
+        setattr(buffer, _MAP, (queue, host.base))
         return buffer, host
 
     def release(self, buffer: Buffer) -> None:
         """The driver itself waits for commands that still use the buffer."""
-        queue, mapped = self._maps.pop(buffer.int_ptr, (None, None))
+        queue, mapped = getattr(buffer, _MAP, (None, None))
         if mapped is not None:
             mapped.release(queue)
         buffer.release()
@@ -200,13 +206,28 @@ class OpenCL:
         self, queue: Queue, buffer: Buffer, at: int, source: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
     ) -> Event:
         """Without waiting, where the driver can do that from this memory."""
-        return cl.enqueue_copy(queue, buffer, source, dst_offset=at, is_blocking=False, wait_for=waits)
+        enqueue = cl._cl._enqueue_write_buffer
+        return self._kept(partial(enqueue, queue, buffer, source, dst_offset=at, is_blocking=False, wait_for=waits))
 
     def read(
         self, queue: Queue, buffer: Buffer, at: int, target: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
     ) -> Event:
         """Without waiting, where the driver can do that to this memory."""
-        return cl.enqueue_copy(queue, target, buffer, src_offset=at, is_blocking=False, wait_for=waits)
+        enqueue = cl._cl._enqueue_read_buffer
+        return self._kept(partial(enqueue, queue, buffer, target, src_offset=at, is_blocking=False, wait_for=waits))
+
+    def _kept(self, transfer: Callable[[], Event]) -> Event:
+        """The event of a transfer. Who lets go of one waits for it in PyOpenCL, where no other thread of Python can
+        run, and perhaps one must; so it is not lost to a signal's exception. Between the call of OpenCL and the list
+        there is no Python."""
+        self._strays = [event for event in self._strays if self.status(event) > 0] if self._strays else []
+        found: list[Event] = []
+        try:
+            found.extend(starmap(transfer, ((),)))
+        except BaseException:
+            self._strays += found
+            raise
+        return found[0]
 
     def map(
         self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Sequence[Touch]

@@ -85,11 +85,11 @@ def _transfer(
     assert isinstance(part, Part)
     assert not isinstance(host, Part)
     (low, high), (host_low, host_high) = on_device.range, at_host.range
-    touches = [part.storage.touch(on_device.mode, part.offset + low, part.offset + high)]
     piece = host[host_low:host_high]
-    pinned = engine.memory.pinned_under(host)
-    if pinned is not None:
-        touches.append(pinned.touch(at_host.mode, piece))
+    touches = [
+        part.storage.touch(on_device.mode, part.offset + low, part.offset + high),
+        engine.memory.host.touch(at_host.mode, piece),
+    ]
     up = bool(on_device.mode & WRITE)
     command = engine.driver.write if up else engine.driver.read
     what = f"the {'upload' if up else 'download'} of {high - low:,} bytes"

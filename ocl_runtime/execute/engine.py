@@ -27,10 +27,11 @@ from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.completion import Moved
 from ocl_runtime.execute.driver import Driver, OpenCL
 from ocl_runtime.execute.driver import Error as DriverError
+from ocl_runtime.execute.host_memory import pinned_array
 from ocl_runtime.execute.launch import Argument, Executable, Launch
 from ocl_runtime.execute.log import Log
 from ocl_runtime.execute.sharing import Sharing
-from ocl_runtime.execute.storage import Memory, Storage, pinned_array
+from ocl_runtime.execute.storage import Memory, Storage
 from ocl_runtime.execute.streams import Streams
 from ocl_runtime.execute.transfer import Download, Transfers
 from ocl_runtime.settings import Settings

@@ -109,24 +109,22 @@ class Ranges:
         if at == cell.low:
             return place
         if at < cell.high:
-            cells.insert(place + 1, Cell(at, cell.high, cell.writes, cell.reads.copy()))
+            rest = Cell(at, cell.high, cell.writes, cell.reads.copy())
+            cells[place + 1 : place + 1] = [rest]
             cell.high = at
         return place + 1
 
-    def split(self, at: int) -> Ranges:
-        """Takes the bytes from `at` on away, with their history."""
+    def split(self, at: int) -> tuple[Ranges, Ranges]:
+        """The bytes before `at` and those from there on, with their history."""
         place = self._cut(at)
-        other = Ranges(self.buffer, at, self.high, self.cells[place:])
-        del self.cells[place:]
-        self.sole = _sole(self.cells)
-        self.high = at
-        return other
+        cells = self.cells
+        return Ranges(self.buffer, self.low, at, cells[:place]), Ranges(self.buffer, at, self.high, cells[place:])
 
-    def join(self, next_: Ranges) -> None:
-        """Takes over what follows directly."""
-        self.cells += next_.cells
-        self.high = next_.high
-        self.tidy()
+    def joined(self, next_: Ranges) -> Ranges:
+        """With what follows directly."""
+        both = Ranges(self.buffer, self.low, next_.high, [*self.cells, *next_.cells])
+        both.tidy()
+        return both
 
     def tidy(self) -> None:
         """Forgets what has completed, makes neighbours with the same history one, and the rest few."""
@@ -142,6 +140,17 @@ class Ranges:
             kept = [_merged(kept[place : place + at_once]) for place in range(0, len(kept), at_once)]
         self.cells = kept
         self.sole = _sole(kept)
+
+    def running(self, low: int, high: int, mode: int) -> list[Command]:
+        """The commands that an access by the host to these bytes must come after."""
+        cells = self.cells[bisect_right(self.cells, low, key=_low) - 1 : bisect_left(self.cells, high, key=_low)]
+        found = _commands(cells) if mode & WRITE else (command for cell in cells for command, _ in cell.writes)
+        return [command for command in dict.fromkeys(found) if command.event is not None]
+
+    def forget_failures(self) -> None:
+        """What failed commands did is nothing to who has the memory now."""
+        for cell in self.cells:
+            cell.writes = tuple(use for use in cell.writes if use[0].event is not None)
 
     def commands(self) -> list[Command]:
         """Those that may still run."""

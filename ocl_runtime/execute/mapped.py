@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -13,20 +14,19 @@ from ocl_runtime.execute.storage import Storage
 class Mapped:
     """Bytes of a storage in place. NumPy arrays made of it hold it; the driver gets them back when the last goes."""
 
+    __slots__ = ("__weakref__", "_held")
+
     def __init__(self, storage: Storage, host: Bytes) -> None:
-        self._storage = storage
-        self._host = host
-        storage.views.append(None)
+        # The host's bytes go before the storage, which then goes back to its pool: a tuple lets its last item go first.
+        self._held = storage, host
+        # Removed by a function of C, which no signal interrupts.
+        storage.views.append(ref(self, storage.views.remove))
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        interface = dict(self._host.__array_interface__)
+        interface = dict(self._held[1].__array_interface__)
         interface["data"] = (interface["data"][0], True)
         return interface
-
-    def __del__(self) -> None:
-        self._storage.views.pop()
-        del self._host  # before the storage, which goes back to its pool
 
 
 def array_over(storage: Storage, host: Bytes, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -14,8 +14,11 @@ completed; what is not ready; the room of empty pages that no command uses; of t
 the host waits; what Python's cyclic garbage held. Only then it fails. A page goes back to the driver only when no
 command uses it, since some drivers wait there, and others unmap what is still being copied.
 
-Blocks come back in finalizers, at any moment, so a finalizer only puts them on a list. Serving a request from the pool
+Blocks come back as their owners go, at any moment, so that only puts them on a list. Serving a request from the pool
 takes no call of OpenCL.
+
+A signal's exception may come amid any change. Then the pool is in doubt, and finds out anew, before it does anything
+else, what is free: what nobody holds. An owner is there before its block, so none is lost on the way.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from typing import TypeAlias
 
 from ocl_ir.reference import Where
 from ocl_runtime.errors import ShapeError
-from ocl_runtime.execute.blocks import Block, FreeBlocks, Page
+from ocl_runtime.execute.blocks import Block, FreeBlocks, Owner, Page
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Buffer, Bytes, Error
 from ocl_runtime.execute.log import Log
@@ -94,8 +97,10 @@ class Pool:
         self.sizes = sizes
         self._refused = ""
         """Why the driver last gave no page."""
-        self.returned: deque[Block] = deque()
-        """Blocks whose owners are gone."""
+        self.returned: deque[Owner] = deque()
+        """The owners of blocks that are gone."""
+        self._put_back = self.returned.append  # one object for all owners
+        self._in_doubt = False
         self.on_free: Callable[[Block], None] | None = None
         """Told of each block that comes back; a debugging aid fills it."""
         self._streams = streams
@@ -112,9 +117,16 @@ class Pool:
     # ------------------------------------------------------------------ handing out
 
     def allocate(
-        self, nbytes: int, stream: Stream | None, where: Where = "", *, persistent: bool = False, wait: bool = True
+        self,
+        nbytes: int,
+        stream: Stream | None,
+        where: Where,
+        holder: object,
+        *,
+        persistent: bool = False,
+        wait: bool = True,
     ) -> Block:
-        """A block for a stream's next command, or (None) for the host to use now.
+        """A block for a stream's next command, or (None) for the host to use now; it comes back when its holder goes.
 
         Raises `NoRoomError` where there is no room, or (without `wait`) none before commands have ended; `ShapeError`
         for what is no number of bytes.
@@ -125,23 +137,34 @@ class Pool:
         size = -(-nbytes // sizes.unit) * sizes.unit
         shared = size <= sizes.small and not persistent
         most = size if shared or persistent else self._rounded(size)
+        owner = Owner(holder, self._put_back)
         with self._lock:
-            block = self._passed_on(most, stream, cut=shared) if len(self.returned) == 1 else None
-            if block is None:
-                if self.returned:
-                    self._collect()
-                block = self._free.exactly(most, stream, cut=shared)
-            if block is not None:
-                return self._owned(block, nbytes, where)
+            try:
+                if self._in_doubt or self._streams.lost:
+                    self._settle()
+                block = self._passed_on(most, stream, cut=shared) if len(self.returned) == 1 else None
+                if block is None:
+                    if self.returned:
+                        self._collect()
+                    block = self._free.exactly(most, stream, cut=shared)
+                if block is not None:
+                    return self._owned(block, owner, nbytes, where)
+            except BaseException:
+                self._in_doubt = True
+                raise
         swept = not wait
         for _ in range(_ATTEMPTS if nbytes <= sizes.largest else 0):
             with self._lock:
-                self._collect()
-                block = self._otherwise(size, most, stream, shared=shared)
-                if block is not None:
-                    return self._owned(block, nbytes, where)
-                running = self._in_the_way(size, most, stream, shared=shared) if wait else []
-                self._counters.waits += bool(running)
+                try:
+                    self._collect()
+                    block = self._otherwise(size, most, stream, shared=shared)
+                    if block is not None:
+                        return self._owned(block, owner, nbytes, where)
+                    running = self._in_the_way(size, most, stream, shared=shared) if wait else []
+                    self._counters.waits += bool(running)
+                except BaseException:
+                    self._in_doubt = True
+                    raise
             for command in running:
                 self._streams.wait(command, failed_too=True)
             if not running:
@@ -153,10 +176,11 @@ class Pool:
         taken = f"{self.counters.reserved:,} bytes are taken from the driver, {self.free:,} of them free"
         raise NoRoomError(f"{taken}; it said: {told}" if told else taken)
 
-    def _owned(self, block: Block, nbytes: int, where: Where) -> Block:
-        block.wanted, block.where = nbytes, where
+    def _owned(self, block: Block, owner: Owner, nbytes: int, where: Where) -> Block:
+        owner.block = block
+        block.owner, block.wanted, block.where = owner, nbytes, where
         if self._of_streams.failures:
-            block.forget_failures()
+            block.ranges.forget_failures()
         counters = self._counters
         counters.allocations += 1
         counters.in_use += nbytes
@@ -221,29 +245,59 @@ class Pool:
     def _passed_on(self, size: int, stream: Stream | None, *, cut: bool) -> Block | None:
         """The one block that came back, if it is just what is asked for: loops give back what they are about to want.
         It would be taken anyway, after it was put with the free ones."""
-        block = self.returned.popleft()
-        if block.high - block.low == size and block.page.cut == cut and self.on_free is None and block.ready(stream):
+        owner = self.returned.popleft()
+        block = owner.block
+        fits = block.high - block.low == size and block.page.cut == cut
+        if fits and block.owner is owner and self.on_free is None and block.ready(stream):
             self._counters.freed += 1
             self._counters.in_use -= block.wanted
             return block
-        self.returned.appendleft(block)
+        self.returned.appendleft(owner)
         return None
+
+    def handed_over(self, block: Block, other: object) -> None:
+        """A block has another holder; its last one no longer has it."""
+        owner = Owner(other, self._put_back)
+        owner.block = block
+        block.owner = owner
+
+    def _settle(self) -> None:
+        """Makes good what was interrupted: commands that nobody knows yet, changes that were made in part."""
+        if self._streams.lost:
+            self._streams.settle()
+        if not self._in_doubt:
+            return
+        self._free = FreeBlocks.of(self._pages)
+        counters, used = self._counters, [block for page in self._pages for block in page.blocks() if block.wanted]
+        counters.freed = counters.allocations - len(used)
+        counters.in_use = sum(block.wanted for block in used)
+        counters.reserved = sum(page.nbytes for page in self._pages)
+        self._in_doubt = False
 
     def _collect(self) -> None:
         """Takes back the blocks of owners that are gone."""
-        free, counters, returned, on_free = self._free, self._counters, self.returned, self.on_free
-        while returned:
-            block = returned.popleft()
-            counters.freed += 1
-            counters.in_use -= block.wanted
-            block.wanted = 0
-            if on_free is not None:
-                on_free(block)
-            free.add(block)
-        if free.nbytes > self.sizes.kept:
-            for page in free.idle(_LOOKS):
-                if free.nbytes > self.sizes.kept:
-                    self._give_back(page)
+        try:
+            if self._in_doubt or self._streams.lost:
+                self._settle()
+            free, counters, returned, on_free = self._free, self._counters, self.returned, self.on_free
+            while returned:
+                owner = returned.popleft()
+                block = owner.block
+                if block.owner is not owner:
+                    continue  # handed over, or found out to be free
+                counters.freed += 1
+                counters.in_use -= block.wanted
+                block.owner, block.wanted = None, 0
+                if on_free is not None:
+                    on_free(block)
+                free.add(block)
+            if free.nbytes > self.sizes.kept:
+                for page in free.idle(_LOOKS):
+                    if free.nbytes > self.sizes.kept:
+                        self._give_back(page)
+        except BaseException:
+            self._in_doubt = True
+            raise
 
     # ------------------------------------------------------------------ pages
 
@@ -295,8 +349,10 @@ class Pool:
 
     def _give_back(self, page: Page) -> None:
         """Gives an empty page that no command uses to the driver."""
+        self._in_doubt = True  # until the page is nowhere any more
         self._free.remove(page)
         del self._pages[page]
+        self._in_doubt = False
         self._counters.reserved -= page.nbytes
         self._counters.released += 1
         self._log.basic("a page of %d bytes goes back to the driver", page.nbytes)

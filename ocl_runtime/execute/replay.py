@@ -128,7 +128,15 @@ class Replay:
                 # What was begun still uses the memory: the command stands for that, and has failed.
                 return self._engine.driver.marker(queue, list(running.events) or waits)
 
-        command = streams.submit(home, self._touches(used, memory), self._name, where, enqueue, keep=running)
+        def ended(queue: Queue) -> Event:
+            others = [other for other in queues.values() if other is not queue]
+            ends = [self._engine.driver.marker(other, None) for other in others]
+            for other in others:
+                self._engine.driver.flush(other)
+            return self._engine.driver.marker(queue, ends or None)
+
+        touches = self._touches(used, memory)
+        command = streams.submit(home, touches, self._name, where, enqueue, keep=running, ended=ended)
         if running.failed:
             raise streams.spoil(command, running.failed)
         self._engine.counters.launches += len(used.steps)
@@ -175,28 +183,23 @@ class Replay:
                 continue
             if isinstance(bound, Part):
                 found.append(bound.storage.touch(_MODES[one.kind], bound.offset, bound.offset + one.nbytes))
-            elif (pinned := self._engine.memory.pinned_under(bound)) is not None:
-                found.append(pinned.touch(_HOST_MODES[one.kind], bound))
+            else:
+                found.append(self._engine.memory.host.touch(_HOST_MODES[one.kind], bound))
         if used.arena is not None:
             found.append(used.arena.touch(WRITE))  # what it held before is nothing to the program
         return found
 
     def _touches_of_nodes(self, used: _Set, memory: Memory) -> list[list[Touch]]:
-        """What each node touches of what the runtime knows of: not of a host array that is not pinned."""
-        found = []
-        for node in self.schedule.nodes:
-            touches = (self._touch(access, used, memory) for access in node.accesses)
-            found.append([touch for touch in touches if touch is not None])
-        return found
+        """What each node touches."""
+        return [[self._touch(access, used, memory) for access in node.accesses] for node in self.schedule.nodes]
 
-    def _touch(self, access: Access, used: _Set, memory: Memory) -> Touch | None:
+    def _touch(self, access: Access, used: _Set, memory: Memory) -> Touch:
         in_arena = self.schedule.offsets.get(access.buffer)
         bound = Part(used.arena, in_arena) if used.arena is not None and in_arena is not None else memory[access.buffer]
         if isinstance(bound, Part):
             layout = replace(access.layout, offset=access.layout.offset + bound.offset // access.itemsize)
             return bound.storage.touch_layout(access.mode, layout, access.itemsize)
-        pinned = self._engine.memory.pinned_under(bound)
-        return None if pinned is None else pinned.touch(access.mode, bound[slice(*access.range)])
+        return self._engine.memory.host.touch(access.mode, bound[slice(*access.range)])
 
     # ------------------------------------------------------------------ memory
 

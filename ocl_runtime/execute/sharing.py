@@ -9,7 +9,8 @@ Borrowed memory is a storage like any other, but its one block lies in the user'
 known by the buffer's address, so that the same buffer borrowed twice has one history. Lent memory is held by the buffer
 object that PyOpenCL was given, and when that goes, until all that the queue has by then has ended.
 
-Objects go in finalizers, at any moment, so these only put them on a list, as with the pool.
+Objects go at any moment, and that only puts them on a list, as with the pool. Whoever is to be told of that is there
+before what it is told of, so that an interrupt leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,14 +38,22 @@ from ocl_runtime.execute.storage import Memory, Storage
 from ocl_runtime.execute.streams import Streams
 
 
+class _Gone(weakref.ref[Any]):
+    """What is put on the list when an object goes, and who it belonged to."""
+
+    __slots__ = ("of",)
+    of: _Guest | _Shared
+
+
 @dataclass(eq=False)
 class _Guest:
-    """A queue whose commands use a memory. `storage` holds what was lent; `end` is an event that comes after the last
-    of them, once nobody can give the queue another one."""
+    """A queue whose commands use a memory. `storage` holds what was lent, for as long as the object that `holder` looks
+    at is there; `end` is an event that comes after the last of them, once nobody can give the queue another one."""
 
     queue: Queue
     shared: _Shared
     storage: Storage | None = None
+    holder: _Gone | None = None
     end: Event | None = None
 
 
@@ -58,21 +66,17 @@ class _Shared:
     guests: list[_Guest] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     keep: list[object] = field(default_factory=list)
-    storage: weakref.ref[Borrowed] | None = None
+    storage: _Gone | None = None
     address: int = 0
 
 
 class _Holder:
     """What the buffer object that PyOpenCL was given holds."""
 
-    __slots__ = ("_gone", "guest")
+    __slots__ = ("__weakref__", "guest")
 
-    def __init__(self, guest: _Guest, gone: deque[_Guest | _Shared]) -> None:
+    def __init__(self, guest: _Guest) -> None:
         self.guest = guest
-        self._gone = gone
-
-    def __del__(self) -> None:
-        self._gone.append(self.guest)
 
 
 class Sharing:
@@ -86,7 +90,7 @@ class Sharing:
         self._context = context
         self._all: dict[Ranges, _Shared] = {}
         self._borrowed: dict[int, _Shared] = {}
-        self._gone: deque[_Guest | _Shared] = deque()
+        self._gone: deque[_Gone] = deque()
         """Lent buffers and borrowed storages that nobody refers to any more."""
         self._ending: dict[_Shared, None] = {}
         """What these belong to, until the last work has ended."""
@@ -165,12 +169,14 @@ class Sharing:
         if storage is None:
             if shared is None:
                 shared = _Shared(block_of(found, where, unified=self._unified), address=found.address)
-                self._borrowed[found.address] = shared
-                self._all[shared.block.ranges] = shared
-                self._streams.guests = self
             # What is left of an earlier storage is its history, which the new one goes on with.
-            storage = Borrowed(self._memory, shared.block, partial(self._gone.append, shared))
-            shared.storage = weakref.ref(storage)
+            storage = Borrowed(self._memory, shared.block)
+            gone = _Gone(storage, self._gone.append)
+            gone.of = shared
+            shared.storage = gone
+            self._borrowed[found.address] = shared
+            self._all[shared.block.ranges] = shared
+            self._streams.guests = self
         assert shared is not None
         if not any(one is found.keep for one in shared.keep):
             shared.keep.append(found.keep)
@@ -195,10 +201,14 @@ class Sharing:
             self._settle()
             shared = self._of(storage)
             events = self._caught_up(shared, guest_queue)
-            guest = _Guest(guest_queue, shared, storage)
-            shared.guests.append(guest)
+            guest = _Guest(guest_queue, shared)
+            holder = _Holder(guest)
+            guest.holder = _Gone(holder, self._gone.append)
+            guest.holder.of = guest
+            guest.storage = storage
             storage.guests += 1
-        buffer = foreign.lent(storage.buffer, _Holder(guest, self._gone))
+            shared.guests.append(guest)
+        buffer = foreign.lent(storage.buffer, holder)
         start = storage.start + layout.offset * dtype.itemsize
         return foreign.array(guest_queue, buffer, dtype, layout.shape, strides, start, events)
 
@@ -286,14 +296,17 @@ class Sharing:
 
     def _settle(self) -> None:
         while self._gone:
-            one = self._gone.popleft()
+            one = self._gone[0].of  # removed once it is dealt with
             if isinstance(one, _Guest):
-                one.end = self._driver.marker(one.queue, None)
-                self._driver.flush(one.queue)
-                if one.storage is not None:
-                    one.storage.guests -= 1
+                if one.end is None:
+                    end = self._driver.marker(one.queue, None)
+                    self._driver.flush(one.queue)
+                    if one.storage is not None:
+                        one.storage.guests -= 1
+                    one.end, one.holder = end, None
                 one = one.shared
             self._ending[one] = None
+            self._gone.popleft()
         for shared in list(self._ending):
             shared.guests = [guest for guest in shared.guests if guest.end is None or not self._over(guest.end)]
             if shared.storage is None:
@@ -311,12 +324,13 @@ class Sharing:
 
     def _forget(self, shared: _Shared) -> None:
         """Nobody of ours, or nobody else, uses it any more."""
-        del self._all[shared.block.ranges]
+        self._all.pop(shared.block.ranges, None)
         # At once, and not when the garbage of Python is next collected: it may be much memory.
         shared.guests.clear()
         shared.keep.clear()
         if shared.storage is not None:
-            del self._borrowed[shared.address]
+            shared.storage = None
+            self._borrowed.pop(shared.address, None)
             with suppress(Error):
                 self._driver.release(shared.block.page.buffer)
 
@@ -333,7 +347,9 @@ class Sharing:
         ranges = storage.block.ranges
         shared = self._all.get(ranges)
         if shared is None:
-            shared = self._all[ranges] = _Shared(storage.block)
+            shared = _Shared(storage.block)
+            self._ending[shared] = None  # unless it gets a guest
+            self._all[ranges] = shared
             self._streams.guests = self
         return shared
 

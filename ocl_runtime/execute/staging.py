@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from ocl_ir.accesses import WRITE
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Bytes, Driver, Error, Event, Queue
 from ocl_runtime.execute.hazards import Touch
-from ocl_runtime.execute.storage import Memory, Pinned, Storage
+from ocl_runtime.execute.host_memory import Pinned
+from ocl_runtime.execute.storage import Memory, Storage
 from ocl_runtime.execute.streams import Streams
 
 _MOST_BLOCKS = 20
@@ -38,7 +40,9 @@ _LEAST_PIECE = 64 * 2**10
 
 class Job:
     """A transfer in pieces; `taken` is set when the host's array may change again, `failed` says why it did. Its
-    `command` is the gate, `sources` are those that wrote what it reads."""
+    `command` is the gate, `sources` are those that wrote what it reads, and `before` events of those that the host must
+    wait for before it reads its own array. `begun` is set by the thread that does it, `wanted` is not once its giving
+    was interrupted."""
 
     command: Command
 
@@ -46,6 +50,9 @@ class Job:
         self.taken = threading.Event()
         self.failed = ""
         self.sources: list[Command] = []
+        self.before: list[Event] = []
+        self.begun = False
+        self.wanted = True
 
     def wait(self, streams: Streams) -> None:
         """Returns when it has ended. Raises `LaunchError` if it failed, or what it read was spoilt: that another job
@@ -88,27 +95,41 @@ class _Ring:
 
 class _Threads:
     """Threads that do what they are given, in that order if there is one of them. They begin when they are needed and
-    end with this. Unlike executors, they work until the very end of the process, for threads that are still at it."""
+    end with this. Unlike executors, they work until the very end of the process, for threads that are still at it.
+
+    Starting a thread may be interrupted, and nobody knows then whether it runs. So each takes one of the `count` seats
+    by itself, and one that finds none ends."""
 
     def __init__(self, name: str, count: int = 1) -> None:
         self._name = name
-        self._idle = count
-        self._tasks: SimpleQueue[tuple[Future[None], Callable[[], None]] | None] = SimpleQueue()
-        self._lock = threading.Lock()
+        self._seats = deque(range(count))
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         weakref.finalize(self, self._tasks.put, None).atexit = False
 
     def give(self, do: Callable[[], None]) -> Future[None]:
         """Something to be done."""
-        with self._lock:
-            if self._idle:
-                self._idle -= 1
-                threading.Thread(target=_work, args=(self._tasks,), name=self._name, daemon=True).start()
+        if self._seats:
+            threading.Thread(target=_sit, args=(self._seats, self._tasks), name=self._name, daemon=True).start()
         future: Future[None] = Future()
         self._tasks.put((future, do))
         return future
 
 
-def _work(tasks: SimpleQueue[tuple[Future[None], Callable[[], None]] | None]) -> None:
+_Task: TypeAlias = "tuple[Future[None], Callable[[], None]]"
+
+
+def _sit(seats: deque[int], tasks: SimpleQueue[_Task | None]) -> None:
+    try:
+        seat = seats.pop()
+    except IndexError:
+        return
+    try:
+        _work(tasks)
+    finally:
+        seats.append(seat)
+
+
+def _work(tasks: SimpleQueue[_Task | None]) -> None:
     while (task := tasks.get()) is not None:
         future, do = task
         try:
@@ -135,13 +156,17 @@ class Movers:
         self._up_mover = _Threads("ocl-runtime-up")
         self._down_mover = _Threads("ocl-runtime-down")
 
-    def start(self, storage: Storage, at: int, data: Bytes, touch: Touch, what: str, where: str) -> Job:
-        """Starts a transfer from (where `touch` writes) or to `data`; byte `at` of the buffer is the first."""
+    def start(
+        self, storage: Storage, at: int, data: Bytes, touch: Touch, on_host: Touch | None, what: str, where: str
+    ) -> Job:
+        """Starts a transfer from (where `touch` writes) or to `data`; byte `at` of the buffer is the first. `on_host`
+        is the access to `data`, where others know of that."""
         up = bool(touch.mode & WRITE)
         lane = self._streams.uploads if up else self._streams.downloads
         mover = self._up_mover if up else self._down_mover
         pieces = self._up if up else self._down
         job = Job()
+        given: list[tuple[Event, Callable[[], None]]] = []
 
         def enqueue(queue: Queue, waits: list[Event] | None, touches: Sequence[Touch]) -> Event:
             # Under the streams' lock, so that jobs start in the order of their gates.
@@ -149,26 +174,41 @@ class Movers:
             if not up:
                 cells = touch.ranges.within(touch.low, touch.high)
                 job.sources = list(dict.fromkeys(command for cell in cells for command, _ in cell.writes))
+            elif on_host is not None:
+                job.before = [one.event for one in on_host.ranges.running(on_host.low, on_host.high, on_host.mode)]
             transfer = partial(pieces, job, queue, storage, at, data, waits or [])
-            mover.give(partial(self._run, job, lane, gate, transfer))
+            given.append((gate, partial(self._run, job, lane, gate, transfer)))
+            mover.give(given[0][1])
             return gate
 
-        job.command = self._streams.submit(lane, [touch], what, where, enqueue, keep=job)
+        def ended(queue: Queue) -> Event:
+            if not given:
+                return self._driver.marker(queue, None)
+            job.wanted = False
+            mover.give(given[0][1])  # perhaps again; the gate opens when it is done for the first time
+            return given[0][0]
+
+        touches = [touch] if on_host is None else [touch, on_host]
+        job.command = self._streams.submit(lane, touches, what, where, enqueue, keep=job, ended=ended)
         return job
 
     def _run(self, job: Job, lane: Stream, gate: Event, pieces: Callable[[], None]) -> None:
         """Does a job and opens its gate, whatever happens."""
-        driver, streams = self._driver, self._streams
+        if job.begun:
+            return
+        job.begun = True
+        driver = self._driver
         try:
-            pieces()
-        except Exception as error:  # noqa: BLE001  # it belongs to whoever asks for the values
+            if job.wanted:
+                pieces()
+            else:
+                self._after_all_before(job, lane)
+        except BaseException as error:  # noqa: BLE001  # it belongs to whoever asks for the values
             job.failed = str(error) or type(error).__name__
             # What was begun still uses the memory, and the gate promises that all that it comes after has ended.
             with suppress(Error):
                 driver.finish(lane.queue)
-            with streams.lock:
-                command = next(one for one in lane.pending if one.keep is job)
-            streams.before(command)
+            self._after_all_before(job, lane)
         job.taken.set()
         # Even after a failure, which streams find in `failed`: PoCL never ends what waits for an event that failed. And
         # once more where the driver refuses, since all that waits for a gate that stays shut would never end either.
@@ -176,6 +216,13 @@ class Movers:
             with suppress(Error):
                 driver.open(gate, ok=True)
                 break
+
+    def _after_all_before(self, job: Job, lane: Stream) -> None:
+        """Waits for what a job's gate comes after."""
+        with self._streams.lock:
+            command = next((one for one in lane.pending if one.keep is job), None)
+        if command is not None:
+            self._streams.before(command)
 
     def _copy(self, to: Bytes, from_: Bytes) -> Future[None]:
         return self._copiers.give(partial(np.copyto, to, from_))
@@ -190,6 +237,7 @@ class Movers:
         filling: deque[tuple[int, int, Pinned | _Ordinary, Future[None]]] = deque()
         written: deque[tuple[Event, Pinned | _Ordinary]] = deque()
         at = 0
+        self._wait(job.before)
         while at < data.size or filling or written:
             while at < data.size and (block := ring.take()) is not None:
                 piece = data[at : at + self.piece]

@@ -1,7 +1,7 @@
-"""Memory that somebody holds: storages on the device, arrays of the host that the device can copy by itself.
+"""Memory that somebody holds: storages on the device, and the host's beside them.
 
-A `Storage` is a block of a pool for as long as somebody refers to it. A pinned array is a NumPy array over such a block
-of host memory; every view of it holds the block too.
+A `Storage` is a block of a pool for as long as somebody refers to it. It is there before its block is: whatever comes
+in between, the pool knows who holds what.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
-from weakref import WeakSet
+from typing import NoReturn, Protocol
+from weakref import WeakSet, ref
 
 import numpy as np
 
 from ocl_ir.accesses import WRITE
-from ocl_ir.layout import Layout, Shape
+from ocl_ir.layout import Layout
 from ocl_ir.reference import Where
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError, OutOfMemoryError
 from ocl_runtime.execute.blocks import Block
 from ocl_runtime.execute.command import Stream
-from ocl_runtime.execute.driver import Buffer, Bytes, Driver
+from ocl_runtime.execute.driver import Buffer, Driver
 from ocl_runtime.execute.hazards import Touch, footprint_of
+from ocl_runtime.execute.host_memory import HostMemory, Pinned
 from ocl_runtime.execute.log import Log
 from ocl_runtime.execute.pool import NoRoomError, Pool, PoolSizes
 from ocl_runtime.execute.streams import Streams
@@ -40,30 +41,27 @@ _POISON = np.uint32(0xDEADBEEF)
 class Storage:
     """One allocation of `nbytes` bytes, told apart by identity. It goes back to its pool when nothing refers to it."""
 
-    __slots__ = ("__weakref__", "_empty", "block", "guests", "memory", "nbytes", "views")
+    __slots__ = ("__weakref__", "block", "guests", "memory", "nbytes", "views")
 
-    def __init__(self, memory: Memory, block: Block, nbytes: int) -> None:
-        self._empty = False
+    block: Block
+
+    def __init__(self, memory: Memory, nbytes: int) -> None:
         self.memory = memory
-        self.block = block
         self.nbytes = nbytes
         self.guests = 0
         """How many users outside of this runtime it has (`sharing.py`)."""
-        self.views: list[None] = []
-        """One for each time that the host sees it in place (`mapped.py`); a list, which threads cannot miscount."""
+        self.views: list[ref[object]] = []
+        """What the host sees of it in place, as long as it does (`mapped.py`)."""
 
     def __repr__(self) -> str:
         return f"<Storage of {self.nbytes:,} bytes>"
 
-    def __del__(self) -> None:
-        if not self._empty:
-            self.memory.device_pool.returned.append(self.block)
-
     def handed_over(self) -> Storage:
-        """The same memory as another storage, for who has written over it; this one has none any more."""
-        other = Storage(self.memory, self.block, self.nbytes)
-        self._empty = True
-        del self.block
+        """The same memory as another storage, for who writes over it; this one has none any more."""
+        other = Storage(self.memory, self.nbytes)
+        block = other.block = self.block
+        del self.block  # before the pool knows the other: until then the block comes back when this one goes
+        self.memory.device_pool.handed_over(block, other)
         return other
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -100,35 +98,6 @@ class Storage:
         return Touch(self.block.ranges, low, high, mode, gaps)
 
 
-class Pinned:
-    """A block of host memory; NumPy arrays made of it hold it."""
-
-    def __init__(self, pool: Pool, block: Block) -> None:
-        assert block.page.host is not None
-        self.pool = pool
-        self.block = block
-        self.bytes: Bytes = block.page.host[block.low : block.low + block.wanted]
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        return self.bytes.__array_interface__
-
-    def __del__(self) -> None:
-        self.pool.returned.append(self.block)
-
-    def touch(self, mode: int, data: Bytes) -> Touch:
-        """An access to some of it."""
-        block = self.block
-        if data.nbytes == self.bytes.nbytes:
-            return Touch(block.ranges, block.low, block.high, mode)
-        low = block.low + _address(data) - _address(self.bytes)
-        return Touch(block.ranges, low, low + data.nbytes, mode)
-
-
-def _address(data: Bytes) -> int:
-    return int(data.__array_interface__["data"][0])
-
-
 class Idle(Protocol):
     """Who holds memory that it could do without."""
 
@@ -148,6 +117,7 @@ class Memory:
         """Asked to give up what they can when there is no room."""
         self.device_pool = Pool(streams, device_sizes, self._device_page, driver.release, log)
         self.host_pool = Pool(streams, host_sizes, driver.pinned, driver.release, log)
+        self.host = HostMemory(streams, self.host_pool)
         self.staging_pool = Pool(streams, staging_sizes, driver.pinned, driver.release, log)
         if settings.poison:
             self.device_pool.on_free = self._poison
@@ -161,13 +131,14 @@ class Memory:
         has no room for it, `ShapeError` for what is no number of bytes.
         """
         stream = stream or self._streams.current()
+        made = Storage(self, nbytes)
         try:
             try:
-                block = self.device_pool.allocate(nbytes, stream, where, persistent=persistent)
+                made.block = self.device_pool.allocate(nbytes, stream, where, made, persistent=persistent)
             except NoRoomError:
                 for one in list(self.idle):
                     one.give_up()
-                block = self.device_pool.allocate(nbytes, stream, where, persistent=persistent)
+                made.block = self.device_pool.allocate(nbytes, stream, where, made, persistent=persistent)
         except NoRoomError as error:
             largest, most = self.device_pool.sizes.largest, self.device_pool.sizes.limit
             if nbytes > largest:
@@ -181,12 +152,12 @@ class Memory:
                 place=self.report(),
                 remedy="drop arrays that are no longer needed, or work on parts of the data",
             ) from error
-        return Storage(self, block, nbytes)
+        return made
 
     def pinned(self, nbytes: int, where: str = "") -> Pinned:
         """Host memory for an array, which no command uses any more. Raises `OutOfMemoryError`."""
         try:
-            return Pinned(self.host_pool, self.host_pool.allocate(nbytes, None, where))
+            return Pinned(self.host_pool, nbytes, where)
         except NoRoomError as error:
             raise OutOfMemoryError(
                 f"no {nbytes:,} bytes of pinned host memory: {error}",
@@ -198,16 +169,9 @@ class Memory:
         """Host memory for one step of a transfer, from a share that arrays cannot use up; None where nothing is left of
         that before commands have ended."""
         try:
-            return Pinned(self.staging_pool, self.staging_pool.allocate(nbytes, None, where, wait=False))
+            return Pinned(self.staging_pool, nbytes, where, wait=False)
         except NoRoomError:
             return None
-
-    def pinned_under(self, host: np.ndarray[Any, Any]) -> Pinned | None:
-        """The pinned memory of this runtime that an array is a view of, if it is."""
-        base: object = host
-        while isinstance(base, np.ndarray):
-            base = base.base
-        return base if isinstance(base, Pinned) and base.pool is self.host_pool else None
 
     def _device_page(self, nbytes: int) -> tuple[Buffer, None]:
         # Where memory is only taken when it is touched, the process would end there: look before.
@@ -282,11 +246,6 @@ def pool_sizes(device: Device, settings: Settings) -> tuple[PoolSizes, PoolSizes
     page = min(4 * 2**20, ring // 8) // 256 * 256
     staging = replace(arrays, page=page, small=page // 16 // 256 * 256, limit=ring, kept=ring)
     return on_device, arrays, staging
-
-
-def pinned_array(pinned: Pinned, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A NumPy array over pinned memory."""
-    return np.asarray(pinned).view(dtype).reshape(shape)
 
 
 def _free_host_memory() -> int:

@@ -17,14 +17,14 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Protocol, TypeAlias
 
-from ocl_ir.reference import Where, calling_line
-from ocl_runtime.errors import LaunchError, SettingError
-from ocl_runtime.execute.command import LOOK_EVERY, Command, Stream
+from ocl_ir.reference import Where
+from ocl_runtime.errors import LaunchError
+from ocl_runtime.execute.chosen import chosen
+from ocl_runtime.execute.command import LOOK_EVERY, Clock, Command, Stream
 from ocl_runtime.execute.completion import Completion, StreamCounters, Timed
 from ocl_runtime.execute.driver import Driver, Error, Event, Queue
 from ocl_runtime.execute.failures import Failure
@@ -33,40 +33,12 @@ from ocl_runtime.execute.log import Log
 
 _NEVER = 1 << 62
 
-_chosen: ContextVar[int | None] = ContextVar("ocl_runtime_stream", default=None)
-
-
-@contextmanager
-def stream(number: int) -> Iterator[int]:
-    """Commands of this thread go to stream `number` (modulo the streams that a runtime has) until the block ends.
-
-    Without, each thread has a stream of its own, by the order in which threads first use a runtime. Raises
-    `SettingError` for what is no stream number.
-    """
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise SettingError(
-            f"{number!r} is no stream", place=calling_line(), remedy="number streams with integers from 0 on"
-        )
-    token = _chosen.set(number)
-    try:
-        yield number
-    finally:
-        _chosen.reset(token)
-
-
-@contextmanager
-def unchosen() -> Iterator[None]:
-    """As if the calling thread had chosen no stream."""
-    token = _chosen.set(None)
-    try:
-        yield
-    finally:
-        _chosen.reset(token)
-
-
-def chosen() -> int | None:
-    """The stream that the calling thread has chosen, if it has."""
-    return _chosen.get()
+_Lost: TypeAlias = (
+    "tuple[Stream, Sequence[Touch], str, Where, Sequence[Command], Clock, object, "
+    "Callable[[Queue], Event] | None, Event, type[BaseException]]"
+)
+"""A command that was interrupted while it was given to a stream: what `Streams.submit` knows of it, what it waits for,
+the clock after that, its event if there is one, and what came. A plain tuple, which is made without a call."""
 
 
 class _SpoiltError(Exception):
@@ -102,6 +74,8 @@ class Streams:
         self.lock = threading.RLock()
         self.guests: Guests | None = None
         """Where nobody else uses any memory, None."""
+        self.lost: tuple[_Lost, ...] = ()
+        """What was interrupted while it was given, and is not known yet: see `settle`."""
         self._log = log
         self._streams: list[Stream | None] = [None] * (count + 3)
         if first is not None:
@@ -114,7 +88,7 @@ class Streams:
 
     def current(self) -> Stream:
         """The calling thread's."""
-        number = _chosen.get()
+        number = chosen()
         if number is None:
             number = getattr(self._of_thread, "number", None)
             if number is None:
@@ -149,9 +123,10 @@ class Streams:
                     queue = self.driver.queue()
                 except Error as error:
                     raise LaunchError(f"the driver refused a queue for stream {index}: {error}") from error
-                made = self._streams[index] = Stream(index, queue)
+                made = Stream(index, queue)
                 if index in (self.count, self.count + 1):
                     made.flushed = _NEVER  # gates are nothing that a flush could start
+                self._streams[index] = made
             return made
 
     def neighbour(self, stream: Stream, steps: int) -> Stream:
@@ -174,17 +149,21 @@ class Streams:
         enqueue: Callable[..., Event],
         *args: Any,
         keep: object = None,
+        ended: Callable[[Queue], Event] | None = None,
     ) -> Command:
         """Gives a command to a stream: `enqueue(queue, *args, waits, touches)`, ordered after what it conflicts with.
 
         `what` and `where` name it in errors, `keep` lives until it has completed. Raises `LaunchError` where the driver
         refuses it (what it should have written is then in error too), or where it would read what an earlier failure
-        spoilt.
+        spoilt. Any other exception, such as a signal's, may come after a part of it was given: `ended(queue)` is an
+        event that comes after all of that, by default a marker.
         """
         while True:
             needed: list[Command] = []
             try:
                 with self.lock:
+                    if self.lost:
+                        self.settle()
                     pending = stream.pending
                     if self._completion.doubt:
                         self._check(touches, stream)
@@ -194,16 +173,26 @@ class Streams:
                     waits = self._waits(needed, touches, stream, what) if needed else None
                     if self.guests is not None and (others := self.guests.before(stream, touches)):
                         waits = [*(waits or ()), *others]
-                    event = enqueue(stream.queue, *args, waits, touches)
-                    stream.known = known
-                    stream.position += 1
-                    command = Command(stream, stream.position, known, what, where, event, keep)
-                    if needed:
-                        command.after = needed
-                    record(touches, command)
-                    pending.append(command)
-                    if self.guests is not None:
-                        self.guests.after(command, touches)
+                    event: Event = None
+                    try:
+                        event = enqueue(stream.queue, *args, waits, touches)
+                        stream.known = known
+                        stream.position += 1
+                        command = Command(stream, stream.position, known, what, where, event, keep)
+                        if needed:
+                            command.after = needed
+                        record(touches, command)
+                        pending.append(command)
+                        if self.guests is not None:
+                            self.guests.after(command, touches)
+                    except Error:
+                        raise
+                    except BaseException as error:
+                        # Nothing is called before this is known: as a call returns the next signal may come.
+                        lost = stream, touches, what, where, needed, known, keep, ended, event, error.__class__
+                        self.lost = (*self.lost, lost)
+                        self.settle()
+                        raise
                     if len(pending) >= stream.look_at:
                         self.look()
                         stream.look_at = len(pending) + LOOK_EVERY
@@ -219,6 +208,31 @@ class Streams:
                     self.wait(spoilt, failed_too=True)
                     if spoilt.event is not None and spoilt.error is not None:
                         raise spoilt.error.error() from None  # the driver no longer answers
+
+    def settle(self) -> None:
+        """Makes known, under the lock, what was interrupted while it was given. Where its event is not there, a command
+        that comes after whatever the device got of it stands for it, and is in error. If this is interrupted too,
+        whoever comes next does it again.
+        """
+        while self.lost:
+            stream, touches, what, where, needed, known, keep, ended, event, kind = self.lost[0]
+            failure = None
+            if event is not None:
+                stream.known = known
+            else:
+                event = self.driver.marker(stream.queue, None) if ended is None else ended(stream.queue)
+                failure = Failure(what, where, f"{kind.__name__} came while the device was given it")
+                self._completion.doubt = True
+                self.counters.failures += 1
+                self._log.basic("%s", failure)
+            stream.position += 1
+            command = Command(stream, stream.position, stream.known, what, where, event, keep)
+            command.after, command.error = needed, failure
+            record(touches, command)
+            stream.pending.append(command)
+            if self.guests is not None:
+                self.guests.after(command, touches)
+            self.lost = self.lost[1:]
 
     def _check(self, touches: Sequence[Touch], stream: Stream) -> None:
         """After a failure: raises `_SpoiltError` where the stream's last command was spoilt, `LaunchError` where what
@@ -304,6 +318,8 @@ class Streams:
     def look(self) -> None:
         """Finds out, without waiting, what has completed and what has failed."""
         with self.lock:
+            if self.lost:
+                self.settle()
             self._completion.look([one for one in self._streams if one is not None and one.pending])
 
     # ------------------------------------------------------------------ the host waits
@@ -354,6 +370,8 @@ class Streams:
     def finish(self) -> None:
         """Returns when everything that was given to the streams has ended; raises the first failure nobody saw yet."""
         with self.lock:
+            if self.lost:
+                self.settle()
             for one in self.all():
                 if one.pending and one.flushed < one.position:
                     with suppress(Error):  # waiting flushes too, but only the one queue

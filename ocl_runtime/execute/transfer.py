@@ -26,7 +26,7 @@ from ocl_runtime.execute.driver import Bytes, Driver, Error, Event, Queue
 from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.mapped import array_over
 from ocl_runtime.execute.staging import Movers
-from ocl_runtime.execute.storage import Memory, Pinned, Storage
+from ocl_runtime.execute.storage import Memory, Storage
 from ocl_runtime.execute.streams import Streams
 
 _SMALL = 64 * 2**10
@@ -88,38 +88,42 @@ class Transfers:
             raise DTypeError(f"upload of {source.dtype}, which are Python's objects", place=where)
         data = source.reshape(-1).view(np.uint8)
         what = f"the upload of {source.nbytes:,} bytes"
-        pinned = self._memory.pinned_under(source)
-        if pinned is None and not self._shared:
+        host = self._memory.host
+        if not self._shared and host.pinned_under(source) is None:
             return self._upload_staged(data, stream, what, where, snapshot=snapshot)
         if not snapshot:
-            return self._upload(data, pinned, stream, what, where)[0]
+            return self._upload(data, host.touch(READ, data), stream, what, where)[0]
         aside = self._undisturbed()
         if aside is not None and (data.nbytes > _SMALL or not self._shared):
-            storage, command = self._upload(data, pinned, aside, what, where)
+            storage, command = self._upload(data, host.touch(READ, data), aside, what, where)
             self._streams.wait(command)
             return storage
         if self._shared:
+            host.wait(READ, data)
             return self._upload(data.copy(), None, stream, what, where)[0]
         return self._upload_staged(data, stream, what, where, snapshot=True)
 
     def _upload(
-        self, data: Bytes, pinned: Pinned | None, stream: Stream, what: str, where: str
+        self, data: Bytes, read: Touch | None, stream: Stream, what: str, where: str
     ) -> tuple[Storage, Command]:
-        """In one command, of memory that the device can reach."""
+        """In one command, of memory that the device can reach; `read` is what it reads there, if others know of it."""
         storage = self._memory.allocate(data.nbytes, stream, where)
-        touches = [storage.touch(WRITE)] if pinned is None else [storage.touch(WRITE), pinned.touch(READ, data)]
+        touches = [storage.touch(WRITE)] if read is None else [storage.touch(WRITE), read]
         args = (self._driver.write, storage.buffer, storage.start, data)
         return storage, self._streams.submit(stream, touches, what, where, *args, keep=data)
 
     def _upload_staged(self, data: Bytes, stream: Stream, what: str, where: str, *, snapshot: bool) -> Storage:
-        block = self._memory.staging(data.nbytes, where) if data.nbytes <= self._movers.piece else None
-        if block is not None:
-            np.copyto(block.bytes, data)
-            return self._upload(block.bytes, block, stream, what, where)[0]
-        if data.nbytes <= self._movers.piece:
+        host, own = self._memory.host, data.nbytes <= self._movers.piece
+        if own:
+            host.wait(READ, data)
+            block = self._memory.staging(data.nbytes, where)
+            if block is not None:
+                np.copyto(block.bytes, data)
+                return self._upload(block.bytes, block.touch(READ, block.bytes), stream, what, where)[0]
             data = data.copy()
         storage = self._memory.allocate(data.nbytes, self._streams.uploads, where)
-        job = self._movers.start(storage, storage.start, data, storage.touch(WRITE), what, where)
+        read = None if own else host.touch(READ, data)
+        job = self._movers.start(storage, storage.start, data, storage.touch(WRITE), read, what, where)
         if snapshot and data.nbytes > self._movers.piece:
             job.taken.wait()
         return storage
@@ -161,26 +165,29 @@ class Transfers:
         low, nbytes = offset * dtype.itemsize, data.nbytes
         touch, at = storage.touch(READ, low, low + nbytes), storage.start + low
         what = f"the download of {nbytes:,} bytes"
-        pinned = self._memory.pinned_under(target)
-        block = None
-        if pinned is None and not self._shared:
-            block = pinned = self._memory.staging(nbytes, where) if nbytes <= self._movers.piece else None
+        host, block = self._memory.host, None
+        written = host.touch(WRITE, data) if out is not None else None  # of a new array nobody else knows
+        if not self._shared and host.pinned_under(target) is None:
+            block = self._memory.staging(nbytes, where) if nbytes <= self._movers.piece else None
             if block is None:
-                job = self._movers.start(storage, at, data, touch, what, where)
+                job = self._movers.start(storage, at, data, touch, written, what, where)
 
                 def all_come() -> np.ndarray[Any, Any]:
                     job.wait(self._streams)
                     return target
 
                 return Download(self._streams, job.command, all_come)
-        goal = data if block is None else block.bytes
-        touches = [touch] if pinned is None else [touch, pinned.touch(WRITE, goal)]
+        goal = data
+        if block is not None:
+            goal, written = block.bytes, block.touch(WRITE, block.bytes)
+        touches = [touch] if written is None else [touch, written]
         args = (self._driver.read, storage.buffer, at, goal)
         command = self._streams.submit(self._stream_of(touch), touches, what, where, *args, keep=goal)
 
         def come() -> np.ndarray[Any, Any]:
             self._streams.wait(command)
             if block is not None:
+                host.wait(WRITE, data)
                 np.copyto(data, block.bytes)
             return target
 

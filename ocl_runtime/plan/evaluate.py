@@ -36,10 +36,8 @@ def _evaluated(nodes: list[Node], cells: Sequence[Cell | None], executor: Execut
     relative = Relative(wanted)
     planned = executor.plans.plan(relative, executor)
     executor.ready(planned)
-    try:
-        executor.run(planned)
-    finally:  # also where not all of its memory was written over
-        planned.hand_over(executor.handed_over)
+    planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
+    executor.run(planned)
     made = planned.computed
     results = [root if isinstance(root, Buffer) else made[root] for root in roots]
     for cell, result in zip(cells, results, strict=True):

@@ -36,10 +36,10 @@ from ocl_ir.sizes import value
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.errors import DTypeError
+from ocl_runtime.execute.chosen import unchosen
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.replay import Replay
 from ocl_runtime.execute.steps import Part
-from ocl_runtime.execute.streams import unchosen
 from ocl_runtime.plan.host.prepare import prepare
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import Cell
@@ -184,13 +184,13 @@ def _captured(
     guards = Guards()
     trace = Trace(name, runtime, guards)
     args, kwargs = unflatten(shape, trace.parameters(arguments))
-    token = tracer.set(trace)
     try:
+        tracer.set(trace)
         with unchosen():  # streams of a program are counted from the caller's
             returned, returned_shape = flatten(function(*args, **kwargs), f"{name} is captured and returned")
             program, results = trace.end([one._node for one in returned])
     finally:
-        tracer.reset(token)
+        tracer.set(None)  # of a captured function inside of a captured one, the Python runs
         guards.close()
     return Captured(program, guards, trace.constants, trace.assigned, results, returned_shape)
 

@@ -24,8 +24,8 @@ from ocl_ir.substitute import substitute
 from ocl_ir.types import U8, DType, Pointer
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
+from ocl_runtime.execute.chosen import chosen
 from ocl_runtime.execute.storage import Storage
-from ocl_runtime.execute.streams import chosen
 from ocl_runtime.plan.launch import Address, Argument
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.plans import AnyPlan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,9 @@ from ocl_ir.schedule import Schedule
 from ocl_ir.sizes import parts, smaller
 from ocl_ir.types import F32
 from ocl_runtime.device import Device
+from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute import replay as replay_module
+from ocl_runtime.execute.driver import Error as DriverError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay import Replay
 from ocl_runtime.execute.steps import Part
@@ -28,6 +31,7 @@ from ocl_runtime.observe.order import Order, violations
 from ocl_runtime.programs import Prepared, prepare
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import assert_same, counting
+from tests.device.wrapped import busy, eventually
 from tests.programs_support import ADD, REVERSED, SCALE
 
 N = 1000
@@ -108,7 +112,7 @@ def test_a_driver_that_does_not_listen_is_told_nothing(device: Device, engine: E
         assert_same(y.numpy(), HOST + (HOST * np.float32(0.5) + np.float32(1)))
 
 
-def test_memory_of_the_host_is_told_where_it_is_pinned(recorded: Runtime) -> None:
+def test_memory_of_the_host_is_told_pinned_or_not(recorded: Runtime) -> None:
     p = HostBuilder("through")
     image, out = p.host_input("image", F32, (N,)), p.host_output("out", F32, (N,))
     for half in range(2):
@@ -118,7 +122,7 @@ def test_memory_of_the_host_is_told_where_it_is_pinned(recorded: Runtime) -> Non
             p.copy(p.slice(out, 0, half * N // 2, N // 2), x)
     program = prepare(p.build())
     program.prepared({})
-    for make, known in ((np.empty, [[WRITE], [READ]]), (ocl.pinned_empty, [[READ, WRITE], [READ, WRITE]])):
+    for make in (np.empty, ocl.pinned_empty):
         image_, out_ = make(HOST.shape, dtype=np.float32), make(HOST.shape, dtype=np.float32)
         image_[:] = HOST
         before = len(recording(recorded).commands)
@@ -126,8 +130,126 @@ def test_memory_of_the_host_is_told_where_it_is_pinned(recorded: Runtime) -> Non
         recorded.finish()
         assert_same(out_, HOST)
         logged = nodes(recording(recorded).commands[before:])
-        assert [sorted(access.mode for access in one.accesses) for one in logged] == known * 2
+        assert [sorted(access.mode for access in one.accesses) for one in logged] == [[READ, WRITE]] * 4
     assert not violations(recording(recorded).log)
+
+
+def into_host() -> Prepared:
+    p = HostBuilder("into_host")
+    n = p.size("n")
+    x, out = p.input("x", F32, (n,)), p.host_output("out", F32, (n,))
+    p.copy(out, x)
+    return prepare(p.build())
+
+
+def from_host() -> Prepared:
+    p = HostBuilder("from_host")
+    n = p.size("n")
+    image, y = p.host_input("image", F32, (n,)), p.alloc(F32, (n,), "y")
+    p.copy(y, image)
+    return prepare(p.build(y))
+
+
+@pytest.mark.parametrize("make", [np.empty, ocl.pinned_empty], ids=["ordinary", "pinned"])
+def test_runs_are_ordered_by_the_arrays_of_the_host_that_they_use(recorded: Runtime, make: Callable[..., Any]) -> None:
+    """One writes it on a stream that is held up, another one reads it, and a third writes it, on streams of their own;
+    they see different views of it, of which none is the other's base."""
+    write, read, x = into_host(), from_host(), ocl.asarray(HOST)
+    other = ocl.asarray(HOST + 1)
+    write(x, np.empty_like(HOST))
+    read(HOST)
+    host = make((2 * N,), dtype=np.float32)
+    host[:] = -1
+    recorded.finish()
+    with busy(recorded.engine, 0):
+        with ocl.stream(0):
+            write(x, host[:N])
+        with ocl.stream(1):
+            half = read(host[N // 2 : N // 2 + N])
+        with ocl.stream(2):
+            write(other, host[:N])
+    assert_same(half.numpy(), np.concatenate([HOST[N // 2 :], np.full(N // 2, -1, "f4")]))
+    recorded.finish()
+    assert_same(host[:N], HOST + 1)
+    assert not violations(recording(recorded).log)
+
+
+def test_runs_on_other_arrays_of_the_host_wait_for_nothing(recorded: Runtime) -> None:
+    """Also on another half of the same array, and for those that only read."""
+    write, read, x = into_host(), from_host(), ocl.asarray(HOST)
+    write(x, np.empty_like(HOST))
+    read(HOST)
+    host, apart = np.zeros((2, N), np.float32), np.zeros(N, np.float32)
+    recorded.finish()
+    with busy(recorded.engine, 0), counting(recorded) as counted:
+        with ocl.stream(0):
+            write(x, host[0])
+            read(HOST)
+        with ocl.stream(1):
+            write(x, host[1])
+            read(HOST)
+        with ocl.stream(2):
+            write(x, apart)
+    recorded.finish()
+    assert counted["stream", "waits"] == 0
+    assert_same(host, np.stack([HOST, HOST]))
+
+
+def test_a_single_transfer_is_ordered_with_runs_by_the_array_of_the_host(recorded: Runtime) -> None:
+    write, x = into_host(), ocl.asarray(HOST)
+    host = np.full(N, -1, np.float32)
+    write(x, np.empty_like(HOST))
+    recorded.finish()
+    with busy(recorded.engine, 0):
+        with ocl.stream(0):
+            write(x, host)
+        with ocl.stream(1):
+            y = ocl.upload(host)
+            coming = ocl.download(ocl.asarray(HOST + 2), out=host)
+    assert_same(y.numpy(), HOST)
+    assert_same(coming.result(), HOST + 2)
+    assert_same(host, HOST + 2)
+    assert not violations(recording(recorded).log)
+
+
+def test_a_copy_that_the_host_takes_of_an_array_waits_for_who_writes_it(recorded: Runtime) -> None:
+    write, x = into_host(), ocl.asarray(HOST)
+    host = np.full(N, -1, np.float32)
+    write(x, np.empty_like(HOST))
+    recorded.finish()
+    counters = recorded.engine.streams.counters
+    with ThreadPoolExecutor(1) as pool:
+        with busy(recorded.engine, 0):
+            with ocl.stream(0):
+                write(x, host)
+            before = counters.host_waits
+            copied = pool.submit(copied_by, recorded, host)
+            assert eventually(lambda: counters.host_waits > before)
+            assert not copied.done()
+        assert_same(copied.result().numpy(), HOST)
+
+
+def copied_by(runtime: Runtime, host: Any) -> Any:
+    with ocl.use(runtime):
+        return ocl.asarray(host)
+
+
+def test_an_array_of_the_host_that_a_failed_run_should_have_written_may_be_filled_and_used(recorded: Runtime) -> None:
+    write, read, x = into_host(), from_host(), ocl.asarray(HOST)
+    host = np.empty_like(HOST)
+    write(x, host)
+    recorded.finish()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recording(recorded), "read", refusing)
+        with pytest.raises(LaunchError):
+            write(x, host)
+    recorded.finish()
+    host[:] = HOST * 3
+    assert_same(read(host).numpy(), HOST * 3)
+
+
+def refusing(*args: Any) -> Any:
+    raise DriverError("refused")
 
 
 def test_replays_from_several_threads_next_to_eager_commands(recorded: Runtime) -> None:

@@ -16,12 +16,12 @@ from ocl_ir.builder import KernelBuilder
 from ocl_ir.kernel import Kernel
 from ocl_ir.types import U32
 from ocl_runtime.device import Device
+from ocl_runtime.execute.chosen import stream
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Driver
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.storage import Storage
-from ocl_runtime.execute.streams import stream
 from ocl_runtime.settings import Settings
 
 PATIENCE = 30
@@ -86,6 +86,21 @@ def held(engine: Engine, number: int, *touches: Touch) -> Iterator[Command]:
         yield engine.streams.submit(on(engine, number), touches, "a held command", "held.py:1", enqueue)
     finally:
         event.set_status(0)
+
+
+@contextmanager
+def busy(engine: Engine, number: int) -> Iterator[None]:
+    """What a stream is given from now on runs when the block ends. The recorder knows of it."""
+    gate = engine.driver.gate(engine.streams.downloads.queue, None, ())
+
+    def enqueue(queue: Any, waits: Any, touches: object) -> Any:
+        return engine.driver.marker(queue, [*(waits or []), gate])
+
+    try:
+        engine.streams.submit(on(engine, number), [], "a held command", "held.py:1", enqueue)
+        yield
+    finally:
+        engine.driver.open(gate, ok=True)
 
 
 class Stall:

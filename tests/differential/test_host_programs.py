@@ -17,12 +17,12 @@ from ocl_ir.interpret_host import run as interpret
 from ocl_ir.schedule import Place
 from ocl_ir.verify_order import unordered
 from ocl_runtime.device import Device
+from ocl_runtime.execute.chosen import stream
 from ocl_runtime.execute.driver import OpenCL
 from ocl_runtime.execute.eager import run as run_eagerly
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay import Replay
 from ocl_runtime.execute.steps import Part
-from ocl_runtime.execute.streams import stream
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import Order
 from ocl_runtime.plan.cache import KernelCache

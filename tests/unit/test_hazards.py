@@ -346,23 +346,23 @@ def test_a_split_keeps_the_history_of_both_parts_and_a_join_too() -> None:
     bytes_ = Bytes()
     bytes_.give(0, bytes_.touch(READ, 0, 40))
     bytes_.give(1, bytes_.touch(READ, 20, 64))
-    right = bytes_.ranges.split(32)
+    bytes_.ranges, right = bytes_.ranges.split(32)
     assert (bytes_.ranges.low, bytes_.ranges.high, right.low, right.high) == (0, 32, 32, 64)
     bytes_.give(2, Touch(right, 48, 64, WRITE))
     assert bytes_.waits() == [1]
     bytes_.give(2, Touch(bytes_.ranges, 0, 8, WRITE))
     assert bytes_.waits() == [0]
-    bytes_.ranges.join(right)
+    bytes_.ranges = bytes_.ranges.joined(right)
     bytes_.give(0, bytes_.touch(WRITE))
     assert bytes_.waits() == [3], "which comes after the write on the right"
 
 
 def test_a_join_of_parts_that_two_streams_made_is_no_streams_own() -> None:
     bytes_ = Bytes()
-    right = bytes_.ranges.split(32)
+    bytes_.ranges, right = bytes_.ranges.split(32)
     bytes_.give(0, Touch(bytes_.ranges, 0, 32, WRITE))
     bytes_.give(1, Touch(right, 32, 64, WRITE))
-    bytes_.ranges.join(right)
+    bytes_.ranges = bytes_.ranges.joined(right)
     bytes_.give(0, bytes_.touch(WRITE))
     assert bytes_.waits() == [1]
 

@@ -119,7 +119,7 @@ def test_the_host_waits_for_its_own_memory_only_if_it_may() -> None:
     command = world.give(1, x.touch(WRITE, x.bytes))
     del x
     with pytest.raises(NoRoomError):
-        host.allocate(400 * KIB, None, wait=False)
+        host.allocate(400 * KIB, None, "", world, wait=False)
     assert command.event is not None
     world.memory.pinned(400 * KIB)
     assert command.event is None

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ocl_runtime.execute.blocks import Block
 from ocl_runtime.execute.driver import Buffer
 from ocl_runtime.execute.hazards import WRITE, Touch
 from ocl_runtime.execute.log import Log
@@ -24,6 +23,10 @@ from ocl_runtime.execute.streams import Streams
 
 MIB = 2**20
 STREAMS = 3
+
+
+class Holder:
+    """Who holds a block, as long as it lives."""
 
 
 class Trace:
@@ -167,15 +170,16 @@ def run(trace: Trace, cap: int, lag: int) -> Iterator[Pool]:
         unit=256, page=page, small=page // 16, ladder=8, largest=2**40, limit=cap, idle=cap // 8, kept=cap // 8
     )
     pool = Pool(streams, sizes, device.buffer, device.release, Log())
-    held: dict[int, Block] = {}
+    held: dict[int, Holder] = {}
     for place, (name, nbytes) in enumerate(trace.ops):
         if nbytes:
             stream = streams._stream(name % STREAMS)
-            block = held[name] = pool.allocate(nbytes, stream)
+            held[name] = Holder()
+            block = pool.allocate(nbytes, stream, "", held[name])
             touch = Touch(block.ranges, block.low, block.high, WRITE)
             streams.submit(stream, [touch], "a command", "", device.use)
         else:
-            pool.returned.append(held.pop(name))
+            del held[name]
         if place % 100 == 0:
             yield pool
     yield pool

@@ -181,7 +181,7 @@ def test_a_job_that_fails_early_still_ends_after_what_it_comes_after() -> None:
     here.streams.finish()
     reader = here.read(1, x, slow=True)
     here.memory.staging = _raise  # type: ignore[method-assign, assignment]
-    job = here.transfers._movers.start(x, x.start, ramp(x.nbytes), x.touch(2), "the upload", "load.py:1")
+    job = here.transfers._movers.start(x, x.start, ramp(x.nbytes), x.touch(2), None, "the upload", "load.py:1")
     job.taken.wait(60)
     assert reader.event is None or here.device.status(reader.event) == 0
     with pytest.raises(LaunchError, match="the upload failed: no more"):

@@ -1,0 +1,118 @@
+"""Exceptions where Python can run a signal's handler: as a function of C returns, as one of Python begins, as a loop
+goes on. As a function of Python returns it does not.
+
+`interrupt` raises `Interrupt` at one such place in the files of some packages, counted from where a block of code
+begins. A second one may follow, in whatever clears up after the first.
+"""
+
+from __future__ import annotations
+
+import dis
+import gc
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import ocl_runtime
+
+ROOT = Path(ocl_runtime.__file__).parent
+
+
+class Interrupt(BaseException):
+    """Stands for what a handler raises."""
+
+
+@cache
+def places(code: CodeType) -> frozenset[int]:
+    """The offsets in a function's code that are reached just after a handler could have run. What that raises belongs
+    to the instruction before, so not those where a handler of exceptions begins or ends: there, a lock that a `with`
+    gives back as it should would stay taken."""
+    found: set[int] = set()
+    before: dis.Instruction | None = None
+    for one in dis.get_instructions(code):
+        if before is not None and _handler(code, before.offset) == _handler(code, one.offset):
+            found.add(one.offset)
+        calls = one.opname.startswith("CALL") and not one.opname.startswith("CALL_INTRINSIC")
+        before = one if calls or one.opname == "RESUME" else None
+        if "BACKWARD" in one.opname and "NO_INTERRUPT" not in one.opname:
+            found.add(int(one.argval))
+    return frozenset(found)
+
+
+def _handler(code: CodeType, offset: int) -> int | None:
+    """Where exceptions of an instruction are handled."""
+    entries = dis._parse_exception_table(code)  # type: ignore[attr-defined]
+    return next((entry.target for entry in entries if entry.start <= offset < entry.end), None)
+
+
+class Injection:
+    """`count` places were passed, at most `at`; `came` says where the exception was raised."""
+
+    def __init__(self, at: int, again: int | None, folders: tuple[str, ...]) -> None:
+        self.at = at
+        self.again = again
+        self.count = 0
+        self.came = ""
+        self.unraisable: list[str] = []
+        self._folders = folders
+        self._calling: set[FrameType] = set()
+        """Those that have called a function of Python, until they go on."""
+
+    def trace(self, frame: FrameType, event: str, arg: object) -> Any:
+        if frame.f_back is not None:
+            self._calling.add(frame.f_back)
+        if not frame.f_code.co_filename.startswith(self._folders):
+            return None
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        return self._local
+
+    def _local(self, frame: FrameType, event: str, arg: object) -> Any:
+        if event != "opcode":
+            return self._local
+        returned = frame in self._calling
+        self._calling.discard(frame)
+        if frame.f_lasti in places(frame.f_code) and not returned:
+            self.count += 1
+            if self.count == self.at:
+                self.came = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+                if self.again is not None:
+                    sys.setprofile(self._profile)
+                raise Interrupt(self.came)  # which ends the tracing
+        return self._local
+
+    def _profile(self, frame: FrameType, event: str, arg: object) -> None:
+        resumes = event == "call" and frame.f_lasti >= 0 and frame.f_code.co_flags & inspect.CO_GENERATOR  # or ends
+        if event in {"call", "c_return"} and not resumes and frame.f_code.co_filename.startswith(self._folders):
+            assert self.again is not None
+            self.again -= 1
+            if self.again == 0:
+                self.came += f" and {Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+                raise Interrupt(self.came)  # which ends the profiling
+
+
+@contextmanager
+def interrupt(at: int, *packages: str, again: int | None = None) -> Iterator[Injection]:
+    """Raises `Interrupt` at place number `at` in the files of these packages of ours, and swallows it at the end of the
+    block; with `again`, raises another one at so many calls after that."""
+    made = Injection(at, again, tuple(str(ROOT / package) for package in packages))
+    hook, collecting = sys.unraisablehook, gc.isenabled()
+    before = sys.gettrace()
+    sys.unraisablehook = lambda given: made.unraisable.append(f"{given.exc_value!r} in {given.object!r}")
+    gc.disable()  # other tests' garbage goes at another time
+    sys.settrace(made.trace)
+    try:
+        yield made
+    except Interrupt:
+        pass
+    finally:
+        sys.settrace(before)
+        made._calling.clear()
+        sys.setprofile(None)
+        sys.unraisablehook = hook
+        if collecting:
+            gc.enable()

@@ -1,0 +1,364 @@
+"""An exception at any place where Python can run a signal's handler loses no command and no memory (docs/STREAMS.md).
+
+The device is simulated and runs everything as late as it may; the log of what reached it is proven to be in order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+import ocl_runtime.arrays as xp
+from ocl_ir.accesses import READ
+from ocl_runtime.arrays import in_use, use
+from ocl_runtime.codegen.cache import ProgramCache
+from ocl_runtime.device import Device
+from ocl_runtime.errors import LaunchError
+from ocl_runtime.execute import streams
+from ocl_runtime.execute.chosen import chosen, stream, unchosen
+from ocl_runtime.execute.storage import Storage
+from tests.device.wrapped import eventually
+from tests.interpreted import InterpretedRuntime
+from tests.interrupts import interrupt
+from tests.world import BYTE, PAGE, World
+
+NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
+STRIDE = 1 if NIGHTLY else 3
+LARGE = 5 * PAGE
+"""Bytes that pass through the ring in pieces, on a device with memory of its own."""
+
+
+def launch(world: World, x: Storage) -> list[Storage]:
+    """A kernel on another stream than that which made its argument, over new memory."""
+    y = world.allocate(256, 1)
+    world.copy(1, y, x)
+    return [y]
+
+
+def launch_over(world: World, x: Storage) -> list[Storage]:
+    world.set(2, x, 9)
+    return [x]
+
+
+def upload(world: World, x: Storage) -> list[Storage]:
+    host = np.full(256, 9, np.uint8)
+    return [world.transfers.upload(host, world.stream(1), "the test", snapshot=False)]
+
+
+def upload_in_pieces(world: World, x: Storage) -> list[Storage]:
+    host = np.full(LARGE, 9, np.uint8)
+    return [world.transfers.upload(host, world.stream(1), "the test", snapshot=False)]
+
+
+def download(world: World, x: Storage) -> list[Storage]:
+    assert (world.transfers.download(x, BYTE, x.nbytes, 0, "the test").result() == 7).all()
+    return []
+
+
+def download_in_pieces(world: World, x: Storage) -> list[Storage]:
+    large = world.allocate(LARGE, 1)
+    world.set(1, large, 9)
+    assert (world.transfers.download(large, BYTE, LARGE, 0, "the test").result() == 9).all()
+    return [large]
+
+
+def hand_over(world: World, x: Storage) -> list[Storage]:
+    y = world.allocate(256, 1)
+    y = y.handed_over()
+    world.copy(1, y, x)
+    return [y]
+
+
+def many(world: World, x: Storage) -> list[Storage]:
+    """Cuts pages and joins their blocks."""
+    held = [world.allocate(nbytes, nbytes % 3) for nbytes in (256, 1024, 512, 3000)]
+    del held[1:3]
+    held.append(world.allocate(2000, 1))
+    for one in held:
+        world.set(1, one, 9)
+    return held
+
+
+def finish(world: World, x: Storage) -> list[Storage]:
+    """The host learns what has ended, and what has failed."""
+    y = world.allocate(256, 1)
+    world.copy(1, y, x)
+    world.set(2, x, 7)
+    world.streams.finish()
+    return [y]
+
+
+ROADS: list[Callable[[World, Storage], list[Storage]]] = [
+    launch,
+    launch_over,
+    upload,
+    upload_in_pieces,
+    download,
+    download_in_pieces,
+    hand_over,
+    many,
+    finish,
+]
+
+
+def spoilt(world: World, x: Storage) -> bool:
+    """Whether reading says that an interrupt came while it was written."""
+    with suppress(LaunchError):
+        world.bytes(x)
+        return False
+    with pytest.raises(LaunchError, match="Interrupt came while the device was given it"):
+        world.bytes(x)
+    return True
+
+
+def right(world: World, x: Storage, made: list[Storage], road: Callable[..., Any]) -> None:
+    """Every value is right, or it is an error to read it."""
+    # Whoever comes next gets memory that is really free, and on any stream.
+    late = [world.allocate(nbytes, number % 4) for number, nbytes in enumerate([256, 256, 512, 1024, 3000, 256])]
+    for number, one in enumerate(late):
+        world.set(number % 4, one, 100 + number)
+    for number, one in enumerate(late):
+        assert set(world.bytes(one)) == {100 + number}
+    for one in made:
+        assert set(world.bytes(one)) <= {7, 9}
+    if road in {launch_over, finish} and spoilt(world, x):
+        world.set(0, x, 7)  # which makes it good again
+    assert set(world.bytes(x)) <= ({7, 9} if road is launch_over else {7})
+
+
+def tried(road: Callable[..., list[Storage]], at: int, again: int | None = None, **more: Any) -> str:
+    """Where the exception came, if there was a place number `at`."""
+    world = World(staging_bytes=8 * PAGE, idle=0, **more)
+    x, other = world.allocate(256, 0), world.allocate(256, 3)
+    world.set(0, x, 7, slow=True)
+    world.set(3, other, 5, slow=True)
+    made: list[Storage] = []
+    with interrupt(at, "execute", again=again) as injection:
+        made = road(world, x)
+    assert injection.came or made or road is download
+    right(world, x, made, road)
+    assert set(world.bytes(other)) == {5}
+    assert world.violations() == []
+    assert injection.unraisable == []
+    made.clear()
+    world.streams.finish()
+    device, host, staging = world.memory.device_pool, world.memory.host_pool, world.memory.staging_pool
+    assert eventually(lambda: device.counters.live == 2), world.memory.report()  # the mover's thread holds some, too
+    assert (host.counters.live, staging.counters.live) == (0, 0)
+    for pool in (device, host, staging):
+        pool.trim()
+        blocks = [block for page in pool._pages for block in page.blocks()]
+        assert pool.free == sum(block.size for block in blocks if not block.held)
+        assert pool.counters.in_use == sum(block.size for block in blocks if block.held)
+        assert pool.counters.reserved == sum(block.size for block in blocks)
+    del x, other
+    device.trim()
+    assert not device._pages, "no command is taken to be running"
+    return injection.came
+
+
+@pytest.mark.parametrize("unified", [True, False], ids=["shared", "own"])
+@pytest.mark.parametrize("road", ROADS, ids=lambda road: road.__name__)
+def test_an_exception_anywhere_loses_nothing(road: Callable[..., list[Storage]], unified: bool) -> None:
+    at = 1
+    while tried(road, at, unified=unified):
+        at += 1 if road in {launch, many} else STRIDE
+    assert at > 20
+
+
+def test_memory_of_a_command_that_nobody_knows_yet_is_handed_out_to_nobody() -> None:
+    """Clearing up was interrupted, too, and the host would write to the memory at once."""
+    world = World()
+    x = world.memory.pinned(256)
+    block = x.block
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.streams, "settle", interrupted_once(world.streams.settle))
+        patch.setattr(streams, "record", interrupted_once(streams.record))
+        with pytest.raises(KeyboardInterrupt):
+            world.give(0, x.touch(READ, x.bytes), slow=True)
+    del x
+    y = world.memory.pinned(256)
+    assert y.block is not block
+    world.streams.finish()
+
+
+def test_blocks_are_joined_whatever_comes_in_between() -> None:
+    at = 1
+    while True:
+        world = World()
+        held = [world.allocate(2048) for _ in range(PAGE // 2048)]
+        for number, one in enumerate(held):
+            world.set(number % 4, one, number)
+        del held[20:24], held[7:9]
+        with interrupt(at, "execute") as injection:
+            held.append(world.allocate(4096, 1))
+        for nbytes in (*[2048] * 5, 4096):
+            held.append(world.allocate(nbytes, 2))
+            world.set(2, held[-1], 99)
+        kept = [*range(7), *range(9, 20), *range(24, 32)]
+        for number, one in zip(kept, held, strict=False):
+            assert set(world.bytes(one)) == {number}, injection.came
+        assert world.violations() == []
+        page = held[0].block.page
+        places = [(block.low, block.high) for block in page.blocks()]
+        assert [low for low, _ in places] == [0, *(high for _, high in places[:-1])]
+        assert places[-1][1] == PAGE
+        held.clear()
+        del one
+        world.streams.finish()
+        world.memory.device_pool.trim()
+        assert not world.memory.device_pool._pages, injection.came
+        if not injection.came:
+            break
+        at += STRIDE
+    assert at > 50
+
+
+@pytest.mark.parametrize("again", [1, 2, 3, 4, 6, 9, 14])
+@pytest.mark.parametrize("road", [launch, upload_in_pieces], ids=lambda road: road.__name__)
+def test_another_one_while_the_first_is_cleared_up_loses_nothing_either(
+    road: Callable[..., list[Storage]], again: int
+) -> None:
+    at = 1 + again % STRIDE
+    while tried(road, at, again, unified=False):
+        at += STRIDE
+
+
+def test_what_was_interrupted_before_the_driver_was_told_is_spoilt_too_and_says_so() -> None:
+    """The driver's call returns, and then the signal comes: nobody has the event."""
+    world = World()
+    x, y = world.allocate(), world.allocate()
+    world.set(0, x, 1)
+    real = world.device.launch
+
+    def lost(*args: Any) -> None:
+        real(*args)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.device, "launch", lost)
+        with pytest.raises(KeyboardInterrupt):
+            world.set(0, x, 2, name="scale", where="model.py:7")
+    with pytest.raises(LaunchError) as caught:
+        world.copy(1, y, x)
+    text = str(caught.value)
+    assert "kernel scale failed: KeyboardInterrupt came while the device was given it" in text
+    assert "asked for at model.py:7" in text
+    world.set(1, x, 3)
+    world.copy(2, y, x)
+    assert set(world.bytes(y)) == {3}
+    world.streams.finish()  # who was interrupted knows
+
+
+def test_a_command_whose_event_is_known_goes_on_though_its_giver_was_interrupted() -> None:
+    """As long as the driver's answer is there, nothing is spoilt."""
+    world = World()
+    x = world.allocate()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streams, "record", interrupted_once(streams.record))
+        with pytest.raises(KeyboardInterrupt):
+            world.set(0, x, 2)
+    assert world.streams.counters.failures == 0
+    assert set(world.bytes(x)) == {2}
+
+
+def interrupted_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    left = [KeyboardInterrupt]
+
+    def called(*args: Any) -> Any:
+        if left:
+            raise left.pop()
+        return function(*args)
+
+    return called
+
+
+def test_what_a_thread_has_chosen_is_as_before_after_any_interrupt() -> None:
+    came = 0
+    for at in range(1, 40):
+        with interrupt(at, "execute", "arrays") as injection, use(InterpretedRuntime()), stream(3), unchosen():
+            assert chosen() is None
+        came += bool(injection.came)
+        assert chosen() is None
+        assert in_use._chosen.get() is None
+    assert 5 < came < 39
+
+
+def test_a_program_whose_build_was_interrupted_is_built_by_who_asks_next(device: Device) -> None:
+    programs = ProgramCache(cl.Context([device.cl]), device, None)
+    source = "__kernel void answer(__global int *a) { a[get_global_id(0)] = 42; }"
+    at, came = 1, 0
+    while True:
+        with interrupt(at, "codegen") as injection:
+            programs.program(source)
+        with ThreadPoolExecutor(1) as pool:  # not even another thread has to wait
+            assert pool.submit(programs.program, source).result(30).kernel("answer").num_args == 1
+        programs._programs.clear()
+        if not injection.came:
+            break
+        came += 1
+        at += 1 if NIGHTLY else 7
+    assert came
+
+
+def test_who_is_counted_where_is_right_after_interrupts() -> None:
+    host = np.zeros(3, np.float32)
+    at = 1
+    while True:
+        runtime = InterpretedRuntime()
+        with use(runtime):  # type: ignore[arg-type]
+            held = [xp.asarray(host) for _ in range(3)]
+            held += [held[0][1:], held[1] + 1]
+            del held[2]
+            with interrupt(at, "plan") as injection:
+                runtime.registry._count()
+            assert runtime.registry._count()
+            assert sorted(runtime.registry._in_memory.values()) == [1, 1], injection.came
+            held.clear()
+            assert runtime.registry._count()
+            assert runtime.registry._in_memory == {}
+        if not injection.came:
+            break
+        at += 1
+    assert at > 10
+
+
+@pytest.mark.parametrize("first", range(3))
+def test_arrays_and_who_is_in_which_memory_after_interrupts(first: int) -> None:
+    """Expressions, views, writes and results over operands, all of which are evaluated in the interpreter."""
+    host = np.arange(12, dtype=np.float32).reshape(3, 4)
+    runtime = InterpretedRuntime()
+    at = 1 + first
+    with use(runtime):  # type: ignore[arg-type]
+        while True:
+            x, z = xp.asarray(host), xp.asarray(host)
+            made: list[Any] = []
+            with interrupt(at, "plan", "arrays") as injection:
+                y = x * 2
+                made.append((y, host * 2))
+                made.append((xp.sum(y), (host * 2).sum()))
+                made[1][0].compute()
+                z += 1
+                z.compute()
+                y[0] = 5
+                y.compute()
+            for array, expected in made[1:]:
+                np.testing.assert_array_equal(array.numpy(), expected)
+            np.testing.assert_array_equal(x.numpy(), host)
+            assert injection.unraisable == []
+            made.clear()
+            del x, z
+            y = array = None
+            assert runtime.registry.lazy() == []
+            assert runtime.registry._count()
+            assert runtime.registry._in_memory == {}, injection.came
+            if not injection.came:
+                break
+            at += 3 if NIGHTLY else 97
