@@ -129,7 +129,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = None, count: int = -1, offset: in
 def fromiter(iter: Any, dtype: DTypeLike, count: int = -1, *, like: Any = None) -> Array:
     """The numbers of an iterable."""
     only("fromiter", like=like)
-    return asarray(np.fromiter(iter, dtype, count))
+    return asarray(np.fromiter(iter, dtype, count), dtype)
 
 
 def fromfunction(

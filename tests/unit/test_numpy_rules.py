@@ -253,6 +253,10 @@ def test_two_runtimes_do_not_mix() -> None:
         np.add(x, y)
     with pytest.raises(MixedDevicesError):
         np.concatenate([x, y])
+    with pytest.raises(MixedDevicesError):
+        np.zeros(3, like=y)
+    assert numpy.zeros(3, like=y)._executor is y._executor
+    assert numpy.linspace(y[0], 1, 3)._executor is y._executor
 
 
 ONE_KERNEL = [
