@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy
 
+from ocl_runtime.arrays import Array
+
 _FLOATS = numpy.array([0.5, -1.25, 2.0, 3.75, -0.5, 1.0, 0.0, -2.5, 4.0, 0.25, 1.5, -3.0])
 _INTS = numpy.array([3, -1, 4, 1, -5, 9, 2, 6, -5, 3, 0, 8])
 _SHAPES = {"0": (), "1": (12,), "2": (3, 4), "3": (2, 2, 3)}
@@ -752,3 +754,21 @@ def _known(expression: str) -> bool:
 
 
 EXPRESSIONS = [line for line in CASES.splitlines() if line and _known(line)]
+
+_TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12}
+
+
+def same(found: Any, expected: Any) -> None:
+    """Equal structure, dtypes and shapes, and values up to rounding. NumPy's scalars are arrays of shape ()."""
+    if isinstance(expected, list | tuple):
+        assert isinstance(found, list | tuple)
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+    elif isinstance(expected, numpy.ndarray | numpy.generic) and not isinstance(found, bool):
+        assert isinstance(found, Array)
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        within = _TOLERANCE.get(expected.dtype.name, 0)
+        numpy.testing.assert_allclose(found.numpy(), expected, rtol=within, atol=within)
+    else:
+        assert found == expected
