@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy
 
+from ocl_runtime.arrays import Array
+
 _FLOATS = numpy.array([0.5, -1.25, 2.0, 3.75, -0.5, 1.0, 0.0, -2.5, 4.0, 0.25, 1.5, -3.0])
 _INTS = numpy.array([3, -1, 4, 1, -5, 9, 2, 6, -5, 3, 0, 8])
 _SHAPES = {"0": (), "1": (12,), "2": (3, 4), "3": (2, 2, 3)}
@@ -140,6 +142,12 @@ np.add(f2, 1, np.zeros((3, 4), 'f4'))
 np.add(f2, 10, out=np.ones((3, 4), 'f4'), where=b2)
 np.add(i2, i2, dtype=np.float32)
 np.add(i2, 2, dtype='f8')
+np.add(f2, i2, dtype='i4', casting='unsafe')
+np.multiply(i2, 2.5, dtype='f4')
+np.divmod(f2, 2, np.zeros((3, 4), 'f4'))
+np.divmod(f2, 2, out=(None, np.zeros((3, 4))))
+np.sin(i2, dtype='f4')
+np.less(i2, 2, out=np.zeros((3, 4), bool))
 np.add(b2, b2)
 np.add(f2, H([1, 2, 3, 4]))
 np.add.reduce(f2)
@@ -746,3 +754,21 @@ def _known(expression: str) -> bool:
 
 
 EXPRESSIONS = [line for line in CASES.splitlines() if line and _known(line)]
+
+_TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12}
+
+
+def same(found: Any, expected: Any) -> None:
+    """Equal structure, dtypes and shapes, and values up to rounding. NumPy's scalars are arrays of shape ()."""
+    if isinstance(expected, list | tuple):
+        assert isinstance(found, list | tuple)
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+    elif isinstance(expected, numpy.ndarray | numpy.generic) and not isinstance(found, bool):
+        assert isinstance(found, Array)
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        within = _TOLERANCE.get(expected.dtype.name, 0)
+        numpy.testing.assert_allclose(found.numpy(), expected, rtol=within, atol=within)
+    else:
+        assert found == expected

@@ -17,11 +17,11 @@ In the order in which an operation goes through them:
     operands.py         operands as nodes
     operators.py        Python's operators
     subscripts.py       indexing and writing
-    numpy_calls.py      NumPy's own functions called with arrays
     values.py           what others get of a computed array
     exports.py          values for NumPy, Python, DLPack and PyOpenCL
     display.py          arrays as text
     methods.py          the methods that people type
+    numpy_calls.py      NumPy's own functions called with arrays
     array.py            the array
     functions.py        elementwise functions
     manipulation.py     views

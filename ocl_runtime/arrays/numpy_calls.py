@@ -11,6 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ocl_runtime.arrays.core import ArrayCore
+from ocl_runtime.arrays.in_use import use
+
 
 class Answers(Protocol):
     """NumPy's two protocols as functions."""
@@ -35,7 +38,7 @@ def register(load: Callable[[], Any]) -> None:
     _Registered.load = load
 
 
-class NumpyCalls:
+class NumpyCalls(ArrayCore):
     """The methods through which NumPy asks."""
 
     __slots__ = ()
@@ -43,9 +46,13 @@ class NumpyCalls:
     def __array_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        """One of NumPy's functions with this array among its arguments: on the device, or on a downloaded copy."""
+        """One of NumPy's functions with this array among its arguments: on the device, or on a downloaded copy. What it
+        makes is of the runtime of the array."""
         load = _Registered.load
-        return NotImplemented if load is None else load().array_function(func, types, args, kwargs)
+        if load is None:
+            return NotImplemented
+        with use(self._executor):
+            return load().array_function(func, types, args, kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **how: Any) -> Any:
         """One of NumPy's elementwise functions with this array among its operands or results."""

@@ -10,11 +10,11 @@ import numpy as np
 import ocl_runtime.arrays as xp
 from ocl_ir.reference import calling_line
 from ocl_runtime.arrays import Array
-from ocl_runtime.arrays.in_use import current
-from ocl_runtime.errors import ShapeError
+from ocl_runtime.arrays.in_use import executor_for
+from ocl_runtime.errors import NumberRangeError, ShapeError
 from ocl_runtime.numpy.grids import indices
 from ocl_runtime.numpy.operands import array_of, arrays_in, is_weak, only, sizes
-from ocl_runtime.numpy.promotion import DTypeLike, made_as, on_device
+from ocl_runtime.numpy.promotion import DTypeLike, made_as
 
 __all__ = [
     "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "copy", "empty", "empty_like", "eye",
@@ -52,17 +52,34 @@ def asarray(
     copy: bool | None = None,
     like: Any = None,
 ) -> Array:
-    """As `array`, but an array that has the dtype is given back itself."""
+    """As `array`, but an array of the runtime in use that has the dtype is given back itself.
+
+    Raises `MixedDevicesError` for a device that is not that of the runtime in use, `SharingError` (a ValueError) where
+    `copy` is False but one is needed, `NumberRangeError` for Python's integers that the dtype cannot hold.
+    """
     only("asarray", order=order, like=like)
-    if isinstance(a, Array):
-        x = a if dtype is None else array_of(a, made_as(dtype))
-        return xp.positive(x) if copy and x is a else x
-    if dtype is None or arrays_in(a):
-        return array_of(a, None if dtype is None else made_as(dtype))
+    wanted = None if dtype is None else made_as(dtype)
+    if isinstance(a, Array) or copy is False:
+        return xp.asarray(a, wanted, device=device, copy=copy)
+    executor = executor_for(device)
+    if wanted is None or arrays_in(a):
+        return array_of(a, wanted, None if arrays_in(a) else executor)
     if isinstance(a, list | tuple) or is_weak(a):
-        a = np.asarray(a, dtype)  # NumPy's own checks of what a dtype holds
-        return xp.asarray(a.astype(on_device(a.dtype, current()), copy=False), device=device)
-    return xp.asarray(a, dtype=made_as(dtype), device=device)
+        a = _cast(a, wanted)
+    return xp.asarray(a, wanted)
+
+
+def _cast(numbers: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Python's numbers as NumPy casts them: floats are cut to integers."""
+    try:
+        return np.asarray(numbers, dtype)
+    except OverflowError as error:
+        raise NumberRangeError(
+            f"an array of {dtype} cannot be made of them: {error}", place=calling_line(), remedy="use another dtype"
+        ) from None
+    except (TypeError, ValueError):
+        array_of(numbers)  # which says what is wrong
+        raise
 
 
 def asanyarray(
@@ -112,7 +129,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = None, count: int = -1, offset: in
 def fromiter(iter: Any, dtype: DTypeLike, count: int = -1, *, like: Any = None) -> Array:
     """The numbers of an iterable."""
     only("fromiter", like=like)
-    return asarray(np.fromiter(iter, dtype, count))
+    return asarray(np.fromiter(iter, dtype, count), dtype)
 
 
 def fromfunction(

@@ -14,6 +14,7 @@ from ocl_ir.types import F64
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.arrays.hosts import host_values
+from ocl_runtime.arrays.in_use import executor_for
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.numpy.promotion import DTypeLike, on_device
 from ocl_runtime.plan.executor import Executor
@@ -177,10 +178,13 @@ def check_casting(what: str, from_: np.dtype[Any], to: np.dtype[Any], casting: s
 
 
 def only(what: str, *, order: Any = None, subok: Any = False, like: Any = None, **other: Any) -> None:
-    """Raises `Error` for arguments that ask for what arrays of a device do not have."""
+    """Raises `Error` for arguments that ask for what arrays of a device do not have, `MixedDevicesError` for `like` an
+    array of another runtime."""
     if order not in {None, "C", "K", "A"}:
         raise _refused(what, f"order={order!r}", "arrays are in row-major order: leave it out, or transpose them")
-    if like is not None and not isinstance(like, Array):
+    if isinstance(like, Array):
+        executor_for(like.device)  # which raises for an array of another runtime
+    elif like is not None:
         raise _refused(what, f"like= a {type(like).__name__}", "leave it out: arrays of the device are made")
     del subok  # there are no classes below Array
     for name, value in other.items():

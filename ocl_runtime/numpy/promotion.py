@@ -56,16 +56,20 @@ def made_as(dtype: DTypeLike, executor: Executor | None = None) -> np.dtype[Any]
 
 
 @lru_cache(maxsize=4096)  # asked for every operation
-def resolved(ufunc: np.ufunc, operands: Sequence[Any], dtype: np.dtype[Any] | None) -> tuple[np.dtype[Any], ...]:
+def resolved(
+    ufunc: np.ufunc, operands: Sequence[Any], dtype: np.dtype[Any] | None, casting: str
+) -> tuple[np.dtype[Any], ...]:
     """The dtypes in which NumPy would compute an elementwise function: one for each operand and result.
 
     `operands` are dtypes, and int or float for Python's numbers, which are weak. Raises `DTypeError` where NumPy has no
     such function.
     """
     results = (None,) * ufunc.nout
-    wanted: dict[str, Any] = {} if dtype is None else {"signature": (None,) * ufunc.nin + (dtype,) * ufunc.nout}
+    wanted: dict[str, Any] = {}
+    if dtype is not None:
+        wanted = {"signature": (None,) * ufunc.nin + (dtype,) * ufunc.nout, "casting": casting}
     try:
-        types: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*operands, *results), casting="same_kind", **wanted)
+        types: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*operands, *results), **wanted)
     except TypeError:
         names = ", ".join(getattr(operand, "__name__", str(operand)) for operand in operands)
         raise DTypeError(

@@ -87,16 +87,17 @@ class ufunc:  # noqa: N801
         results = self._of(terms, executor, None if dtype is None else np.dtype(dtype), casting)
         if self.nout == 1:
             return into(self.__name__, results[0], out, where, casting)
-        outs = out if isinstance(out, tuple) else (out,) * self.nout
+        outs = out if isinstance(out, tuple) else (out,)
+        outs += (None,) * (self.nout - len(outs))
         return tuple(
             into(self.__name__, result, target, where, casting) for result, target in zip(results, outs, strict=True)
         )
 
     def _of(
-        self, terms: list[Operand], executor: Executor, dtype: np.dtype[Any] | None, casting: str = "same_kind"
+        self, terms: list[Operand], executor: Executor, dtype: np.dtype[Any] | None, casting: str
     ) -> tuple[Array, ...]:
         kinds = tuple([kind_of(x) for x in terms])
-        types = resolved(self._numpy, kinds, dtype)
+        types = resolved(self._numpy, kinds, dtype, casting)
         if not executor.target.fp64:
             types = tuple([on_device(type_, executor) for type_ in types])
         if dtype is not None:

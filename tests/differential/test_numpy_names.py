@@ -13,7 +13,7 @@ import ocl_runtime.arrays as xp
 import ocl_runtime.numpy as ours
 from tests.arrays_support import DTYPES
 from tests.interpreted import InterpretedRuntime
-from tests.unit.test_numpy_values import same
+from tests.numpy_cases import same
 
 _REDUCTIONS = (
     "sum",

@@ -19,7 +19,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.errors import DTypeError, Error, TransferError, TransferWarning
 from ocl_runtime.settings import Settings
 from tests.interpreted import Came, InterpretedRuntime
-from tests.unit.test_numpy_values import same
+from tests.numpy_cases import same
 
 
 class Counting(InterpretedRuntime):

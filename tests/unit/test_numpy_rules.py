@@ -14,7 +14,15 @@ import ocl_runtime.arrays as xp
 import ocl_runtime.numpy as np
 from ocl_ir.types import F64
 from ocl_runtime.arrays import Array
-from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, NumberRangeError, PrecisionWarning, ShapeError
+from ocl_runtime.errors import (
+    DTypeError,
+    Error,
+    MixedDevicesError,
+    NumberRangeError,
+    PrecisionWarning,
+    ShapeError,
+    SharingError,
+)
 from ocl_runtime.numpy import elementwise, promotion
 from ocl_runtime.plan.target import Target
 from tests.arrays_support import DTYPES
@@ -131,6 +139,9 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("np.zeros(3, order='F')", Error, "zeros does not take order='F'"),
     ("np.reshape(f2, -1, order='F')", Error, "reshape does not take order='F'"),
     ("np.ravel(f2, 'F')", Error, "ravel does not take order='F'"),
+    ("np.array([300], 'i1')", NumberRangeError, "an array of int8 cannot be made of them"),
+    ("np.array([[1], [1, 2]], 'i4')", ShapeError, "no array can be made of a list"),
+    ("np.array(['a', 'b'], 'f4')", DTypeError, "has no counterpart on a device|no array"),
     ("np.array([1], like=[1])", Error, "array does not take like= a list"),
     ("np.array([1], ndmax=1)", Error, "array does not take ndmax=1"),
     ("np.add(f2, 1, signature='ff->f')", Error, "add does not take signature='ff->f'"),
@@ -201,6 +212,25 @@ def test_refuses_in_its_own_words(expression: str, kind: type[Exception], fact: 
         assert caught.value.remedy
 
 
+def test_arrays_are_copied_where_that_is_asked_for_and_moved_to_the_runtime_in_use(runtime: InterpretedRuntime) -> None:
+    x = np.arange(3)
+    assert np.asarray(x) is x
+    assert np.asarray(x, copy=False) is x
+    for own in (np.array(x), np.asarray(x, copy=True), np.array(x, copy=None, dtype="f4")):
+        own[0] = 7
+        assert int(x[0]) == 0
+    with pytest.raises(SharingError):
+        np.asarray([1, 2], copy=False)
+    with pytest.raises(SharingError):
+        np.asarray(x, "f4", copy=False)
+    with pytest.raises(MixedDevicesError):
+        np.asarray([1, 2], device="another")
+    with xp.use(InterpretedRuntime()) as other:
+        assert np.asarray(x)._executor is other
+        assert np.array([1, 2])._executor is other
+        assert np.array([x, x])._executor is runtime
+
+
 MAKES_ITS_OWN = ("np.zeros(", "np.ones(", "np.array(", "np.ix_(")
 """Arrays beside the given ones."""
 
@@ -223,6 +253,10 @@ def test_two_runtimes_do_not_mix() -> None:
         np.add(x, y)
     with pytest.raises(MixedDevicesError):
         np.concatenate([x, y])
+    with pytest.raises(MixedDevicesError):
+        np.zeros(3, like=y)
+    assert numpy.zeros(3, like=y)._executor is y._executor
+    assert numpy.linspace(y[0], 1, 3)._executor is y._executor
 
 
 ONE_KERNEL = [

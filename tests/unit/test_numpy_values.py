@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import numpy
 import pytest
 
 import ocl_runtime.arrays as xp
 import ocl_runtime.numpy as ours
-from ocl_runtime.arrays import Array
 from ocl_runtime.numpy.table import TABLE
 from tests.interpreted import InterpretedRuntime
-from tests.numpy_cases import CASES, EXPRESSIONS, names
-
-_TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12}
+from tests.numpy_cases import CASES, EXPRESSIONS, names, same
 
 
 @pytest.fixture(autouse=True)
@@ -26,22 +22,6 @@ def runtime() -> Iterator[InterpretedRuntime]:
         warnings.simplefilter("ignore", RuntimeWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
         yield made
-
-
-def same(found: Any, expected: Any) -> None:
-    """Equal structure, dtypes and shapes, and values up to rounding. NumPy's scalars are arrays of shape ()."""
-    if isinstance(expected, list | tuple):
-        assert isinstance(found, list | tuple)
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            same(one, other)
-    elif isinstance(expected, numpy.ndarray | numpy.generic) and not isinstance(found, bool):
-        assert isinstance(found, Array)
-        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-        within = _TOLERANCE.get(expected.dtype.name, 0)
-        numpy.testing.assert_allclose(found.numpy(), expected, rtol=within, atol=within)
-    else:
-        assert found == expected
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
