@@ -45,7 +45,8 @@ lowest newest: venv
 	$(BIN)/python tools/test_versions.py $@ -n $(JOBS) --dist worksteal
 
 nightly: venv lowest newest smoke
-	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --timeout 3600 tests/differential
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --timeout 3600 \
+		tests/differential tests/unit/test_interrupts.py tests/device/test_interrupts.py
 
 smoke: venv
 	$(BIN)/python -m pip install --quiet --editable '.[smoke]'

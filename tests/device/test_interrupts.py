@@ -33,7 +33,7 @@ from tests.interrupts import Interrupt, interrupt
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 PLACES = 10**6 if NIGHTLY else 100
 """At which an exception is raised, of those that there are, for each of what is interrupted."""
-SIGNALS = int(os.environ.get("SIG", "0")) or 2000 if NIGHTLY else 150
+SIGNALS = 2000 if NIGHTLY else 150
 N = 1 << 14
 HOST = np.random.default_rng(0).random(N, np.float32)
 
@@ -134,7 +134,7 @@ class Desk:
         """Whether memory is known to be PyOpenCL's too."""
         sharing = self.runtime.engine.sharing
         sharing.settle()
-        return bool(sharing._all or sharing._borrowed or self.x.node.storage.guests)
+        return bool(sharing._all or sharing._borrowed or self.x._node.storage.guests)
 
 
 def tiles(x: Any) -> Any:
@@ -239,7 +239,7 @@ def test_signals_at_random_moments(device: Device, engine: Engine, name: str, wa
     """Each comes while a road is run again and again; others take memory then, and nothing is wrong or lost."""
     changes = {} if way == "as it is" else {"unified_memory": False}
     runtime = made(device, engine, lambda opencl: opencl, **changes)
-    pick = random.Random(name + os.environ.get("SEED", ""))
+    pick = random.Random(name)
     with ocl.use(runtime):
         desk = Desk(runtime)
         road = getattr(desk, name)
