@@ -60,6 +60,9 @@ def parameters(function: Callable[..., Any]) -> list[tuple[str, Any]] | None:
 )
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_signatures_are_numpys(name: str) -> None:
+    if not hasattr(numpy, name):
+        assert name == "row_stack", "only this is gone from NumPy, since 2.5"
+        return
     theirs = parameters(getattr(numpy, name))
     if theirs is None:
         assert name in {"mgrid", "ogrid", "r_", "c_", "fromstring"}
