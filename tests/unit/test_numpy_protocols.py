@@ -274,11 +274,13 @@ class Ducks:
 
 def test_strangers_are_asked_themselves() -> None:
     x = xp.asarray(HOST)
-    assert np.add(x, Ducks()) == "theirs"
-    assert np.add(Ducks(), x) == "theirs"
-    assert np.concatenate([x, Ducks()]) == "theirs"
-    with pytest.raises(TypeError):
-        np.add(x, Stranger())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.add(x, Ducks()) == "theirs"
+        assert np.add(Ducks(), x) == "theirs"
+        assert np.concatenate([x, Ducks()]) == "theirs"
+        with pytest.raises(TypeError):
+            np.add(x, Stranger())
 
 
 def test_numpys_special_arrays_keep_their_meaning() -> None:
@@ -350,3 +352,7 @@ def test_elements_that_arrays_do_not_have_are_numpys_business(function: Callable
         found = function(xp.asarray(HOST))
     for one, other in zip(np.atleast_1d(found), np.atleast_1d(function(HOST)), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_values_have_the_name_that_matplotlib_asks_for() -> None:
+    np.testing.assert_array_equal(xp.asarray(HOST).to_numpy(), HOST)
