@@ -27,6 +27,7 @@ class Quirks:
     simulator: bool = False  # exists for finding errors: never chosen unless named
     preference: int = 0  # among devices of one kind, the higher is chosen
     group_size: int = 256  # default work-group size
+    early_uploads: bool = False  # ordinary host memory is read when a copy is enqueued, before what it waits for
     local_memory_checked: bool = True  # the driver itself refuses a kernel with too much local memory
     allocates_lazily: bool = False  # a buffer too large is noticed when it is touched, and ends the process
     locals_strategy: str = "hybrid"  # how values get variables, where no setting says so
@@ -141,6 +142,14 @@ TABLE = (
         "they are to be unrolled: 16 sums at once, joined behind the loop (2026.22.10; its build log says so). Fused "
         "and unfused gave other bits by that. No pragma for floats helps. Loops over vectors and fma it leaves alone.",
         ordered_loops=True,
+    ),
+    _row(
+        "NVIDIA: ordinary host memory is read at once",
+        _nvidia,
+        "A small copy to the device takes what lies in a NumPy array as it is enqueued, whatever events it waits for: "
+        "4,000 bytes that a command behind a gate was to write were read before it ran (580.159.04). From pinned "
+        "memory the copy waits.",
+        early_uploads=True,
     ),
     _row(
         "simulator",

@@ -91,6 +91,8 @@ def _transfer(
         engine.memory.host.touch(at_host.mode, piece),
     ]
     up = bool(on_device.mode & WRITE)
+    if up:
+        engine.memory.host.settle(piece)
     command = engine.driver.write if up else engine.driver.read
     what = f"the {'upload' if up else 'download'} of {high - low:,} bytes"
     at = part.storage.start + part.offset + low

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ocl_ir.accesses import READ
 from ocl_ir.layout import Shape
 from ocl_runtime.execute.blocks import Block
 from ocl_runtime.execute.driver import Bytes
@@ -48,8 +49,9 @@ class Pinned:
 class HostMemory:
     """The history of the host's memory: of pinned arrays of a pool in their blocks, of all else by address."""
 
-    def __init__(self, streams: Streams, pool: Pool) -> None:
+    def __init__(self, streams: Streams, pool: Pool, *, early: bool) -> None:
         self._streams = streams
+        self._early = early
         self._pool = pool
         self._ranges = Ranges(object(), 0, 1 << 64)
 
@@ -71,6 +73,12 @@ class HostMemory:
                 self._ranges.forget_failures()
         low = _address(data)
         return Touch(self._ranges, low, low + data.nbytes, mode)
+
+    def settle(self, data: Bytes) -> None:
+        """Makes sure that a copy to the device, which is enqueued next, reads what was written there before: waits for
+        who writes it, where the driver reads ordinary memory at once (`Quirks.early_uploads`)."""
+        if self._early and self.pinned_under(data) is None:
+            self.wait(READ, data)
 
     def wait(self, mode: int, data: Bytes) -> None:
         """Returns when no command is running any more that an access of the host itself must come after."""

@@ -83,6 +83,7 @@ class Replay:
         self._lock = threading.Lock()
         self._wanted = {one.name: one for one in schedule.buffers if one.kind not in {"result", "scratch"}}
         self._results = [one for one in schedule.buffers if one.kind == "result"]
+        self._inputs_of_the_host = [one for one in schedule.buffers if one.kind == "host input"]
         self._listened = engine.driver.listens()
         self._executables = [self._executable(node) for node in schedule.nodes]
         used = self._new_set()
@@ -106,6 +107,8 @@ class Replay:
         memory = self._bound(given)
         made = {one.id: Part(self._engine.allocate(max(one.nbytes, 1), where)) for one in self._results}
         memory |= made
+        for one in self._inputs_of_the_host:
+            self._engine.memory.host.settle(memory[one.id])  # type: ignore[arg-type]  # as `_bound` made sure
         used = self._take()
         try:
             self._submit(used, memory, where)

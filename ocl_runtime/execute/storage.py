@@ -117,7 +117,7 @@ class Memory:
         """Asked to give up what they can when there is no room."""
         self.device_pool = Pool(streams, device_sizes, self._device_page, driver.release, log)
         self.host_pool = Pool(streams, host_sizes, driver.pinned, driver.release, log)
-        self.host = HostMemory(streams, self.host_pool)
+        self.host = HostMemory(streams, self.host_pool, early=device.quirks.early_uploads)
         self.staging_pool = Pool(streams, staging_sizes, driver.pinned, driver.release, log)
         if settings.poison:
             self.device_pool.on_free = self._poison

@@ -39,6 +39,17 @@ N = 1000
 
 @pytest.fixture
 def recorded(device: Device, engine: Engine) -> Iterator[Runtime]:
+    yield from _recorded(device, engine)
+
+
+@pytest.fixture(params=["as it is", "early uploads"])
+def early_or_not(device: Device, engine: Engine, request: pytest.FixtureRequest) -> Iterator[Runtime]:
+    """Also as a device whose driver reads ordinary host memory as soon as a copy of it is enqueued."""
+    early = device.quirks.early_uploads or request.param == "early uploads"
+    yield from _recorded(replace(device, quirks=replace(device.quirks, early_uploads=early)), engine)
+
+
+def _recorded(device: Device, engine: Engine) -> Iterator[Runtime]:
     runtime = Runtime(device, engine.settings)
     runtime.engine = Engine(device, replace(engine.settings, streams=4), driver=Recording)
     with ocl.use(runtime):
@@ -151,9 +162,12 @@ def from_host() -> Prepared:
 
 
 @pytest.mark.parametrize("make", [np.empty, ocl.pinned_empty], ids=["ordinary", "pinned"])
-def test_runs_are_ordered_by_the_arrays_of_the_host_that_they_use(recorded: Runtime, make: Callable[..., Any]) -> None:
+def test_runs_are_ordered_by_the_arrays_of_the_host_that_they_use(
+    early_or_not: Runtime, make: Callable[..., Any]
+) -> None:
     """One writes it on a stream that is held up, another one reads it, and a third writes it, on streams of their own;
     they see different views of it, of which none is the other's base."""
+    recorded = early_or_not
     write, read, x = into_host(), from_host(), ocl.asarray(HOST)
     other = ocl.asarray(HOST + 1)
     write(x, np.empty_like(HOST))
@@ -161,13 +175,29 @@ def test_runs_are_ordered_by_the_arrays_of_the_host_that_they_use(recorded: Runt
     host = make((2 * N,), dtype=np.float32)
     host[:] = -1
     recorded.finish()
-    with busy(recorded.engine, 0):
-        with ocl.stream(0):
-            write(x, host[:N])
-        with ocl.stream(1):
-            half = read(host[N // 2 : N // 2 + N])
-        with ocl.stream(2):
-            write(other, host[:N])
+
+    def behind() -> Any:
+        with ocl.use(recorded):
+            with ocl.stream(1):
+                half = read(host[N // 2 : N // 2 + N])
+            with ocl.stream(2):
+                write(other, host[:N])
+            return half
+
+    counters = recorded.engine.streams.counters
+    waited = counters.host_waits
+    with ThreadPoolExecutor(1) as pool:
+        with busy(recorded.engine, 0):
+            with ocl.stream(0):
+                write(x, host[:N])
+            runs = pool.submit(behind)
+            if recorded.device.quirks.early_uploads and make is np.empty:
+                assert eventually(lambda: counters.host_waits > waited)
+                assert not runs.done()
+            else:
+                runs.result()
+                assert counters.host_waits == waited
+        half = runs.result()
     assert_same(half.numpy(), np.concatenate([HOST[N // 2 :], np.full(N // 2, -1, "f4")]))
     recorded.finish()
     assert_same(host[:N], HOST + 1)
