@@ -205,12 +205,15 @@ class Signals:
     def __enter__(self) -> Signals:
         self._handler = signal.signal(signal.SIGALRM, self._handle)
         self._hook, sys.unraisablehook = sys.unraisablehook, self._swallow
+        # Hypothesis times collections, once one of its tests has run; Python swallows what is raised there.
+        self._callbacks, gc.callbacks[:] = gc.callbacks[:], []
         return self
 
     def __exit__(self, *error: object) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._handler)
         sys.unraisablehook = self._hook
+        gc.callbacks[:] = self._callbacks
 
     def _handle(self, number: int, frame: object) -> None:
         self.came += 1
