@@ -16,6 +16,7 @@ from typing import Any, Self
 from numpy.typing import NDArray
 
 from ocl_runtime.arrays.core import compute_together
+from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.methods import Methods
 from ocl_runtime.arrays.numpy_calls import NumpyCalls
@@ -68,8 +69,11 @@ def elementwise(name: str, *given: object) -> Array:
 def compute(*arrays: Array) -> None:
     """Computes arrays of one runtime together, so that what they share is computed once.
 
-    Raises `MixedDevicesError` for arrays of several runtimes.
+    Raises `MixedDevicesError` for arrays of several runtimes, `DTypeError` for what is no `Array`.
     """
+    for x in arrays:
+        if not isinstance(x, Array):
+            raise refused("compute", x)
     compute_together(arrays)
 
 

@@ -126,6 +126,13 @@ class ArrayCore:
     def _evaluated(self, nodes: list[Node]) -> list[Buffer]:
         return evaluate(nodes, [None for _ in nodes], self._executor)
 
+    def _detach(self) -> None:
+        """Gives an element memory of its own, for who would write into that or compare it with others'."""
+        with self._executor.registry.lock:
+            node = self._node
+            if isinstance(node, Buffer) and node.storage.nbytes > self.nbytes:
+                self._become(self._evaluated([graph.elementwise("copy", node)])[0])
+
     def _computed(self) -> Buffer:
         with self._executor.registry.lock:  # nobody writes in between
             compute_together((self,))

@@ -18,7 +18,7 @@ from ocl_runtime.arrays.array import Array, array_of, arrays_of, from_host
 from ocl_runtime.arrays.axes import length_of, shape_of
 from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype
 from ocl_runtime.arrays.functions import astype, floor, where
-from ocl_runtime.arrays.hosts import host_values
+from ocl_runtime.arrays.hosts import host_values, refused
 from ocl_runtime.arrays.in_use import executor_for
 from ocl_runtime.arrays.manipulation import broadcast_to, reshape
 from ocl_runtime.arrays.operands import ArrayLike
@@ -55,8 +55,8 @@ def _own(x: Array, dtype: DType | None, executor: Executor, copy: bool | None) -
     same = dtype is None or dtype == x._node.dtype
     if copy is False and not (here and same):
         raise SharingError(
-            f"asarray of {x.dtype} on {x.device} as {x.dtype if dtype is None else dtype.numpy} on {executor.device} "
-            "without a copy",
+            f"asarray of {x.dtype} on {x.device} as {x.dtype if dtype is None else dtype.numpy} on {executor.device}"
+            f"{'' if here else ', another runtime,'} without a copy",
             place=calling_line(),
             remedy="use copy=None or copy=True",
         )
@@ -165,6 +165,9 @@ def arange(
     """
     executor = executor_for(device)
     first, last = (0, start) if stop is None else (start, stop)
+    for number in (first, last, step):
+        if not isinstance(number, Number):
+            raise refused("arange", number)
     type_ = _dtype(dtype, promote((int, *map(type, (first, last, step))), executor.default_real), executor)
     try:
         length = _count(first, last, step)

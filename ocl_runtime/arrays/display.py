@@ -41,6 +41,8 @@ class Display(Subscripts, Exports):
     __slots__ = ()
 
     def __repr__(self) -> str:
+        if not hasattr(self, "_executor"):  # seen by a debugger while it is made
+            return "Array(not made yet)"
         values = self._shown()
         if isinstance(values, str):
             return f"Array({self._about()}, {values})"

@@ -7,6 +7,7 @@ from typing import Any
 from ocl_ir.graph import Buffer
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.core import executor_of
+from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.plan.evaluate import look
 
 
@@ -30,6 +31,9 @@ def explain(*arrays: Array) -> Explanation:
     and why the others are not, and the memory that is allocated. Raises `MixedDevicesError` for arrays of several
     runtimes.
     """
+    for x in arrays:
+        if not isinstance(x, Array):
+            raise refused("explain", x)
     executor = executor_of("explain", arrays)
     with executor.registry.lock:
         lazy = [array for array in arrays if not isinstance(array._node, Buffer)]

@@ -66,12 +66,17 @@ class Exports(ArrayCore):
         It may be written to, and whatever looks at that memory sees the new values. It keeps the memory, which is
         shared with `queue` (by default `Runtime.queue`) until the last PyOpenCL array over it is gone: on the device,
         each command of ours on it comes after all that the queue was given before, and before all that it is given
-        later. Other queues are ordered with it by events. Kernels of the user's take `base_data` and `offset`.
+        later. Other queues are ordered with it by events. Kernels of the user's take `base_data` and `offset`. An
+        element that was read with integers is copied first.
 
         Raises `DeviceError` for an out-of-order queue, `MixedDevicesError` for one of another context (see
         `Runtime.over`), `LaunchError` where the values were spoilt.
         """
-        return lent(self._read(), self._executor, queue)
+        node = self._read()
+        if self._value:
+            self._detach()
+            node = self._computed()
+        return lent(node, self._executor, queue)
 
     def _item(self, as_what: str, error: type[ShapeError] = ShapeError) -> Any:
         if self.size != 1 or (self.ndim and error is RankError):

@@ -20,6 +20,7 @@ from ocl_ir.types import BOOL
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axis_of, length_of
 from ocl_runtime.arrays.functions import subtract
+from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.indexing import counting
 from ocl_runtime.arrays.manipulation import expand_dims, reshape
 from ocl_runtime.arrays.operands import ArrayLike, operands_of
@@ -33,6 +34,8 @@ def concat(arrays: Sequence[ArrayLike] | Array, /, axis: int | None = 0) -> Arra
 
     Raises `ShapeError` for no arrays, and for shapes that differ along other axes.
     """
+    if not isinstance(arrays, Iterable):
+        raise refused("concat", arrays)
     parts = arrays_of("concat", *arrays)
     if axis is None:
         parts = [reshape(x, -1) for x in parts]
@@ -40,7 +43,7 @@ def concat(arrays: Sequence[ArrayLike] | Array, /, axis: int | None = 0) -> Arra
         raise ShapeError("concat of no arrays", place=calling_line(), remedy="give at least one")
     operands, executor = operands_of("concat", parts)
     first = parts[0].shape
-    place = axis_of("concat", axis or 0, len(first))
+    place = axis_of("concat", 0 if axis is None else axis, len(first))
     for x in parts:
         if x.ndim != len(first) or any(x.shape[one] != first[one] for one in range(x.ndim) if one != place):
             raise ShapeError(

@@ -183,10 +183,12 @@ class Methods(Operators, Display):
         """Writes a number everywhere. Raises as `x[...] = value` does."""
         self[...] = value
 
-    def item(self, *index: int) -> bool | int | float:
+    def item(self, *index: Any) -> bool | int | float:
         """One element as a Python number: that at one integer, which counts in row-major order, or at one for each
         axis; without, the only one. Waits for it. Raises `ShapeError` for several, `IndexingError` for an index out of
         bounds."""
+        if len(index) == 1 and isinstance(index[0], tuple):
+            (index,) = index
         if not index:
             return cast("float", self._item("item").item())
         if len(index) == 1 and self.ndim != 1:

@@ -15,12 +15,13 @@ from ocl_ir import graph
 from ocl_ir.graph import Buffer, Node
 from ocl_ir.layout import Layout, Shape
 from ocl_ir.reference import calling_line
-from ocl_runtime.arrays.array import Array, compute
+from ocl_runtime.arrays.array import Array, array_of, arrays_of, compute
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.elements import settle
+from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.in_use import executor_for
-from ocl_runtime.arrays.operands import operands_of
+from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.plan.executor import Coming
 from ocl_runtime.plan.planner import plan
@@ -63,12 +64,13 @@ def upload(host: NDArray[Any], /, *, device: object = None) -> Array:
     return Array(graph.buffer(storage, dtype, Layout.contiguous(host.shape)), executor)
 
 
-def download(x: Array, /, *, out: NDArray[Any] | None = None) -> Download:
+def download(x: ArrayLike, /, *, out: NDArray[Any] | None = None) -> Download:
     """Computes an array and begins to copy its values to the host, to `out` if given, while this thread goes on.
 
     Raises `ShapeError` or `DTypeError` for an `out` that is not contiguous and writable, or not of the array's shape
     and dtype.
     """
+    x = array_of("download", x)
     if out is not None:
         _check(x, out)
     compute(x)
@@ -109,14 +111,17 @@ def pinned_empty(shape: int | Iterable[int], *, dtype: Any = None, device: objec
     return executor.pinned(shape_of(shape, type_.size), type_, calling_line())
 
 
-def compute_into(out: Array, x: Array, /) -> Array:
+def compute_into(out: Array, x: ArrayLike, /) -> Array:
     """Computes an array into the memory of another one, or of a view of it, without any other memory where that can be.
 
     `out` must have been computed (an output made by `allocate`, or a view of one). Everything that looks at that memory
     sees the new values, and so does every expression over it that is not computed yet. Gives `out`. Raises `ShapeError`
     or `DTypeError` where shape or dtype differ, `MixedDevicesError` for arrays of two runtimes.
     """
-    operands_of("compute_into", (out, x))
+    if not isinstance(out, Array):
+        raise refused("compute_into", out)
+    out._check_writable()
+    out, x = arrays_of("compute_into", out, x)
     target = out._node
     if not isinstance(target, Buffer):
         raise DTypeError(

@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from ocl_runtime.commands import output
 from ocl_runtime.device.report import report
 from ocl_runtime.errors import Error
 
@@ -29,7 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     how.add_argument("--json", action="store_true", help="the same for programs to read")
     options = parser.parse_args(arguments)
     try:
-        return report(how="verbose" if options.verbose else "json" if options.json else "short")
+        status = report(how="verbose" if options.verbose else "json" if options.json else "short")
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        output.drop()
+        return 0
     except Error as error:
         print(f"ocl-devices: {error}", file=sys.stderr)
         return 1

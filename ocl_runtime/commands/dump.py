@@ -19,6 +19,7 @@ from pathlib import Path
 from ocl_ir.graph_text import text
 from ocl_ir.locals import STRATEGIES
 from ocl_ir.types import DTYPES
+from ocl_runtime.commands import output
 from ocl_runtime.commands.expression import Planner, parse
 from ocl_runtime.errors import Error, InputFileError
 from ocl_runtime.execute.engine import Engine
@@ -60,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Error as error:
         print(f"ocl-dump: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python's end writes what is left
+    except BrokenPipeError:
+        output.drop()
         return 0
 
 
@@ -103,6 +104,13 @@ def _settings(options: argparse.Namespace, folder: Path) -> Settings:
 
 
 def _expression(options: argparse.Namespace, folder: Path) -> None:
+    foreign = [stage for stage in options.stage or () if stage not in NAMES]
+    if foreign:
+        raise Error(
+            f"an expression has no stage {foreign[0]!r}: host programs have",
+            place=options.what,
+            remedy=f"name one of {', '.join(NAMES)}, or dump a program",
+        )
     settings = _settings(options, folder)
     recorder = FolderDump(folder)
     runtime = Runtime(settings=settings, recorder=recorder)

@@ -13,8 +13,10 @@ from ocl_ir.reference import calling_line
 from ocl_ir.types import F64
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import executor_of
+from ocl_runtime.arrays.dtypes import to_dtype
 from ocl_runtime.arrays.hosts import host_values
 from ocl_runtime.arrays.in_use import executor_for
+from ocl_runtime.arrays.writing import fitted
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.numpy.promotion import DTypeLike, on_device
 from ocl_runtime.plan.executor import Executor
@@ -37,6 +39,8 @@ def array_of(x: Any, dtype: DTypeLike = None, executor: Executor | None = None) 
     """Anything as an array, with the dtype that NumPy would give it; `executor` uploads what is on the host."""
     if not isinstance(x, Array):
         executor = executor or executor_of("array", arrays_in(x))
+        if dtype is not None and is_weak(x):  # which must have a value in it, as in NumPy
+            return Array(fitted(x, to_dtype(on_device(np.dtype(dtype), executor)), ()), executor)
         with xp.use(executor):
             try:
                 x = _made(x, executor)

@@ -191,7 +191,8 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
         return
     places = xp.reshape(array_of(_checked(ind, a.size, mode, a._executor), executor=a._executor), -1)
     places = xp.where(xp.less(places, 0), places + a.size, places)
-    a[unravel_index(places, a.shape)] = resize(array_of(v, executor=a._executor), places.shape)
+    values = array_of(v, a.dtype if is_weak(v) else None, a._executor)
+    a[unravel_index(places, a.shape)] = resize(values, places.shape)
 
 
 def _checked(ind: Any, count: int, mode: str, executor: Executor) -> Any:

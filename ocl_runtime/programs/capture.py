@@ -146,6 +146,9 @@ def capture(function: Callable[_Args, _Returned]) -> Callable[_Args, _Returned]:
         runtime = arrays[0]._executor
         if not isinstance(runtime, Runtime) or tracer.get() is not None or runtime.checks is not None:
             return function(*args, **kwargs)
+        for x in arrays:
+            if x._value:
+                x._detach()  # from the array that it was read from, which may be another argument
         arguments = _arguments(arrays, runtime)
         with lock:
             programs = known.setdefault(runtime, _Programs())

@@ -11,6 +11,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_runtime.device import Device
+from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import counting
@@ -93,3 +94,29 @@ def test_what_is_written_into_computed_memory_does_not_change_elements(runtime: 
     t = out[3]
     ocl.compute_into(out, y * 2)
     assert (float(t), float(out[3])) == (3.0, 6.0)
+
+
+def test_nothing_writes_into_an_element_and_through_it_into_the_array(runtime: Runtime) -> None:
+    x = array()
+    e = x[2]
+    with pytest.raises(DTypeError, match="that is a value"):
+        ocl.compute_into(x[2], ocl.asarray(50.0))
+    theirs = e.to_pyopencl()
+    theirs.fill(55)
+    runtime.finish()
+    assert x.numpy()[:4].tolist() == [0, 1, 2, 3]
+
+
+def test_a_captured_function_takes_an_array_and_its_element(runtime: Runtime) -> None:
+    @ocl.capture
+    def written(x: Any, e: Any) -> Any:
+        x[1] = e
+        return x[:3] + e
+
+    for computed in (False, True):
+        x = array()
+        e = x[2]
+        if computed:
+            float(e)
+        assert written(x, e).tolist() == [2, 4, 4]
+        assert (float(e), x.numpy()[:3].tolist()) == (2.0, [0, 2, 2])

@@ -293,3 +293,24 @@ def test_broadcast_shapes() -> None:
     assert xp.broadcast_shapes((3, 1), (4,), ()) == (3, 4)
     with pytest.raises(ValueError, match="do not broadcast"):
         xp.broadcast_shapes((3,), (4,))
+
+
+ODD: list[Callable[[], Any]] = [
+    lambda: xp.compute([1.0]), lambda: xp.explain([1.0]), lambda: xp.compute_into([1.0], [2.0]), lambda: xp.concat(5),
+    lambda: xp.arange([1.0, 2.0]), lambda: xp.concat(np.ones(2), np.ones(2)),
+    lambda: xp.cumulative_sum([1.0], np.ones(2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", ODD)
+def test_what_takes_no_array_like_says_so(call: Callable[[], Any]) -> None:
+    with pytest.raises(Error) as caught:
+        call()
+    assert "test_array_likes.py" in caught.value.place
+    assert caught.value.remedy
+
+
+def test_a_download_takes_array_likes() -> None:
+    assert xp.download(HOST).result().tolist() == HOST.tolist()
+    assert xp.asarray(HOST).item((1, 2)) == 9.0
+    assert repr(object.__new__(Array)) == "Array(not made yet)"

@@ -339,6 +339,24 @@ def test_colour_on_a_terminal_only(tmp_path: Path) -> None:
     assert b"mul_sin_add" in shown
 
 
+def test_an_expression_has_no_stage_of_a_program(tmp_path: Path) -> None:
+    for stage in ("schedule", "streams"):
+        done = python(str(TOOL), *EXAMPLE, "--stage", stage, cwd=tmp_path)
+        assert done.returncode == 1
+        assert f"an expression has no stage '{stage}'" in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no shell pipes on Windows")
+def test_a_list_of_devices_that_nobody_reads_to_its_end_is_no_error(tmp_path: Path) -> None:
+    done = subprocess.run(
+        f"'{sys.executable}' -m ocl_runtime --json | head -1; echo ended ${{PIPESTATUS[0]}}",
+        shell=True, executable="/bin/bash", capture_output=True, text=True, check=False, cwd=tmp_path, timeout=100,
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "ended 0"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals and no shell pipes on Windows")
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     for expression in (EXAMPLE, ["+".join(f"sin(a*{n})" for n in range(100)), "a:f32[n]"]):

@@ -302,3 +302,15 @@ def test_views_share_memory() -> None:
         own[...] = 1
         assert float(np.sum(x)) == 0
         assert not np.may_share_memory(x, own)
+
+
+def test_numbers_must_have_a_value_in_the_dtype_that_they_fill() -> None:
+    for call in (
+        lambda: np.full(2, 300, dtype=numpy.uint8), lambda: np.full(2, -1, dtype=numpy.uint8),
+        lambda: np.full(2, numpy.nan, dtype=int), lambda: np.copyto(np.zeros(2, "u1"), 300),
+        lambda: np.put(np.zeros(2, "u1"), 0, 300),
+    ):  # fmt: skip
+        with pytest.raises(NumberRangeError):
+            call()
+    assert np.full(2, 2.75, dtype=int).tolist() == [2, 2]
+    assert np.full(2, True, dtype="f4").tolist() == [1, 1]
