@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ocl_ir.graph import Buffer
 from ocl_ir.reference import calling_line
 from ocl_runtime.arrays.core import ArrayCore
+from ocl_runtime.arrays.elements import settle
 from ocl_runtime.arrays.values import CPU, capsule, copied, lent, uncopied
 from ocl_runtime.errors import DTypeError, RankError, ShapeError
 
@@ -72,11 +73,13 @@ class Exports(ArrayCore):
         Raises `DeviceError` for an out-of-order queue, `MixedDevicesError` for one of another context (see
         `Runtime.over`), `LaunchError` where the values were spoilt.
         """
-        node = self._read()
-        if self._value:
-            self._detach()
+        self._report_places()
+        with self._executor.registry.lock:
             node = self._computed()
-        return lent(node, self._executor, queue)
+            settle(self._cell, node, self._executor)
+            if self._value:
+                self._detach()
+            return lent(self._computed(), self._executor, queue)
 
     def _item(self, as_what: str, error: type[ShapeError] = ShapeError) -> Any:
         if self.size != 1 or (self.ndim and error is RankError):

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir.graph import Node, Step
+from ocl_ir.graph import Buffer, Node, Step
 from ocl_ir.guards import Number
 from ocl_ir.layout import Shape, parse_index
 from ocl_ir.nodes import AnyNode
@@ -22,6 +22,7 @@ from ocl_runtime.arrays.masks import check, coordinates, spread
 from ocl_runtime.arrays.operands import operands_of, uploaded, written_operand
 from ocl_runtime.arrays.writing import fitted, where_mask
 from ocl_runtime.errors import RankError, ShapeError
+from ocl_runtime.plan.spare import used_outside
 
 _VIEWING = frozenset({slice, EllipsisType, type(None)})
 """What in an index makes the result a view where the rest are integers."""
@@ -115,6 +116,8 @@ class Subscripts(ArrayCore):
         value = self._new(node)
         value._value = True
         note(self._cell, node, value._cell)
+        if isinstance(node, Buffer) and used_outside(node.storage):
+            value._detach()  # PyOpenCL may write there, and nobody would know
         return value
 
     def _uploaded(self, host: NDArray[Any]) -> Node:

@@ -50,7 +50,7 @@ LAYOUTS = {
     "columns": np.s_[:, ::3],
     "rows backwards": np.s_[::-1],
     "backwards": np.s_[::-2, ::-1],
-    "one": np.s_[2, 3],
+    "one": np.s_[2, 3, ...],
     "a new axis": np.s_[1, None, 2:],
     "nothing": np.s_[3:3],
 }
@@ -511,6 +511,18 @@ def test_ours_comes_after_the_users(runtime: Runtime, guest: cl.CommandQueue, nu
             assert counted["stream", "host_waits"] == 0
             assert (downloads[0].result() == value).all()
             assert (downloads[1].result() == value + 10).all()
+
+
+def test_elements_keep_their_values_where_the_user_writes(runtime: Runtime, queue: cl.CommandQueue) -> None:
+    x = ocl.asarray(np.arange(5, dtype="f4"))
+    before = x[1]
+    theirs = x.to_pyopencl(queue)
+    shared = x[2]
+    lent = x[3].to_pyopencl(queue)
+    theirs.fill(7)
+    lent.fill(9)
+    queue.finish()
+    assert (float(before), float(shared), x.tolist()) == (1.0, 2.0, [7.0] * 5)
 
 
 def test_looking_does_not_wait_for_the_user(
