@@ -11,6 +11,7 @@ import numpy as np
 import ocl_runtime.arrays as xp
 from ocl_ir.reference import calling_line
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.axes import length_of
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.errors import DTypeError, ShapeError
@@ -62,7 +63,11 @@ def linspace(
     *,
     device: object = None,
 ) -> Any:
-    """`num` evenly spaced numbers along a new axis; `start` and `stop` may be arrays. float64 unless told otherwise."""
+    """`num` evenly spaced numbers along a new axis; `start` and `stop` may be arrays. float64 unless told otherwise.
+
+    Raises `ShapeError` for a number that is no size.
+    """
+    num = length_of("linspace", num)
     if device is not None:
         xp.zeros((), device=device)  # which raises for another device
     ends, executor = operands("linspace", (start, stop))

@@ -314,3 +314,9 @@ def test_numbers_must_have_a_value_in_the_dtype_that_they_fill() -> None:
             call()
     assert np.full(2, 2.75, dtype=int).tolist() == [2, 2]
     assert np.full(2, True, dtype="f4").tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("number", [-1, 2.5])
+def test_linspace_takes_sizes_only(number: Any) -> None:
+    with pytest.raises(ShapeError, match="linspace has the length"):
+        np.linspace(0, 1, number)
