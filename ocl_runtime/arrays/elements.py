@@ -21,7 +21,7 @@ from ocl_runtime.plan.tracing import tracer
 _FEW = 16
 """More pending elements than this are left to a copy of the array: one launch each would take longer."""
 _MOST_READS = 64
-"""Reads of an array that are noted before those that are over are dropped."""
+"""Reads of an array that are noted: then those that are over are dropped, and if none is, the older half."""
 
 
 def read(node: Node, items: Sequence[Item]) -> Node:
@@ -34,7 +34,9 @@ def read(node: Node, items: Sequence[Item]) -> Node:
 def note(cell: Cell, element: Node, holder: Cell) -> None:
     """An element of what a cell is was read, and is what another cell holds."""
     if len(cell.reads) >= _MOST_READS:
-        cell.reads = [read for read in cell.reads if read.node() is not None or read.cell() is not None]
+        alive = [read for read in cell.reads if read.node() is not None or read.cell() is not None]
+        # So many are left to a copy of the array anyway, and looking through all of them at each read takes too long.
+        cell.reads = alive[-_MOST_READS // 2 :]
     cell.reads.append(Read(weakref.ref(element), weakref.ref(holder)))
 
 

@@ -156,6 +156,15 @@ def test_reads_that_are_over_are_forgotten() -> None:
     assert len(x._cell.reads) <= 64
 
 
+def test_no_read_looks_through_all_that_are_still_needed() -> None:
+    x = xp.asarray(np.arange(500, dtype="f4"))
+    elements = list(x)
+    assert len(x._cell.reads) <= 64
+    x[...] = -1
+    assert [float(element) for element in elements[::100]] == [0, 100, 200, 300, 400]
+    assert x.tolist() == [-1] * 500
+
+
 def test_len_and_iter_of_no_axes_are_type_errors() -> None:
     for function in (len, iter):
         with pytest.raises(RankError) as caught:
