@@ -2,7 +2,8 @@
 goes on. As a function of Python returns it does not.
 
 `interrupt` raises `Interrupt` at one such place in the files of some packages, counted from where a block of code
-begins. A second one may follow, in whatever clears up after the first.
+begins. A second one may follow, in whatever clears up after the first. Python 3.12 and newer tell of such places
+themselves (PEP 669); for 3.11 they are read off the byte code.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import dis
 import gc
 import inspect
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from abc import ABC, abstractmethod
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -50,8 +51,9 @@ def _handler(code: CodeType, offset: int) -> int | None:
     return next((entry.target for entry in entries if entry.start <= offset < entry.end), None)
 
 
-class Injection:
-    """`count` places were passed, at most `at`; `came` says where the exception was raised."""
+class Injection(ABC):
+    """A block of code in which `Interrupt` is raised, and swallowed at its end. `count` places were passed, at most
+    `at`; `came` says where the exception was raised."""
 
     def __init__(self, at: int, again: int | None, folders: tuple[str, ...]) -> None:
         self.at = at
@@ -60,10 +62,47 @@ class Injection:
         self.came = ""
         self.unraisable: list[str] = []
         self._folders = folders
+
+    # A generator's context manager would keep the exception in a cycle of Python 3.12's, with all that its frames hold.
+    def __enter__(self) -> Injection:
+        self._hook, sys.unraisablehook = sys.unraisablehook, self._swallow
+        self._collecting = gc.isenabled()
+        gc.disable()  # other tests' garbage goes at another time
+        self._watch()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        self._unwatch()
+        sys.unraisablehook = self._hook
+        if self._collecting:
+            gc.enable()
+        return kind is Interrupt
+
+    def _swallow(self, given: Any) -> None:
+        self.unraisable.append(f"{given.exc_value!r} in {given.object!r}")
+
+    @abstractmethod
+    def _watch(self) -> None: ...
+
+    @abstractmethod
+    def _unwatch(self) -> None: ...
+
+
+class Traced(Injection):
+    """By the tracing of instructions."""
+
+    def _watch(self) -> None:
         self._calling: set[FrameType] = set()
         """Those that have called a function of Python, until they go on."""
+        self._before = sys.gettrace()
+        sys.settrace(self._trace)
 
-    def trace(self, frame: FrameType, event: str, arg: object) -> Any:
+    def _unwatch(self) -> None:
+        sys.settrace(self._before)
+        sys.setprofile(None)
+        self._calling.clear()
+
+    def _trace(self, frame: FrameType, event: str, arg: object) -> Any:
         if frame.f_back is not None:
             self._calling.add(frame.f_back)
         if not frame.f_code.co_filename.startswith(self._folders):
@@ -95,24 +134,41 @@ class Injection:
                 raise Interrupt(self.came)  # which ends the profiling
 
 
-@contextmanager
-def interrupt(at: int, *packages: str, again: int | None = None) -> Iterator[Injection]:
+class Monitored(Injection):
+    """By the events of `sys.monitoring`, which has no thread of its own."""
+
+    TOOL = 4
+
+    def _watch(self) -> None:
+        self._thread = threading.get_ident()
+        monitoring, events = sys.monitoring, sys.monitoring.events
+        monitoring.use_tool_id(self.TOOL, "interrupts")
+        monitoring.register_callback(self.TOOL, events.PY_START, self._pass)
+        monitoring.register_callback(self.TOOL, events.C_RETURN, self._pass)
+        monitoring.register_callback(self.TOOL, events.JUMP, self._jump)
+        monitoring.set_events(self.TOOL, events.PY_START | events.CALL | events.JUMP)  # returns come with calls
+
+    def _unwatch(self) -> None:
+        sys.monitoring.set_events(self.TOOL, 0)
+        sys.monitoring.free_tool_id(self.TOOL)
+
+    def _jump(self, code: CodeType, offset: int, destination: int) -> None:
+        if destination <= offset:
+            self._pass(code, offset)
+
+    def _pass(self, code: CodeType, offset: int, *_: object) -> None:
+        if not code.co_filename.startswith(self._folders) or threading.get_ident() != self._thread:
+            return
+        self.count += 1
+        last = self.at if self.again is None else self.at + self.again
+        if self.count in {self.at, last}:
+            line = next(line for start, end, line in code.co_lines() if start <= offset < end)
+            self.came += f"{' and ' * bool(self.came)}{Path(code.co_filename).name}:{line}"
+            raise Interrupt(self.came)
+
+
+def interrupt(at: int, *packages: str, again: int | None = None) -> Injection:
     """Raises `Interrupt` at place number `at` in the files of these packages of ours, and swallows it at the end of the
     block; with `again`, raises another one at so many calls after that."""
-    made = Injection(at, again, tuple(str(ROOT / package) for package in packages))
-    hook, collecting = sys.unraisablehook, gc.isenabled()
-    before = sys.gettrace()
-    sys.unraisablehook = lambda given: made.unraisable.append(f"{given.exc_value!r} in {given.object!r}")
-    gc.disable()  # other tests' garbage goes at another time
-    sys.settrace(made.trace)
-    try:
-        yield made
-    except Interrupt:
-        pass
-    finally:
-        sys.settrace(before)
-        made._calling.clear()
-        sys.setprofile(None)
-        sys.unraisablehook = hook
-        if collecting:
-            gc.enable()
+    kind = Monitored if sys.version_info >= (3, 12) else Traced
+    return kind(at, again, tuple(str(ROOT / package) for package in packages))

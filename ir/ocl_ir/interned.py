@@ -50,19 +50,27 @@ class Interned(Generic[Made]):
         if self._entries.setdefault(key, entry) is entry:  # one operation of the dictionary: no thread comes between
             return made
         with self._lock:
-            while (before := self._entries.setdefault(key, entry)) is not entry:
-                found = before()
-                if found is not None:
-                    return found
-                del self._entries[key]  # still that one: only who holds the lock removes entries
-            return made
+            known = self._entered(key, entry)
+        return made if known is None else known
+
+    def _entered(self, key: Hashable, entry: _Entry[Made]) -> Made | None:
+        """An object that is there already; None where the new one is now."""
+        while (before := self._entries.setdefault(key, entry)) is not entry:
+            known = before()
+            if known is not None:
+                return known
+            del self._entries[key]  # still that one: only who holds the lock removes entries
+        return None
 
     def _sweep(self) -> None:
         with self._lock:
-            while self._dead:
-                entry = self._dead.popleft()
-                if self._entries.get(entry.key) is entry:
-                    del self._entries[entry.key]
+            self._remove_dead()
+
+    def _remove_dead(self) -> None:
+        while self._dead:
+            entry = self._dead.popleft()
+            if self._entries.get(entry.key) is entry:
+                del self._entries[entry.key]
 
     def __len__(self) -> int:
         """How many there are now."""

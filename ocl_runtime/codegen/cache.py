@@ -127,10 +127,11 @@ class ProgramCache:
         with self._lock:
             held = [(one.program, key) for key, one in self._programs.items() if one.program is not None]
             held.sort(key=lambda item: item[0].used, reverse=True)
-            nbytes = sum(program.nbytes for program, _ in held)
-            while len(held) > 1 and (nbytes > self._memory_bytes or len(held) > self._memory_entries):
-                program, key = held.pop()
-                nbytes -= program.nbytes
+            nbytes = 0
+            for place, (program, key) in enumerate(held):
+                nbytes += program.nbytes
+                if place == 0 or (nbytes <= self._memory_bytes and place < self._memory_entries):
+                    continue
                 for user in self._programs.pop(key).users:
                     user.let_go()
                 self.counters.dropped += 1

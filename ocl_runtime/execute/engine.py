@@ -190,7 +190,7 @@ class Engine:
             made = self._compile(kernel, chosen)
             with self._lock:
                 self._executables[key] = (kernel, made)  # holding the kernel keeps its id from being given again
-                while len(self._executables) > _MOST_EXECUTABLES:
+                for _ in range(len(self._executables) - _MOST_EXECUTABLES):
                     self._executables.popitem(last=False)
         return made
 

@@ -279,25 +279,28 @@ class Pool:
         try:
             if self._in_doubt or self._streams.lost:
                 self._settle()
-            free, counters, returned, on_free = self._free, self._counters, self.returned, self.on_free
-            while returned:
-                owner = returned.popleft()
-                block = owner.block
-                if block.owner is not owner:
-                    continue  # handed over, or found out to be free
-                counters.freed += 1
-                counters.in_use -= block.wanted
-                block.owner, block.wanted = None, 0
-                if on_free is not None:
-                    on_free(block)
-                free.add(block)
-            if free.nbytes > self.sizes.kept:
-                for page in free.idle(_LOOKS):
-                    if free.nbytes > self.sizes.kept:
-                        self._give_back(page)
+            self._take_back()
         except BaseException:
             self._in_doubt = True
             raise
+
+    def _take_back(self) -> None:
+        free, counters, returned, on_free = self._free, self._counters, self.returned, self.on_free
+        while returned:
+            owner = returned.popleft()
+            block = owner.block
+            if block.owner is not owner:
+                continue  # handed over, or found out to be free
+            counters.freed += 1
+            counters.in_use -= block.wanted
+            block.owner, block.wanted = None, 0
+            if on_free is not None:
+                on_free(block)
+            free.add(block)
+        if free.nbytes > self.sizes.kept:
+            for page in free.idle(_LOOKS):
+                if free.nbytes > self.sizes.kept:
+                    self._give_back(page)
 
     # ------------------------------------------------------------------ pages
 

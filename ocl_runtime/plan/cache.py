@@ -48,7 +48,7 @@ class KernelCache:
         made = build(form)  # outside of the lock: two threads may both build it, and one result is kept
         with self._lock:
             kernel = self._kernels.setdefault(form, made)
-            while len(self._kernels) > self._limit:
+            for _ in range(len(self._kernels) - self._limit):
                 self._kernels.popitem(last=False)
                 self._evictions += 1
         return kernel

@@ -133,13 +133,16 @@ class Registry:
                 return False
             try:
                 self._amid = True
-                moves = self._moves
-                while moves:
-                    self._move(moves[0])
-                    moves.popleft()  # and not before: what is interrupted is done again
+                self._do_moves()
             finally:
                 self._amid = False
         return True
+
+    def _do_moves(self) -> None:
+        moves = self._moves
+        while moves:
+            self._move(moves[0])
+            moves.popleft()  # and not before: what is interrupted is done again
 
     def _move(self, move: Entry | tuple[Entry, int]) -> None:
         """Does what is not done yet of a move. An entry and a count change together, with no call in between."""

@@ -96,7 +96,7 @@ class Prepared:
         made = Replay(runtime.engine, schedule), memory
         with self._lock:
             self._prepared[key] = made
-            while len(self._prepared) > _MOST_PREPARED:
+            for _ in range(len(self._prepared) - _MOST_PREPARED):
                 self._prepared.popitem(last=False)
         return made
 

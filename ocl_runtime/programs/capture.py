@@ -112,14 +112,14 @@ class _Programs:
             programs = self.captured.setdefault(family, [])
             programs.append(captured)
             del programs[:-_MOST_PROGRAMS]
-            while len(self.captured) > _MOST_FAMILIES:
+            for _ in range(len(self.captured) - _MOST_FAMILIES):
                 self.captured.popitem(last=False)
 
     def keep_prepared(self, key: Hashable, prepared: _Prepared) -> None:
         """Takes note of one with its sizes bound."""
         with self._lock:
             self.prepared[key] = prepared
-            while len(self.prepared) > _MOST_PREPARED:
+            for _ in range(len(self.prepared) - _MOST_PREPARED):
                 self.prepared.popitem(last=False)
 
 
