@@ -49,6 +49,14 @@ def early_or_not(device: Device, engine: Engine, request: pytest.FixtureRequest)
     yield from _recorded(replace(device, quirks=replace(device.quirks, early_uploads=early)), engine)
 
 
+@pytest.fixture(params=["as it is", "own memory"])
+def shared_or_not(device: Device, engine: Engine, request: pytest.FixtureRequest) -> Iterator[Runtime]:
+    """Also as a device that has memory of its own."""
+    shared = device.capabilities.unified_memory and request.param == "as it is"
+    changed = replace(device, capabilities=replace(device.capabilities, unified_memory=shared))
+    yield from _recorded(changed, engine)
+
+
 def _recorded(device: Device, engine: Engine) -> Iterator[Runtime]:
     runtime = Runtime(device, engine.settings)
     runtime.engine = Engine(device, replace(engine.settings, streams=4), driver=Recording)
@@ -225,17 +233,27 @@ def test_runs_on_other_arrays_of_the_host_wait_for_nothing(recorded: Runtime) ->
     assert_same(host, np.stack([HOST, HOST]))
 
 
-def test_a_single_transfer_is_ordered_with_runs_by_the_array_of_the_host(recorded: Runtime) -> None:
+def test_a_single_transfer_is_ordered_with_runs_by_the_array_of_the_host(shared_or_not: Runtime) -> None:
+    """Where the host copies it to pinned memory first, it is the host that waits."""
+    recorded = shared_or_not
     write, x = into_host(), ocl.asarray(HOST)
     host = np.full(N, -1, np.float32)
     write(x, np.empty_like(HOST))
     recorded.finish()
-    with busy(recorded.engine, 0):
-        with ocl.stream(0):
-            write(x, host)
-        with ocl.stream(1):
-            y = ocl.upload(host)
-            coming = ocl.download(ocl.asarray(HOST + 2), out=host)
+    other = ocl.asarray(HOST + 2)
+
+    def behind() -> Any:
+        with ocl.use(recorded), ocl.stream(1):
+            return ocl.upload(host), ocl.download(other, out=host)
+
+    with ThreadPoolExecutor(1) as pool:
+        with busy(recorded.engine, 0):
+            with ocl.stream(0):
+                write(x, host)
+            transfers = pool.submit(behind)
+            if recorded.device.capabilities.unified_memory:
+                transfers.result()
+        y, coming = transfers.result()
     assert_same(y.numpy(), HOST)
     assert_same(coming.result(), HOST + 2)
     assert_same(host, HOST + 2)
