@@ -36,7 +36,7 @@ def places(code: CodeType) -> frozenset[int]:
     found: set[int] = set()
     before: dis.Instruction | None = None
     for one in dis.get_instructions(code):
-        if before is not None and _handler(code, before.offset) == _handler(code, one.offset):
+        if before is not None and handler(code, before.offset) == handler(code, one.offset):
             found.add(one.offset)
         calls = one.opname.startswith("CALL") and not one.opname.startswith("CALL_INTRINSIC")
         before = one if calls or one.opname == "RESUME" else None
@@ -45,7 +45,7 @@ def places(code: CodeType) -> frozenset[int]:
     return frozenset(found)
 
 
-def _handler(code: CodeType, offset: int) -> int | None:
+def handler(code: CodeType, offset: int) -> int | None:
     """Where exceptions of an instruction are handled."""
     entries = dis._parse_exception_table(code)  # type: ignore[attr-defined]
     return next((entry.target for entry in entries if entry.start <= offset < entry.end), None)
@@ -153,7 +153,8 @@ class Monitored(Injection):
         sys.monitoring.free_tool_id(self.TOOL)
 
     def _jump(self, code: CodeType, offset: int, destination: int) -> None:
-        if destination <= offset:
+        after = sys.version_info < (3, 13)  # 3.12 looks for signals after the jump, where other handlers may be
+        if destination <= offset and not (after and handler(code, offset) != handler(code, destination - 2)):
             self._pass(code, offset)
 
     def _pass(self, code: CodeType, offset: int, *_: object) -> None:

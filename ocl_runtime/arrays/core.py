@@ -23,7 +23,7 @@ from ocl_runtime.errors import DTypeError, MixedDevicesError
 from ocl_runtime.plan.evaluate import evaluate
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.registry import Cell
-from ocl_runtime.plan.tracing import tracer
+from ocl_runtime.plan.tracing import Tracer, tracer
 
 
 class ArrayCore:
@@ -199,7 +199,7 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
     arrays of several."""
     executor = executor_of("compute", arrays)  # and no nodes: `evaluate` asks who holds them
     with executor.registry.lock:
-        lazy = [array for array in arrays if not isinstance(array._node, Buffer)]
+        lazy = not_computed(arrays)
         if not lazy:
             return
         nodes = [array._node for array in lazy]
@@ -208,6 +208,15 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
             results = evaluate(nodes, [None if array._steps else array._cell for array in lazy], executor)
         else:
             results = trace.compute(nodes)
-        for array, result in zip(lazy, results, strict=True):
-            if trace is None or trace.owns(array._cell):  # to others, nothing has been computed
-                array._become(result)
+        _take(lazy, results, trace)
+
+
+def _take(arrays: Sequence[ArrayCore], results: Sequence[Buffer], trace: Tracer | None) -> None:
+    for array, result in zip(arrays, results, strict=True):
+        if trace is None or trace.owns(array._cell):  # to others, nothing has been computed
+            array._become(result)
+
+
+def not_computed(arrays: Sequence[ArrayCore]) -> list[ArrayCore]:
+    """Those of several arrays that are expressions still."""
+    return [array for array in arrays if not isinstance(array._node, Buffer)]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ocl_ir.graph import Buffer
 from ocl_runtime.arrays.array import Array
-from ocl_runtime.arrays.core import executor_of
+from ocl_runtime.arrays.core import executor_of, not_computed
 from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.plan.evaluate import look
 
@@ -36,7 +35,7 @@ def explain(*arrays: Array) -> Explanation:
             raise refused("explain", x)
     executor = executor_of("explain", arrays)
     with executor.registry.lock:
-        lazy = [array for array in arrays if not isinstance(array._node, Buffer)]
+        lazy = not_computed(arrays)
         if not lazy:
             return Explanation("computed already\n")
         return Explanation(look([array._node for array in lazy], executor))

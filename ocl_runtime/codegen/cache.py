@@ -14,6 +14,7 @@ without locks, since a file appears whole or not at all and any of them may vani
 from __future__ import annotations
 
 import hashlib
+import itertools
 import struct
 import threading
 import time
@@ -125,16 +126,17 @@ class ProgramCache:
     def _drop(self) -> None:
         """Forgets what was used least recently, until the rest is within bounds; the newest stays in any case."""
         with self._lock:
-            held = [(one.program, key) for key, one in self._programs.items() if one.program is not None]
-            held.sort(key=lambda item: item[0].used, reverse=True)
-            nbytes = 0
-            for place, (program, key) in enumerate(held):
-                nbytes += program.nbytes
-                if place == 0 or (nbytes <= self._memory_bytes and place < self._memory_entries):
-                    continue
+            for key in self._beyond_bounds():
                 for user in self._programs.pop(key).users:
                     user.let_go()
                 self.counters.dropped += 1
+
+    def _beyond_bounds(self) -> list[bytes]:
+        held = [(one.program, key) for key, one in self._programs.items() if one.program is not None]
+        held.sort(key=lambda item: item[0].used, reverse=True)
+        totals = itertools.accumulate(program.nbytes for program, _ in held)
+        within = sum(nbytes <= self._memory_bytes for nbytes in totals)
+        return [key for _, key in held[max(1, min(within, self._memory_entries)) :]]
 
     def _key(self, source: str, options: Sequence[str]) -> bytes:
         caps = self._device.capabilities

@@ -268,7 +268,7 @@ class Pool:
         if not self._in_doubt:
             return
         self._free = FreeBlocks.of(self._pages)
-        counters, used = self._counters, [block for page in self._pages for block in page.blocks() if block.wanted]
+        counters, used = self._counters, self._used()
         counters.freed = counters.allocations - len(used)
         counters.in_use = sum(block.wanted for block in used)
         counters.reserved = sum(page.nbytes for page in self._pages)
@@ -338,13 +338,12 @@ class Pool:
         """Gives empty pages that are in no use back to the driver: as many as leave room for a page of a size, if that
         many there are; all where the driver refused one."""
         missing = self._missing(size)
-        refused = self._counters.reserved + size <= self.sizes.limit
         pages: list[Page] = []
         for page in self._free.idle():
             if missing > 0:
                 pages.append(page)
                 missing -= page.nbytes
-        if missing > 0 and not refused:
+        if missing > 0 and self._counters.reserved + size > self.sizes.limit:
             return False
         for page in pages:
             self._give_back(page)
@@ -387,7 +386,10 @@ class Pool:
         """The blocks in use."""
         with self._lock:
             self._collect()
-            return [block for page in self._pages for block in page.blocks() if block.wanted]
+            return self._used()
+
+    def _used(self) -> list[Block]:
+        return [block for page in self._pages for block in page.blocks() if block.wanted]
 
     def trim(self) -> None:
         """Gives every empty page that no command uses back to the driver."""

@@ -288,11 +288,14 @@ class Sharing:
         """Waits for the last work on what was lent and came back, for when memory is short."""
         self.settle()
         with self._streams.lock:
-            ends = [guest.end for guest in self._guests() if guest.end is not None]
+            ends = self._ends()
         for event in ends:
             with suppress(Error):
                 self._driver.wait(event)
         self.settle()
+
+    def _ends(self) -> list[Event]:
+        return [guest.end for guest in self._guests() if guest.end is not None]
 
     def _settle(self) -> None:
         while self._gone:

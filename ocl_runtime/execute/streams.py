@@ -276,6 +276,12 @@ class Streams:
                 with suppress(Error):  # whoever waits for a command is told
                     self._flush(stream)
 
+    def _flush_all(self) -> None:
+        for one in self.all():
+            if one.pending and one.flushed < one.position:
+                with suppress(Error):  # waiting flushes too, but only the one queue
+                    self._flush(one)
+
     def _flush(self, stream: Stream) -> None:
         self.driver.flush(stream.queue)
         stream.flushed = stream.position
@@ -320,7 +326,7 @@ class Streams:
         with self.lock:
             if self.lost:
                 self.settle()
-            self._completion.look([one for one in self._streams if one is not None and one.pending])
+            self._completion.look(self.all())
 
     # ------------------------------------------------------------------ the host waits
 
@@ -362,7 +368,8 @@ class Streams:
     def before(self, command: Command) -> None:
         """Waits for what a command comes after, for the drivers on which it fails before that has ended."""
         with self.lock:
-            before = [one.event for stream in self.all() for one in stream.pending if command.follows(one)]
+            pending = itertools.chain.from_iterable(stream.pending for stream in self.all())
+            before = [one.event for one in filter(command.follows, pending)]
         for event in before:
             with suppress(Error):
                 self.driver.wait(event)
@@ -372,16 +379,12 @@ class Streams:
         with self.lock:
             if self.lost:
                 self.settle()
-            for one in self.all():
-                if one.pending and one.flushed < one.position:
-                    with suppress(Error):  # waiting flushes too, but only the one queue
-                        self._flush(one)
+            self._flush_all()
         for one in self.all():
             while one.pending:
                 with self.lock:
-                    last = one.pending[-1] if one.pending else None
+                    count, last = len(one.pending), one.pending[-1] if one.pending else None
                     event = last.event if last is not None else None
-                    count = len(one.pending)
                 if last is None or event is None:
                     break
                 self.counters.host_waits += 1
@@ -392,7 +395,6 @@ class Streams:
                     break
         self.look()
         with self.lock:
-            unreported = self._completion.unreported[:]
-            self._completion.unreported.clear()
+            unreported, self._completion.unreported = self._completion.unreported, []
         if unreported:
             raise unreported[0].error()

@@ -32,7 +32,7 @@ def _evaluated(nodes: list[Node], cells: Sequence[Cell | None], executor: Execut
     registry = executor.registry
     roots = registry.current(nodes)
     nodes.clear()
-    wanted = [root for root in dict.fromkeys(roots) if not isinstance(root, Buffer)]
+    wanted = _not_computed(roots)
     relative = Relative(wanted)
     planned = executor.plans.plan(relative, executor)
     executor.ready(planned)
@@ -49,10 +49,14 @@ def _evaluated(nodes: list[Node], cells: Sequence[Cell | None], executor: Execut
     return results
 
 
+def _not_computed(roots: Sequence[Node]) -> list[Node]:
+    return [root for root in dict.fromkeys(roots) if not isinstance(root, Buffer)]
+
+
 def look(nodes: Sequence[Node], executor: Executor) -> str:
     """What `evaluate` would do, as text."""
     registry = executor.registry
     with registry.lock:
-        relative = Relative([root for root in dict.fromkeys(registry.current(nodes)) if not isinstance(root, Buffer)])
+        relative = Relative(_not_computed(registry.current(nodes)))
         planned = executor.plans.plan(relative, Slots(executor.target, executor.kernels))
         return explain(planned, relative.storages)
