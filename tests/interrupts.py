@@ -45,6 +45,7 @@ def places(code: CodeType) -> frozenset[int]:
     return frozenset(found)
 
 
+@cache
 def handler(code: CodeType, offset: int) -> int | None:
     """Where exceptions of an instruction are handled."""
     entries = dis._parse_exception_table(code)  # type: ignore[attr-defined]
