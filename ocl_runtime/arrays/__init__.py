@@ -6,6 +6,7 @@ In the order in which an operation goes through them:
     table.py            the elementwise functions, one row each
     semantics.py        what they mean in nodes of the graph
     in_use.py           which runtime is in use
+    reals.py            runtimes with another default real
     products.py         what products of matrices mean in nodes
     writing.py          what writes mean in nodes
     indexing.py         what index arrays mean in nodes

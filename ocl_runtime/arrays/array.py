@@ -15,12 +15,14 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
+from ocl_ir.types import DTYPES
 from ocl_runtime.arrays.core import compute_together
 from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.methods import Methods
 from ocl_runtime.arrays.numpy_calls import NumpyCalls
 from ocl_runtime.arrays.operands import node_of, operands_of, uploaded
+from ocl_runtime.arrays.reals import runtime_of, with_real
 from ocl_runtime.arrays.semantics import apply
 from ocl_runtime.arrays.table import TABLE
 from ocl_runtime.plan.executor import Executor
@@ -37,7 +39,9 @@ class Array(Methods, NumpyCalls):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return unpickled, (self.numpy(),)
+        executor = self._executor
+        own = runtime_of(executor) is not executor
+        return unpickled, (self.numpy(), executor.default_real.name) if own else (self.numpy(),)
 
 
 def array_of(what: str, x: object) -> Array:
@@ -82,6 +86,9 @@ def from_host(host: NDArray[Any], executor: Executor) -> Array:
     return Array(uploaded(host, executor), executor)
 
 
-def unpickled(host: NDArray[Any]) -> Array:
+def unpickled(host: NDArray[Any], default_real: str | None = None) -> Array:
     """A pickled array, of the runtime in use now. Raises `DTypeError` for a dtype that its device does not have."""
-    return from_host(host, current())
+    executor = current()
+    if default_real is not None and executor.target.fp64:
+        executor = with_real(executor, DTYPES[default_real])
+    return from_host(host, executor)

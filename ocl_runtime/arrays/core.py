@@ -17,6 +17,7 @@ from ocl_ir.graph import Buffer, Node, Step
 from ocl_ir.reference import calling_line
 from ocl_runtime.arrays.elements import settle
 from ocl_runtime.arrays.in_use import current
+from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
 from ocl_runtime.errors import DTypeError, MixedDevicesError
@@ -180,24 +181,28 @@ class ArrayCore:
 
 def executor_of(what: str, operands: Sequence[object]) -> Executor:
     """The runtime that the arrays among some operands belong to, else the one in use. Raises `MixedDevicesError` for
-    several."""
+    several. Where their default reals differ, it is the one that is not the runtime's own."""
     executor: Executor | None = None
     for operand in operands:
         if isinstance(operand, ArrayCore) and operand._executor is not executor:
-            if executor is not None:
-                raise MixedDevicesError(
-                    f"{what} of arrays of different runtimes, on {executor.device} and {operand.device}",
-                    place=calling_line(),
-                    remedy="move the values first: with use(runtime): x = asarray(x)",
-                )
-            executor = operand._executor
+            executor = operand._executor if executor is None else _common(what, executor, operand._executor)
     return executor or current()
+
+
+def _common(what: str, one: Executor, other: Executor) -> Executor:
+    if runtime_of(one) is not runtime_of(other):
+        raise MixedDevicesError(
+            f"{what} of arrays of different runtimes, on {one.device} and {other.device}",
+            place=calling_line(),
+            remedy="move the values first: with use(runtime): x = asarray(x)",
+        )
+    return other if runtime_of(one) is one else one
 
 
 def compute_together(arrays: Sequence[ArrayCore]) -> None:
     """Computes arrays of one runtime together, so that what they share is computed once. Raises `MixedDevicesError` for
     arrays of several."""
-    executor = executor_of("compute", arrays)  # and no nodes: `evaluate` asks who holds them
+    executor = runtime_of(executor_of("compute", arrays))  # and no nodes: `evaluate` asks who holds them
     with executor.registry.lock:
         lazy = not_computed(arrays)
         if not lazy:

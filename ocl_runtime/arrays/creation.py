@@ -22,6 +22,7 @@ from ocl_runtime.arrays.hosts import host_values, refused
 from ocl_runtime.arrays.in_use import executor_for
 from ocl_runtime.arrays.manipulation import broadcast_to, reshape
 from ocl_runtime.arrays.operands import ArrayLike
+from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import DTypeError, ShapeError, SharingError
 from ocl_runtime.plan.executor import Executor
 
@@ -51,7 +52,7 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: object = None, copy: bool
 
 def _own(x: Array, dtype: DType | None, executor: Executor, copy: bool | None) -> Array:
     """An array in a dtype and on a runtime, itself if it is that already, unless `copy`."""
-    here = x._executor is executor
+    here = runtime_of(x._executor) is runtime_of(executor)
     same = dtype is None or dtype == x._node.dtype
     if copy is False and not (here and same):
         raise SharingError(

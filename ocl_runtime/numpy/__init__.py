@@ -11,6 +11,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
 
     promotion.py     which dtype NumPy gives, and what stands for float64 where there is none
     operands.py      what functions take: anything that makes an array, out=, where=
+    results.py       results whose operators go on as NumPy's
     folds.py         what ufuncs make of several elements
     ufuncs.py        NumPy's elementwise functions as objects
     elementwise.py   the ufuncs, one row each

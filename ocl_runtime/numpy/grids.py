@@ -18,6 +18,7 @@ from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.operands import array_of, arrays, arrays_in, common, only, operands, sizes
 from ocl_runtime.numpy.promotion import DTypeLike, made_as, real
+from ocl_runtime.numpy.results import numpys
 from ocl_runtime.numpy.shapes import atleast_1d, lying
 
 __all__ = [
@@ -148,6 +149,7 @@ class _Grid:
     def __init__(self, sparse: bool) -> None:
         self._sparse = sparse
 
+    @numpys
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return _ticks(key)
@@ -165,6 +167,7 @@ ogrid = _Grid(sparse=True)
 class _Row:
     """`r_[1:4, 7, x]`: slices, numbers and arrays one after the other."""
 
+    @numpys
     def __getitem__(self, key: Any) -> Array:
         return xp.concat([atleast_1d(part) for part in _pieces(key)], axis=0)
 
@@ -172,6 +175,7 @@ class _Row:
 class _Columns:
     """`c_[x, y]`: slices, numbers and arrays beside each other, lines as columns."""
 
+    @numpys
     def __getitem__(self, key: Any) -> Array:
         return xp.concat([xp.reshape(x, (-1, 1)) if x.ndim < 2 else x for x in _pieces(key)], axis=-1)
 

@@ -10,7 +10,7 @@ missing    not there; the entry says what comes nearest
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -32,6 +32,7 @@ from ocl_runtime.numpy import (
     searching,
     shapes,
 )
+from ocl_runtime.numpy.results import numpys
 from ocl_runtime.numpy.ufuncs import ufunc
 
 Kind: TypeAlias = Literal["ours", "numpy", "writes", "reads", "missing"]
@@ -113,17 +114,26 @@ def _entries() -> dict[str, Entry]:
     for name, value in hosted.WRITERS.items():
         names[name] = Entry("writes", value)
     for name, value in hosted.READERS.items():
-        names[name] = Entry("reads", value)
+        names[name] = Entry("reads", _public(value))
     for name, value in elementwise.UFUNCS.items():
         names[name] = Entry("ours", value)
     for name, other in elementwise.ALIASES.items():
         names[name] = Entry("ours", elementwise.UFUNCS[other])
     for module in _MODULES:
         for name in module.__all__:
-            names[name] = Entry("ours", getattr(module, name))
+            names[name] = Entry("ours", _public(getattr(module, name)))
     names["ndarray"] = Entry("ours", Array)
     names["ufunc"] = Entry("ours", ufunc)
     return names
+
+
+def _public(value: Any) -> Any:
+    """A function as the namespace has it."""
+    if not isinstance(value, FunctionType):
+        return value
+    public = numpys(value)
+    public.__module__ = "ocl_runtime.numpy"  # where pickle finds it
+    return public
 
 
 TABLE = MappingProxyType(_entries())

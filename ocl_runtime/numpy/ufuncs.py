@@ -28,6 +28,7 @@ from ocl_runtime.numpy.operands import (
     operands,
 )
 from ocl_runtime.numpy.promotion import DTypeLike, on_device, resolved
+from ocl_runtime.numpy.results import numpys
 from ocl_runtime.plan.executor import Executor
 
 
@@ -62,6 +63,7 @@ class ufunc:  # noqa: N801
     def __repr__(self) -> str:
         return f"<ufunc '{self.__name__}' of ocl_runtime.numpy>"
 
+    @numpys
     def __call__(
         self,
         *inputs: Any,
@@ -109,6 +111,7 @@ class ufunc:  # noqa: N801
         results = result if isinstance(result, tuple) else (result,)
         return tuple([_as(x, type_) for x, type_ in zip(results, types[self.nin :], strict=True)])
 
+    @numpys
     def reduce(
         self,
         array: Any,
@@ -124,11 +127,13 @@ class ufunc:  # noqa: N801
         self._check("reduce")
         return fold(f"{self.__name__}.reduce", self.__name__, array, axis, dtype, out, keepdims, initial, where)
 
+    @numpys
     def accumulate(self, array: Any, /, axis: int = 0, dtype: DTypeLike = None, out: Any = None) -> Any:
         """Each element joined with all before it along an axis. Raises `Error` where that is not computed here."""
         self._check("accumulate")
         return running(f"{self.__name__}.accumulate", self.__name__, array, axis, dtype, out)
 
+    @numpys
     def outer(self, A: Any, B: Any, /, **kwargs: Any) -> Any:  # noqa: N803
         """The function of all pairs: the axes of `A`, then those of `B`."""
         self._check("outer")

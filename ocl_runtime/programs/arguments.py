@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ocl_ir.graph import Buffer
 from ocl_ir.guards import Guards
 from ocl_ir.layout import Layout
+from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.execute.replay import ALIGNED
 from ocl_runtime.execute.storage import Storage
@@ -30,11 +31,13 @@ class Range:
 class Arguments:
     """Computed arrays that a function was called with.
 
-    `places` says for each in which of the `ranges` it lies (-1: it has no elements), `layouts` how it lies there.
+    `nodes` and `executors` are theirs; `places` says for each in which of the `ranges` it lies (-1: it has no
+    elements), `layouts` how it lies there.
     """
 
     def __init__(self, arrays: Sequence[Array]) -> None:
         self.nodes = [_buffer(one) for one in arrays]
+        self.executors = [one._executor for one in arrays]
         self.ranges, self.places = _ranges(self.nodes)
         self.layouts = [
             node.layout if place < 0 else moved(node, self.ranges[place].low)
@@ -44,14 +47,17 @@ class Arguments:
     def exactly(self) -> Hashable:
         """All that a call depends on."""
         dtypes = tuple(node.dtype for node in self.nodes)
-        return dtypes, tuple(self.layouts), tuple(self.places)
+        return dtypes, self._reals(), tuple(self.layouts), tuple(self.places)
 
     def family(self) -> Hashable:
         """What a program depends on that serves many sizes: dtypes, numbers of axes, and who shares memory."""
-        return tuple(
+        return self._reals(), tuple(
             (node.dtype, place, (layout.ndim, layout.is_dense, layout.range()[0]) if self._alone(place) else layout)
             for node, layout, place in zip(self.nodes, self.layouts, self.places, strict=True)
         )
+
+    def _reals(self) -> tuple[DType, ...]:
+        return tuple([one.default_real for one in self.executors])
 
     def sizes(self) -> dict[str, int]:
         """The sizes that this call binds, by name: lengths n0_0, n0_1, … of argument 0, strides s0_0, …, and so on."""

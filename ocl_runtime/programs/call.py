@@ -26,6 +26,7 @@ from ocl_ir.schedule import MemoryPlan, Schedule
 from ocl_ir.sizes import Size, Symbol, value
 from ocl_runtime.arrays import Array, current
 from ocl_runtime.arrays.array import compute
+from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import DTypeError, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.replay import ALIGNED, Replay
@@ -138,7 +139,7 @@ class Prepared:
                 place=calling_line(),
                 remedy="give a NumPy array: it is memory of the host" if param.host else "give an array: asarray(x)",
             )
-        if isinstance(given, Array) and given._executor is not self.runtime:
+        if isinstance(given, Array) and runtime_of(given._executor) is not self.runtime:
             raise MixedDevicesError(
                 f"program {self.program.name} got an array of another runtime for {name}",
                 place=calling_line(),

@@ -33,8 +33,10 @@ from ocl_ir.host import Program
 from ocl_ir.layout import Layout
 from ocl_ir.reference import calling_line
 from ocl_ir.sizes import value
+from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
+from ocl_runtime.arrays.reals import runtime_of, with_real
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.chosen import unchosen
 from ocl_runtime.execute.driver import Bytes
@@ -62,7 +64,7 @@ class Captured:
     """A function's program, for arguments whose sizes pass the guards.
 
     `constants` are memory that it refers to, by parameter; `assigned` the arrays that it writes into, by number;
-    `results` what it computes, and `shape` how that is returned.
+    `results` what it computes, with the default real of each, and `shape` how that is returned.
     """
 
     program: Program
@@ -70,6 +72,7 @@ class Captured:
     constants: Mapping[str, Cell]
     assigned: Sequence[int]
     results: Sequence[Result]
+    reals: Sequence[DType]
     shape: Shape
 
 
@@ -143,7 +146,7 @@ def capture(function: Callable[_Args, _Returned]) -> Callable[_Args, _Returned]:
         arrays, shape = flatten((args, kwargs), f"{name} is captured and got")
         if not arrays:
             raise DTypeError(f"{name} is captured and got no array", place=calling_line(), remedy="give it arrays")
-        runtime = arrays[0]._executor
+        runtime = runtime_of(arrays[0]._executor)
         if not isinstance(runtime, Runtime) or tracer.get() is not None or runtime.checks is not None:
             return function(*args, **kwargs)
         for x in arrays:
@@ -195,7 +198,8 @@ def _captured(
     finally:
         tracer.set(None)  # of a captured function inside of a captured one, the Python runs
         guards.close()
-    return Captured(program, guards, trace.constants, trace.assigned, results, returned_shape)
+    reals = [one._executor.default_real for one in returned]
+    return Captured(program, guards, trace.constants, trace.assigned, results, reals, returned_shape)
 
 
 def _prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> _Prepared:
@@ -226,13 +230,14 @@ def _replayed(prepared: _Prepared, arguments: Arguments, runtime: Runtime) -> An
     parts |= {f"x{number}": Part(one.storage, one.low) for number, one in enumerate(arguments.ranges)}
     found = prepared.replay(parts)
     results = []
-    for (place, dtype, _), layout in zip(captured.results, prepared.layouts, strict=True):
+    for (place, dtype, _), real, layout in zip(captured.results, captured.reals, prepared.layouts, strict=True):
+        executor = with_real(runtime, real)
         if place is None:  # it has no elements
-            results.append(Array(graph.buffer(None, dtype, layout), runtime))
+            results.append(Array(graph.buffer(None, dtype, layout), executor))
             continue
         storage, offset = found[place][0]
         lies = replace(layout, offset=layout.offset + offset // dtype.size)
-        results.append(Array(graph.buffer(storage, dtype, lies), runtime))
+        results.append(Array(graph.buffer(storage, dtype, lies), executor))
     return unflatten(captured.shape, results)
 
 

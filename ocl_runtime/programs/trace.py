@@ -80,8 +80,10 @@ class Trace:
         for number, stand_in in enumerate(stand_ins):
             self._know(stand_in, self._input(f"x{number}", stand_in.nbytes))
         self._params = [
-            Array(graph.buffer(None if place < 0 else stand_ins[place], node.dtype, layout), self._runtime)
-            for node, layout, place in zip(arguments.nodes, layouts, arguments.places, strict=True)
+            Array(graph.buffer(None if place < 0 else stand_ins[place], node.dtype, layout), executor)
+            for node, executor, layout, place in zip(
+                arguments.nodes, arguments.executors, layouts, arguments.places, strict=True
+            )
         ]
         self._given = [one._node for one in self._params]
         self._shared = [place >= 0 and arguments.places.count(place) > 1 for place in arguments.places]

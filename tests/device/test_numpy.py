@@ -3,7 +3,9 @@ NumPy's own functions."""
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 from collections.abc import Iterator
 
 import numpy
@@ -50,6 +52,28 @@ def test_numpys_operators_and_functions_stay_on_the_device(runtime: Runtime) -> 
     numpy.testing.assert_array_equal(target, host + host)
     with pytest.warns(TransferWarning, match=r"numpy\.sort"):
         numpy.testing.assert_array_equal(numpy.sort(x), numpy.sort(host))
+
+
+def test_a_captured_function_divides_as_its_arguments_do(runtime: Runtime) -> None:
+    captured = ocl.capture(lambda x: (x / 2, x + 1))
+    for _ in range(2):
+        half, more = captured(np.arange(4))
+        assert (half.dtype, (more / 2).dtype) == (numpy.float64, numpy.float64)
+        numpy.testing.assert_array_equal(half.numpy(), numpy.arange(4) / 2)
+        half, more = captured(ocl.arange(4))
+        assert (half.dtype, (more / 2).dtype) == (numpy.float32, numpy.float32)
+
+
+def test_a_runtime_goes_with_the_last_of_its_arrays(device: Device) -> None:
+    with ocl.use(Runtime(device)) as made:
+        gone = weakref.ref(made)
+        x = np.arange(3) + 1
+    del made
+    numpy.testing.assert_array_equal((x / 2).numpy(), [0.5, 1, 1.5])
+    assert gone() is not None
+    del x
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_captured_function_may_use_numpys_names() -> None:
