@@ -145,9 +145,11 @@ class Monitored(Injection):
         monitoring, events = sys.monitoring, sys.monitoring.events
         monitoring.use_tool_id(self.TOOL, "interrupts")
         monitoring.register_callback(self.TOOL, events.PY_START, self._pass)
+        monitoring.register_callback(self.TOOL, events.PY_RESUME, self._pass)
         monitoring.register_callback(self.TOOL, events.C_RETURN, self._pass)
         monitoring.register_callback(self.TOOL, events.JUMP, self._jump)
-        monitoring.set_events(self.TOOL, events.PY_START | events.CALL | events.JUMP)  # returns come with calls
+        starts = events.PY_START | events.PY_RESUME
+        monitoring.set_events(self.TOOL, starts | events.CALL | events.JUMP)  # returns come with calls
 
     def _unwatch(self) -> None:
         sys.monitoring.set_events(self.TOOL, 0)

@@ -55,6 +55,13 @@ class ArrayCore:
         """An array of the same runtime."""
         return type(self)(node, self._executor)
 
+    def _by(self, executor: Executor) -> Self:
+        """The same array, whose results belong to another executor of its runtime."""
+        other = type(self).__new__(type(self))
+        other._executor = executor
+        other._cell, other._steps, other._known, other._value = self._cell, self._steps, self._known, self._value
+        return other
+
     def _stepped(self, step: Step) -> Self:
         """The view that a movement gives, which fits the array; of a value, an array of its own."""
         if self._value:

@@ -22,7 +22,7 @@ from ocl_runtime.arrays.hosts import host_values, refused
 from ocl_runtime.arrays.in_use import executor_for
 from ocl_runtime.arrays.manipulation import broadcast_to, reshape
 from ocl_runtime.arrays.operands import ArrayLike
-from ocl_runtime.arrays.reals import runtime_of
+from ocl_runtime.arrays.reals import like, runtime_of
 from ocl_runtime.errors import DTypeError, ShapeError, SharingError
 from ocl_runtime.plan.executor import Executor
 
@@ -62,7 +62,7 @@ def _own(x: Array, dtype: DType | None, executor: Executor, copy: bool | None) -
             remedy="use copy=None or copy=True",
         )
     if not here:
-        x = from_host(x.numpy(), executor)
+        x = from_host(x.numpy(), like(executor, x._executor))
     if dtype is not None and not same:
         return astype(x, dtype.numpy)
     return x.copy() if copy else x

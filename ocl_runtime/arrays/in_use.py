@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import TypeGuard
 
 from ocl_ir.reference import calling_line
+from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import MixedDevicesError, NoDeviceError, UnknownDeviceError
 from ocl_runtime.plan.executor import Executor
 
@@ -98,7 +99,7 @@ def use(runtime: Executor | str) -> AbstractContextManager[Executor]:
     The same words always give the same runtime. Raises `UnknownDeviceError` or `DeviceError` for words that no usable
     device fits, `UnknownDeviceError` for what is neither a runtime nor words.
     """
-    return _in_use(_runtime("use", runtime))
+    return _in_use(runtime_of(_runtime("use", runtime)))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from ocl_runtime.arrays.array import Array, from_host
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.in_use import current, executor_for
-from ocl_runtime.arrays.reals import runtime_of
+from ocl_runtime.arrays.reals import like, runtime_of
 from ocl_runtime.arrays.transfers import allocate, compute_into
 from ocl_runtime.arrays.values import sharing
 from ocl_runtime.errors import DTypeError, SharingError
@@ -38,9 +38,9 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     executor = executor_for(device)
     if isinstance(x, Array):
         if runtime_of(x._executor) is runtime_of(executor):
-            return compute_into(allocate(x.shape, dtype=x.dtype), x) if copy else x
+            return compute_into(allocate(x.shape, dtype=x.dtype), x)._by(x._executor) if copy else x
         if copy is not False:
-            return from_host(x.numpy(), executor)
+            return from_host(x.numpy(), like(executor, x._executor))
     if copy is False:
         raise SharingError(
             "from_dlpack copies what lies on the host to the device", place=calling_line(), remedy="use copy=None"

@@ -19,9 +19,15 @@ class Answers(Protocol):
     """NumPy's two protocols as functions."""
 
     def array_function(
-        self, function: Callable[..., Any], types: Iterable[type], args: Sequence[Any], kwargs: Mapping[str, Any], /
+        self,
+        asked: Any,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        /,
     ) -> Any:
-        """The result of one of NumPy's functions."""
+        """The result of one of NumPy's functions, of the array that was asked for it."""
 
     def array_ufunc(self, ufunc: np.ufunc, method: str, inputs: Sequence[Any], how: Mapping[str, Any], /) -> Any:
         """The result of a method of one of NumPy's ufuncs."""
@@ -52,7 +58,7 @@ class NumpyCalls(ArrayCore):
         if load is None:
             return NotImplemented
         with use(self._executor):
-            return load().array_function(func, types, args, kwargs)
+            return load().array_function(self, func, types, args, kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **how: Any) -> Any:
         """One of NumPy's elementwise functions with this array among its operands or results."""

@@ -7,9 +7,8 @@ another, for the arrays of `ocl_runtime.numpy`, which become float64 where NumPy
 
 from __future__ import annotations
 
-import threading
+import weakref
 from typing import Any, cast
-from weakref import WeakValueDictionary
 
 from ocl_ir.types import DType
 from ocl_runtime.plan.executor import Executor
@@ -28,21 +27,25 @@ class _WithReal:
         return getattr(self.runtime, name)
 
 
-_lock = threading.Lock()
-_known: WeakValueDictionary[tuple[int, DType], _WithReal] = WeakValueDictionary()
-"""By the identity of the runtime, which each of them keeps alive."""
-
-
 def with_real(executor: Executor, default_real: DType) -> Executor:
-    """The executor of the same runtime, and of the same arrays, with a default real."""
-    if executor.default_real == default_real:
+    """The runtime of an executor with a default real that its settings do not change."""
+    if isinstance(executor, _WithReal) and executor.default_real == default_real:
         return executor
     runtime = runtime_of(executor)
-    if runtime.default_real == default_real:
-        return runtime
-    with _lock:
-        known = _known.setdefault((id(runtime), default_real), _WithReal(runtime, default_real))
+    # The runtime knows it by a weak reference, since it keeps the runtime. Two threads may make two: nobody asks which.
+    reference = vars(runtime).get("_with_real")
+    known = None if reference is None else reference()
+    if known is None or known.default_real != default_real:
+        known = _WithReal(runtime, default_real)
+        vars(runtime)["_with_real"] = weakref.ref(known)
     return cast("Executor", known)
+
+
+def like(executor: Executor, other: Executor) -> Executor:
+    """An executor for arrays that come from another runtime's, and keep the default real that they have by themselves,
+    if the device has it."""
+    own = isinstance(other, _WithReal) and (other.default_real.name != "f64" or executor.target.fp64)
+    return with_real(executor, other.default_real) if own else executor
 
 
 def runtime_of(executor: Executor) -> Executor:

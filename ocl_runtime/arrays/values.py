@@ -13,6 +13,7 @@ from ocl_ir.graph import Buffer, Storage
 from ocl_ir.layout import Layout
 from ocl_ir.reference import calling_line
 from ocl_ir.types import DType
+from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import SharingError
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.planner import plan
@@ -146,8 +147,9 @@ def lent(node: Buffer, executor: Executor, queue: object) -> Any:
     return sharing(executor).lend(storage, node.dtype, node.layout, queue, calling_line())
 
 
-def sharing(executor: object) -> SharesMemory:
-    """The executor itself. Raises `SharingError` for one that has no memory of OpenCL."""
+def sharing(executor: Executor) -> SharesMemory:
+    """The runtime of an executor. Raises `SharingError` for one that has no memory of OpenCL."""
+    executor = runtime_of(executor)
     if not isinstance(executor, SharesMemory):
         raise SharingError(
             "the runtime in use has no memory of OpenCL", place=calling_line(), remedy="use a Runtime, or Runtime.over"

@@ -22,6 +22,7 @@ from ocl_ir.reference import calling_frame, calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import TransferError, TransferWarning
 from ocl_runtime.numpy.operands import NoArrayError, arrays_in, host
+from ocl_runtime.numpy.results import as_operators_give
 from ocl_runtime.numpy.table import TABLE
 
 _NUMPYS = str(Path(np.__file__).parent)
@@ -42,15 +43,15 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 
 
 def array_function(
-    function: Callable[..., Any], types: Iterable[type], args: Sequence[Any], kwargs: Mapping[str, Any]
+    asked: Array, function: Callable[..., Any], types: Iterable[type], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """What `Array.__array_function__` answers."""
+    """What `Array.__array_function__` of the array that was asked answers."""
     if not all(issubclass(type_, Array | np.ndarray) for type_ in types):
         return NotImplemented
     ours = _FUNCTIONS.get(function)
     if ours is not None and not any(map(_is_special, types)):
         with suppress(NoArrayError):
-            return ours(*args, **kwargs)
+            return as_operators_give(ours(*args, **kwargs), [asked, *arrays_in([*args, *kwargs.values()])])
     out = _out(function, args, kwargs)
     if not isinstance(out, np.ndarray):
         _say(function.__name__, arrays_in([*args, *kwargs.values()]))
@@ -78,7 +79,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], how: Mappin
     ours = _UFUNCS.get(ufunc)
     if ours is not None and method in ours.methods and not any(_is_special(type(x)) for x in values):
         with suppress(NoArrayError):
-            return getattr(ours, method)(*inputs, **how)
+            return as_operators_give(getattr(ours, method)(*inputs, **how), arrays_in([*values, *how.values()]))
     return _in_numpy(ufunc, method, inputs, how)
 
 

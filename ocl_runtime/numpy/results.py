@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar, cast
 
 from ocl_ir.types import F64
 from ocl_runtime.arrays import Array
-from ocl_runtime.arrays.reals import with_real
+from ocl_runtime.arrays.core import executor_of
+from ocl_runtime.arrays.reals import runtime_of, with_real
 from ocl_runtime.numpy.operands import arrays_in
 
 _Args = ParamSpec("_Args")
@@ -16,23 +17,36 @@ _Result = TypeVar("_Result")
 
 
 def numpys(function: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
-    """The function with results that go on as NumPy's do, on devices with float64. What it was given stays as it is."""
+    """The function with results that go on as NumPy's do, on devices with float64. What it was given stays as it is, as
+    does what anybody else has."""
 
     @functools.wraps(function)
     def called(*args: _Args.args, **kwargs: _Args.kwargs) -> _Result:
-        result = function(*args, **kwargs)
-        if isinstance(result, Array):
-            if result._executor.default_real != F64:
-                _adopt([result], args, kwargs)
-        elif isinstance(result, tuple | list):
-            _adopt(arrays_in(result), args, kwargs)
-        return result
+        def numpys_own(x: Array) -> Array:
+            executor = x._executor
+            if runtime_of(executor) is not executor or not executor.target.fp64:
+                return x
+            given = any(x is one for one in arrays_in([*args, *kwargs.values()]))
+            return x if given else x._by(with_real(executor, F64))
+
+        return cast("_Result", _changed(function(*args, **kwargs), numpys_own))
 
     return called
 
 
-def _adopt(results: Sequence[Array], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    given = {id(x) for x in arrays_in([*args, *kwargs.values()])}
-    for x in results:
-        if id(x) not in given and x._executor.target.fp64:
-            x._executor = with_real(x._executor, F64)
+def as_operators_give(result: Any, operands: Sequence[Array]) -> Any:
+    """A result with the default real of its operands, which it may be one of."""
+    executor = executor_of("a function of NumPy's", operands)
+
+    def operands_own(x: Array) -> Array:
+        return x if x._executor is executor or any(x is one for one in operands) else x._by(executor)
+
+    return _changed(result, operands_own)
+
+
+def _changed(result: Any, change: Callable[[Array], Array]) -> Any:
+    if isinstance(result, Array):
+        return change(result)
+    if type(result) in {tuple, list}:
+        return type(result)([_changed(x, change) for x in result])
+    return result

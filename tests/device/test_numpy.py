@@ -64,6 +64,14 @@ def test_a_captured_function_divides_as_its_arguments_do(runtime: Runtime) -> No
         assert (half.dtype, (more / 2).dtype) == (numpy.float32, numpy.float32)
 
 
+def test_pyopencl_gets_what_numpys_names_made(runtime: Runtime) -> None:
+    x = np.arange(4)
+    numpy.testing.assert_array_equal(x.to_pyopencl().get(), numpy.arange(4))
+    back = ocl.from_pyopencl(x.to_pyopencl())
+    numpy.testing.assert_array_equal((back + x).numpy(), numpy.arange(4) * 2)
+    numpy.testing.assert_array_equal(ocl.download(np.arange(4) / 2).result(), numpy.arange(4) / 2)
+
+
 def test_a_runtime_goes_with_the_last_of_its_arrays(device: Device) -> None:
     with ocl.use(Runtime(device)) as made:
         gone = weakref.ref(made)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
+from types import FrameType
 from typing import Any
 
 import numpy
@@ -16,7 +18,8 @@ import pytest
 import ocl_runtime.arrays as xp
 import ocl_runtime.numpy as np
 from ocl_ir.types import F64
-from ocl_runtime.arrays import Array
+from ocl_runtime.arrays import Array, reals
+from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import (
     DTypeError,
@@ -26,6 +29,7 @@ from ocl_runtime.errors import (
     PrecisionWarning,
     ShapeError,
     SharingError,
+    TransferWarning,
 )
 from ocl_runtime.numpy import elementwise, promotion
 from ocl_runtime.plan.target import Target
@@ -164,6 +168,80 @@ def test_what_numpys_names_are_given_keeps_its_setting() -> None:
     assert (x / 2).dtype == numpy.float32
     assert (np.add(x, 1) / 2).dtype == numpy.float64
     assert np.asarray(x).mean().dtype == numpy.float32
+    assert (np.fromfunction(lambda i: x, (3,)) / 2).dtype == numpy.float64  # what a user's function gave
+    assert (x / 2).dtype == numpy.float32
+
+
+@pytest.mark.parametrize(
+    "divided",
+    [
+        lambda x: (numpy.arange(3) + x) / 2,
+        lambda x: numpy.int64(2) * x / 2,
+        lambda x: numpy.add(x, 1) / 2,
+        lambda x: numpy.divmod(x, 2)[1] / 2,
+        lambda x: numpy.reshape(x, (3, 1)).mean(),
+        lambda x: numpy.sum(x) / 2,
+        lambda x: numpy.zeros(3, dtype=int, like=x) / 2,
+        lambda x: numpy.nonzero(x)[0] / 2,
+    ],
+)
+def test_what_numpys_own_functions_give_goes_on_as_their_operands_do(divided: Callable[[Array], Array]) -> None:
+    assert divided(xp.arange(3)).dtype == numpy.float32
+    assert divided(np.arange(3)).dtype == numpy.float64
+
+
+def test_what_runs_inside_of_numpys_own_functions_keeps_its_setting(runtime: InterpretedRuntime) -> None:
+    seen = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TransferWarning)
+        numpy.apply_along_axis(lambda line: seen.append((current(), xp.zeros(1).dtype)) or line, 0, np.arange(2))
+    assert seen == [(runtime, numpy.float32)]
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        lambda x: xp.asarray(x, copy=True),
+        lambda x: xp.from_dlpack(x, copy=True),
+        lambda x: x.copy(),
+        lambda x: moved(x, xp.asarray),
+        lambda x: moved(x, xp.from_dlpack),
+        lambda x: moved(x, lambda x: x.to_device(current().device)),
+    ],
+)
+def test_copies_go_on_as_what_they_are_copies_of(copied: Callable[[Array], Array]) -> None:
+    assert (copied(np.arange(3)) / 2).dtype == numpy.float64
+    assert (copied(xp.arange(3)) / 2).dtype == numpy.float32
+
+
+def moved(x: Array, move: Callable[[Array], Array]) -> Array:
+    with xp.use(InterpretedRuntime()):
+        return move(x)
+
+
+def test_pickled_arrays_go_on_as_before_whatever_the_settings() -> None:
+    with xp.use(InterpretedRuntime(default_real=F64)):
+        pickled = pickle.dumps((np.arange(3), xp.arange(3)))
+    first, second = pickle.loads(pickled)
+    assert ((first / 2).dtype, (second / 2).dtype) == (numpy.float64, numpy.float32)
+    with xp.use(InterpretedRuntime(Target(group_size=8, fp64=False))):
+        assert (pickle.loads(pickled)[0] / 2).dtype == numpy.float32
+
+
+def test_arrays_are_made_while_arrays_are_made() -> None:
+    """A signal's handler may come between any two steps of it."""
+
+    def profile(frame: FrameType, event: str, arg: object) -> None:
+        if event == "call" and frame.f_code.co_filename == reals.__file__:
+            sys.setprofile(None)
+            assert (np.arange(2) / 2).dtype == numpy.float64
+
+    with xp.use(InterpretedRuntime()):
+        sys.setprofile(profile)
+        try:
+            assert (np.arange(3) / 2).dtype == numpy.float64
+        finally:
+            sys.setprofile(None)
 
 
 def test_arrays_of_both_namespaces_are_of_one_runtime(runtime: InterpretedRuntime) -> None:
