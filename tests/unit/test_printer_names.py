@@ -171,12 +171,11 @@ def test_no_name_breaks_the_generated_source(initial: str, engine: Engine) -> No
     """
     words = [word for word in RESERVED_WORDS if word.startswith(initial)]
     kernels = [kernel_with_names(word, "demo" if word == "demo" else f"demo_{word}") for word in words]
-    sources = [
-        compile_kernel(kernel, "hybrid", engine._dialect).source.text.partition("__kernel") for kernel in kernels
-    ]
-    heads = {head for head, _, _ in sources}
+    sources = [compile_kernel(kernel, "hybrid", engine._dialect).source.text for kernel in kernels]
+    parts = [source.partition("__kernel") for source in sources]
+    heads = {head for head, _, _ in parts}
     assert len(heads) == 1, "pragmas, macros and helper functions depend on no name"
-    program = engine.programs.program(heads.pop() + "\n".join(mark + body for _, mark, body in sources))
+    program = engine.programs.program(heads.pop() + "\n".join(mark + body for _, mark, body in parts))
     for kernel in kernels:
         program.kernel(entry_name(kernel))
 
