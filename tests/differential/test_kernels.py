@@ -1,6 +1,6 @@
 """Random programs: the interpreter before and after the passes, and the device in every strategy, agree bit for bit.
 
-`make test` runs 200 of them, `make nightly` 2,000.
+`make test` runs 120 of them on the device, `make nightly` 2,000.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from ocl_ir.types import Pointer, element
 from ocl_runtime.codegen.compile import Compilation, compile_kernel
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
+from tests.differential.depth import with_builds
 from tests.differential.programs import ITEMS, Program, dtypes_of, programs
 from tests.differential.ulp import ulps
 
 REFERENCE_ULP = 4.0
 """What NumPy's own functions may be off in the interpreter; test_operations.py has the true bounds."""
 pytestmark = pytest.mark.timeout(1200)  # of hundreds of builds each, on a machine with other work
-PART = settings().max_examples * 3 // 10
+PART = with_builds(settings().max_examples * 3 // 10)
 # PoCL takes seconds to build a kernel with barriers in loops, so there are fewer of these.
-WORK_GROUPS = settings().max_examples // 10
+WORK_GROUPS = with_builds(settings().max_examples // 10)
 FEWER = max(20, settings().max_examples // 5)
 PHASES = [phase for phase in Phase if phase != Phase.explain]  # explaining takes longer than finding
 
