@@ -6,6 +6,7 @@ kept in the user's cache: tests of the cache, and those that start other process
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -56,6 +57,12 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def repository() -> Path:
     return Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_finish() -> None:
+    """All modules and thousands of tests are there to stay: no `gc.collect` of a test need look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
