@@ -1,11 +1,12 @@
 """Fixtures that tests of all kinds share.
 
-The device is what `ocl_runtime` chooses; the environment variable OCL_RUNTIME_DEVICE names another one. Programs are
-built in a folder of this test session, never in the user's cache.
+The device is what `ocl_runtime` chooses; the environment variable OCL_RUNTIME_DEVICE names another one. Nothing is
+kept in the user's cache: tests of the cache, and those that start other processes, have folders of this test session.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -42,13 +43,26 @@ def device() -> Device:
 
 
 @pytest.fixture(scope="session")
-def engine(device: Device, tmp_path_factory: pytest.TempPathFactory) -> Engine:
-    return Engine(device, Settings(cache_folder=tmp_path_factory.mktemp("cache")))
+def engine(device: Device) -> Engine:
+    """An engine that keeps no binaries: PoCL compiles each kernel once more to give one, for any group size."""
+    return Engine(device, Settings(cache_folder=None))
+
+
+@pytest.fixture(scope="session")
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For other processes, each of which would probe the device and build its programs again."""
+    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture
 def repository() -> Path:
     return Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_finish() -> None:
+    """All modules and thousands of tests are there to stay: no `gc.collect` of a test need look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

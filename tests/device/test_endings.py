@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ocl_runtime.device import Device
-from ocl_runtime.execute.engine import Engine
 from tests.arrays_support import python
 
 START = """
@@ -54,19 +53,22 @@ ENDINGS = {
 }
 
 
-def environment(device: Device, engine: Engine) -> dict[str, str | None]:
-    return {"OCL_RUNTIME_DEVICE": device.key, "OCL_RUNTIME_CACHE": str(engine.settings.cache_folder or "off")}
+@pytest.fixture
+def environment(device: Device, cache_folder: Path) -> dict[str, str | None]:
+    return {"OCL_RUNTIME_DEVICE": device.key, "OCL_RUNTIME_CACHE": str(cache_folder)}
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_process_ends_cleanly_while_things_run(device: Device, engine: Engine, tmp_path: Path, ending: str) -> None:
-    done = python("-c", START + ENDINGS[ending], cwd=tmp_path, env=environment(device, engine), timeout=60)
+def test_a_process_ends_cleanly_while_things_run(
+    environment: dict[str, str | None], tmp_path: Path, ending: str
+) -> None:
+    done = python("-c", START + ENDINGS[ending], cwd=tmp_path, env=environment, timeout=60)
     assert done.stderr == ""
     assert done.stdout == ""
     assert done.returncode == (3 if ending == "an exception" else 0)
 
 
-def test_what_was_begun_is_finished_before_the_end(device: Device, engine: Engine, tmp_path: Path) -> None:
+def test_what_was_begun_is_finished_before_the_end(environment: dict[str, str | None], tmp_path: Path) -> None:
     """A download into a file's memory, of which nobody asked for the result."""
     code = f"""{START}
 np.lib.format.open_memmap("out.npy", "w+", host.dtype, host.shape).flush()
@@ -74,14 +76,14 @@ out = np.load("out.npy", mmap_mode="r+")
 x = runtime.upload(host, snapshot=False)
 runtime.engine.download(x, host.dtype, host.size, out=out)
 """
-    done = python("-c", code, cwd=tmp_path, env=environment(device, engine), timeout=60)
+    done = python("-c", code, cwd=tmp_path, env=environment, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     check = "import numpy as np\nassert (np.load('out.npy') == np.arange(2**22, dtype='f4')).all()"
     done = python("-c", check, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_processes_that_are_spawned_work(device: Device, engine: Engine, tmp_path: Path) -> None:
+def test_processes_that_are_spawned_work(environment: dict[str, str | None], tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("""
 import multiprocessing
@@ -97,13 +99,13 @@ if __name__ == "__main__":
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         print(pool.map(work, [10, 100]), float(ocl.sum(y)))
 """)
-    done = python(str(program), cwd=tmp_path, env=environment(device, engine), timeout=120)
+    done = python(str(program), cwd=tmp_path, env=environment, timeout=120)
     assert done.stderr == ""
     assert done.stdout == "[90.0, 9900.0] 999000.0\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_process_is_told_so_and_ends(device: Device, engine: Engine, tmp_path: Path) -> None:
+def test_a_forked_process_is_told_so_and_ends(environment: dict[str, str | None], tmp_path: Path) -> None:
     """With transfers under way, whose threads the child does not have; the parent goes on."""
     code = f"""{START}
 held, arrays, coming, raw = busy(runtime)
@@ -127,5 +129,5 @@ assert os.waitstatus_to_exitcode(status) == 0, status
 assert all((one.result() == np.sin(host * np.float32(n))).mean() > 0.5 for n, one in enumerate(coming))
 assert all((one.result() == host).all() for one in raw)
 """
-    done = python("-W", "ignore", "-c", code, cwd=tmp_path, env=environment(device, engine), timeout=60)
+    done = python("-W", "ignore", "-c", code, cwd=tmp_path, env=environment, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

@@ -43,6 +43,8 @@ def young() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # as before: what was collected with the tests is there to stay
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from tests.numpy_cases import EXPRESSIONS, names, same
 
 
 @pytest.fixture(scope="module")
-def shared(device: Device, tmp_path_factory: pytest.TempPathFactory) -> Runtime:
-    return Runtime(device, Settings(cache_folder=tmp_path_factory.mktemp("cache")))
+def shared(device: Device) -> Runtime:
+    return Runtime(device, Settings(cache_folder=None))  # PoCL compiles each kernel once more for a binary
 
 
 @pytest.fixture(autouse=True)

@@ -129,30 +129,52 @@ def spoiled(tmp_path: Path, what: str) -> list[str]:
     }[what]
 
 
-@pytest.mark.parametrize(
-    ("what", "message"),
-    [
-        ("missing", "the picture cannot be read: [Errno 2] No such file or directory"),
-        ("a folder", "the picture cannot be read: [Errno 21] Is a directory"),
-        ("text", "the picture cannot be read: cannot identify image file"),
-        ("empty", "the picture cannot be read: cannot identify image file"),
-        ("cut off", "the picture cannot be read: "),
-        ("too small", "a picture of (64, 15) pixels"),
-        ("out is a file", "the dump folder cannot be written: [Errno 20] Not a directory"),
-        ("out is below a file", "the dump folder cannot be written: [Errno 20] Not a directory"),
-        ("no device", "no device is like 'abacus'"),
-    ],
-)
-def test_bad_input(photograph: Any, tmp_path: Path, what: str, message: str) -> None:
-    arguments = spoiled(tmp_path, what)
+REFUSED = {
+    "missing": "the picture cannot be read: [Errno 2] No such file or directory",
+    "a folder": "the picture cannot be read: [Errno 21] Is a directory",
+    "text": "the picture cannot be read: cannot identify image file",
+    "empty": "the picture cannot be read: cannot identify image file",
+    "cut off": "the picture cannot be read: ",
+    "too small": "a picture of (64, 15) pixels",
+    "out is a file": "the dump folder cannot be written: [Errno 20] Not a directory",
+    "out is below a file": "the dump folder cannot be written: [Errno 20] Not a directory",
+    "no device": "no device is like 'abacus'",
+}
+ONE_AFTER_ANOTHER = """
+import contextlib, io, json, pathlib, runpy, sys
+
+example, given = sys.argv[1], json.loads(sys.argv[2])
+sys.path[0] = str(pathlib.Path(example).parent)  # as Python sets it for a program
+said = {}
+for what, arguments in given.items():
+    sys.argv[:] = [example, *arguments]
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            runpy.run_path(example, run_name="__main__")
+            code = 0
+        except SystemExit as end:
+            code = end.code
+    said[what] = [code, out.getvalue(), err.getvalue()]
+print(json.dumps(said))
+"""
+
+
+def test_bad_input(device: Device, cache: str, tmp_path: Path) -> None:
+    """In one process, since each takes a second to import everything; the tests below look at how a process ends."""
+    given = {what: spoiled(tmp_path, what) for what in REFUSED}
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    done = photograph(*arguments)
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith("photograph: ")
-    assert message in done.stderr
-    assert "remedy: " in done.stderr
-    assert "Traceback" not in done.stderr
+    env = {"OCL_RUNTIME_DEVICE": device.key, "OCL_RUNTIME_CACHE": cache, "OCL_RUNTIME_DUMP": None}
+    done = python("-c", ONE_AFTER_ANOTHER, EXAMPLE, json.dumps(given), cwd=tmp_path, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = json.loads(done.stdout)
+    for what, message in REFUSED.items():
+        code, out, err = said[what]
+        assert (code, out) == (1, ""), what
+        assert err.startswith("photograph: "), what
+        assert message in err, what
+        assert "remedy: " in err, what
+        assert "Traceback" not in err, what
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 

@@ -309,9 +309,9 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_processes_end_cleanly(device: Device, engine: Engine, tmp_path: Path, ending: str) -> None:
+def test_processes_end_cleanly(device: Device, cache_folder: Path, tmp_path: Path, ending: str) -> None:
     code = f"import numpy as np\nimport ocl_runtime as ocl\nx = ocl.asarray(np.ones(2**20, 'f4'))\n{ENDINGS[ending]}\n"
-    done = python("-c", code, cwd=tmp_path, env=environment(device, engine.settings.cache_folder or "off"))
+    done = python("-c", code, cwd=tmp_path, env=environment(device, cache_folder))
     assert done.stderr == ""
     assert done.returncode == (3 if ending == "an exception" else 0)
 

@@ -13,6 +13,7 @@ import ocl_runtime as ocl
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
+from tests.differential.depth import with_builds
 from tests.interpreted import InterpretedRuntime
 
 LENGTH = 6
@@ -79,14 +80,14 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
-@settings(max_examples=settings().max_examples // 4)
+@settings(max_examples=with_builds(settings().max_examples // 4))
 @given(STEPS)
 def test_elements_on_the_device(runtime: Runtime, steps: list[tuple[int, int, int, int]]) -> None:
     with ocl.use(runtime):
         check(steps, HOST)
 
 
-@settings(max_examples=settings().max_examples // 10)
+@settings(max_examples=with_builds(settings().max_examples // 10))
 @given(STEPS)
 def test_elements_in_captured_functions(runtime: Runtime, steps: list[tuple[int, int, int, int]]) -> None:
     expected = run(HOST.copy(), steps, False)

@@ -28,6 +28,7 @@ from ocl_runtime.plan.merge import RULES, Rule
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import FLOATS, INTEGERS
+from tests.differential.depth import with_builds
 
 SHAPES = [
     (7,),
@@ -199,7 +200,7 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
 
 
 @pytest.mark.parametrize("dtypes", [FLOATS, INTEGERS[:4], INTEGERS[4:]])  # all at once come near the time limit
-@settings(max_examples=-(-settings().max_examples // 3))
+@settings(max_examples=with_builds(-(-settings().max_examples // 3)))
 @given(
     place=st.integers(0, 11),
     shape=st.sampled_from(SHAPES),

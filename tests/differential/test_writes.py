@@ -15,6 +15,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import assert_same
+from tests.differential.depth import with_builds
 
 OPS = ("add", "subtract", "multiply", "maximum")
 STEPS = st.lists(st.tuples(st.integers(0, 15), *(st.integers(0, 10**6) for _ in range(3))), min_size=3, max_size=25)
@@ -147,13 +148,13 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
-@settings(max_examples=max(1, settings.default.max_examples // 3))
+@settings(max_examples=with_builds(settings.default.max_examples // 3))
 @given(STEPS)
 def test_writes_views_and_expressions_are_numpys(runtime: Runtime, steps: list[tuple[int, int, int, int]]) -> None:
     program(runtime, steps)
 
 
-@settings(max_examples=max(1, settings.default.max_examples // 6))
+@settings(max_examples=with_builds(settings.default.max_examples // 6))
 @given(STEPS)
 def test_with_memory_that_is_poisoned_when_it_is_freed(
     device: Device, engine: Engine, steps: list[tuple[int, int, int, int]]
