@@ -113,7 +113,7 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload, note: Note) ->
 
     Raises `ShapeError` for an index that does not fit, `DTypeError` for arrays that are no integers.
     """
-    parts = _with_all_axes(shape, parts)
+    parts, dots = _with_all_axes(shape, parts)
     items = parse_index(shape, tuple(slice(None) if is_array(part) else part for part in parts))
     axes: list[int] = []
     axis = 0
@@ -129,7 +129,8 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload, note: Note) ->
     lengths = [item.length if isinstance(item, Span) else 1 for item in items]
     kept = [number for number, part in enumerate(parts) if part is None or isinstance(part, slice)]
     advanced = [number for number in range(len(parts)) if number not in kept]
-    together = advanced[-1] - advanced[0] == len(advanced) - 1
+    # An Ellipsis between them keeps them apart, even one that stands for no axis.
+    together = advanced[-1] - advanced[0] == len(advanced) - 1 and not advanced[0] < dots <= advanced[-1]
     front = sum(number < advanced[0] for number in kept) if together else 0
     result = (*(lengths[n] for n in kept[:front]), *shared, *(lengths[n] for n in kept[front:]))
     place = {number: at if at < front else at + len(shared) for at, number in enumerate(kept)}
@@ -151,15 +152,15 @@ def _shared_shape(shapes: Sequence[Shape]) -> Shape:
         raise IndexingError(f"index arrays: {error.fact}", place=error.place, remedy=error.remedy) from None
 
 
-def _with_all_axes(shape: Shape, parts: Sequence[object]) -> list[object]:
-    """A part for each axis, and None for each new one."""
+def _with_all_axes(shape: Shape, parts: Sequence[object]) -> tuple[list[object], int]:
+    """A part for each axis, and None for each new one; before which of them the Ellipsis was, or the end."""
     used = sum(not (part is None or part is Ellipsis) for part in parts)
     dots = [number for number, part in enumerate(parts) if part is Ellipsis]
     if len(dots) > 1 or used > len(shape):
         parse_index(shape, tuple(slice(None) if is_array(part) else part for part in parts))  # which raises
     at = dots[0] if dots else len(parts)
     rest = [slice(None)] * (len(shape) - used)
-    return [*parts[:at], *rest, *parts[at + len(dots) :]]
+    return [*parts[:at], *rest, *parts[at + len(dots) :]], at
 
 
 def _widened(index: Node, front: int, shape: Shape) -> Node:

@@ -199,6 +199,31 @@ BOOLS: list[tuple[tuple[int, ...], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("where", ["host", "device"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        (None, [0, 1], ..., [1, 2]),
+        (None, 0, ..., [1, 2]),
+        (None, [0, 1], ..., 2),
+        (None, [], ..., []),
+        (None, [0, 1], [1, 2], ...),
+        (None, ..., [0, 1], [1, 2]),
+        ([0, 1], ..., [1, 2]),
+        (None, [0, 1], None, ..., [1, 2]),
+    ],
+)
+def test_an_ellipsis_that_stands_for_no_axis_keeps_index_arrays_apart(key: tuple[Any, ...], where: str) -> None:
+    host = np.arange(6, dtype=np.float32).reshape(2, 3)
+    numpys = tuple(np.array(part, np.int32) if isinstance(part, list) else part for part in key)
+    ours = tuple(xp.asarray(part) if where == "device" and isinstance(part, np.ndarray) else part for part in numpys)
+    x = xp.asarray(host)
+    np.testing.assert_array_equal(x[ours].numpy(), host[numpys])
+    x[ours] = host[numpys] + 10
+    host[numpys] += 10
+    np.testing.assert_array_equal(x.numpy(), host)
+
+
 @pytest.mark.parametrize("where", ["python", "numpy", "device"])
 @pytest.mark.parametrize(("shape", "index"), BOOLS)
 def test_single_bools_are_masks_of_no_axes(shape: tuple[int, ...], index: str, where: str) -> None:
