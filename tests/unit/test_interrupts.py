@@ -154,7 +154,7 @@ def tried(road: Callable[..., list[Storage]], at: int, again: int | None = None,
     assert world.violations() == []
     assert injection.unraisable == []
     made.clear()
-    if again is not None:
+    if again is not None and sys.version_info >= (3, 12):
         gc.collect()  # contextlib keeps an exception that another one came after in a cycle
     world.streams.finish()
     device, host, staging = world.memory.device_pool, world.memory.host_pool, world.memory.staging_pool
