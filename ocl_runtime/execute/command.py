@@ -86,3 +86,11 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<stream {self.index}, {self.position} commands, {len(self.pending)} pending>"
+
+
+class SpoiltError(Exception):
+    """These commands must have ended before another one can be given."""
+
+    def __init__(self, commands: list[Command]) -> None:
+        super().__init__()
+        self.commands = commands

@@ -24,7 +24,7 @@ from typing import Any, Protocol, TypeAlias
 from ocl_ir.reference import Where
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.chosen import chosen
-from ocl_runtime.execute.command import LOOK_EVERY, Clock, Command, Stream
+from ocl_runtime.execute.command import LOOK_EVERY, Clock, Command, SpoiltError, Stream
 from ocl_runtime.execute.completion import Completion, StreamCounters, Timed
 from ocl_runtime.execute.driver import Driver, Error, Event, Queue
 from ocl_runtime.execute.failures import Failure
@@ -39,14 +39,6 @@ _Lost: TypeAlias = (
 )
 """A command that was interrupted while it was given to a stream: what `Streams.submit` knows of it, what it waits for,
 the clock after that, its event if there is one, and what came. A plain tuple, which is made without a call."""
-
-
-class _SpoiltError(Exception):
-    """These commands must have ended before another one can be given."""
-
-    def __init__(self, commands: list[Command]) -> None:
-        super().__init__()
-        self.commands = commands
 
 
 class Guests(Protocol):
@@ -201,11 +193,12 @@ class Streams:
                     return command
             except Error as error:
                 raise self._refused(stream, touches, what, where, needed, error).error() from error
-            except _SpoiltError as error:
+            except SpoiltError as error:
                 # A driver may make the new command fail, for waiting for one that failed, or run it too early, for
                 # being in a queue behind one.
                 for spoilt in error.commands:
-                    self.wait(spoilt, failed_too=True)
+                    for earlier in (*spoilt.after, spoilt):  # the mark of a lost command waits for none of these
+                        self.wait(earlier, failed_too=True)
                     if spoilt.event is not None and spoilt.error is not None:
                         raise spoilt.error.error() from None  # the driver no longer answers
 
@@ -235,22 +228,22 @@ class Streams:
             self.lost = self.lost[1:]
 
     def _check(self, touches: Sequence[Touch], stream: Stream) -> None:
-        """After a failure: raises `_SpoiltError` where the stream's last command was spoilt, `LaunchError` where what
+        """After a failure: raises `SpoiltError` where the stream's last command was spoilt, `LaunchError` where what
         is to be read was."""
         pending = stream.pending
         if pending and pending[-1].error is not None:
-            raise _SpoiltError([pending[-1]])
+            raise SpoiltError([pending[-1]])
         command = spoiler(touches)
         if command is not None and command.error is not None:
             self._completion.reported(command.error)
             raise command.error.error()
 
     def _waits(self, needed: Sequence[Command], touches: Sequence[Touch], stream: Stream, what: str) -> list[Event]:
-        """What to wait for, the queues flushed up to there. Raises `_SpoiltError` for commands that were spoilt."""
+        """What to wait for, the queues flushed up to there. Raises `SpoiltError` for commands that were spoilt."""
         if self._completion.doubt:
             failed = [command for command in needed if command.error is not None]
             if failed:
-                raise _SpoiltError(failed)
+                raise SpoiltError(failed)
         waits = []
         for command in needed:
             producer = command.stream

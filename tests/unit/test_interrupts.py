@@ -265,6 +265,31 @@ def test_what_was_interrupted_before_the_driver_was_told_is_spoilt_too_and_says_
     world.streams.finish()  # who was interrupted knows
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_what_comes_behind_a_lost_command_waits_for_what_that_had_to_wait_for(told: bool) -> None:
+    """The mark in its place has ended before that, and is not known to."""
+    world = World()
+    x, y, z = world.allocate(256, 0), world.allocate(256, 1), world.allocate(256, 1)
+    world.set(0, x, 1, slow=True)
+    real = world.device.launch
+
+    def lost(*args: Any) -> None:
+        if told:
+            real(*args)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.device, "launch", lost)
+        with pytest.raises(KeyboardInterrupt):
+            world.copy(1, y, x)
+    world.set(1, z, 5)
+    assert set(world.bytes(z)) == {5}
+    with pytest.raises(LaunchError, match="KeyboardInterrupt came while the device was given it"):
+        world.copy(2, z, y)
+    assert world.violations() == []
+    world.streams.finish()
+
+
 def test_a_command_whose_event_is_known_goes_on_though_its_giver_was_interrupted() -> None:
     """As long as the driver's answer is there, nothing is spoilt."""
     world = World()
