@@ -197,6 +197,7 @@ class Streams:
                 # A driver may make the new command fail, for waiting for one that failed, or run it too early, for
                 # being in a queue behind one.
                 for spoilt in error.commands:
+                    self.before(spoilt)
                     for earlier in (*spoilt.after, spoilt):  # the mark of a lost command waits for none of these
                         self.wait(earlier, failed_too=True)
                     if spoilt.event is not None and spoilt.error is not None:

@@ -21,7 +21,7 @@ import pyopencl as cl
 import pytest
 
 import ocl_runtime.arrays as xp
-from ocl_ir.accesses import READ
+from ocl_ir.accesses import READ, WRITE
 from ocl_runtime.arrays import in_use, use
 from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.device import Device
@@ -287,6 +287,25 @@ def test_what_comes_behind_a_lost_command_waits_for_what_that_had_to_wait_for(to
     with pytest.raises(LaunchError, match="KeyboardInterrupt came while the device was given it"):
         world.copy(2, z, y)
     assert world.violations() == []
+    world.streams.finish()
+
+
+def test_what_comes_behind_a_lost_command_waits_for_transfers_in_pieces_in_front_of_it() -> None:
+    """Whose event is of another queue, so that the mark behind them ends before."""
+    world = World(unified=False)
+    x, y, z = world.allocate(256, 0), world.allocate(256, 1), world.allocate(256, 1)
+    slow = world.set(0, x, 1, slow=True)
+    world.streams.submit(world.stream(1), [y.touch(WRITE)], "job", "", lambda *args: slow.event)
+
+    def lost(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.device, "launch", lost)
+        with pytest.raises(KeyboardInterrupt):
+            world.set(1, y, 2)
+    world.set(1, z, 5)
+    assert set(world.bytes(z)) == {5}
     world.streams.finish()
 
 
