@@ -21,8 +21,8 @@ import pyopencl.array
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 import ocl_runtime as ocl
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import Kernel
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import U32
 
 ELEMENTS = 1024

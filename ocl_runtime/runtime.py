@@ -16,12 +16,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir.graph_text import text
+from ocl_ir.graph.printer import text
 from ocl_ir.guards import plain
-from ocl_ir.kernel import Kernel
+from ocl_ir.host.schedule import MemoryPlan, Schedule
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
-from ocl_ir.reference import Where, calling_line
-from ocl_ir.schedule import MemoryPlan, Schedule
+from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import DTYPES, DType
 from ocl_runtime.device import Device, Existing, choose, existing
 from ocl_runtime.errors import Error, UnknownDeviceError

@@ -4,7 +4,7 @@
 ## because it is written before they are last read. A vector asks for the statements once a lane. `t` describes the
 ## scalar type: T its C name, kind "int", "uint" or "float", bits its width.
 ##
-## The temporaries `div` and `rem` cannot hide an operand: they are names of operations, which ir/ocl_ir/names.py gives to
+## The temporaries `div` and `rem` cannot hide an operand: they are names of operations, which ir/ocl_ir/kernel/names.py gives to
 ## no variable. The results are NumPy's, bit for bit: integers give 0 where the divisor is 0, and the least one divided
 ## by -1 wraps; neither traps. Floats follow npy_divmod (numpy/_core/src/npymath/npy_math_internal.h.src).
 ##

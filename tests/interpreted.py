@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ocl_ir import passes
-from ocl_ir.interpret import run
-from ocl_ir.kernel import Kernel
+from ocl_ir.interpret.kernel import run
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import F32, DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.checks import Checks

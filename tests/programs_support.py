@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import Kernel
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import F32, U32
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from ocl_ir.host import Program, Value
-from ocl_ir.host_builder import HostBuilder
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.grammar import Program, Value
 from ocl_ir.types import F32
 from tests.programs_support import SCALE
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir.accesses import READ, WRITE
+from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_runtime.execute.chosen import stream
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Driver

@@ -17,8 +17,8 @@ import numpy as np
 
 from ocl_ir.errors import IndexingError, ShapeError
 from ocl_ir.guards import formula, formulas, integer, plain
-from ocl_ir.reference import calling_line
 from ocl_ir.sizes import Size
+from ocl_ir.source_line import calling_line
 
 Shape: TypeAlias = tuple[int, ...]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from ocl_ir.guards import integer
 from ocl_ir.layout import Shape
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_runtime.errors import IndexingError, ShapeError
 
 _MOST_BYTES = 2**62

@@ -12,9 +12,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from ocl_ir import graph
-from ocl_ir.graph import Buffer, Node, Step
-from ocl_ir.reference import calling_line
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Node, Step
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.elements import settle
 from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.reals import runtime_of

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ocl_ir import graph
-from ocl_ir.graph import Node
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
 from ocl_ir.guards import Backed, Number
 from ocl_ir.layout import Layout, Shape
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, from_host
 from ocl_runtime.arrays.axes import length_of, shape_of

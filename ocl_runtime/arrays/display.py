@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir.graph import Buffer
-from ocl_ir.reference import calling_line
+from ocl_ir.graph.build import Buffer
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.exports import Exports
 from ocl_runtime.arrays.subscripts import Subscripts
 from ocl_runtime.arrays.values import copied

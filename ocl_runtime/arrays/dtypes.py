@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.guards import Backed, Number
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64, DType, from_numpy
 from ocl_runtime.errors import DTypeError, NumberRangeError
 from ocl_runtime.plan.target import Target

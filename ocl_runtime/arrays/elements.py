@@ -10,8 +10,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
-from ocl_ir import graph
-from ocl_ir.graph import Buffer, Node, walk
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Node, walk
 from ocl_ir.layout import Item
 from ocl_runtime.plan.evaluate import evaluate
 from ocl_runtime.plan.executor import Executor

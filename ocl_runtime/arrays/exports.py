@@ -7,8 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ocl_ir.graph import Buffer
-from ocl_ir.reference import calling_line
+from ocl_ir.graph.build import Buffer
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.elements import settle
 from ocl_runtime.arrays.values import CPU, capsule, copied, lent, uncopied

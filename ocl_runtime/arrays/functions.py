@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir import graph
-from ocl_ir.reference import calling_line
+from ocl_ir.graph import build as graph
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, DType
 from ocl_runtime.arrays.array import Array, array_of, elementwise
 from ocl_runtime.arrays.dtypes import require, to_dtype

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir.guards import NUMBERS
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64, DType
 from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError
 

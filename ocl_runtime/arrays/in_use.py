@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TypeGuard
 
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import MixedDevicesError, NoDeviceError, UnknownDeviceError
 from ocl_runtime.plan.executor import Executor

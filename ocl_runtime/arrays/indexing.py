@@ -19,11 +19,11 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir import graph
-from ocl_ir.graph import Node
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
+from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.layout import Item, Layout, Shape, Span, broadcast_shapes, parse_index
-from ocl_ir.nodes import AnyNode
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I32, I64, U32, U64
 from ocl_runtime.errors import DTypeError, IndexingError, ShapeError
 

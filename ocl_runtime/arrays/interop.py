@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir import graph
-from ocl_ir.reference import calling_line
+from ocl_ir.graph import build as graph
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, from_host
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.dtypes import require, to_dtype

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ocl_ir import graph
-from ocl_ir.graph import Step
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Step
 from ocl_ir.layout import Span
 from ocl_ir.layout import broadcast_shapes as _common_shape
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axes_of, axis_of, length_of, shape_of
 from ocl_runtime.arrays.operands import ArrayLike

@@ -7,8 +7,8 @@ import sys
 from types import ModuleType
 from typing import Any, Self, TypeAlias, cast
 
-from ocl_ir.graph import Step
-from ocl_ir.reference import calling_line
+from ocl_ir.graph.build import Step
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.display import Display
 from ocl_runtime.arrays.operands import ArrayLike, is_operand
 from ocl_runtime.arrays.operators import Operators

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir import graph
-from ocl_ir.graph import Node
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
+from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.guards import NUMBERS, Number
 from ocl_ir.layout import Layout
-from ocl_ir.nodes import AnyNode
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import F64
 from ocl_runtime.arrays.core import ArrayCore, executor_of
 from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype

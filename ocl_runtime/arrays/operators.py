@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Self, cast
 
-from ocl_ir.graph import Node
+from ocl_ir.graph.build import Node
 from ocl_ir.guards import Number
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.operands import is_operand, operands_of
 from ocl_runtime.arrays.products import matmul

@@ -6,10 +6,10 @@ sum like any other, and is fused with what it is made of.
 
 from __future__ import annotations
 
-from ocl_ir import graph
-from ocl_ir.graph import Node
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
 from ocl_ir.layout import broadcast_shapes, parse_index
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.semantics import cast, common_dtype
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.plan.executor import Executor

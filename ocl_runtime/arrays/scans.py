@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ocl_ir import graph
-from ocl_ir.graph import ScanOp
-from ocl_ir.reference import calling_line
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import ScanOp
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL
 from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axis_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ocl_ir import graph
+from ocl_ir.graph import build as graph
 from ocl_ir.layout import Layout
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axis_of

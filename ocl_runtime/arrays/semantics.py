@@ -12,13 +12,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ocl_ir import graph
-from ocl_ir.graph import Node
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
+from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.guards import Number
 from ocl_ir.layout import Shape, broadcast_shapes
-from ocl_ir.nodes import AnyNode
 from ocl_ir.ops import OPS
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, F64, I8, U8, DType
 from ocl_runtime.arrays.dtypes import checked, promote, require
 from ocl_runtime.arrays.table import BOOL_OPS, TABLE, WIDENS_BOOL, Row, Rule

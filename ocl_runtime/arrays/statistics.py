@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ocl_ir import graph
-from ocl_ir.graph import ReduceOp
-from ocl_ir.reference import calling_line
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import ReduceOp
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, F32, DType
 from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axes_of

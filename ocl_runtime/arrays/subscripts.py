@@ -9,11 +9,11 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir.graph import Buffer, Node, Step
+from ocl_ir.graph.build import Buffer, Node, Step
+from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.guards import Number
 from ocl_ir.layout import Shape, parse_index
-from ocl_ir.nodes import AnyNode
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.elements import note, read

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir import graph
-from ocl_ir.graph import Buffer, Node
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.layout import Layout, Shape
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, compute
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.dtypes import require, to_dtype

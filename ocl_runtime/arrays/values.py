@@ -9,9 +9,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from ocl_ir.graph import Buffer, Storage
+from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.layout import Layout
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import SharingError

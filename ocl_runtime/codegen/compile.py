@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ocl_ir.kernel import Kernel
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.passes import PIPELINE, Pass, run
 from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.codegen.source import Source, generate

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from ocl_ir.kernel import Const, Let, Load, Operand, Value, is_aligned
-from ocl_ir.locals import Locals
+from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Value, is_aligned
+from ocl_ir.kernel.locals import Locals
 from ocl_ir.ops import OPS, WORK_ITEM, Op
 from ocl_ir.types import BOOL, DTYPES, F64, DType, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.spelling import literal, mask_type, memory_type, unsigned_type, value_type

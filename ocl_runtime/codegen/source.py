@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ocl_ir.kernel import Atomic, Kernel, Load, Param, Stmt, Store, defined, is_aligned, operands, walk
-from ocl_ir.locals import Locals, allocate
-from ocl_ir.names import entry_name
+from ocl_ir.kernel.grammar import Atomic, Kernel, Load, Param, Stmt, Store, defined, is_aligned, operands, walk
+from ocl_ir.kernel.locals import Locals, allocate
+from ocl_ir.kernel.names import entry_name
+from ocl_ir.kernel.printer import statement_text
 from ocl_ir.passes.rewrite import written_pointers
-from ocl_ir.printer import statement_text
 from ocl_ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes, size_of
 from ocl_runtime.codegen.expressions import Dialect, Expressions
 from ocl_runtime.codegen.spelling import memory_type, unsigned_type, value_type

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ocl_ir.kernel import Const
+from ocl_ir.kernel.grammar import Const
 from ocl_ir.types import F32, DType, Type, ValueType, Vector, element, lanes
 
 _SCALARS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ocl_ir.kernel import (
+from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
@@ -32,7 +32,7 @@ from ocl_ir.kernel import (
     is_aligned,
     walk,
 )
-from ocl_ir.locals import Locals, Slot
+from ocl_ir.kernel.locals import Locals, Slot
 from ocl_ir.ops import OPS
 from ocl_ir.types import BF16, BOOL, F32, DType, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.expressions import Dialect, Expressions, Text

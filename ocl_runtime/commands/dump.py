@@ -16,8 +16,8 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ocl_ir.graph_text import text
-from ocl_ir.locals import STRATEGIES
+from ocl_ir.graph.printer import text
+from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.types import DTYPES
 from ocl_runtime.commands import output
 from ocl_runtime.commands.expression import Planner, parse

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir import graph
-from ocl_ir.graph import Node
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
 from ocl_ir.layout import Layout
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_ir.types import BF16, DTYPES, F32, DType
 from ocl_runtime import arrays
 from ocl_runtime.arrays import Array, use

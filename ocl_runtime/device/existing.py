@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import pyopencl as cl
 
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_runtime.device.devices import Device, all_devices, describe
 from ocl_runtime.errors import DeviceError
 

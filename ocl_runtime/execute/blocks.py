@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from weakref import ref
 
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.driver import Buffer, Bytes
 from ocl_runtime.execute.hazards import Ranges

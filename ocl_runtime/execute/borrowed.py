@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir.accesses import WRITE
+from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.errors import DTypeError, ShapeError, SharingError
 from ocl_runtime.execute import foreign

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_runtime.errors import SettingError
 
 _chosen: ContextVar[int | None] = ContextVar("ocl_runtime_stream", default=None)

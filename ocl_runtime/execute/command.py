@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_runtime.execute.driver import Event, Queue
 
 if TYPE_CHECKING:

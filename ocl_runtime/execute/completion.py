@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ocl_ir.accesses import READ, WRITE
+from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_runtime.execute import failures
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Driver, Error, Event

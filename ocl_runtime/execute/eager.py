@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ocl_ir.accesses import WRITE, modes
-from ocl_ir.host import Launch
+from ocl_ir.host.grammar import Launch
+from ocl_ir.host.schedule import Access, Node, Place, Schedule
+from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.layout import Layout
-from ocl_ir.schedule import Access, Node, Place, Schedule
 from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.engine import Engine

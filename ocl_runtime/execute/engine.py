@@ -14,9 +14,9 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ocl_ir.kernel import Kernel
-from ocl_ir.reference import Where, calling_line
-from ocl_ir.schedule import MemoryPlan, Schedule
+from ocl_ir.host.schedule import MemoryPlan, Schedule
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.source_line import Where, calling_line
 from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.codegen.compile import Compilation, compile_kernel
 from ocl_runtime.codegen.driver import Program

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import STATUS_NAMES
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeAlias
 
-from ocl_ir.accesses import READ, WRITE
+from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.execute.command import Clock, Command, Stream
 from ocl_runtime.execute.driver import Buffer

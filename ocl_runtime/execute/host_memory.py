@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir.accesses import READ
+from ocl_ir.kernel.accesses import READ
 from ocl_ir.layout import Shape
 from ocl_runtime.execute.blocks import Block
 from ocl_runtime.execute.driver import Bytes

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ocl_ir.accesses import modes
-from ocl_ir.kernel import Array, Const, Kernel, Param, walk
+from ocl_ir.kernel.accesses import modes
+from ocl_ir.kernel.grammar import Array, Const, Kernel, Param, walk
+from ocl_ir.kernel.names import entry_name
+from ocl_ir.kernel.printer import text
 from ocl_ir.layout import Layout
-from ocl_ir.names import entry_name
-from ocl_ir.printer import text
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_ir.types import BOOL, DType, Pointer, element
 from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.codegen.compile import Compilation

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_runtime.errors import ShapeError
 from ocl_runtime.execute.blocks import Block, FreeBlocks, Owner, Page
 from ocl_runtime.execute.command import Command, Stream

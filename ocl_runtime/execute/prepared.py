@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ocl_ir.layout import Layout
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_ir.types import Pointer
 from ocl_runtime.errors import MixedDevicesError, ShapeError
 from ocl_runtime.execute.hazards import Touch

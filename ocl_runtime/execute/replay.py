@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ocl_ir.accesses import READ, WRITE
 from ocl_ir.errors import ShapeError
-from ocl_ir.host import Launch
-from ocl_ir.reference import calling_line
-from ocl_ir.schedule import Access, Buffer, Node, Place, Schedule
-from ocl_ir.verify_order import verify_order
+from ocl_ir.host.grammar import Launch
+from ocl_ir.host.schedule import Access, Buffer, Node, Place, Schedule
+from ocl_ir.host.verify_order import verify_order
+from ocl_ir.kernel.accesses import READ, WRITE
+from ocl_ir.source_line import calling_line
 from ocl_runtime.errors import MixedDevicesError
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Bytes, Error, Event, Queue

@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ocl_ir.accesses import WRITE
+from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Bytes, Driver, Error, Event, Queue
 from ocl_runtime.execute.hazards import Touch

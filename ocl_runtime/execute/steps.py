@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from ocl_ir.accesses import WRITE
-from ocl_ir.host import Launch
-from ocl_ir.schedule import Node, Place, Schedule
+from ocl_ir.host.grammar import Launch
+from ocl_ir.host.schedule import Node, Place, Schedule
+from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.execute.driver import Bytes, Driver, Event, KernelHandle, Queue, Sizes
 from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.launch import Executable

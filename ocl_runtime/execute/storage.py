@@ -17,9 +17,9 @@ from weakref import WeakSet, ref
 
 import numpy as np
 
-from ocl_ir.accesses import WRITE
+from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.layout import Layout
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError, OutOfMemoryError
 from ocl_runtime.execute.blocks import Block

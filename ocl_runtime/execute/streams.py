@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias
 
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.chosen import chosen
 from ocl_runtime.execute.command import LOOK_EVERY, Clock, Command, SpoiltError, Stream

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir.accesses import READ, WRITE
+from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, LaunchError, ShapeError
 from ocl_runtime.execute.command import Command, Stream

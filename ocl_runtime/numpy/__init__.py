@@ -34,7 +34,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
 
 from typing import Any
 
-from ocl_ir.reference import calling_line as _calling_line
+from ocl_ir.source_line import calling_line as _calling_line
 from ocl_runtime.errors import MissingNameError as _MissingNameError
 from ocl_runtime.numpy.table import TABLE
 

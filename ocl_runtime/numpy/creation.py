@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ocl_runtime.arrays as xp
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.in_use import executor_for
 from ocl_runtime.errors import NumberRangeError, ShapeError

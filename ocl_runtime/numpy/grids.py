@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import ocl_runtime.arrays as xp
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import length_of
 from ocl_runtime.arrays.core import executor_of

@@ -9,7 +9,7 @@ import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_ir.guards import NUMBERS, Number
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import F64
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import executor_of

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.guards import Backed
-from ocl_ir.reference import calling_frame, calling_line
+from ocl_ir.source_line import calling_frame, calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import TransferError, TransferWarning
 from ocl_runtime.numpy.operands import NoArrayError, arrays_in, host

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ocl_ir.accesses import READ, WRITE
+from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.execute.driver import Buffer, Bytes, Driver, Event, KernelHandle, Queue, Sizes
 from ocl_runtime.execute.hazards import Touch

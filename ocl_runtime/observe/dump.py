@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from ocl_ir.schedule import MemoryPlan, Schedule
+from ocl_ir.host.schedule import MemoryPlan, Schedule
 from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.errors import InputFileError

@@ -6,7 +6,7 @@ picture may share bytes. Lines show the arena's size, and a lower bound for it.
 
 from __future__ import annotations
 
-from ocl_ir.schedule import MemoryPlan, Schedule
+from ocl_ir.host.schedule import MemoryPlan, Schedule
 from ocl_runtime.observe.pictures import stream_of
 from ocl_runtime.observe.svg import Drawing, Legend, colour, fitting, headline, steps
 

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ocl_ir.accesses import WRITE
+from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.observe.commands import Access, Ended, Entry, Logged
 

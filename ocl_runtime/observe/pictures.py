@@ -9,9 +9,9 @@ values: it is for scratch memory that two nodes share, one after the other. For 
 
 from __future__ import annotations
 
-from ocl_ir.accesses import WRITE
-from ocl_ir.schedule import Access, Node, Schedule
-from ocl_ir.verify_order import touches
+from ocl_ir.host.schedule import Access, Node, Schedule
+from ocl_ir.host.verify_order import touches
+from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.observe.svg import Drawing, Legend, clean, colour, fitting, headline
 
 _LEFT, _TOP, _LANE, _BOX, _EDGE = 80.0, 40.0, 56.0, 26.0, 10.0

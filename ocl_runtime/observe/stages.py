@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ocl_ir.host_text import text as program_text
+from ocl_ir.host.printer import text as program_text
+from ocl_ir.host.schedule import MemoryPlan, Schedule
+from ocl_ir.host.verify_order import text as nodes_text
+from ocl_ir.kernel.printer import text
 from ocl_ir.passes import PIPELINE
-from ocl_ir.printer import text
-from ocl_ir.schedule import MemoryPlan, Schedule
-from ocl_ir.verify_order import text as nodes_text
 from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.observe.memory_picture import memory_summary, memory_svg

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_runtime.errors import InputFileError, SettingError
 from ocl_runtime.execute.completion import Timed
 from ocl_runtime.observe.profile import NOT_MEASURED, Profile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ocl_ir.graph import Buffer, Node, Scalar
+from ocl_ir.graph.build import Buffer, Node, Scalar
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.form import Access, Fetch, Parameters, Term, laid_out
 from ocl_runtime.plan.fuse import Fold, Lookup, Operation, Value

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.reference import Ref
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, U8, U32, U64, DType, Vector, element, lanes
 from ocl_runtime.plan.form import Access, Fetch, Spec, Term, below
 from ocl_runtime.plan.fuse import Operation

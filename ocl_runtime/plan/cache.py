@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ocl_ir.kernel import Kernel
+from ocl_ir.kernel.grammar import Kernel
 
 Form = TypeVar("Form", bound=Hashable)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ocl_ir.graph import Step
+from ocl_ir.graph.build import Step
 from ocl_ir.layout import Layout, Shape, Span
 from ocl_runtime.plan.natural import axes_in_memory
 

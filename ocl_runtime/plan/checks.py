@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from numpy.typing import NDArray
 
-from ocl_ir import graph
-from ocl_ir.graph import Buffer, Node
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.layout import Layout
-from ocl_ir.reference import calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import I64, U64
 from ocl_runtime.errors import IndexingError
 

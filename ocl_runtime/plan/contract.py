@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ocl_ir.graph import Buffer, Node, Storage, buffer
+from ocl_ir.graph.build import Buffer, Node, Storage, buffer
 from ocl_ir.layout import Layout, Shape, collapse
 from ocl_ir.types import DType
 from ocl_runtime.plan.cache import KernelCache

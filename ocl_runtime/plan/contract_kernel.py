@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import Kernel
-from ocl_ir.reference import Ref
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import DType, with_lanes
 from ocl_runtime.plan.body import Body
 from ocl_runtime.plan.form import Access, Spec

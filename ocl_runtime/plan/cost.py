@@ -1,8 +1,9 @@
 """What it costs to compute a value again, beside keeping it in memory.
 
 Both are counted for one element of the value and in operations, each of which takes as long as an addition of float32:
-arithmetic by `ocl_ir.work.worth`, and bytes by the device's `operations_per_byte`. The number of elements stays out of
-it: a plan then serves all sizes, and only where an array takes no longer than a launch could more computing be cheaper.
+arithmetic by `ocl_ir.kernel.work.worth`, and bytes by the device's `operations_per_byte`. The number of elements stays
+out of it: a plan then serves all sizes, and only where an array takes no longer than a launch could more computing be
+cheaper.
 
 A value that is kept is written and read once: what it is made of is read either way, by the kernel that stores it or by
 those that compute it again. Neighbours that a kernel reads come from the cache, so that views move no more bytes; but
@@ -14,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ocl_ir.kernel.work import worth
 from ocl_ir.types import DType
-from ocl_ir.work import worth
 from ocl_runtime.plan.target import Target
 
 

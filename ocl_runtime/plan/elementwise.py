@@ -16,7 +16,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ocl_ir.graph import Node
+from ocl_ir.graph.build import Node
 from ocl_ir.layout import Layout, Shape, collapse
 from ocl_runtime.plan.accesses import accesses
 from ocl_runtime.plan.cache import KernelCache

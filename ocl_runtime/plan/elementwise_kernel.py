@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import Kernel
-from ocl_ir.reference import Ref
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import DType
 from ocl_runtime.plan.body import Body
 from ocl_runtime.plan.form import Access, Fetch, Spec, Term

@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 
-from ocl_ir.graph import Buffer, Node
+from ocl_ir.graph.build import Buffer, Node
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.explain import explain
 from ocl_runtime.plan.plans import Slots

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from ocl_ir.graph import Storage
+from ocl_ir.graph.build import Storage
 from ocl_ir.layout import Shape
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_ir.types import DType
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.checks import Checks

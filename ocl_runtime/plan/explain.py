@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ocl_ir.accesses import READ, WRITE, modes
-from ocl_ir.graph import Node
-from ocl_ir.graph_text import text
+from ocl_ir.graph.build import Node
+from ocl_ir.graph.printer import text
+from ocl_ir.kernel.accesses import READ, WRITE, modes
 from ocl_ir.layout import Layout
 from ocl_ir.types import element
 from ocl_runtime.plan.launch import Address, Launch

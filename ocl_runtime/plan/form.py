@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from ocl_ir.graph import Scalar, Storage
+from ocl_ir.graph.build import Scalar, Storage
 from ocl_ir.guards import Given, Number
 from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, BOOL, F16, F32, U8, U32, U64, DType, Pointer

@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ocl_ir.graph import (
+from ocl_ir.graph.build import (
     Assign,
     Buffer,
     Contract,

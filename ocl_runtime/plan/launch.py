@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ocl_ir.graph import Buffer, Node, Storage
+from ocl_ir.graph.build import Buffer, Node, Storage
 from ocl_ir.guards import Backed, Given
-from ocl_ir.kernel import Kernel
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_ir.types import DType
 
 Sizes: TypeAlias = tuple[int, int, int]
@@ -62,8 +62,8 @@ class InPlace:
 class Launch:
     """One kernel over an index space; `args` stand in the order of the kernel's parameters.
 
-    `ocl_ir.accesses.modes` says which pointers are written; `global_size` is a multiple of `group_size`. `where` is the
-    Python line that asked for the result. `stream` counts from the one of who runs it.
+    `ocl_ir.kernel.accesses.modes` says which pointers are written; `global_size` is a multiple of `group_size`. `where`
+    is the Python line that asked for the result. `stream` counts from the one of who runs it.
     """
 
     kernel: Kernel

@@ -11,9 +11,9 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from ocl_ir.graph import Buffer, Node, Storage, buffer
+from ocl_ir.graph.build import Buffer, Node, Storage, buffer
 from ocl_ir.layout import Layout
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_runtime.plan.bundle import Bundle
 from ocl_runtime.plan.fuse import Leaf, Lookup, Value
 from ocl_runtime.plan.handles import HandleContainer, Status

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from ocl_ir.graph import Elementwise, Gather, Movement, Node, Reduce, Scalar
+from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Scalar
 from ocl_ir.layout import Layout, Shape
 from ocl_runtime.plan.bundle import Bundle, Result, passes
 from ocl_runtime.plan.cost import choice

@@ -6,8 +6,8 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from itertools import count
 
-from ocl_ir.graph import Node, Scalar
-from ocl_ir.graph_text import letter
+from ocl_ir.graph.build import Node, Scalar
+from ocl_ir.graph.printer import letter
 from ocl_runtime.plan.form import Access, Fetch, Term, leaf_of
 from ocl_runtime.plan.fuse import Fold, Leaf, Lookup, Operation, Value
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from ocl_ir.graph import Buffer, Iota, Movement, Node, Scalar
+from ocl_ir.graph.build import Buffer, Iota, Movement, Node, Scalar
 from ocl_ir.layout import Layout, Shape
 
 

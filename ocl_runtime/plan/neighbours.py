@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ocl_ir.graph import Buffer, Node
+from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.guards import example
 from ocl_ir.layout import Layout
 

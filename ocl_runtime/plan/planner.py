@@ -10,9 +10,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
 
-from ocl_ir.graph import Assign, Buffer, Contract, Node, Scan, Scatter, Storage, Undefined, buffer
+from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Storage, Undefined, buffer
 from ocl_ir.layout import Layout, Shape
-from ocl_ir.reference import Where
+from ocl_ir.source_line import Where
 from ocl_runtime.plan.bundle import Bundle, passes
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.contract import Contraction, contract_launches, in_lanes

@@ -14,11 +14,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from ocl_ir.graph import Buffer, Elements, Node, Storage
+from ocl_ir.graph.build import Buffer, Elements, Node, Storage
 from ocl_ir.guards import Backed, Given, Guards, formula, plain
 from ocl_ir.layout import Layout
-from ocl_ir.reference import Where
 from ocl_ir.sizes import value
+from ocl_ir.source_line import Where
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Argument, InPlace, Later, Launch, Plan, passed
 from ocl_runtime.plan.planner import Planning, plan

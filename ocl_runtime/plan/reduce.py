@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ocl_ir.graph import Node, Storage, buffer
-from ocl_ir.kernel import Kernel
+from ocl_ir.graph.build import Node, Storage, buffer
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout, Shape, collapse
 from ocl_runtime.plan.accesses import accesses
 from ocl_runtime.plan.cache import KernelCache

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ocl_ir.kernel import Kernel
-from ocl_ir.reference import Ref
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.operands import Ref
 from ocl_runtime.plan.form import Access
 from ocl_runtime.plan.reduce_kernel import Builder, along_lanes
 

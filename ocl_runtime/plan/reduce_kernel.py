@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.graph import ReduceOp
-from ocl_ir.reference import Ref
+from ocl_ir.graph.build import ReduceOp
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import BOOL, U8, DType, Vector, lanes, with_lanes
 from ocl_runtime.plan.body import Body
 from ocl_runtime.plan.form import Access, Spec, Term, below, operands

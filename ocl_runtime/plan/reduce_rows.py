@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 
-from ocl_ir.kernel import Kernel
-from ocl_ir.reference import Ref
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import with_lanes
 from ocl_runtime.plan.form import Access
 from ocl_runtime.plan.fuse import Operation

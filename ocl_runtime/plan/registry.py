@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from weakref import ref
 
-from ocl_ir.graph import Buffer, Node, walk
-from ocl_ir.substitute import substitute
+from ocl_ir.graph.build import Buffer, Node, walk
+from ocl_ir.graph.substitute import substitute
 from ocl_runtime.plan.spare import used_outside
 
 _MOST_MOVES = 512

@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ocl_ir import graph
-from ocl_ir.graph import (
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import (
     Assign,
     Buffer,
     Contract,
@@ -30,9 +30,9 @@ from ocl_ir.graph import (
     Undefined,
     walk,
 )
+from ocl_ir.graph.substitute import rebuilt
 from ocl_ir.guards import Given, Number, plain
 from ocl_ir.layout import Layout, Span
-from ocl_ir.substitute import rebuilt
 
 
 class Relative:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from ocl_ir.graph import Node, ScanOp, Storage, buffer
+from ocl_ir.graph.build import Node, ScanOp, Storage, buffer
 from ocl_ir.layout import Layout, Shape, collapse
 from ocl_ir.types import DType, Pointer
 from ocl_runtime.plan.accesses import accesses

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.graph import ScanOp
-from ocl_ir.kernel import Kernel
-from ocl_ir.reference import Ref
+from ocl_ir.graph.build import ScanOp
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import DType
 from ocl_runtime.plan.body import Body
 from ocl_runtime.plan.form import Access, Spec, Term

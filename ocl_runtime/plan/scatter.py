@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.graph import Buffer, Node, ScatterOp, Storage
-from ocl_ir.kernel import Kernel
+from ocl_ir.graph.build import Buffer, Node, ScatterOp, Storage
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.layout import Shape, collapse
-from ocl_ir.reference import Ref
 from ocl_ir.types import DType
 from ocl_runtime.plan.accesses import accesses
 from ocl_runtime.plan.body import Body

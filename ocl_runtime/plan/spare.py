@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from operator import gt
 from typing import NamedTuple
 
-from ocl_ir.graph import Buffer, Iota, Node, Scalar, Storage, walk
+from ocl_ir.graph.build import Buffer, Iota, Node, Scalar, Storage, walk
 from ocl_runtime.plan.relative import Relative
 
 _MOST_KNOWN = 64

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ocl_ir.accesses import WRITE, modes
+from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.types import element
 from ocl_runtime.plan.host.streams import Costs, launch_seconds, place
 from ocl_runtime.plan.launch import Address, Launch

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Protocol
 
-from ocl_ir.graph import Buffer, Node, Storage
-from ocl_ir.kernel import Kernel
-from ocl_ir.reference import Where
+from ocl_ir.graph.build import Buffer, Node, Storage
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.source_line import Where
 from ocl_runtime.plan.launch import Argument
 from ocl_runtime.plan.plans import AnyPlan
 from ocl_runtime.plan.registry import Cell

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ocl_ir.graph import Elementwise, Gather, Movement, Node, Reduce, Step, walk
+from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Step, walk
 from ocl_runtime.plan.natural import copies
 
 

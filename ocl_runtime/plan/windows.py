@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ocl_ir.graph import Buffer
+from ocl_ir.graph.build import Buffer
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.form import aligned, laid_out
 from ocl_runtime.plan.fuse import Value

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
-from ocl_ir.graph import Buffer
+from ocl_ir.graph.build import Buffer
 from ocl_ir.guards import Guards
 from ocl_ir.layout import Layout
 from ocl_ir.types import DType

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir import graph
-from ocl_ir.graph import Buffer
-from ocl_ir.host import Parameter, Program
-from ocl_ir.host_text import text
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer
+from ocl_ir.host.grammar import Parameter, Program
+from ocl_ir.host.printer import text
+from ocl_ir.host.schedule import MemoryPlan, Schedule
 from ocl_ir.layout import Layout
-from ocl_ir.reference import calling_line
-from ocl_ir.schedule import MemoryPlan, Schedule
 from ocl_ir.sizes import Size, Symbol, value
+from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array, current
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.arrays.reals import runtime_of

@@ -26,13 +26,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from ocl_ir import graph
-from ocl_ir.graph import Buffer
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer
 from ocl_ir.guards import Guards
-from ocl_ir.host import Program
+from ocl_ir.host.grammar import Program
 from ocl_ir.layout import Layout
-from ocl_ir.reference import calling_line
 from ocl_ir.sizes import value
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ocl_ir import graph
-from ocl_ir.accesses import WRITE, modes
-from ocl_ir.graph import Buffer, Node
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Node
+from ocl_ir.graph.substitute import substitute
 from ocl_ir.guards import Guards, formula, formulas
-from ocl_ir.host import Program, SymbolicLayout, Value
-from ocl_ir.host_builder import HostBuilder
-from ocl_ir.kernel import Kernel
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.grammar import Program, SymbolicLayout, Value
+from ocl_ir.kernel.accesses import WRITE, modes
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
-from ocl_ir.reference import Where, calling_line
-from ocl_ir.substitute import substitute
+from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import U8, DType, Pointer
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error

@@ -18,11 +18,11 @@ import pyopencl as cl
 from figures import ROOT, Figure, main, median_seconds, seconds
 
 import ocl_runtime as ocl
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.host import Program
-from ocl_ir.host_builder import HostBuilder
-from ocl_ir.kernel import Kernel
-from ocl_ir.schedule import Schedule, bind
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.grammar import Program
+from ocl_ir.host.schedule import Schedule, bind
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.sizes import larger, parts, smaller
 from ocl_ir.types import F32, U32
 from ocl_runtime.execute.engine import Engine

@@ -24,8 +24,8 @@ sys.path.insert(0, str(ROOT / "examples"))
 from races import Ours, Raw, count
 
 import ocl_runtime as ocl
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import Kernel
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import F32, U32
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Launch

@@ -17,7 +17,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime as ocl
-from ocl_ir.graph import Buffer
+from ocl_ir.graph.build import Buffer
 from ocl_ir.ops import OPS
 from ocl_ir.types import from_numpy
 from ocl_runtime.arrays.semantics import arity

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ocl_ir.host_text import text
-from ocl_ir.schedule import MemoryPlan, Schedule
+from ocl_ir.host.printer import text
+from ocl_ir.host.schedule import MemoryPlan, Schedule
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, Error, SharingError
 from ocl_runtime.execute.engine import Engine

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ocl_ir.interpret import run
-from ocl_ir.locals import STRATEGIES
+from ocl_ir.interpret.kernel import run
+from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.passes import run as run_passes
 from ocl_ir.types import Pointer
 from ocl_runtime.errors import DTypeError

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import Kernel
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.ops import OPS
 from ocl_ir.types import BOOL, F32, I32, U32, Vector
 from ocl_runtime.codegen import expressions

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ocl_ir import graph
+from ocl_ir.graph import build as graph
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime

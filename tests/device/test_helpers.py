@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import Kernel
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.ops import OPS, Op
 from ocl_ir.types import F32, F64, DType
 from ocl_runtime.codegen.compile import compile_kernel

@@ -12,7 +12,7 @@ import pyopencl as cl
 import pytest
 
 import ocl_runtime as ocl
-from ocl_ir.host_builder import HostBuilder
+from ocl_ir.host.builder import HostBuilder
 from ocl_ir.sizes import parts, smaller
 from ocl_ir.types import F32
 from ocl_runtime.device import Device

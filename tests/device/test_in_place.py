@@ -15,7 +15,7 @@ import pyopencl as cl
 import pytest
 
 import ocl_runtime as ocl
-from ocl_ir import graph
+from ocl_ir.graph import build as graph
 from ocl_runtime.arrays import Array
 from ocl_runtime.device import Device
 from ocl_runtime.errors import BuildError, LaunchError

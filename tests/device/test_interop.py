@@ -19,7 +19,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import ocl_runtime as ocl
-from ocl_ir.accesses import WRITE
+from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.arrays import display
 from ocl_runtime.codegen import driver

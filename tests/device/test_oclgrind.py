@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import Kernel
-from ocl_ir.locals import STRATEGIES
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.types import F32, I32, U32, Pointer
 from ocl_runtime.device import all_devices, choose
 from ocl_runtime.execute.engine import Engine

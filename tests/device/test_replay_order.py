@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ocl_ir.accesses import READ, WRITE
 from ocl_ir.errors import VerifyError
-from ocl_ir.host import Program
-from ocl_ir.host_builder import HostBuilder
-from ocl_ir.schedule import Schedule
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.grammar import Program
+from ocl_ir.host.schedule import Schedule
+from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.sizes import parts, smaller
 from ocl_ir.types import F32
 from ocl_runtime.device import Device

@@ -14,7 +14,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from ocl_ir.accesses import WRITE
+from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.device import Device
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute.chosen import stream

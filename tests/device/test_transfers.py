@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from ocl_ir.accesses import WRITE
+from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.execute.engine import Engine

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import Kernel
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import U32
 from ocl_runtime.device import Device
 from ocl_runtime.execute.chosen import stream

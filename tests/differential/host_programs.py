@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ocl_ir.host import Program, Value
-from ocl_ir.host_builder import HostBuilder
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.grammar import Program, Value
 from ocl_ir.sizes import parts, smaller
 from ocl_ir.types import F32
 from tests.programs_support import ADD, SCALE

@@ -25,10 +25,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from hypothesis import strategies as st
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import AtomicOp, Kernel, Variable
-from ocl_ir.printer import text
-from ocl_ir.reference import Ref
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import AtomicOp, Kernel, Variable
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.kernel.printer import text
 from ocl_ir.types import (
     BF16,
     BOOL,

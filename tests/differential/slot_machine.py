@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir.evaluate import Data, evaluate, filled
-from ocl_ir.kernel import (
+from ocl_ir.interpret.memory import Memory
+from ocl_ir.interpret.operation import Data, evaluate, filled
+from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
@@ -33,8 +34,7 @@ from ocl_ir.kernel import (
     Value,
     While,
 )
-from ocl_ir.locals import Locals
-from ocl_ir.memory import Memory
+from ocl_ir.kernel.locals import Locals
 from ocl_ir.ops import OPS, WORK_ITEM
 from ocl_ir.types import Pointer, element, lanes
 

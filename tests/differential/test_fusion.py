@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime as ocl
-from ocl_ir.graph import Buffer
+from ocl_ir.graph.build import Buffer
 from ocl_ir.passes import PIPELINE
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.device import Device

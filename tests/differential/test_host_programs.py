@@ -12,10 +12,10 @@ import pyopencl as cl
 import pytest
 from hypothesis import given, settings
 
-from ocl_ir.conflicts import conflicts
-from ocl_ir.interpret_host import run as interpret
-from ocl_ir.schedule import Place
-from ocl_ir.verify_order import unordered
+from ocl_ir.host.conflicts import conflicts
+from ocl_ir.host.schedule import Place
+from ocl_ir.host.verify_order import unordered
+from ocl_ir.interpret.host import run as interpret
 from ocl_runtime.device import Device
 from ocl_runtime.execute.chosen import stream
 from ocl_runtime.execute.driver import OpenCL

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from ocl_ir.interpret import run
-from ocl_ir.kernel import Kernel
-from ocl_ir.locals import STRATEGIES
+from ocl_ir.interpret.kernel import run
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.locals import STRATEGIES
+from ocl_ir.kernel.printer import text
 from ocl_ir.passes import PIPELINE
 from ocl_ir.passes import run as run_passes
-from ocl_ir.printer import text
 from ocl_ir.types import Pointer, element
 from ocl_runtime.codegen.compile import Compilation, compile_kernel
 from ocl_runtime.execute.engine import Engine

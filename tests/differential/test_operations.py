@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.interpret import run
-from ocl_ir.kernel import Kernel
+from ocl_ir.interpret.kernel import run
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.ops import CLASSES, OPS, STRUCTURAL, WORK_ITEM, Op
-from ocl_ir.reference import Ref
 from ocl_ir.types import BF16, BOOL, DTYPES, F16, F32, F64, LANES, U32, DType, Pointer, element
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine

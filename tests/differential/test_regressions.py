@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.interpret import run
-from ocl_ir.kernel import Kernel
-from ocl_ir.locals import STRATEGIES
+from ocl_ir.interpret.kernel import run
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.locals import STRATEGIES
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.passes import run as run_passes
-from ocl_ir.reference import Ref
 from ocl_ir.types import BOOL, F32, F64, I8, I32, I64, U8, U32, U64, DType, Pointer
 from ocl_runtime.execute.engine import Engine
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ocl_ir.graph_text import text
+from ocl_ir.graph.printer import text
 from ocl_ir.types import F32
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ocl_ir.locals import STRATEGIES
-from ocl_ir.printer import text
+from ocl_ir.kernel.locals import STRATEGIES
+from ocl_ir.kernel.printer import text
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect
 from tests.cases import BY_NAME, CASES, Case

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from ocl_ir.host_builder import HostBuilder
-from ocl_ir.schedule import Schedule, bind
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.schedule import Schedule, bind
+from ocl_ir.host.verify_order import verify_order
 from ocl_ir.types import F32
-from ocl_ir.verify_order import verify_order
 from ocl_runtime.plan.host.memory import plan_memory
 from ocl_runtime.plan.host.streams import place_streams
 from ocl_runtime.plan.host.waits import place_waits

@@ -7,8 +7,8 @@ from itertools import combinations
 
 import pytest
 
-from ocl_ir.host_builder import HostBuilder
-from ocl_ir.schedule import Schedule, bind
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.schedule import Schedule, bind
 from ocl_ir.types import F32
 from ocl_runtime.plan.host import bound
 from ocl_runtime.plan.host.bound import heaviest

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ocl_ir.builder import KernelBuilder
 from ocl_ir.errors import DTypeError, Error, IRError
-from ocl_ir.kernel import Assign, Const, For, If, Let, Load, Local, Store, Variable, While, walk
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Assign, Const, For, If, Let, Load, Local, Store, Variable, While, walk
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.kernel.verify import verify
 from ocl_ir.ops import OPS, STRUCTURAL, WORK_ITEM
-from ocl_ir.reference import Ref, calling_line
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, U16, U32, U64, DType, Vector
-from ocl_ir.verify_kernel import verify
 
 HERE = Path(__file__).name
 

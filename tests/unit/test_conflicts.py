@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ocl_ir.accesses import READ, WRITE
-from ocl_ir.conflicts import conflicts
+from ocl_ir.host.conflicts import conflicts
+from ocl_ir.host.schedule import Access, Node, Schedule
+from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
-from ocl_ir.schedule import Access, Node, Schedule
 
 NOTHING = cast("Any", None)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ocl_ir import graph
 from ocl_ir.errors import DTypeError, ShapeError
-from ocl_ir.graph import Buffer, Contract, Node, Scalar
-from ocl_ir.graph_text import text
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Contract, Node, Scalar
+from ocl_ir.graph.printer import text
 from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, F16, F32, I8, I32, DType, Pointer
 from tests.unit.test_plan import CPU, GPU, Desk

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
-from ocl_ir import graph
-from ocl_ir.graph import Node
-from ocl_ir.kernel import Let, walk
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
+from ocl_ir.kernel.grammar import Let, walk
 from ocl_ir.layout import Span
 from ocl_ir.types import F32
 from ocl_runtime.plan import fuse

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
-from ocl_ir.graph import Buffer
+from ocl_ir.graph.build import Buffer
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.plan.plans import AnyPlan
 from tests.interpreted import InterpretedRuntime

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ocl_ir.host_builder import HostBuilder
-from ocl_ir.schedule import MemoryPlan, Schedule
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.schedule import MemoryPlan, Schedule
 from ocl_ir.types import F32
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.dump import FolderDump

@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from ocl_ir.graph_text import text
+from ocl_ir.graph.printer import text
 from ocl_runtime.commands.expression import Parsed, Planner, parse
 from ocl_runtime.errors import DTypeError, Error, NumberRangeError, ShapeError
 from ocl_runtime.plan.planner import plan

@@ -8,10 +8,10 @@ import weakref
 import numpy as np
 import pytest
 
-from ocl_ir import graph
 from ocl_ir.errors import DTypeError, ShapeError
-from ocl_ir.graph import Buffer, Elementwise, Movement, Node, Scalar
-from ocl_ir.graph_text import letter, text
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Elementwise, Movement, Node, Scalar
+from ocl_ir.graph.printer import letter, text
 from ocl_ir.layout import Layout, Span, parse_index
 from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, U8, U32, U64, DType
 

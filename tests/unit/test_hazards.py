@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocl_ir.accesses import READ, WRITE
+from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute import hazards

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ocl_ir.interned import Interned
+from ocl_ir.graph.interned import Interned
 
 
 class Thing:

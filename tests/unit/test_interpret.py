@@ -8,11 +8,12 @@ import warnings
 import numpy as np
 import pytest
 
-from ocl_ir.builder import KernelBuilder
 from ocl_ir.errors import DTypeError, IRError, MemoryAccessError
-from ocl_ir.evaluate import evaluate
-from ocl_ir.interpret import run
-from ocl_ir.kernel import Const, Kernel, Let, Value
+from ocl_ir.interpret.kernel import run
+from ocl_ir.interpret.operation import evaluate
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Const, Kernel, Let, Value
+from ocl_ir.kernel.verify import verify
 from ocl_ir.ops import CLASSES, OPS, Op, result_type
 from ocl_ir.types import (
     BF16,
@@ -34,7 +35,6 @@ from ocl_ir.types import (
     element,
     from_numpy,
 )
-from ocl_ir.verify_kernel import verify
 
 COMPUTED = [dtype for dtype in DTYPES.values() if dtype != BF16]
 SIGNED_OF = {8: I8, 16: I16, 32: I32, 64: I64}

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ocl_ir.builder import KernelBuilder, Ref
 from ocl_ir.errors import DataRaceError
-from ocl_ir.interpret import run
-from ocl_ir.kernel import Kernel
+from ocl_ir.interpret.kernel import run
+from ocl_ir.kernel.builder import KernelBuilder, Ref
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import F32, I32, U8, U16, U32
 
 GROUP = 4

@@ -21,7 +21,7 @@ import pyopencl as cl
 import pytest
 
 import ocl_runtime.arrays as xp
-from ocl_ir.accesses import READ, WRITE
+from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_runtime.arrays import in_use, use
 from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.device import Device

@@ -20,18 +20,18 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 
-import ocl_ir.locals
-from ocl_ir.builder import KernelBuilder
 from ocl_ir.errors import IRError, VerifyError
-from ocl_ir.interpret import run as interpret
-from ocl_ir.kernel import Array, Atomic, Barrier, For, Kernel, Let, Load, Local, Value, defined, next_id, walk
-from ocl_ir.liveness import _Liveness
-from ocl_ir.locals import STRATEGIES, Locals, Slot, allocate, promote
+from ocl_ir.interpret.kernel import run as interpret
+from ocl_ir.kernel import locals as strategies
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Array, Atomic, Barrier, For, Kernel, Let, Load, Local, Value, defined, next_id, walk
+from ocl_ir.kernel.liveness import _Liveness
+from ocl_ir.kernel.locals import STRATEGIES, Locals, Slot, allocate, promote
+from ocl_ir.kernel.printer import text
+from ocl_ir.kernel.verify import verify
 from ocl_ir.ops import OPS
 from ocl_ir.passes import run as run_passes
-from ocl_ir.printer import text
 from ocl_ir.types import BOOL, F32, I32, U8, U32, Type, Vector
-from ocl_ir.verify_kernel import verify
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.execute.engine import Engine
@@ -72,7 +72,7 @@ def on_the_device(kernel: Kernel, given_: dict[str, Any], engine: Engine, items:
 
 
 def with_liveness(monkeypatch: pytest.MonkeyPatch, kind: type[_Liveness]) -> None:
-    monkeypatch.setattr(ocl_ir.locals, "lives", lambda kernel, chosen: kind(kernel, chosen).lives)
+    monkeypatch.setattr(strategies, "lives", lambda kernel, chosen: kind(kernel, chosen).lives)
 
 
 # ---------------------------------------------------------------------- 1. bindings
@@ -391,14 +391,14 @@ def test_rule_5_a_slot_holds_one_exact_type_and_arrays_and_atomics_have_their_ow
 
 
 def test_rule_5_is_seen_to_be_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    take = ocl_ir.locals._Pool.take
+    take = strategies._Pool.take
 
     def of_any_type(self: Any, type_: Type, name: str, life: Any) -> Slot:
         slot = take(self, U32, name, life)
         slot.type = type_
         return slot
 
-    monkeypatch.setattr(ocl_ir.locals._Pool, "take", of_any_type)
+    monkeypatch.setattr(strategies._Pool, "take", of_any_type)
     assert broken_pools(allocate(one_type_after_another(I32, U32), "reuse"))
 
 
@@ -487,7 +487,7 @@ def test_rule_6_no_name_is_declared_twice_in_a_kernel(strategy: str) -> None:
 
 def test_rule_6_the_text_does_not_depend_on_the_process() -> None:
     program = (
-        "import hashlib\nfrom tests.cases import CASES\nfrom ocl_ir.locals import STRATEGIES\n"
+        "import hashlib\nfrom tests.cases import CASES\nfrom ocl_ir.kernel.locals import STRATEGIES\n"
         "from ocl_runtime.codegen.compile import compile_kernel\nfrom ocl_runtime.codegen.expressions import Dialect\n"
         "for case in CASES:\n    for strategy in STRATEGIES:\n"
         "        made = compile_kernel(case.kernel, strategy, Dialect()).source.text\n"
@@ -609,7 +609,7 @@ def test_a_strategy_has_two_methods() -> None:
     """One for a binding and one for a variable, and everything goes through them."""
     asked: Counter[str] = Counter()
 
-    class Watched(ocl_ir.locals.Hybrid):
+    class Watched(strategies.Hybrid):
         def binding(self, value: Value, name: str, life: Any) -> Slot:
             asked["binding"] += 1
             return super().binding(value, name, life)
@@ -619,7 +619,7 @@ def test_a_strategy_has_two_methods() -> None:
             return super().variable(variable, name, life)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ocl_ir.locals, "STRATEGIES", {"watched": Watched})
+        patch.setattr(strategies, "STRATEGIES", {"watched": Watched})
         locals_ = allocate(run_passes(BY_NAME["collatz"].kernel), "watched")
     statements = [stmt for _, _, stmt in occupants(locals_)]
     assert asked["variable"] == sum(isinstance(stmt, Local) for stmt in statements)

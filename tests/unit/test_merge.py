@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from ocl_ir import graph, passes
-from ocl_ir.graph import Buffer, Node
-from ocl_ir.kernel import Load, walk
+from ocl_ir import passes
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Node
+from ocl_ir.kernel.grammar import Load, walk
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
 from ocl_runtime.plan.launch import Plan

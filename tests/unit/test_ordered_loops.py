@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.reference import Ref
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import F32, U32, Vector
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect

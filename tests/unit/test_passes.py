@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ocl_ir.builder import KernelBuilder
 from ocl_ir.errors import VerifyError
-from ocl_ir.interpret import run as interpret
-from ocl_ir.kernel import Block, Const, For, If, Kernel, Let, Load, Local, Stmt, Store, Value, While, walk
+from ocl_ir.interpret.kernel import run as interpret
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Block, Const, For, If, Kernel, Let, Load, Local, Stmt, Store, Value, While, walk
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.kernel.printer import text
+from ocl_ir.kernel.verify import verify
 from ocl_ir.passes import PIPELINE, Pass, run
 from ocl_ir.passes.cse import cse
 from ocl_ir.passes.dce import dce
 from ocl_ir.passes.fold import fold
 from ocl_ir.passes.hoist import hoist
 from ocl_ir.passes.vectorize import vectorize
-from ocl_ir.printer import text
-from ocl_ir.reference import Ref
 from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, U8, U16, U32, U64, DType, Vector
-from ocl_ir.verify_kernel import verify
 from tests.cases import CASES, Case
 
 Make = Callable[[KernelBuilder], None]

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.host_builder import HostBuilder
-from ocl_ir.kernel import Kernel
-from ocl_ir.schedule import MemoryPlan, Schedule, bind
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.schedule import MemoryPlan, Schedule, bind
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import F32, U32
 from ocl_runtime.observe.memory_picture import memory_svg
 from ocl_runtime.observe.pictures import columns, lanes, streams_dot, streams_svg

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ocl_ir import graph, passes
-from ocl_ir.graph import Buffer, Node
-from ocl_ir.kernel import For, Load, Store, walk
+from ocl_ir import passes
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Node
+from ocl_ir.kernel.grammar import For, Load, Store, walk
+from ocl_ir.kernel.printer import text
 from ocl_ir.layout import Layout, parse_index
-from ocl_ir.printer import text
 from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, I64, U64, Pointer, from_numpy, lanes
 from ocl_runtime.plan import body, elementwise, elementwise_kernel, order, reduce_kernel
 from ocl_runtime.plan.cache import KernelCache

@@ -7,7 +7,7 @@ from typing import Any
 import pyopencl as cl
 import pytest
 
-from ocl_ir.accesses import WRITE
+from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute.pool import NoRoomError, Pool
 from ocl_runtime.execute.storage import Storage

@@ -12,7 +12,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from ocl_ir.accesses import WRITE
+from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute.blocks import Block
 from ocl_runtime.execute.pool import Pool

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import Kernel, Let, Store, Value, walk
-from ocl_ir.locals import STRATEGIES
-from ocl_ir.names import entry_name, names
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel, Let, Store, Value, walk
+from ocl_ir.kernel.locals import STRATEGIES
+from ocl_ir.kernel.names import entry_name, names
+from ocl_ir.kernel.printer import lines, neighbourhood, statement_text, text
 from ocl_ir.ops import OPS
 from ocl_ir.passes import run as run_passes
-from ocl_ir.printer import lines, neighbourhood, statement_text, text
 from ocl_ir.types import BOOL, F16, F32, I32, U8, U32
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
-from ocl_ir import graph
-from ocl_ir.graph import Buffer, Elementwise
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Elementwise
+from ocl_ir.graph.substitute import substitute
 from ocl_ir.layout import Layout
-from ocl_ir.substitute import substitute
 from ocl_ir.types import F32
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.plan import spare

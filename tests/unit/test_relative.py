@@ -7,8 +7,8 @@ from collections.abc import Hashable, Sequence
 
 import pytest
 
-from ocl_ir import graph
-from ocl_ir.graph import Buffer, Elementwise, Movement, Node, Reduce, Scalar
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Elementwise, Movement, Node, Reduce, Scalar
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
 from ocl_runtime.plan.relative import Relative

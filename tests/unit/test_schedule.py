@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ocl_ir.accesses import WRITE
 from ocl_ir.errors import IRError, ShapeError, VerifyError
-from ocl_ir.host import Launch, Program, SymbolicLayout
-from ocl_ir.host_builder import HostBuilder
-from ocl_ir.interpret_host import run
-from ocl_ir.schedule import Schedule, bind
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.grammar import Launch, Program, SymbolicLayout
+from ocl_ir.host.schedule import Schedule, bind
+from ocl_ir.host.verify_order import text, verify_order
+from ocl_ir.interpret.host import run
+from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.sizes import Symbol, parts, smaller, value
 from ocl_ir.types import F32, U32
-from ocl_ir.verify_order import text, verify_order
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.host.in_place import reuse_in_place
 from ocl_runtime.plan.host.memory import plan_memory

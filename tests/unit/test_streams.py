@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime
-from ocl_ir.accesses import READ, WRITE
+from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.errors import SettingError
 from ocl_runtime.execute.chosen import stream

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ocl_ir.builder import KernelBuilder, Ref
-from ocl_ir.kernel import Barrier, For, If, Kernel, Stmt, While, walk
+from ocl_ir.kernel.builder import KernelBuilder, Ref
+from ocl_ir.kernel.grammar import Barrier, For, If, Kernel, Stmt, While, walk
+from ocl_ir.kernel.uniformity import uniformity
 from ocl_ir.types import I32, U32
-from ocl_ir.uniformity import uniformity
 
 
 def is_uniform(k: KernelBuilder, value: Ref) -> bool:

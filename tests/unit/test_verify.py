@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ocl_ir.builder import KernelBuilder, Ref
 from ocl_ir.errors import VerifyError
-from ocl_ir.intervals import Interval, Intervals
-from ocl_ir.kernel import (
+from ocl_ir.kernel.builder import KernelBuilder, Ref
+from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
@@ -33,8 +32,9 @@ from ocl_ir.kernel import (
     While,
     walk,
 )
+from ocl_ir.kernel.intervals import Interval, Intervals
+from ocl_ir.kernel.verify import CHECKS, verify
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I32, U8, U32, U64, Pointer, Vector
-from ocl_ir.verify_kernel import CHECKS, verify
 
 N = Value(0, U32, "n")
 X = Value(1, Pointer(F32), "x")

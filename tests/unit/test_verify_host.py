@@ -9,12 +9,26 @@ from pathlib import Path
 import pytest
 
 from ocl_ir.errors import IRError, ShapeError, VerifyError
-from ocl_ir.host import Alloc, Copy, Fill, For, Free, If, Launch, Parameter, Program, Stmt, SymbolicLayout, Value, View
-from ocl_ir.host_builder import HostBuilder, contiguous
-from ocl_ir.host_text import text
+from ocl_ir.host.builder import HostBuilder, contiguous
+from ocl_ir.host.grammar import (
+    Alloc,
+    Copy,
+    Fill,
+    For,
+    Free,
+    If,
+    Launch,
+    Parameter,
+    Program,
+    Stmt,
+    SymbolicLayout,
+    Value,
+    View,
+)
+from ocl_ir.host.printer import text
+from ocl_ir.host.verify import CHECKS, verify
 from ocl_ir.sizes import Size, Symbol, parts, smaller
 from ocl_ir.types import BOOL, F32, I32, U8, U32
-from ocl_ir.verify_host import CHECKS, verify
 from tests.programs_support import ADD, SCALE, WIDE
 
 N = Symbol("n")

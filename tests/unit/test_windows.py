@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ocl_runtime.arrays as xp
-from ocl_ir.kernel import If, Kernel, Load, Store, walk
+from ocl_ir.kernel.grammar import If, Kernel, Load, Store, walk
 from ocl_runtime.plan import elementwise
 from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.target import Target

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from ocl_ir import work
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.kernel import Kernel
+from ocl_ir.kernel import work
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.work import DIVISION, FUNCTION, TURNS, operations
 from ocl_ir.types import F32, U32
-from ocl_ir.work import DIVISION, FUNCTION, TURNS, operations
 
 
 def made(body: Callable[[KernelBuilder], object], *scalars: str) -> Kernel:

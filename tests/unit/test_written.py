@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
-from ocl_ir import written
 from ocl_ir.errors import IRError
-from ocl_ir.host import Program, SymbolicLayout, Value
-from ocl_ir.host_builder import HostBuilder
+from ocl_ir.host import written
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.grammar import Program, SymbolicLayout, Value
+from ocl_ir.host.schedule import bind
+from ocl_ir.host.written import EXACT, Written
 from ocl_ir.layout import Layout
-from ocl_ir.schedule import bind
 from ocl_ir.types import F32, F64, U8
-from ocl_ir.written import EXACT, Written
 
 NBYTES = 96
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ocl_ir.kernel import Kernel
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.verify import verify
 from ocl_ir.passes.cse import cse
 from ocl_ir.passes.dce import dce
 from ocl_ir.passes.fold import fold
 from ocl_ir.passes.hoist import hoist
 from ocl_ir.passes.vectorize import vectorize
-from ocl_ir.verify_kernel import verify
 
 Pass = Callable[[Kernel], Kernel]
 

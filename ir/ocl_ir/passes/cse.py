@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from ocl_ir.kernel import Block, Kernel, Let, Load, Operand, Param, Stmt, Value, Variable
+from ocl_ir.kernel.grammar import Block, Kernel, Let, Load, Operand, Param, Stmt, Value, Variable
 from ocl_ir.ops import OPS
 from ocl_ir.passes.rewrite import Rewriter, reads_variables
 from ocl_ir.types import Pointer, Type

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ocl_ir.kernel import (
+from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Block,

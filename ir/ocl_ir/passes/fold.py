@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir.kernel import (
+from ocl_ir.kernel.grammar import (
     Block,
     Break,
     Const,

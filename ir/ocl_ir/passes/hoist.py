@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ocl_ir.kernel import Block, For, Kernel, Let, Local, Stmt, Value, While, defined, walk
+from ocl_ir.kernel.grammar import Block, For, Kernel, Let, Local, Stmt, Value, While, defined, walk
 from ocl_ir.passes.rewrite import Rewriter, reads_variables
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
-from ocl_ir.kernel import (
+from ocl_ir.kernel.grammar import (
     Atomic,
     Block,
     For,

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import gcd
 
-from ocl_ir.kernel import Const, For, Kernel, Let, Load, Operand, Stmt, Store, Value, Variable, walk
+from ocl_ir.kernel.grammar import Const, For, Kernel, Let, Load, Operand, Stmt, Store, Value, Variable, walk
 from ocl_ir.ops import STRUCTURAL
 from ocl_ir.passes.rewrite import Rewriter
 from ocl_ir.types import LANES, U32, DType, Pointer, Vector, element, size_of, with_lanes

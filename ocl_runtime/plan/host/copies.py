@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ocl_ir.builder import KernelBuilder
-from ocl_ir.host import Copy, Fill, Launch
-from ocl_ir.kernel import Kernel
+from ocl_ir.host.grammar import Copy, Fill, Launch
+from ocl_ir.host.schedule import Argument, Node, Place, Schedule
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout, collapse
-from ocl_ir.schedule import Argument, Node, Place, Schedule
 from ocl_ir.types import BF16, U8, U16, U32, U64, DType
 from ocl_runtime.plan.cache import KernelCache
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ocl_ir.accesses import READ, WRITE
-from ocl_ir.host import Launch
-from ocl_ir.kernel import Kernel
-from ocl_ir.schedule import Access, Node, Place, Schedule
+from ocl_ir.host.grammar import Launch
+from ocl_ir.host.schedule import Access, Node, Place, Schedule
+from ocl_ir.kernel.accesses import READ, WRITE
+from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.plan.cache import KernelCache
 
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ocl_ir.conflicts import Order, conflicts
-from ocl_ir.schedule import MemoryPlan, Schedule
+from ocl_ir.host.conflicts import Order, conflicts
+from ocl_ir.host.schedule import MemoryPlan, Schedule
 from ocl_runtime.plan.host.bound import heaviest
 from ocl_runtime.plan.host.waits import with_waits
 

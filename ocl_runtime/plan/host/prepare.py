@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ocl_ir.host import Program
-from ocl_ir.schedule import MemoryPlan, Schedule, bind
+from ocl_ir.host.grammar import Program
+from ocl_ir.host.schedule import MemoryPlan, Schedule, bind
 from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.host.copies import as_launches
 from ocl_runtime.plan.host.in_place import reuse_in_place
@@ -26,7 +26,7 @@ def prepare(
     """The schedule for these sizes: streams chosen, scratch memory placed (within `limit` bytes where that is possible
     by waiting), waits placed; and how well memory came out. `Replay` proves the order before it runs any of it.
 
-    Raises what `ocl_ir.schedule.bind` does.
+    Raises what `ocl_ir.host.schedule.bind` does.
     """
     schedule, _ = reuse_in_place(as_launches(bind(program, sizes), kernels, group_size), kernels)
     schedule, memory = plan_memory(place_streams(schedule, streams), limit)

@@ -13,11 +13,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ocl_ir.conflicts import conflicts
-from ocl_ir.host import Launch
-from ocl_ir.kernel import Kernel
-from ocl_ir.schedule import Node, Schedule
-from ocl_ir.work import operations
+from ocl_ir.host.conflicts import conflicts
+from ocl_ir.host.grammar import Launch
+from ocl_ir.host.schedule import Node, Schedule
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.work import operations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Costs:
     byte: float = 1 / 1e12
     """A byte moved, all work-items at work."""
     operation: float = 1 / 8e12
-    """An operation (see `ocl_ir.work`), all work-items at work."""
+    """An operation (see `ocl_ir.kernel.work`), all work-items at work."""
     dependent: float = 2e-9
     """An operation of a single work-item: no kernel ends before its first work-item has."""
     start: float = 3e-6

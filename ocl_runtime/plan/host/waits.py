@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ocl_ir.conflicts import Order, conflicts
-from ocl_ir.schedule import Schedule
+from ocl_ir.host.conflicts import Order, conflicts
+from ocl_ir.host.schedule import Schedule
 
 
 def place_waits(schedule: Schedule) -> Schedule:

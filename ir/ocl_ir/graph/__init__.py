@@ -1,0 +1,8 @@
+"""Array expressions.
+
+nodes.py      their grammar
+interned.py   objects that are made once
+build.py      the way to make them
+printer.py    their text
+substitute.py other nodes in place of some
+"""

@@ -1,0 +1,397 @@
+"""Building array expressions; the grammar is `ocl_ir.graph.nodes`.
+
+Nodes are interned: the table holds them weakly, and belongs to no runtime because it holds nothing but what somebody
+else keeps alive. Movements of leaves are folded into the leaves at once. Nothing here recurses: expressions may be many
+thousand nodes deep. `ocl_ir.graph.printer` prints them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+from typing import cast
+
+from ocl_ir.errors import DTypeError, ShapeError
+from ocl_ir.graph.interned import Interned
+from ocl_ir.graph.nodes import (
+    Assign,
+    Buffer,
+    Contract,
+    Elementwise,
+    Gather,
+    Iota,
+    Movement,
+    Node,
+    Reduce,
+    ReduceOp,
+    Scalar,
+    Scan,
+    ScanOp,
+    Scatter,
+    ScatterOp,
+    Step,
+    Storage,
+    Undefined,
+    order_in_memory,
+    walk,
+)
+from ocl_ir.guards import Given, Number, formulas
+from ocl_ir.layout import Item, Layout, Shape, Span
+from ocl_ir.ops import result_type
+from ocl_ir.source_line import Where, caller, calling_line
+from ocl_ir.types import BOOL, F32, I64, U8, U64, DType
+
+__all__ = [
+    "Assign",
+    "Buffer",
+    "Contract",
+    "Elements",
+    "Elementwise",
+    "Gather",
+    "Iota",
+    "Movement",
+    "Node",
+    "Reduce",
+    "ReduceOp",
+    "Scalar",
+    "Scan",
+    "ScanOp",
+    "Scatter",
+    "ScatterOp",
+    "Step",
+    "Storage",
+    "Undefined",
+    "accumulator",
+    "assign",
+    "buffer",
+    "contract",
+    "convert",
+    "elementwise",
+    "expand",
+    "gather",
+    "index",
+    "iota",
+    "move",
+    "permute",
+    "reduce",
+    "reshape",
+    "scalar",
+    "scan",
+    "scatter",
+    "stepped",
+    "undefined",
+    "walk",
+]
+
+# ---------------------------------------------------------------------- interning
+
+_NODES: Interned[Node] = Interned()
+"""By what they are made of, operands and storages by `id`: so who counts references to a node finds none of these."""
+_known, _entered = _NODES.known, _NODES.enter
+
+
+def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") -> Buffer:
+    """Elements of `dtype` that lie in `storage` as `layout` says."""
+    return _buffer(("buffer", id(storage), dtype, *layout.formulas), storage, dtype, layout, None, where)
+
+
+class Elements:
+    """How elements lie in some storage, for who needs the same of many."""
+
+    __slots__ = ("_dense", "_key", "dtype", "layout")
+
+    def __init__(self, dtype: DType, layout: Layout) -> None:
+        self.dtype = dtype
+        self.layout = layout
+        self._dense = layout.is_dense
+        self._key = (dtype, *layout.formulas)
+
+    def within(self, storage: Storage, where: Where) -> Buffer:
+        """What `buffer` gives."""
+        key = ("buffer", id(storage), *self._key)
+        return _buffer(key, storage, self.dtype, self.layout, self._dense, where)
+
+
+def _buffer(key: Hashable, storage: Storage, dtype: DType, layout: Layout, dense: bool | None, where: Where) -> Buffer:
+    found = None if storage is None else _known(key)  # nothing tells nodes without storage apart
+    if found is None:
+        flat, line = layout.is_dense if dense is None else dense, where or caller()
+        made = Buffer(shape=layout.shape, dtype=dtype, line=line, flat=flat, storage=storage, layout=layout)
+        found = made if storage is None else _entered(key, made)
+    return cast("Buffer", found)
+
+
+def iota(dtype: DType, layout: Layout) -> Node:
+    """The values `offset + i * strides[0] + …` of a layout, which must not be negative, as integers of `dtype`."""
+    key = ("iota", dtype, *layout.formulas)
+    numbers = (*layout.shape, *layout.strides, layout.offset)
+    own = formulas(numbers) is not numbers  # sizes of one plan, which are no other's of the same name
+    found = None if own else _known(key)
+    if found is None:
+        made = Iota(shape=layout.shape, dtype=dtype, line=caller(), flat=layout.is_dense, layout=layout)
+        found = made if own else _entered(key, made)
+    return found
+
+
+def scalar(value: Number | Given, dtype: DType, shape: Shape = (), where: Where | None = None) -> Scalar:
+    """One value at every place of `shape`; `where` is the Python line that asked for it, by default the calling one."""
+    return Scalar(shape=shape, dtype=dtype, line=caller() if where is None else where, value=value)
+
+
+# ---------------------------------------------------------------------- operations
+
+
+def elementwise(op: str, *operands: Node, where: Where = "") -> Node:
+    """A row of the op table at every place; `where` is the Python line that asked for it, by default the calling one.
+
+    Raises `DTypeError` for dtypes that the row does not take and `ShapeError` for operands of different shapes.
+    """
+    dtype = _result_type(op, tuple([operand.dtype for operand in operands]))
+    key = (op, dtype, *map(id, operands))
+    return _known(key) or _elementwise(key, op, dtype, operands, where)
+
+
+def convert(arg: Node, dtype: DType, where: Where = "") -> Node:
+    """The values as another dtype, by the rules of kernel IR's `convert`; the node itself where it has the dtype."""
+    if arg.dtype == dtype:
+        return arg
+    key = ("convert", dtype, id(arg))
+    return _known(key) or _elementwise(key, "convert", dtype, (arg,), where)
+
+
+@lru_cache(maxsize=4096)  # asked for every operation
+def _result_type(op: str, dtypes: tuple[DType, ...]) -> DType:
+    return cast("DType", result_type(op, dtypes))
+
+
+def _elementwise(key: Hashable, op: str, dtype: DType, operands: tuple[Node, ...], where: Where) -> Node:
+    shape, flat, line = operands[0].shape, True, where or caller()
+    for operand in operands:
+        if operand.shape != shape:
+            listed = ", ".join(str(operand.shape) for operand in operands)
+            raise ShapeError(f"{op} of shapes {listed}", place=calling_line(), remedy="expand them to one shape first")
+        flat = flat and operand.flat
+    order = None if flat or len(shape) < 2 else order_in_memory(operands)
+    if order is not None:
+        turned = [permute(operand, order) for operand in operands]
+        given = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
+        return permute(given, tuple(sorted(range(len(order)), key=order.__getitem__)))
+    made = Elementwise(shape=shape, dtype=dtype, line=line, flat=flat, op=op, operands=operands)
+    return _entered(key, made)
+
+
+def index(arg: Node, items: tuple[Item, ...]) -> Node:
+    """The view that an index (see `ocl_ir.layout.parse_index`) picks."""
+    kept = [item for item in items if item is None or isinstance(item, Span)]  # not places, which may be sizes
+    shape = tuple(item.length if isinstance(item, Span) else 1 for item in kept)
+    whole = tuple(Span(0, 1, length) for length in arg.shape)
+    return arg if items == whole else move(arg, Step("index", items), shape)
+
+
+def permute(arg: Node, axes: tuple[int, ...]) -> Node:
+    """The view whose axis `k` is axis `axes[k]` of `arg`."""
+    if isinstance(arg, Movement) and arg.step.kind == "permute":
+        inner = cast("Shape", arg.step.value)
+        arg, axes = arg.arg, tuple(inner[axis] for axis in axes)
+    unchanged = axes == tuple(range(len(axes)))
+    return arg if unchanged else move(arg, Step("permute", axes), tuple(arg.shape[axis] for axis in axes))
+
+
+def expand(arg: Node, shape: Shape) -> Node:
+    """The view with a shape that `arg`'s broadcasts to."""
+    return arg if shape == arg.shape else move(arg, Step("expand", shape), shape)
+
+
+def reshape(arg: Node, shape: Shape) -> Node:
+    """The elements in row-major order in another shape. Raises `ShapeError` for a shape of another size."""
+    if math.prod(shape) != arg.size:
+        raise ShapeError(
+            f"{arg.size} elements of shape {arg.shape} do not fit in shape {shape}",
+            place=calling_line(),
+            remedy="give a shape with the same number of elements",
+        )
+    return arg if shape == arg.shape else move(arg, Step("reshape", shape), shape)
+
+
+def stepped(arg: Node, step: Step) -> Node:
+    """The view that a step makes of a node."""
+    if step.kind == "index":
+        return index(arg, step.value)
+    numbers = cast("Shape", step.value)
+    if step.kind == "permute":
+        return permute(arg, numbers)
+    return expand(arg, numbers) if step.kind == "expand" else reshape(arg, numbers)
+
+
+def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
+    """The elements moved by a step, which gives this shape."""
+    if isinstance(arg, Scalar):
+        return scalar(arg.value, arg.dtype, shape)
+    if isinstance(arg, Buffer | Iota):
+        layout = step.apply(arg.layout)
+        if layout is not None:
+            return iota(arg.dtype, layout) if isinstance(arg, Iota) else buffer(arg.storage, arg.dtype, layout)
+
+    key, flat = (step, id(arg)), step.kind == "reshape"
+    return _known(key) or _entered(
+        key, Movement(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, step=step, arg=arg)
+    )
+
+
+def accumulator(op: ReduceOp, dtype: DType) -> DType:
+    """The dtype that a reduction of `dtype` adds up in: half in f32, sums and products of integers in 64 bits."""
+    if dtype.is_float:
+        return F32 if dtype.bits == 16 else dtype
+    if op in {"sum", "prod"}:
+        return U64 if dtype.kind == "uint" else I64
+    return U8 if dtype.kind == "bool" else dtype
+
+
+def _accumulating(op: ReduceOp, given: DType, dtype: DType) -> DType:
+    """What a sum asked for in another dtype is added up in: that one, since integers wrap the same, and floats are not
+    rounded early."""
+    return dtype if dtype.is_integer or dtype.bits > 16 else accumulator(op, given)
+
+
+def reduce(
+    op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keepdims: bool = False, where: Where = ""
+) -> Node:
+    """The elements along `axes` (distinct, not negative) joined, as `dtype`.
+
+    Without elements a sum is 0 and a product 1. Raises `ShapeError` for the least or largest of no elements.
+    """
+    shape = tuple(
+        1 if axis in axes else length for axis, length in enumerate(arg.shape) if keepdims or axis not in axes
+    )
+    if any(arg.shape[axis] == 0 for axis in axes):
+        if op in {"min", "max"}:
+            raise ShapeError(
+                f"{op} of no elements: shape {arg.shape} along axes {axes}",
+                place=calling_line(),
+                remedy="check x.size first, or reduce along other axes",
+            )
+        return scalar(dtype.numpy.type(op == "prod").item(), dtype, shape)
+    if op in {"min", "max"} and dtype not in {arg.dtype, accumulator(op, arg.dtype)}:
+        raise DTypeError(f"{op} of {arg.dtype} is no {dtype}", place=calling_line(), remedy="convert the result")
+
+    order = None if arg.flat or len(arg.shape) < 2 else order_in_memory((arg,))
+    if order is not None:
+        inner = tuple(place for place, axis in enumerate(order) if axis in axes)
+        made = reduce(op, permute(arg, order), inner, dtype, keepdims=keepdims, where=where or caller())
+        kept = [axis for axis in order if keepdims or axis not in axes]
+        return permute(made, tuple(sorted(range(len(kept)), key=kept.__getitem__)))
+    key = ("reduce", op, id(arg), axes, dtype, keepdims)
+    return _known(key) or _entered(
+        key,
+        Reduce(
+            shape=shape,
+            dtype=dtype,
+            line=where or caller(),
+            op=op,
+            arg=arg,
+            axes=axes,
+            keepdims=keepdims,
+            accumulator=_accumulating(op, arg.dtype, dtype),
+        ),
+    )
+
+
+def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> Node:
+    """The elements up to each along an axis joined, as `dtype`."""
+    key = ("scan", op, id(arg), axis, dtype)
+    return _known(key) or _entered(
+        key,
+        Scan(
+            shape=arg.shape,
+            dtype=dtype,
+            line=where or caller(),
+            op=op,
+            arg=arg,
+            axis=axis,
+            accumulator=_accumulating(op, arg.dtype, dtype),
+        ),
+    )
+
+
+def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
+    """The node with the elements of `region`, none of which it has twice, replaced by those of a node of its shape and
+    of the same dtype. A whole node replaced is the other one."""
+    if region == Layout.contiguous(arg.shape):
+        return value
+
+    key = ("assign", id(arg), region, id(value))
+    return _known(key) or _entered(
+        key,
+        Assign(shape=arg.shape, dtype=arg.dtype, line=where or caller(), arg=arg, region=region, value=value),
+    )
+
+
+def contract(left: Node, right: Node, where: Where = "") -> Node:
+    """Matrices (…, m, k) times matrices (…, k, n) of one dtype, with the same axes in front; half adds up in float32.
+
+    Raises `ShapeError` for other shapes, `DTypeError` for bools and for two dtypes.
+    """
+    if left.dtype != right.dtype or left.dtype == BOOL:
+        raise DTypeError(
+            f"a product of matrices of {left.dtype} and {right.dtype}",
+            place=calling_line(),
+            remedy="convert both to one numeric dtype",
+        )
+    ranks = len(left.shape), len(right.shape)
+    if min(ranks) < 2 or left.shape[:-2] != right.shape[:-2] or left.shape[-1] != right.shape[-2]:
+        raise ShapeError(
+            f"a product of matrices of shapes {left.shape} and {right.shape}",
+            place=calling_line(),
+            remedy="the last axis of the left one has to be as long as the second last of the right one",
+        )
+    shape, dtype = (*left.shape[:-1], right.shape[-1]), left.dtype
+    if left.shape[-1] == 0:
+        return scalar(dtype.numpy.type(0).item(), dtype, shape)
+
+    key = ("contract", id(left), id(right))
+    found = _known(key)
+    if found is None:
+        joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
+        made = Contract(shape=shape, dtype=dtype, line=where or caller(), left=left, right=right, accumulator=joined)
+        found = _entered(key, made)
+    return found
+
+
+def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
+    """The elements of a node at places that are computed: one index for each axis, all integers of one shape, none
+    negative or beyond its axis. Raises `ShapeError` where there is nothing to take from."""
+    shape = indices[0].shape
+    if isinstance(arg, Scalar):
+        return scalar(arg.value, arg.dtype, shape)
+    if not arg.size and indices[0].size:
+        raise ShapeError(
+            f"elements taken from an array without any, of shape {arg.shape}",
+            place=calling_line(),
+            remedy="check x.size first",
+        )
+    operands = (arg, *indices)
+    key = ("gather", *map(id, operands))
+    found = _known(key)
+    if found is None:
+        flat = all(index.flat for index in indices)
+        made = Gather(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, operands=operands)
+        found = _entered(key, made)
+    return found
+
+
+def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence[Node], where: Where = "") -> Node:
+    """A node with a value written at computed places, where `kept` holds: one index for each axis of `arg`, as of
+    `gather`. No two places that are `set` are the same; `max` leaves the greatest value, of 32-bit integers."""
+    operands = (arg, value, kept, *indices)
+    key = ("scatter", op, *map(id, operands))
+    found = _known(key)
+    if found is None:
+        made = Scatter(shape=arg.shape, dtype=arg.dtype, line=where or caller(), op=op, operands=operands)
+        found = _entered(key, made)
+    return found
+
+
+def undefined(dtype: DType, shape: Shape) -> Node:
+    """Elements to be written; each such node is one of its own."""
+    return Undefined(shape=shape, dtype=dtype, line=caller())

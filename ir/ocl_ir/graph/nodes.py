@@ -1,0 +1,299 @@
+"""The grammar of array expressions: what to compute, not how.
+
+    Node = Buffer storage, Layout             elements that exist in memory
+         | Iota Layout                        a Buffer that holds 0, 1, 2, … and takes no memory
+         | Scalar value                       one value at every place of a shape
+         | Elementwise op, Node*              a row of `ocl_ir.ops`, or `convert`, place by place; all of one shape
+         | Movement step, Node                the same elements elsewhere: index, permute, expand, reshape
+         | Gather Node, Node*                 elements of a node at computed places: an index for each of its axes
+         | Reduce op, Node, axes              sum, prod, min or max over axes
+         | Contract Node, Node                products of the matrices in the last two axes
+         | Scan op, Node, axis                running sums or products along an axis
+         | Scatter op, Node*                  a node written at computed places: value, whether, an index each axis
+         | Undefined                          elements that nobody has written yet
+         | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
+
+Nodes are immutable and hash-consed: building the same expression twice gives the same object, so identity is equality
+and a node of two consumers is computed once. The exception is `Scalar`: its value says nothing about the structure, it
+becomes a kernel parameter, and each is a node of its own. The intern table holds nodes weakly; it belongs to no runtime
+because it holds nothing but what somebody else keeps alive. `ocl_ir.graph.build` builds them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from ocl_ir.guards import Given, Number, formulas
+from ocl_ir.layout import Item, Layout, Shape
+from ocl_ir.source_line import Where
+from ocl_ir.types import DType
+
+Storage: TypeAlias = Any
+"""Memory of a runtime, of `nbytes` bytes. The graph never looks into it; None is the storage of an array without
+elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One movement; `value` is the index items, the order of axes, or the new shape."""
+
+    kind: Literal["index", "permute", "expand", "reshape"]
+    value: tuple[Item, ...]
+
+    def __hash__(self) -> int:
+        return hash((self.kind, formulas(self.value)))
+
+    def apply(self, layout: Layout) -> Layout | None:
+        """The layout that the view of a layout has; None for a reshape that would have to copy."""
+        if self.kind == "index":
+            return layout.index(self.value)
+        numbers = cast("Shape", self.value)
+        if self.kind == "permute":
+            return layout.permute(numbers)
+        return layout.expand(numbers) if self.kind == "expand" else layout.reshape(numbers)
+
+
+@dataclass(eq=False, repr=False, slots=True, weakref_slot=True, kw_only=True)  # frozen, making one takes twice as long
+class AnyNode:
+    """What all nodes have."""
+
+    shape: Final[Shape]
+    dtype: Final[DType]
+    line: Final[Where]
+    """Which Python line asked for it first."""
+    flat: Final[bool] = True
+    """Whether all leaves are dense or the same everywhere, so that a reshape moves no element."""
+
+    @property
+    def where(self) -> str:
+        """The Python line that asked for it first, as text."""
+        return str(self.line)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The nodes that this one is computed from, each of which it refers to once for each time that it is here: the
+        registry finds out by counting who else does."""
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.typed}>"
+
+    @property
+    def typed(self) -> str:
+        """The dtype and shape as text: `f32[4, 8]`."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Buffer(AnyNode):
+    """Elements in memory."""
+
+    storage: Final[Storage]
+    layout: Final[Layout]
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Iota(AnyNode):
+    """The places themselves: the element at place `k` of `layout` has the value `k`."""
+
+    layout: Final[Layout]
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Scalar(AnyNode):
+    """One value everywhere."""
+
+    value: Final[Number | Given]
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Compound(AnyNode):
+    """What is made of several nodes, which are one tuple for it and for its key."""
+
+    operands: Final[tuple[Node, ...]]
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The operands."""
+        return self.operands
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Elementwise(Compound):
+    """An operation at every place."""
+
+    op: Final[str]
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Gather(Compound):
+    """Elements of the first operand: at each place the one whose coordinates the other operands have there."""
+
+    @property
+    def arg(self) -> Node:
+        """What elements are taken of."""
+        return self.operands[0]
+
+    @property
+    def indices(self) -> tuple[Node, ...]:
+        """The coordinates, an integer node for each axis."""
+        return self.operands[1:]
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Movement(AnyNode):
+    """The elements of another node at other places."""
+
+    step: Final[Step]
+    arg: Final[Node]
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The node that is moved."""
+        return (self.arg,)
+
+
+ScatterOp: TypeAlias = Literal["set", "max"]
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Scatter(Compound):
+    """The first operand with elements of the second one at other places: `set` there, or the greater of both.
+
+    The third operand says which elements are written at all, the others have their coordinates. No two that are set
+    have the same."""
+
+    op: Final[ScatterOp]
+
+    @property
+    def arg(self) -> Node:
+        """What is written into."""
+        return self.operands[0]
+
+    @property
+    def value(self) -> Node:
+        """The elements that are written; the other operands but the first have its shape."""
+        return self.operands[1]
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Undefined(AnyNode):
+    """Elements of any value: what will be written, all of it or what anybody looks at."""
+
+
+ReduceOp: TypeAlias = Literal["sum", "prod", "min", "max"]
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Reduce(AnyNode):
+    """Elements joined along axes, in `accumulator`, then converted to `dtype`."""
+
+    op: Final[ReduceOp]
+    arg: Final[Node]
+    axes: Final[tuple[int, ...]]
+    keepdims: Final[bool]
+    accumulator: Final[DType]
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The node that is reduced."""
+        return (self.arg,)
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Contract(AnyNode):
+    """Matrices multiplied: element (…, i, j) is the sum of left (…, i, k) times right (…, k, j) over k, in
+    `accumulator`."""
+
+    left: Final[Node]
+    right: Final[Node]
+    accumulator: Final[DType]
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The matrices."""
+        return self.left, self.right
+
+
+ScanOp: TypeAlias = Literal["sum", "prod"]
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Scan(AnyNode):
+    """All elements up to each along an axis joined, in `accumulator`, then converted to `dtype`."""
+
+    op: Final[ScanOp]
+    arg: Final[Node]
+    axis: Final[int]
+    accumulator: Final[DType]
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The node that is scanned."""
+        return (self.arg,)
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Assign(AnyNode):
+    """A node with other elements in a part of it: `region` lies in its elements in row-major order."""
+
+    arg: Final[Node]
+    region: Final[Layout]
+    value: Final[Node]
+
+    @property
+    def args(self) -> tuple[Node, ...]:
+        """The node that is written, and the new elements."""
+        return (self.arg, self.value)
+
+
+Node: TypeAlias = (
+    Buffer | Iota | Scalar | Elementwise | Movement | Gather | Scatter | Undefined | Reduce | Contract | Scan | Assign
+)
+
+
+def walk(*roots: Node) -> Iterator[Node]:
+    """Every node below the roots once, operands before their users."""
+    done: set[Node] = set()
+    stack = list(reversed(roots))
+    while stack:
+        node = stack[-1]
+        waiting = () if node in done else [arg for arg in node.args if arg not in done]
+        if waiting:
+            stack += reversed(waiting)
+            continue
+        stack.pop()
+        if node not in done:
+            done.add(node)
+            yield node
+
+
+def order_in_memory(operands: Sequence[Node]) -> tuple[int, ...] | None:
+    """The order in which the axes of all operands lie in memory, if it is the same and not their own: then they are
+    computed in that order, as NumPy does, so that neighbours in memory stay neighbours. Repeated elements fit any."""
+    found: tuple[int, ...] | None = None
+    for operand in operands:
+        if isinstance(operand, Scalar) or (isinstance(operand, Movement) and operand.step.kind == "expand"):
+            continue
+        if isinstance(operand, Movement) and operand.step.kind == "permute":
+            axes = cast("Shape", operand.step.value)
+            order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+        elif isinstance(operand, Buffer):
+            strides = operand.layout.strides
+            if 0 in strides:
+                continue
+            order = tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
+        else:
+            return None
+        if order == tuple(range(len(order))) or (found is not None and order != found):
+            return None
+        found = order
+    return found

@@ -1,0 +1,60 @@
+"""Other nodes in place of some nodes of an expression.
+
+Whatever is made of a replaced node is made again of what replaces it; the rest stays the very same. A replacement is
+taken as it is and not walked into, so it may contain what it replaces (a write makes `x` into `x` with a part written).
+Each node is visited once, however many expressions share it, and nothing recurses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Assign, Contract, Elementwise, Gather, Movement, Node, Reduce, Scan, Scatter
+from ocl_ir.source_line import Where
+
+
+def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Node]:
+    """The roots with nodes replaced; a root that has none of them is itself."""
+    made: dict[Node, Node] = dict(replaced)
+    stack = list(roots)
+    while stack:
+        node = stack[-1]
+        if node in made:
+            stack.pop()
+            continue
+        waiting = [arg for arg in node.args if arg not in made]
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        args = tuple(made[arg] for arg in node.args)
+        same = all(one is other for one, other in zip(args, node.args, strict=True))
+        made[node] = node if same else rebuilt(node, args)
+    return [made[root] for root in roots]
+
+
+def rebuilt(node: Node, args: Sequence[Node], where: Where = "") -> Node:
+    """The node made of others, of the same shapes and dtypes where it has any of its own; `where` is the Python line
+    that asked for it, by default the same."""
+    where = where or node.line
+    match node:
+        case Elementwise():
+            if node.op == "convert":
+                return graph.convert(args[0], node.dtype, where)
+            return graph.elementwise(node.op, *args, where=where)
+        case Movement():
+            return graph.move(args[0], node.step, node.shape, where)
+        case Gather():
+            return graph.gather(args[0], args[1:], where)
+        case Scatter():
+            return graph.scatter(node.op, args[0], args[1], args[2], args[3:], where)
+        case Reduce():
+            return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=node.keepdims, where=where)
+        case Contract():
+            return graph.contract(args[0], args[1], where)
+        case Scan():
+            return graph.scan(node.op, args[0], node.axis, node.dtype, where)
+        case Assign():
+            return graph.assign(args[0], node.region, args[1], where)
+    return node

@@ -1,0 +1,160 @@
+"""Which nodes of a schedule conflict: they touch a common byte, and one of them writes it.
+
+Where scratch memory shares an arena, bytes are those of the arena: what shares memory conflicts like everything else.
+Ranges are compared first, then where in a common period the bytes of two accesses lie, which tells columns and tiles of
+one memory apart: both of all pairs at once. What is left is compared exactly. What lies behind a write of all its
+bytes, or of all that the later one touches, is left out, since that write conflicts with it in turn: whoever comes
+after the one comes after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocl_ir.host.schedule import Schedule
+from ocl_ir.kernel.accesses import WRITE
+from ocl_ir.layout import Layout
+
+
+def conflicts(schedule: Schedule) -> list[list[int]]:
+    """For each node the earlier ones that it conflicts with, in order, less those that a write between them hides."""
+    found: list[set[int]] = [set() for _ in schedule.nodes]
+    for uses in _by_memory(schedule).values():
+        nodes = np.array([use.node for use in uses])
+        lows = np.array([use.low for use in uses], dtype=np.int64)
+        highs = np.array([use.high for use in uses], dtype=np.int64)
+        writes = np.array([use.writes for use in uses])
+        combs = _combs(uses)
+        hidden = np.zeros(len(uses), dtype=np.bool_)
+        of_layout: dict[Layout, list[int]] = {}
+        for place, use in enumerate(uses):
+            meets = (lows[:place] < use.high) & (highs[:place] > use.low) & (nodes[:place] != use.node)
+            meets &= ~hidden[:place]
+            if not use.writes:
+                meets &= writes[:place]
+            for earlier in _not_apart(np.flatnonzero(meets), place, lows, combs)[::-1].tolist():
+                other = uses[earlier]
+                if (use.dense and other.dense) or use.layout.overlaps(other.layout):
+                    found[use.node].add(other.node)
+                    if other.writes and (other.covers(use) or other.layout == use.layout):
+                        break
+            same = of_layout.setdefault(use.layout, [])
+            if use.writes:
+                hidden[same] = True
+                same.clear()
+                if use.dense:
+                    hidden[:place] |= (lows[:place] >= use.low) & (highs[:place] <= use.high)
+            same.append(place)
+    return [sorted(one) for one in found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """An access of a node to bytes `low … high` of some memory: of them those of the layout."""
+
+    node: int
+    low: int
+    high: int
+    writes: bool
+    dense: bool
+    layout: Layout
+
+    def covers(self, other: _Use) -> bool:
+        """Whether it touches every byte of a range that the other one lies in."""
+        return self.dense and self.low <= other.low and self.high >= other.high
+
+
+def _by_memory(schedule: Schedule) -> dict[Hashable, list[_Use]]:
+    """The accesses to each buffer, and to the arena, in the order of nodes."""
+    found: dict[Hashable, list[_Use]] = {}
+    for number, node in enumerate(schedule.nodes):
+        for access in node.accesses:
+            start = schedule.offsets.get(access.buffer)
+            memory: Hashable = access.buffer if start is None else "arena"
+            layout = access.in_bytes(start or 0)
+            low, high = layout.range()
+            use = _Use(number, low, high, bool(access.mode & WRITE), access.layout.is_dense, layout)
+            found.setdefault(memory, []).append(use)
+    return found
+
+
+_Comb = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def _combs(uses: Sequence[_Use]) -> list[_Comb]:
+    """For each access a period and how many bytes from its lowest one on; it touches nothing else in any period.
+
+    There are several of each where an access has gaps in gaps. A period of 0 is none.
+    """
+    found = [[] if use.dense else _teeth(use.layout) for use in uses]
+    levels = zip_longest(*found)
+    return [
+        (
+            np.array([0 if one is None else one[0] for one in level], dtype=np.int64),
+            np.array([use.high - use.low if one is None else one[1] for use, one in zip(uses, level, strict=True)]),
+        )
+        for level in levels
+    ]
+
+
+def _teeth(layout: Layout) -> list[tuple[int, int]]:
+    """(period, bytes) of one access, those of the longest period first."""
+    axes = zip(layout.shape, layout.strides, strict=True)
+    steps = sorted((abs(stride), length - 1) for length, stride in axes if stride and length > 1)
+    found, reach = [], 1
+    for place, (step, most) in enumerate(steps):
+        period = math.gcd(*(one for one, _ in steps[place:]))
+        if period > reach:
+            found.append((period, reach))
+        reach += step * most
+    return found[::-1]
+
+
+def _not_apart(
+    places: NDArray[np.intp], place: int, lows: NDArray[np.int64], combs: Sequence[_Comb]
+) -> NDArray[np.intp]:
+    """Those of the accesses at some places that may touch a byte of the one at another place, by their combs."""
+    for periods, lengths in combs:
+        # What has a period has also every divisor of it. In a period that both have, each begins somewhere.
+        period = np.maximum(np.gcd(periods[places], periods[place]), 1)
+        way = (lows[places] - lows[place]) % period
+        places = places[(way < lengths[place]) | (-way % period < lengths[places])]
+    return places
+
+
+class Order:
+    """What comes before what, by the order of streams and by waits: a vector clock for each node."""
+
+    def __init__(self) -> None:
+        self._positions: list[tuple[int, int]] = []
+        self._clocks: list[dict[int, int]] = []
+        self._known: dict[int, dict[int, int]] = {}
+
+    def add(self, stream: int, waits: Sequence[int]) -> None:
+        """The next node."""
+        clock = dict(self._known.get(stream, {}))
+        for wait in waits:
+            other, position = self._positions[wait]
+            for one, reached in self._clocks[wait].items():
+                clock[one] = max(clock.get(one, 0), reached)
+            clock[other] = max(clock.get(other, 0), position)
+        position = clock.get(stream, 0) + 1
+        self._positions.append((stream, position))
+        self._clocks.append(clock)
+        self._known[stream] = {**clock, stream: position}
+
+    def knows(self, stream: int, node: int) -> bool:
+        """Whether a node comes before what the stream is given next."""
+        other, position = self._positions[node]
+        return self._known.get(stream, {}).get(other, 0) >= position
+
+    def before(self, node: int, later: int) -> bool:
+        """Whether a node comes before another one."""
+        stream, position = self._positions[node]
+        return self._clocks[later].get(stream, 0) >= position

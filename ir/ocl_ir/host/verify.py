@@ -1,0 +1,349 @@
+"""What every host program must fulfil, whatever its sizes: small checks, each named after its rule.
+
+What needs numbers is in `ocl_ir.host.verify_views`, for sizes that are known already, and is checked when sizes are
+bound (`ocl_ir.host.schedule`) for the others, with all that depends on which branches are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ocl_ir.errors import VerifyError
+from ocl_ir.host.aliases import chain, shown, views
+from ocl_ir.host.fault import HostCheck as Check
+from ocl_ir.host.fault import HostFault as Fault
+from ocl_ir.host.grammar import (
+    Alloc,
+    Block,
+    Copy,
+    Fill,
+    For,
+    Free,
+    If,
+    Launch,
+    Program,
+    Stmt,
+    Value,
+    View,
+    blocks,
+    defined,
+    used,
+    walk,
+)
+from ocl_ir.host.printer import names, neighbourhood
+from ocl_ir.host.schedule import holds
+from ocl_ir.host.verify_views import pointers_fit, views_lie_inside
+from ocl_ir.kernel.accesses import READ, WRITE, modes
+from ocl_ir.sizes import Size, Symbol, Term, symbols
+from ocl_ir.types import BOOL, U8, Pointer, element
+
+
+def verify(program: Program) -> None:
+    """Raises `VerifyError` for the first rule that the program breaks."""
+    for check in CHECKS:
+        for fault in check(program):
+            place = neighbourhood(program, fault.stmt)
+            if fault.stmt is not None and fault.stmt.where:
+                place += f"\nasked for at {fault.stmt.where}"
+            raise VerifyError(check.__name__, fault.fact, place=place, remedy=fault.remedy)
+
+
+# ---------------------------------------------------------------------- aliases
+
+
+def _shown(program: Program, links: Iterable[Value]) -> str:
+    return shown(links, names(program))
+
+
+def aliases_are_views_of_something_else(program: Program) -> Iterator[Fault]:
+    """No value is a view of itself, directly or around a circle; no input and no allocation is declared a view."""
+    made = views(program)
+    params = {param.value.id for param in program.params}
+    allocated = {stmt.value.id for stmt in walk(program.body) if isinstance(stmt, Alloc)}
+    seen: dict[int, View] = {}
+    for stmt in walk(program.body):
+        if not isinstance(stmt, View):
+            continue
+        links = chain(stmt.value, made)
+        if stmt.value.id in params:
+            yield Fault(
+                f"a parameter is declared to be an alias of another value: {_shown(program, [stmt.value, stmt.base])}",
+                stmt,
+                "make a view with a value of its own",
+            )
+        elif stmt.value.id in allocated:
+            what = _shown(program, links)
+            yield Fault(f"an allocation is declared to be an alias as well: {what}", stmt, "make it one of the two")
+        elif stmt.value.id in seen:
+            first = _shown(program, [stmt.value, seen[stmt.value.id].base])
+            second = _shown(program, [stmt.value, stmt.base])
+            yield Fault(f"a value has a second alias: {first}, and {second}", stmt, "give each view its own value")
+        elif stmt.value.id == stmt.base.id:
+            what = _shown(program, links)
+            yield Fault(f"a value is an alias of itself: {what}", stmt, "make a view of another value")
+        elif links[-1].id in {one.id for one in links[:-1]}:
+            what = _shown(program, links)
+            yield Fault(f"aliases go round in a circle: {what}", stmt, "let the chain end in a parameter or an alloc")
+        seen.setdefault(stmt.value.id, stmt)
+
+
+def dtypes_of_views_fit(program: Program) -> Iterator[Fault]:
+    """A view has its base's dtype, or one of the same size, neither of them bool; bytes (u8) may be anything."""
+    made = views(program)
+    for stmt in walk(program.body):
+        if isinstance(stmt, View) and stmt.base.dtype not in (stmt.value.dtype, U8):
+            sizes = {stmt.value.dtype.size, stmt.base.dtype.size}
+            if len(sizes) > 1 or BOOL in (stmt.value.dtype, stmt.base.dtype):
+                links = _shown(program, chain(stmt.value, made))
+                yield Fault(
+                    f"a view of {stmt.base.dtype} as {stmt.value.dtype}: {links}",
+                    stmt,
+                    "use a dtype of the same size, or convert with a kernel",
+                )
+
+
+# ---------------------------------------------------------------------- scopes
+
+
+def values_are_defined_once(program: Program) -> Iterator[Fault]:
+    """Parameters and statements define each value once."""
+    seen = set()
+    for param in program.params:
+        if param.value.id in seen:
+            yield Fault(f"two parameters are value {param.value.id}", None, "give each its own value")
+        seen.add(param.value.id)
+    for stmt in walk(program.body):
+        value = defined(stmt)
+        if value is not None:
+            if value.id in seen:
+                yield Fault(f"{value.hint or 'a value'} is defined twice", stmt, "take a new value")
+            seen.add(value.id)
+
+
+def uses_are_in_scope(program: Program) -> Iterator[Fault]:
+    """A value is used behind its definition, in its block or inside, and not after it was freed; so for results."""
+    known = names(program)
+    made = views(program)
+
+    def look(block: Block, alive: set[int], freed: set[int]) -> Iterator[Fault]:
+        own: set[int] = set()
+        for stmt in block:
+            for value in used(stmt):
+                name = known.get(value.id, f"?{value.hint or value.id}")
+                if value.id not in alive | own:
+                    yield Fault(f"{name} is used before it is defined, or out of its block", stmt, "define it first")
+                elif chain(value, made)[-1].id in freed:
+                    yield Fault(f"{name} is used after it was freed", stmt, "free it after its last use")
+            for inner in blocks(stmt):
+                yield from look(inner, alive | own, freed)
+            if isinstance(stmt, Free):
+                freed.add(stmt.value.id)
+            value_ = defined(stmt)
+            if value_ is not None:
+                own.add(value_.id)
+        if block is program.body:
+            for value in program.results:
+                if value.id not in alive | own:
+                    yield Fault(
+                        f"the result {known.get(value.id, value.hint or value.id)} is not defined at the end",
+                        None,
+                        "allocate it outside of loops and branches, and write it there",
+                    )
+                elif chain(value, made)[-1].id in freed:
+                    yield Fault(f"the result {known[value.id]} was freed", None, "do not free what is a result")
+
+    yield from look(program.body, {param.value.id for param in program.params}, set())
+
+
+def only_allocations_are_freed(program: Program) -> Iterator[Fault]:
+    """Freed is what an `Alloc` of the same block made: not a parameter, not a view, not something around a loop."""
+
+    def look(block: Block) -> Iterator[Fault]:
+        own = {stmt.value.id for stmt in block if isinstance(stmt, Alloc)}
+        for stmt in block:
+            if isinstance(stmt, Free) and stmt.value.id not in own:
+                yield Fault(
+                    f"{stmt.value.hint or 'a value'} is freed, which no alloc of this block made",
+                    stmt,
+                    "free it in the block that allocates it; parameters and views are not freed",
+                )
+            for inner in blocks(stmt):
+                yield from look(inner)
+
+    yield from look(program.body)
+
+
+def sizes_are_bound(program: Program) -> Iterator[Fault]:
+    """Every name in a size is a size of the program or the index of a loop around it."""
+
+    def look(block: Block, bound: frozenset[str]) -> Iterator[Fault]:
+        for stmt in block:
+            for name in sorted(frozenset[str]().union(*map(symbols, _sizes(stmt))) - bound):
+                yield Fault(f"the size {name} is not bound here", stmt, "declare it with p.size, or use it in its loop")
+            inside = bound | {stmt.index.name} if isinstance(stmt, For) else bound
+            for inner in blocks(stmt):
+                yield from look(inner, inside)
+
+    own = frozenset(symbol.name for symbol in program.symbols)
+    for param in program.params:
+        for name in sorted(frozenset[str]().union(*map(symbols, param.value.shape)) - own):
+            yield Fault(f"the size {name} of {param.value.hint} is not declared", None, "declare it with p.size")
+    yield from look(program.body, own)
+
+
+def _sizes(stmt: Stmt) -> list[Size]:
+    value = defined(stmt)
+    if value is not None:
+        return [*value.layout.shape, *value.layout.strides, value.layout.offset]
+    match stmt:
+        case Launch():
+            numbers = [arg for arg in stmt.args if isinstance(arg, Symbol | Term)]
+            return [*stmt.global_size, *numbers, *([] if stmt.stream is None else [stmt.stream])]
+        case Copy() | Fill():
+            return [] if stmt.stream is None else [stmt.stream]
+        case For():
+            return [stmt.start, stmt.stop, stmt.step]
+        case If():
+            return [stmt.condition]
+    return []
+
+
+# ---------------------------------------------------------------------- commands
+
+
+def arguments_fit(program: Program) -> Iterator[Fault]:
+    """A launch has an argument for each parameter: a value of its dtype for a pointer, a number for a scalar."""
+    for stmt in walk(program.body):
+        if not isinstance(stmt, Launch):
+            continue
+        params = stmt.kernel.params
+        takes = ", ".join(f"{param.value.hint}: {param.value.type}" for param in params)
+        if len(stmt.args) != len(params):
+            yield Fault(f"{stmt.kernel.name} got {len(stmt.args)} arguments", stmt, f"it takes {takes}")
+            continue
+        for param, arg in zip(params, stmt.args, strict=True):
+            type_ = param.value.type
+            if isinstance(type_, Pointer):
+                fits = isinstance(arg, Value) and arg.dtype == type_.dtype
+            elif isinstance(arg, Symbol | Term):
+                fits = element(type_) != BOOL
+            else:
+                fits = not isinstance(arg, Value) and (element(type_).is_float or not isinstance(arg, float))
+            if not fits:
+                got = f"{arg.dtype} memory" if isinstance(arg, Value) else repr(arg)
+                yield Fault(f"{stmt.kernel.name} got {got} for {param.value.hint}", stmt, f"it takes {takes}")
+
+
+def fills_fit(program: Program) -> Iterator[Fault]:
+    """A fill writes a number that the dtype holds."""
+    for stmt in walk(program.body):
+        if isinstance(stmt, Fill) and not holds(stmt.target.dtype, stmt.number):
+            yield Fault(f"a fill of {stmt.target.dtype} with {stmt.number!r}", stmt, "use a number that it holds")
+
+
+def copies_match(program: Program) -> Iterator[Fault]:
+    """Both sides of a copy have the same dtype and as many axes."""
+    for stmt in walk(program.body):
+        if isinstance(stmt, Copy) and (
+            stmt.target.dtype != stmt.source.dtype or len(stmt.target.shape) != len(stmt.source.shape)
+        ):
+            shown = [f"{one.dtype} with {len(one.shape)} axes" for one in (stmt.source, stmt.target)]
+            yield Fault(f"a copy of {shown[0]} to {shown[1]}", stmt, "copy between equal dtypes and shapes")
+
+
+def host_memory_is_only_copied(program: Program) -> Iterator[Fault]:
+    """Kernels and fills see no memory of the host, and a copy has one side of it at most; it is no result."""
+    made = views(program)
+    host = {param.value.id for param in program.params if param.host}
+    for stmt in walk(program.body):
+        at_host = [value for value in used(stmt) if not isinstance(stmt, View) and chain(value, made)[-1].id in host]
+        if isinstance(stmt, Copy) and len(at_host) < 2:
+            continue
+        for value in at_host:
+            yield Fault(
+                f"memory of the host is used: {_shown(program, chain(value, made))}",
+                stmt,
+                "copy between it and memory of the device",
+            )
+    for value in program.results:
+        if chain(value, made)[-1].id in host:
+            yield Fault(f"a result is memory of the host: {_shown(program, chain(value, made))}", None, "it is there")
+
+
+def inputs_are_not_written(program: Program) -> Iterator[Fault]:
+    """Only outputs, allocations and inputs that are said to be written, directly or through views."""
+    made = views(program)
+    kept = {param.value.id for param in program.params if not (param.output or param.donated or param.written)}
+    for stmt in walk(program.body):
+        for value in written(stmt):
+            links = chain(value, made)
+            if links[-1].id in kept:
+                yield Fault(
+                    f"an input that is not donated is written: {_shown(program, links)}",
+                    stmt,
+                    "write to an output or an allocation, or declare the input written or donated",
+                )
+
+
+def outputs_are_written(program: Program) -> Iterator[Fault]:
+    """Some statement writes each output; that all of it is written is found when sizes are bound."""
+    made = views(program)
+    roots = {chain(value, made)[-1].id for stmt in walk(program.body) for value in written(stmt)}
+    for param in program.params:
+        if param.output and param.value.id not in roots:
+            yield Fault(
+                f"the output {param.value.hint} is written nowhere",
+                None,
+                "write it, or leave it out; what the program may leave as it is, is an input that is written",
+            )
+
+
+def results_are_the_callers(program: Program) -> Iterator[Fault]:
+    """A result is memory that the program may give away: not an input that the caller keeps."""
+    made = views(program)
+    kept = {param.value.id for param in program.params if not (param.output or param.donated or param.written)}
+    for value in program.results:
+        links = chain(value, made)
+        if links[-1].id in kept:
+            yield Fault(
+                f"a result is an alias of an input that is not donated: {_shown(program, links)}",
+                None,
+                "copy it, or declare the input donated",
+            )
+
+
+def written(stmt: Stmt) -> list[Value]:
+    """The values that a statement writes."""
+    return [value for value, mode in accessed(stmt) if mode & WRITE]
+
+
+def accessed(stmt: Stmt) -> list[tuple[Value, int]]:
+    """The values whose memory a statement touches, and how."""
+    match stmt:
+        case Launch():
+            pairs = zip(stmt.args, modes(stmt.kernel), strict=True)
+            return [(arg, mode) for arg, mode in pairs if isinstance(arg, Value) and mode]
+        case Copy():
+            return [(stmt.source, READ), (stmt.target, WRITE)]
+        case Fill():
+            return [(stmt.target, WRITE)]
+    return []
+
+
+CHECKS: tuple[Check, ...] = (
+    aliases_are_views_of_something_else,
+    values_are_defined_once,
+    uses_are_in_scope,
+    only_allocations_are_freed,
+    sizes_are_bound,
+    dtypes_of_views_fit,
+    arguments_fit,
+    fills_fit,
+    copies_match,
+    host_memory_is_only_copied,
+    inputs_are_not_written,
+    outputs_are_written,
+    results_are_the_callers,
+    views_lie_inside,
+    pointers_fit,
+)

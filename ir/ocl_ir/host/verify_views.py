@@ -1,0 +1,105 @@
+"""Whether views lie inside of their memory, and are as kernels want them, where the numbers are known already.
+
+Known are sizes without names, and the indices of loops with known bounds: of such loops the first and the last turn are
+looked at, where most faults are. Everything else is checked for each turn when sizes are bound
+(`ocl_ir.host.schedule`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from ocl_ir.errors import ShapeError
+from ocl_ir.host.aliases import bound_layout, chain, described, pointer_misfit, view_misfit, views
+from ocl_ir.host.fault import HostFault
+from ocl_ir.host.grammar import Block, For, If, Launch, Program, Stmt, Value, View
+from ocl_ir.host.printer import names
+from ocl_ir.layout import Layout
+from ocl_ir.sizes import Size, Symbol, Term, symbols
+from ocl_ir.sizes import value as number_of
+from ocl_ir.types import Pointer
+
+_Known = Mapping[str, int]
+"""Indices of loops with their numbers in one turn."""
+
+
+def views_lie_inside(program: Program) -> Iterator[HostFault]:
+    """A view shows elements of its root's memory only."""
+    made, known_as = views(program), names(program)
+    for stmt, known in _turns(program.body, [{}]):
+        if isinstance(stmt, View) and (layout := _layout(stmt.value, known)) is not None:
+            nbytes = _nbytes(chain(stmt.value, made)[-1], known)
+            misfit = view_misfit(layout, stmt.value.dtype, nbytes)
+            if misfit is not None:
+                yield HostFault(described(stmt.value, misfit, made, known_as), stmt, misfit.remedy)
+
+
+def pointers_fit(program: Program) -> Iterator[HostFault]:
+    """What a kernel gets is aligned as it wants, and no shorter than what it may touch."""
+    made, known_as = views(program), names(program)
+    for stmt, known in _turns(program.body, [{}]):
+        if not isinstance(stmt, Launch):
+            continue
+        pairs = list(zip(stmt.kernel.params, stmt.args, strict=True))
+        scalars = {param.value.id: _number(arg, known) for param, arg in pairs if isinstance(arg, int | Symbol | Term)}
+        numbers = {id_: number for id_, number in scalars.items() if number is not None}
+        for param, arg in pairs:
+            if isinstance(arg, Value) and isinstance(param.value.type, Pointer):
+                layout = _layout(arg, known)
+                nbytes = _nbytes(chain(arg, made)[-1], known)
+                misfit = None if layout is None else pointer_misfit(stmt, param, layout, nbytes, numbers)
+                if misfit is not None:
+                    yield HostFault(described(arg, misfit, made, known_as), stmt, misfit.remedy)
+
+
+def _turns(block: Block, turns: list[_Known]) -> Iterator[tuple[Stmt, _Known]]:
+    """Every statement that may run, once for each way in which the indices around it are looked at."""
+    for stmt in block:
+        for known in turns:
+            yield stmt, known
+        match stmt:
+            case For():
+                yield from _turns(stmt.body, [turn for known in turns for turn in _ends(stmt, known)])
+            case If():
+                for inner, taken in ((stmt.then, True), (stmt.orelse, False)):
+                    yield from _turns(inner, _taking(stmt, taken, turns))
+
+
+def _ends(stmt: For, known: _Known) -> list[_Known]:
+    """The first and the last turn; the loop's index stays unknown where its bounds are."""
+    start, stop, step = (_number(size, known) for size in (stmt.start, stmt.stop, stmt.step))
+    if start is None or stop is None or step is None or step < 1:
+        return [known]
+    turns = range(start, stop, step)
+    return [{**known, stmt.index.name: turn} for turn in dict.fromkeys((*turns[:1], *turns[-1:]))]
+
+
+def _taking(stmt: If, taken: bool, turns: list[_Known]) -> list[_Known]:
+    """The turns in which a branch is taken. Where that is not known, no index is: not every turn may come there."""
+    conditions = [_number(stmt.condition, known) for known in turns]
+    if None in conditions:
+        return [{}]
+    return [known for known, condition in zip(turns, conditions, strict=True) if bool(condition) == taken]
+
+
+def _layout(value: Value, known: _Known) -> Layout | None:
+    layout = value.layout
+    if any(_number(size, known) is None for size in (*layout.shape, *layout.strides, layout.offset)):
+        return None
+    return bound_layout(layout, known)
+
+
+def _nbytes(root: Value, known: _Known) -> int | None:
+    layout = _layout(root, known)
+    return None if layout is None else math.prod(layout.shape) * root.dtype.size
+
+
+def _number(size: Size, known: _Known) -> int | None:
+    """The number of a size, or None where it is not known, or is none."""
+    if symbols(size) - known.keys():
+        return None
+    try:
+        return number_of(size, known)
+    except ShapeError:  # a division by 0, which no call may come to
+        return None

@@ -1,0 +1,9 @@
+"""What kernels and host programs mean: they run with NumPy, and faults are found.
+
+operation.py   one operation on arrays
+races.py       who touched what, and whether an order lies between
+memory.py      memory that is watched for races and bounds
+arguments.py   arguments and sizes, checked
+kernel.py      kernels
+host.py        host programs
+"""

@@ -1,0 +1,387 @@
+"""The meaning of kernel IR: an interpreter that runs one work-group after the other, each in lock step.
+
+A value is an array with one entry (or one row of lanes) for each work-item of the group. Control flow is a mask:
+running a block with the work-items that enter it gives the ones that fall out of its end. Every operation is the op
+table's reference on the active work-items only, so that what the others hold can neither fault nor warn.
+
+Lock step is only one of the orders that a device may choose. Programs for which the order matters are faults, and
+are reported as such: see `ocl_ir.interpret.races`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ocl_ir.errors import DataRaceError, Error, IRError, MemoryAccessError
+from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, written
+from ocl_ir.interpret.memory import Memory, new_array, watch
+from ocl_ir.interpret.operation import Data, evaluate, filled, poison
+from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock, Race, Touch
+from ocl_ir.kernel.grammar import (
+    Array,
+    Assign,
+    Atomic,
+    Barrier,
+    Block,
+    Break,
+    Const,
+    Continue,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Operand,
+    Return,
+    Stmt,
+    Store,
+    Value,
+    While,
+    walk,
+)
+from ocl_ir.kernel.names import names
+from ocl_ir.kernel.printer import neighbourhood
+from ocl_ir.ops import WORK_ITEM
+from ocl_ir.types import Pointer, ValueType, Vector, element, lanes
+
+_ATOMICS: Mapping[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "exchange": lambda old, new: new,
+    "compare_exchange": lambda old, expected, new: np.where(old == expected, new, old),
+}
+
+
+@dataclass
+class Counters:
+    """What a run did, summed over the work-items; groups and barriers count once for a group."""
+
+    groups: int = 0
+    barriers: int = 0
+    operations: int = 0
+    loads: int = 0
+    stores: int = 0
+    atomics: int = 0
+    global_bytes: int = 0
+    """Bytes that loads and stores moved from and to global and constant memory."""
+
+
+def run(
+    kernel: Kernel,
+    args: Mapping[str, Argument],
+    global_size: tuple[int, ...],
+    group_size: tuple[int, ...] | None = None,
+    *,
+    check_races: bool = True,
+    max_steps: int = 1_000_000,
+) -> Counters:
+    """Runs a verified kernel; arrays among the arguments are changed in place.
+
+    Raises `MemoryAccessError` for an access outside of its memory or at an address that breaks a promised alignment,
+    `DataRaceError` for accesses without an order, `IRError` for a barrier that only a part of the group reaches, a zero
+    divisor, a loop whose index overflows, and for a group that takes more than `max_steps` loop iterations.
+    """
+    index_space = launch(kernel, global_size, group_size)
+    machine = _Machine(kernel, index_space, args, check_races, max_steps)
+    for group in index_space.groups():
+        machine.run_group(group)
+    return machine.counters
+
+
+class _Machine:
+    def __init__(
+        self, kernel: Kernel, space: Launch, args: Mapping[str, Argument], check_races: bool, max_steps: int
+    ) -> None:
+        self.counters = Counters()
+        self._kernel = kernel
+        self._space = space
+        self._max_steps = max_steps
+        self._names = names(kernel)
+        self._statements = list(walk(kernel.body))
+        self._numbers = {id(stmt): number for number, stmt in enumerate(self._statements)}
+        self._scalars, self._arguments = bind(kernel, args)
+        self._clocks: dict[str, Clock] = {}
+        if check_races:
+            self._clocks = {space_: Clock(space.items, len(self._statements)) for space_ in ("local", "global")}
+            stored = frozenset(memory.name for id_, memory in self._arguments.items() if id_ in written(kernel))
+            watch(self._arguments.values(), stored, self._clocks["global"])
+        self._group: Triple = (0, 0, 0)
+        self._values: dict[int, Data] = {}
+        self._memories: dict[int, Memory] = {}
+        self._left: list[Data] = []
+        self._returned = self._nobody()
+        self._steps = 0
+
+    def run_group(self, group: Triple) -> None:
+        """Runs the whole kernel for one group."""
+        self.counters.groups += 1
+        self._group = group
+        self._values = {id_: np.repeat(value, self._space.items) for id_, value in self._scalars.items()}
+        self._memories = dict(self._arguments)
+        self._left, self._returned, self._steps = [], self._nobody(), 0
+        for clock in self._clocks.values():
+            clock.start_group()
+        self._block(self._kernel.body, ~self._nobody())
+
+    # ------------------------------------------------------------------ control flow
+
+    def _block(self, block: Block, active: Data) -> Data:
+        """Runs statements for the active work-items; gives those that go on behind the block."""
+        for stmt in block:
+            if not active.any():
+                break
+            active = self._statement(stmt, active)
+        return active
+
+    def _statement(self, stmt: Stmt, active: Data) -> Data:
+        items = np.flatnonzero(active)
+        match stmt:
+            case Let():
+                self._let(stmt, items)
+            case Load():
+                self._load(stmt, items)
+            case Store():
+                self._store(stmt, items)
+            case Local():
+                self._define(stmt.variable.id, stmt.variable.type, items, self._at(stmt.init, items))
+            case Assign():
+                held = self._values[stmt.variable.id].copy()
+                held[items] = self._at(stmt.value, items)
+                self._values[stmt.variable.id] = held
+            case Array():
+                pointer, name = _pointer(stmt.pointer), self._names[stmt.pointer.id]
+                clock = self._clocks.get(pointer.space)
+                self._memories[stmt.pointer.id] = new_array(name, pointer, stmt.length, self._space.items, clock)
+            case Atomic():
+                self._atomic(stmt, items)
+            case If():
+                held = self._nobody()
+                held[items] = self._at(stmt.condition, items)
+                return self._block(stmt.then, held) | self._block(stmt.orelse, active & ~held)
+            case For():
+                return self._for(stmt, active)
+            case While():
+                return self._while(stmt, active)
+            case Barrier():
+                self._barrier(stmt, active)
+            case Break():
+                self._left[-1] = self._left[-1] | active
+                return self._nobody()
+            case Continue():
+                return self._nobody()
+            case Return():
+                self._returned = self._returned | active
+                return self._nobody()
+        return active
+
+    def _for(self, stmt: For, active: Data) -> Data:
+        bounds = (stmt.start, stmt.stop, stmt.step)
+        index, stop, step = (self._spread(bound, active) for bound in bounds)
+        down = isinstance(stmt.step, Const) and stmt.step.value < 0
+        if not down and (step[active] <= 0).any():
+            self._fail(IRError, "the loop's step is not positive", stmt, "count down with a constant negative step")
+        self._left.append(self._nobody())
+        live = active & (index > stop if down else index < stop)
+        while live.any():
+            self._step(stmt)
+            self._values[stmt.index.id] = index
+            self._block(stmt.body, live)
+            live = live & ~self._left[-1] & ~self._returned
+            following = index + step
+            if (live & (following > index if down else following < index)).any():
+                fact = f"the loop's index leaves the range of {stmt.index.type} before it reaches the end"
+                self._fail(IRError, fact, stmt, "use a wider type for the index")
+            index = following
+            live = live & (index > stop if down else index < stop)
+        self._left.pop()
+        return active & ~self._returned
+
+    def _while(self, stmt: While, active: Data) -> Data:
+        self._left.append(self._nobody())
+        live = active
+        while live.any():
+            self._step(stmt)
+            tested = self._block(stmt.header, live)
+            holds = self._nobody()
+            items = np.flatnonzero(tested)
+            if items.size:  # else nobody may have come to what makes the condition
+                holds[items] = self._at(stmt.condition, items)
+            self._left[-1] = self._left[-1] | (tested & ~holds)
+            self._block(stmt.body, holds)
+            live = live & ~self._left[-1] & ~self._returned
+        self._left.pop()
+        return active & ~self._returned
+
+    def _step(self, stmt: Stmt) -> None:
+        self._steps += 1
+        if self._steps > self._max_steps:
+            fact = f"group {self._group} took more than {self._max_steps} loop iterations"
+            self._fail(IRError, fact, stmt, "see that the loop ends, or raise max_steps")
+
+    def _barrier(self, stmt: Barrier, active: Data) -> None:
+        if not active.all():
+            reached, missing = np.count_nonzero(active), self._item(int(np.argmin(active)))
+            fact = f"divergent barrier: {reached} of {active.size} work-items reach it, {missing} does not"
+            self._fail(IRError, fact, stmt, "move the barrier to where the whole group passes")
+        self.counters.barriers += 1
+        for space, named in (("local", stmt.local), ("global", stmt.global_)):
+            if named and space in self._clocks:
+                self._clocks[space].barrier()
+
+    # ------------------------------------------------------------------ values
+
+    def _let(self, stmt: Let, items: Data) -> None:
+        self.counters.operations += items.size
+        type_ = stmt.result.type
+        assert not isinstance(type_, Pointer)
+        args = [self._at(arg, items) for arg in stmt.args]
+        if stmt.op in WORK_ITEM:
+            answer = self._answer(stmt.op, int(args[0][0]))
+            result = np.broadcast_to(answer, self._space.items)[items].astype(element(type_).numpy)
+        else:
+            try:
+                result = evaluate(stmt.op, args, type_)
+            except ZeroDivisionError:
+                by_zero = items[(args[1] == 0).reshape(items.size, -1).any(axis=1)]
+                fact = f"{stmt.op} by zero in {self._item(int(by_zero[0]))}"
+                self._fail(IRError, fact, stmt, "test the divisor first; the operation is undefined for zero")
+        self._define(stmt.result.id, type_, items, result)
+
+    def _answer(self, question: str, dimension: int) -> Data | int:
+        group, size = self._group[dimension], self._space.group_size[dimension]
+        match question:
+            case "local_id":
+                return self._space.local_ids(dimension)
+            case "global_id":
+                return group * size + self._space.local_ids(dimension)
+            case "group_id":
+                return group
+            case "global_size":
+                return self._space.global_size[dimension]
+            case "local_size":
+                return size
+        return self._space.num_groups[dimension]
+
+    def _at(self, operand: Operand, items: Data) -> Data:
+        """The operand's values of the given work-items."""
+        if isinstance(operand, Const):
+            return filled(operand.value, operand.type, items.size)
+        return self._values[operand.id][items]
+
+    def _spread(self, operand: Operand, active: Data) -> Data:
+        """A copy of the operand's values for the whole group."""
+        assert not isinstance(operand.type, Pointer)
+        items = np.flatnonzero(active)
+        spread = poison(operand.type, active.size)
+        spread[items] = self._at(operand, items)
+        return spread
+
+    def _define(self, id_: int, type_: ValueType, items: Data, values: Data) -> None:
+        whole = poison(type_, self._space.items)
+        whole[items] = values
+        self._values[id_] = whole
+
+    def _nobody(self) -> Data:
+        return np.zeros(self._space.items, np.bool_)
+
+    # ------------------------------------------------------------------ memory
+
+    def _load(self, stmt: Load, items: Data) -> None:
+        type_ = stmt.result.type
+        assert not isinstance(type_, Pointer)
+        memory, positions = self._reach(stmt, READ, type_, stmt.align, items)
+        self.counters.loads += positions.size
+        self._define(stmt.result.id, type_, items, memory.read(positions, element(type_)))
+
+    def _store(self, stmt: Store, items: Data) -> None:
+        type_ = stmt.value.type
+        assert not isinstance(type_, Pointer)
+        memory, positions = self._reach(stmt, WRITE, type_, stmt.align, items)
+        self.counters.stores += positions.size
+        memory.write(positions, self._at(stmt.value, items))
+
+    def _atomic(self, stmt: Atomic, items: Data) -> None:
+        dtype = _pointer(stmt.pointer).dtype
+        memory, positions = self._reach(stmt, ATOMIC, dtype, 0, items)
+        self.counters.atomics += items.size
+        args = [self._at(arg, items) for arg in stmt.args]
+        before = poison(dtype, items.size)
+        change = _ATOMICS[stmt.op]
+        for turn in range(items.size):
+            # Slices, not scalars: NumPy wraps arrays silently and warns for scalars.
+            only, cell = slice(turn, turn + 1), positions[turn : turn + 1]
+            before[only] = memory.data[cell]
+            memory.data[cell] = change(before[only], *(arg[only] for arg in args))
+        if stmt.result is not None:
+            self._define(stmt.result.id, dtype, items, before)
+
+    def _reach(
+        self, stmt: Load | Store | Atomic, kind: int, type_: ValueType, align: int, items: Data
+    ) -> tuple[Memory, Data]:
+        """The memory and the positions in it that a statement may touch, after every check."""
+        memory, index, width = self._memories[stmt.pointer.id], self._at(stmt.index, items), lanes(type_)
+        outside = memory.outside(index, width)
+        if outside.any():
+            at = int(np.argmax(outside))
+            last = f" to {int(index[at]) + width - 1}" if width > 1 else ""
+            what = f"accesses {memory.name}[{index[at]}{last}], whose length is {memory.length}"
+            fact = f"{self._item(int(items[at]))} {what}"
+            self._fail(MemoryAccessError, fact, stmt, "test the index against the length first")
+        misaligned = memory.misaligned(index, align or memory.pointer.dtype.size)
+        if misaligned.any():
+            at = int(np.argmax(misaligned))
+            what = f"accesses {memory.name}[{index[at]}], an address that {align} does not divide"
+            fact = f"{self._item(int(items[at]))} {what}"
+            self._fail(MemoryAccessError, fact, stmt, "promise less with `align`, or align the pointer and the index")
+        positions = memory.positions(items, index, width, vector=isinstance(type_, Vector))
+        if memory.pointer.space in {"global", "constant"}:
+            self.counters.global_bytes += items.size * memory.pointer.dtype.size * width
+        race = memory.touch(kind, positions, items, self._numbers[id(stmt)])
+        if race is not None:
+            self._race(memory, race)
+        return memory, positions
+
+    # ------------------------------------------------------------------ faults
+
+    def _item(self, number: int, group: Triple | None = None) -> str:
+        return f"work-item {self._space.item(number)} of group {group or self._group}"
+
+    def _fail(self, kind: type[Error], fact: str, stmt: Stmt, remedy: str) -> NoReturn:
+        raise kind(fact, place=neighbourhood(self._kernel, stmt), remedy=remedy)
+
+    def _race(self, memory: Memory, race: Race) -> NoReturn:
+        later, earlier = self._who(race.later), self._who(race.earlier)
+        barrier = f"put a {memory.pointer.space} barrier between them"
+        if race.later.group != race.earlier.group:
+            barrier = "no barrier orders different groups: use two kernels or atomics"
+        raise DataRaceError(
+            f"data race on {memory.name}[{memory.element_of(race.cell)}]: {later} and {earlier} touch it "
+            "without an order between them, and not both only read or both are atomic",
+            place="\n".join(
+                (
+                    f"{later}:",
+                    neighbourhood(self._kernel, self._statements[race.later.statement]),
+                    f"{earlier}:",
+                    neighbourhood(self._kernel, self._statements[race.earlier.statement]),
+                )
+            ),
+            remedy=f"{barrier}, or let each work-item touch its own elements",
+        )
+
+    def _who(self, touch: Touch) -> str:
+        return self._item(touch.item, self._space.group(touch.group))
+
+
+def _pointer(value: Value) -> Pointer:
+    assert isinstance(value.type, Pointer)
+    return value.type

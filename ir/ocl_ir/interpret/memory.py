@@ -1,0 +1,131 @@
+"""The interpreter's memory: what a pointer points to, how values lie there, and which accesses are faults.
+
+Argument buffers are taken to start at a multiple of 4096 bytes; an array of the kernel starts at an address that its
+pointer's `align` divides and no larger power of two does, so that nothing is aligned by luck.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ocl_ir.interpret.operation import Data, poison
+from ocl_ir.interpret.races import Clock, Race, Shadow
+from ocl_ir.ops import OPS
+from ocl_ir.types import DType, Pointer
+
+
+@dataclass
+class Memory:
+    """The elements that one pointer reaches: `length` of them, from `data[origin]` on.
+
+    Private memory has a copy for each work-item, `stride` elements apart; in shared memory `stride` is 0.
+    """
+
+    name: str
+    pointer: Pointer
+    data: Data
+    length: int
+    origin: int = 0
+    stride: int = 0
+    base: int = 0
+    shadow: Shadow | None = None
+    first_cell: int = 0
+    cells_per_element: int = 1
+
+    def outside(self, index: Data, width: int) -> Data:
+        """Which accesses of `width` elements from `index` on leave the memory."""
+        # An index above 2**63 turns negative here, and so stays outside.
+        start = index.astype(np.int64)
+        out: Data = (start < 0) | (start > self.length - width)
+        return out
+
+    def misaligned(self, index: Data, align: int) -> Data:
+        """Which accesses start at an address that `align` does not divide."""
+        off: Data = (self.base + (self.origin + index.astype(np.int64)) * self.pointer.dtype.size) % align != 0
+        return off
+
+    def positions(self, items: Data, index: Data, width: int, *, vector: bool) -> Data:
+        """Where in `data` each work-item's elements lie: shape (items,), or (items, width) for vectors."""
+        start: Data = self.origin + index.astype(np.int64) + items * self.stride
+        return start[:, None] + np.arange(width) if vector else start
+
+    def read(self, positions: Data, dtype: DType) -> Data:
+        """The elements as values of `dtype`."""
+        stored: Data = self.data[positions]
+        if self.pointer.dtype.name == "bf16":
+            widened: Data = (stored.astype(np.uint32) << np.uint32(16)).view(np.float32)
+            return widened
+        return stored.astype(dtype.numpy)
+
+    def write(self, positions: Data, values: Data) -> None:
+        """Stores values; float32 rounds to nearest even in narrower storage."""
+        if self.pointer.dtype.name == "bf16":
+            self.data[positions] = _bfloat16_bits(values)
+        else:
+            with np.errstate(all="ignore"):
+                self.data[positions] = values.astype(self.data.dtype)
+
+    def touch(self, kind: int, positions: Data, items: Data, statement: int) -> Race | None:
+        """Tells the shadow, if there is one, and hands on the race it sees."""
+        if self.shadow is None:
+            return None
+        width = positions.size // items.size * self.cells_per_element
+        start = self.first_cell + positions.reshape(items.size, -1)[:, 0] * self.cells_per_element
+        cells = (start[:, None] + np.arange(width)).ravel()
+        return self.shadow.touch(kind, cells, np.repeat(items, width), statement)
+
+    def element_of(self, cell: int) -> int:
+        """The index of the element that a cell of the shadow belongs to."""
+        return (cell - self.first_cell) // self.cells_per_element - self.origin
+
+
+def _bfloat16_bits(values: Data) -> Data:
+    bits = np.asarray(OPS["round_bf16"].reference(values), np.float32).view(np.uint32) >> np.uint32(16)
+    # A NaN whose payload is in the lower half would become infinity.
+    return np.where(np.isnan(values), bits | np.uint32(0x40), bits).astype(np.uint16)
+
+
+def new_array(name: str, pointer: Pointer, length: int, items: int, clock: Clock | None) -> Memory:
+    """An array of the kernel with undefined contents: one for the group if it is local, else one for each work-item."""
+    private = pointer.space == "private"
+    data = poison(pointer.dtype, length * items if private else length)
+    shadow = None if private or clock is None else Shadow(length, clock)
+    return Memory(name, pointer, data, length, stride=length if private else 0, base=pointer.align, shadow=shadow)
+
+
+def watch(memories: Iterable[Memory], written: frozenset[str], clock: Clock) -> None:
+    """Gives arguments their shadows. Arguments that overlap, through views of any dtype, share one.
+
+    Memory that no statement writes can have no race and gets none.
+    """
+    for together in _overlapping(memories):
+        if not any(memory.name in written for memory in together):
+            continue
+        start = _address(together[0])
+        end = max(_address(memory) + memory.data.nbytes for memory in together)
+        cell = math.gcd(*(memory.pointer.dtype.size for memory in together), *(_address(m) - start for m in together))
+        shadow = Shadow((end - start) // cell, clock)
+        for memory in together:
+            memory.shadow = shadow
+            memory.first_cell = (_address(memory) - start) // cell
+            memory.cells_per_element = memory.pointer.dtype.size // cell
+
+
+def _address(memory: Memory) -> int:
+    return int(memory.data.__array_interface__["data"][0])
+
+
+def _overlapping(memories: Iterable[Memory]) -> list[list[Memory]]:
+    found: list[list[Memory]] = []
+    end = 0
+    for memory in sorted(memories, key=_address):
+        if found and _address(memory) < end:
+            found[-1].append(memory)
+        else:
+            found.append([memory])
+        end = max(end, _address(memory) + memory.data.nbytes)
+    return found

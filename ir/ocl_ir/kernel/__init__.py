@@ -1,0 +1,21 @@
+"""Kernel IR, in the order in which kernels go through these.
+
+grammar.py        its grammar
+operands.py       operands with Python's operators
+builder.py        the way to make it
+names.py          one name for each value, in every stage
+printer.py        its text
+fault.py          how a check names statement, neighbourhood and remedy
+intervals.py      the least and the most that an integer value can be
+uniformity.py     which values are the same for every work-item of a group
+verify_scopes.py  values are bound once, and used where they are seen
+verify_types.py   operands have the types that operations take
+verify_flow.py    loops, branches and barriers
+verify_memory.py  what is loaded and stored, and as what
+verify.py         all of these checks
+inline.py         what is written as part of a larger expression
+liveness.py       where values live
+locals.py         how they become declarations
+accesses.py       which pointers a kernel reads and writes
+work.py           how many operations it does, about
+"""

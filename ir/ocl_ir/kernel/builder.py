@@ -1,0 +1,399 @@
+"""Typed construction of kernel IR; the only way to make it by hand.
+
+    k = KernelBuilder("saxpy")
+    n, a = k.scalar("n", U32), k.scalar("a", F32)
+    x, y = k.pointer("x", F32), k.pointer("y", F32)
+    i = k.global_id(0, "i")
+    with k.if_(i < n):
+        k.store(y, i, a * k.load(x, i) + k.load(y, i))
+    kernel = k.build()
+
+Every operation returns a `Ref`, which has Python's operators. A Python number beside a `Ref` takes its type; nothing
+else is converted by itself, but a scalar beside a vector is splatted. `k.let(x, "name")` names a binding,
+`k.variable(x)` starts a mutable local from a copy, and `k.assign(v, x)` changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, cast
+
+from ocl_ir.errors import DTypeError, IRError
+from ocl_ir.kernel.grammar import (
+    Array,
+    Assign,
+    Atomic,
+    AtomicOp,
+    Barrier,
+    Break,
+    Const,
+    Continue,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Operand,
+    Param,
+    Return,
+    Stmt,
+    Store,
+    Value,
+    Variable,
+    While,
+)
+from ocl_ir.kernel.operands import Like, Ref
+from ocl_ir.ops import OPS, result_type
+from ocl_ir.source_line import calling_line
+from ocl_ir.types import BOOL, U32, DType, Pointer, Space, Type, ValueType, Vector, element, lanes, with_lanes
+
+
+class KernelBuilder:
+    """Makes one kernel, statement by statement; see the module's text."""
+
+    def __init__(
+        self, name: str, *, group_size: tuple[int, int, int] | None = None, pointwise: bool = False, note: str = ""
+    ) -> None:
+        if not (name.isidentifier() and name.isascii()):
+            raise IRError(f"{name!r} cannot be the name of a kernel", remedy="use letters, digits and underscores")
+        self._name, self._group_size, self._pointwise, self._note = name, group_size, pointwise, note
+        self._params: list[Param] = []
+        self._stack: list[list[Stmt]] = [[]]
+        self._next_id = 0
+
+    # ------------------------------------------------------------------ parameters
+
+    def scalar(self, name: str, dtype: DType) -> Ref:
+        """A parameter passed by value."""
+        return self._param(Param(self._value(dtype, name)))
+
+    def pointer(
+        self,
+        name: str,
+        dtype: DType,
+        *,
+        space: Space = "global",
+        align: int = 0,
+        restrict: bool = False,
+        length: Like | None = None,
+    ) -> Ref:
+        """A parameter that points to elements of `dtype`; see `ocl_ir.kernel.grammar.Param`."""
+        limit = None if length is None else self._operand(length, U32)
+        return self._param(Param(self._value(Pointer(dtype, space, align), name), restrict, limit))
+
+    def _param(self, param: Param) -> Ref:
+        self._params.append(param)
+        return Ref(self, param.value)
+
+    # ------------------------------------------------------------------ bindings
+
+    def op(self, name: str, *args: Like, hint: str = "", result: ValueType | None = None) -> Ref:
+        """A binding of any operation; `result` is the wanted type of a structural one."""
+        if any(isinstance(getattr(arg, "type", None), Pointer) for arg in args):
+            raise DTypeError(
+                f"{name} does not take a pointer", place=calling_line(), remedy="load from the pointer first"
+            )
+        given = self._operands(name, args)
+        try:
+            type_ = result_type(name, tuple(arg.type for arg in given), result)
+        except DTypeError as error:
+            error.add_note(f"  place: {calling_line()}")
+            raise
+        value = self._value(type_, hint)
+        self._emit(Let(value, name, given, where=calling_line()))
+        return Ref(self, value)
+
+    def let(self, value: Like, hint: str = "") -> Ref:
+        """Gives a value a name; of a variable, a snapshot of what it holds now."""
+        return self.op("copy", value, hint=hint)
+
+    def const(self, value: bool | int | float, type_: ValueType) -> Ref:
+        """A literal of a type."""
+        return Ref(self, _literal(value, type_))
+
+    def convert(self, value: Like, dtype: DType, hint: str = "") -> Ref:
+        """The value as another dtype; the value itself where it has that dtype already."""
+        operand = self._operand(value, dtype)
+        target = with_lanes(dtype, lanes(_value_type(operand)))
+        return Ref(self, operand) if operand.type == target else self.op("convert", operand, hint=hint, result=target)
+
+    def bitcast(self, value: Like, dtype: DType) -> Ref:
+        """The value's bits read as another dtype of the same width."""
+        operand = self._operand(value, dtype)
+        return self.op("bitcast", operand, result=with_lanes(dtype, lanes(_value_type(operand))))
+
+    def splat(self, value: Like, count: int) -> Ref:
+        """A vector whose lanes all have one value."""
+        operand = self._operand(value, None)
+        return self.op("splat", operand, result=Vector(element(operand.type), count))
+
+    def global_id(self, dimension: int = 0, hint: str = "i", dtype: DType = U32) -> Ref:
+        """This work-item's place in the whole index space."""
+        return self.item("global_id", dimension, hint, dtype)
+
+    def item(self, question: str, dimension: int = 0, hint: str = "", dtype: DType = U32) -> Ref:
+        """One of `ocl_ir.ops.WORK_ITEM`."""
+        return self.op(question, Const(dimension, U32), hint=hint, result=dtype)
+
+    def load(self, pointer: Ref, index: Like, *, count: int = 1, align: int = 0, hint: str = "") -> Ref:
+        """Reads `count` elements from `index` on; float16 storage and bfloat16 read as float32 with `load_as_f32`."""
+        return self._load(pointer, index, _pointer(pointer).dtype, count, align, hint)
+
+    def load_as(
+        self, pointer: Ref, index: Like, dtype: DType, *, count: int = 1, align: int = 0, hint: str = ""
+    ) -> Ref:
+        """Reads half or bfloat16 storage as float32."""
+        return self._load(pointer, index, dtype, count, align, hint)
+
+    def _load(self, pointer: Ref, index: Like, dtype: DType, count: int, align: int, hint: str) -> Ref:
+        value = self._value(with_lanes(dtype, count), hint)
+        at = self._operand(index, U32)
+        self._emit(
+            Load(value, cast("Value", pointer.operand), at, align or _pointer(pointer).dtype.size, where=calling_line())
+        )
+        return Ref(self, value)
+
+    # ------------------------------------------------------------------ effects
+
+    def store(self, pointer: Ref, index: Like, value: Like, *, align: int = 0) -> None:
+        """Writes the value, scalar or vector, from `index` on; float32 into half or bfloat16 storage rounds to nearest
+        even."""
+        to = _pointer(pointer)
+        stored = self._operand(value, to.dtype)
+        at = self._operand(index, U32)
+        self._emit(Store(cast("Value", pointer.operand), at, stored, align or to.dtype.size, where=calling_line()))
+
+    def variable(self, init: Like, dtype: ValueType | None = None, hint: str = "") -> Ref:
+        """A mutable local that starts as a copy of `init`."""
+        operand = self._operand(init, dtype)
+        variable = Variable(self._take_id(), _value_type(operand), hint)
+        self._emit(Local(variable, operand, where=calling_line()))
+        return Ref(self, variable)
+
+    def assign(self, variable: Ref, value: Like) -> None:
+        """Gives a variable a new value."""
+        target = variable.operand
+        if not isinstance(target, Variable):
+            name = getattr(target, "hint", "") or "this value"
+            raise IRError(
+                f"{name} is a binding, and a binding is written once",
+                place=calling_line(),
+                remedy=f"start a variable from it: v = k.variable({name}), then k.assign(v, …)",
+            )
+        self._emit(Assign(target, self._operand(value, target.type), where=calling_line()))
+
+    def array(self, dtype: DType, length: int, *, space: Space = "local", align: int = 0, hint: str = "") -> Ref:
+        """An array shared by the work-group (`local`) or of this work-item alone (`private`)."""
+        value = self._value(Pointer(dtype, space, align), hint)
+        self._emit(Array(value, length, where=calling_line()))
+        return Ref(self, value)
+
+    def atomic(
+        self, op: AtomicOp, pointer: Ref, index: Like, *args: Like, hint: str = "", used: bool = True
+    ) -> Ref | None:
+        """Changes one element in one step; gives the value before, or None if it is not `used`."""
+        dtype = _pointer(pointer).dtype
+        given = tuple(self._operand(arg, dtype) for arg in args)
+        result = self._value(dtype, hint) if used else None
+        at = self._operand(index, U32)
+        self._emit(Atomic(result, op, cast("Value", pointer.operand), at, given, where=calling_line()))
+        return None if result is None else Ref(self, result)
+
+    def barrier(self, *, local: bool = True, global_: bool = False) -> None:
+        """Waits for the whole work-group."""
+        self._emit(Barrier(local, global_, where=calling_line()))
+
+    def break_(self) -> None:
+        """Leaves the innermost loop."""
+        self._emit(Break(where=calling_line()))
+
+    def continue_(self) -> None:
+        """Goes on with the next iteration."""
+        self._emit(Continue(where=calling_line()))
+
+    def return_(self) -> None:
+        """Ends this work-item."""
+        self._emit(Return(where=calling_line()))
+
+    # ------------------------------------------------------------------ control flow
+
+    @contextmanager
+    def if_(self, condition: Like) -> Iterator[None]:
+        """Statements that run where the condition holds."""
+        where, tested = calling_line(), self._operand(condition, BOOL)
+        with self._block() as body:
+            yield
+        self._emit(If(tested, tuple(body), where=where))
+
+    @contextmanager
+    def else_(self) -> Iterator[None]:
+        """Statements that run where the condition of the `if_` just before does not hold."""
+        block = self._stack[-1]
+        if not block or not isinstance(block[-1], If) or block[-1].orelse:
+            raise IRError("else_ follows no if_", place=calling_line(), remedy="put it right after the if_ block")
+        before = block[-1]
+        with self._block() as body:
+            yield
+        block[-1] = replace(before, orelse=tuple(body))
+
+    @contextmanager
+    def for_(
+        self,
+        start: Like,
+        stop: Like,
+        step: Like = 1,
+        *,
+        dtype: DType = U32,
+        hint: str = "j",
+        unroll: int = 0,
+        vectorize: bool = False,
+    ) -> Iterator[Ref]:
+        """A counted loop; the bounds are evaluated once, so variables among them are copied first."""
+        where = calling_line()
+        first, limit, stride = (self._fixed(self._operand(bound, dtype)) for bound in (start, stop, step))
+        index = self._value(_value_type(first), hint)
+        with self._block() as body:
+            yield Ref(self, index)
+        self._emit(For(index, first, limit, stride, tuple(body), unroll, vectorize, where=where))
+
+    @contextmanager
+    def while_(self) -> Iterator[While_]:
+        """A loop with its test first: `with k.while_() as loop: loop.test(v < 3); …body…`."""
+        where, loop = calling_line(), While_(self)
+        with self._block() as body:
+            yield loop
+        if loop.condition is None:
+            raise IRError("the while loop has no condition", place=where, remedy="call loop.test(condition) in it")
+        self._emit(While(loop.header, loop.condition, tuple(body), where=where))
+
+    def build(self) -> Kernel:
+        """The kernel made so far."""
+        if len(self._stack) > 1:
+            fact, remedy = "a kernel is built inside of an open block", "call k.build() behind the with statements"
+            raise IRError(fact, place=calling_line(), remedy=remedy)
+        params, body = tuple(self._params), tuple(self._stack[0])
+        return Kernel(self._name, params, body, self._group_size, self._pointwise, self._note)
+
+    # ------------------------------------------------------------------ inside
+
+    def _emit(self, stmt: Stmt) -> None:
+        self._stack[-1].append(stmt)
+
+    @contextmanager
+    def _block(self) -> Iterator[list[Stmt]]:
+        """Statements go into a block of their own; an error in it closes it all the same."""
+        block: list[Stmt] = []
+        self._stack.append(block)
+        try:
+            yield block
+        finally:
+            self._stack.pop()
+
+    def _take_id(self) -> int:
+        self._next_id += 1
+        return self._next_id - 1
+
+    def _value(self, type_: Type, hint: str) -> Value:
+        return Value(self._take_id(), type_, hint)
+
+    def _fixed(self, operand: Operand) -> Operand:
+        return self.let(operand).operand if isinstance(operand, Variable) else operand
+
+    def _operand(self, given: Like, beside: Type | None) -> Operand:
+        if isinstance(given, Ref):
+            if given.builder is not self:
+                raise IRError("a value of another kernel", place=calling_line(), remedy="use values of one builder")
+            return given.operand
+        if isinstance(given, Value | Variable | Const):
+            return given
+        if beside is None or isinstance(beside, Pointer):
+            beside = _default_type(given)
+        return _literal(given, beside)
+
+    def _operands(self, op: str, args: tuple[Like, ...]) -> tuple[Operand, ...]:
+        """Gives numbers the type of the values beside them and splats scalars beside vectors."""
+        row = OPS.get(op)
+        letters = row.operands if row is not None and len(row.operands) == len(args) else "A" * len(args)
+        known: dict[str, Type] = {}
+        if op == "extract":  # the lane is counted, whatever the vector holds
+            letters, known = "A#", {"#": U32}
+        for letter, arg in zip(letters, args, strict=True):
+            if isinstance(arg, Ref | Value | Variable | Const):
+                type_ = arg.type
+                if letter not in known or isinstance(type_, Vector):
+                    known[letter] = type_
+        given = [self._operand(arg, known.get(letter)) for letter, arg in zip(letters, args, strict=True)]
+        widest = max((lanes(a.type) for a in given if not isinstance(a.type, Pointer)), default=1)
+        if row is None or widest == 1:
+            return tuple(given)
+        return tuple(self._splatted(arg, widest) for arg in given)
+
+    def _splatted(self, operand: Operand, count: int) -> Operand:
+        if not isinstance(operand.type, DType):
+            return operand
+        if isinstance(operand, Const):
+            return Const(operand.value, Vector(operand.type, count))
+        return self.splat(operand, count).operand
+
+
+class While_:  # noqa: N801
+    """The loop that `KernelBuilder.while_` is making."""
+
+    def __init__(self, builder: KernelBuilder) -> None:
+        self._builder = builder
+        self.header: tuple[Stmt, ...] = ()
+        self.condition: Operand | None = None
+
+    def test(self, condition: Like) -> None:
+        """Ends the header: everything since the loop began runs before every test."""
+        self.condition = self._builder._operand(condition, BOOL)
+        block = self._builder._stack[-1]
+        self.header = tuple(block)
+        block.clear()
+
+
+def _value_type(operand: Operand) -> ValueType:
+    if isinstance(operand.type, Pointer):
+        raise DTypeError("a pointer is no value", place=calling_line(), remedy="load from it")
+    return operand.type
+
+
+def _pointer(ref: Ref) -> Pointer:
+    if not isinstance(ref.operand, Value) or not isinstance(ref.operand.type, Pointer):
+        raise DTypeError(
+            f"{ref.type} is no pointer", place=calling_line(), remedy="use a pointer parameter or k.array(…)"
+        )
+    return ref.operand.type
+
+
+def _default_type(value: bool | int | float) -> DType:
+    raise DTypeError(
+        f"the number {value!r} stands alone and has no type", place=calling_line(), remedy="use k.const(value, dtype)"
+    )
+
+
+def _literal(value: Any, type_: Type) -> Const:
+    """A literal that the type can hold exactly as the user wrote it; floats round to the type."""
+    if isinstance(type_, Pointer):
+        raise DTypeError("a pointer has no literal", place=calling_line())
+    dtype = element(type_)
+    if dtype.kind == "bool" and isinstance(value, bool):
+        return Const(value, type_)
+    if dtype.is_integer and isinstance(value, int) and not isinstance(value, bool):
+        low, high = (
+            (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1)
+            if dtype.kind == "int"
+            else (0, (1 << dtype.bits) - 1)
+        )
+        if low <= value <= high:
+            return Const(value, type_)
+    if dtype.is_float and isinstance(value, int | float) and not isinstance(value, bool):
+        return Const(float(value if dtype.name == "bf16" else dtype.numpy.type(value)), type_)
+    raise DTypeError(
+        f"{value!r} is no {dtype}",
+        place=calling_line(),
+        remedy="write a literal in the range of the type, or convert the value",
+    )

@@ -1,0 +1,118 @@
+"""Which integers a value can be: an interval for each binding, from constants, sizes and loop bounds.
+
+An operation whose exact result may leave its type's range can wrap, and so may be anything. Variables, loaded
+values and atomics' results may be anything as well: only bindings are followed, and those are defined before their
+uses, so that one walk is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ocl_ir.kernel.grammar import Const, For, Kernel, Let, Operand, walk
+from ocl_ir.types import Pointer, Type, element
+
+
+class Interval(NamedTuple):
+    """The integers from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+
+class Intervals:
+    """The intervals of a kernel that passed the checks of scopes and types."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._group_size = kernel.group_size
+        self._known: dict[int, Interval] = {}
+        for stmt in walk(kernel.body):
+            match stmt:
+                case Let():
+                    self._let(stmt)
+                case For():
+                    self._known[stmt.index.id] = self._index(stmt)
+
+    def of(self, operand: Operand) -> Interval:
+        """What an integer operand can be."""
+        if isinstance(operand, Const):
+            return Interval(int(operand.value), int(operand.value))
+        return self._known.get(operand.id) or _range(operand.type)
+
+    def _let(self, stmt: Let) -> None:
+        type_ = stmt.result.type
+        if not element(type_).is_integer:
+            return
+        found = self._size(stmt) if stmt.op in {"local_id", "local_size"} else self._computed(stmt)
+        if found is not None and _inside(found, _range(type_)):
+            self._known[stmt.result.id] = found
+
+    def _size(self, stmt: Let) -> Interval | None:
+        dimension = stmt.args[0]
+        if self._group_size is None or not isinstance(dimension, Const):
+            return None
+        size = self._group_size[int(dimension.value)]
+        return Interval(0, size - 1) if stmt.op == "local_id" else Interval(size, size)
+
+    def _computed(self, stmt: Let) -> Interval | None:
+        rule = _RULES.get(stmt.op)
+        if rule is None or not all(element(arg.type).is_integer for arg in stmt.args):
+            return None
+        return rule(*(self.of(arg) for arg in stmt.args))
+
+    def _index(self, loop: For) -> Interval:
+        start, stop = self.of(loop.start), self.of(loop.stop)
+        if self.of(loop.step).low < 0:
+            found = Interval(stop.low + 1, start.high)
+        else:
+            found = Interval(start.low, stop.high - 1)
+        # A loop that never runs has no index: say nothing about what it would be.
+        return found if found.low <= found.high else _range(loop.index.type)
+
+
+def _range(type_: Type) -> Interval:
+    assert not isinstance(type_, Pointer)
+    limits = np.iinfo(element(type_).numpy)
+    return Interval(int(limits.min), int(limits.max))
+
+
+def _inside(inner: Interval, outer: Interval) -> bool:
+    return outer.low <= inner.low and inner.high <= outer.high
+
+
+def _product(a: Interval, b: Interval) -> Interval:
+    corners = [x * y for x in a for y in b]
+    return Interval(min(corners), max(corners))
+
+
+def _quotient(a: Interval, b: Interval) -> Interval | None:
+    return Interval(a.low // b.high, a.high // b.low) if a.low >= 0 and b.low > 0 else None
+
+
+def _remainder(a: Interval, b: Interval) -> Interval | None:
+    if b.low <= 0:
+        return None
+    return a if a.low >= 0 and a.high < b.low else Interval(0, b.high - 1)
+
+
+def _masked(a: Interval, b: Interval) -> Interval | None:
+    return Interval(0, min(a.high, b.high)) if a.low >= 0 and b.low >= 0 else None
+
+
+_RULES: Mapping[str, Callable[..., Interval | None]] = {
+    "add": lambda a, b: Interval(a.low + b.low, a.high + b.high),
+    "sub": lambda a, b: Interval(a.low - b.high, a.high - b.low),
+    "mul": _product,
+    "minimum": lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high)),
+    "maximum": lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high)),
+    "udiv": _quotient,
+    "urem": _remainder,
+    "floordiv": _quotient,
+    "rem": _remainder,
+    "and": _masked,
+    "copy": lambda a: a,
+    "convert": lambda a: a,
+}

@@ -1,0 +1,139 @@
+"""One name for each value and variable, the same in the text of the IR and in the generated source.
+
+Names come from hints where there are any, else from what made the value, and are unique in the whole kernel, so that
+nested and unrolled scopes cannot collide. They depend on nothing but the kernel: cache keys hash the text that they
+stand in.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ocl_ir.kernel.grammar import Array, Atomic, For, Kernel, Let, Load, Local, Value, defined, walk
+from ocl_ir.ops import OPS
+from ocl_ir.types import Pointer
+
+_KEYWORDS = """
+auto bool break case char const constant continue default do double else enum extern false float for generic global
+goto half if image1d_t image1d_array_t image1d_buffer_t image2d_t image2d_array_t image3d_t inline int intptr_t kernel
+local long main pipe private ptrdiff_t quad read_only read_write register restrict return sampler_t short signed
+size_t sizeof static struct switch true typedef uchar uint uintptr_t ulong union unsigned ushort void volatile while
+write_only event_t complex imaginary
+"""
+_FUNCTIONS = """
+barrier mem_fence select clamp clz degrees fract frexp ldexp lgamma logb ilogb mad mad24 mad_hi mad_sat maxmag minmag
+mix modf mul24 mul_hi nan normalize pown powr radians remainder remquo rint rootn rotate round rsqrt shuffle sign
+smoothstep step tgamma sincos sinpi cospi tanpi upsample vec_step printf prefetch dot cross distance length all any
+isequal hadd rhadd fabs fdim fma fmax fmin fmod min max abs abs_diff isnormal isordered signbit bitselect popcount pow
+hypot
+"""
+_TYPES = [
+    f"{name}{count}"
+    for name in ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double"]
+    for count in (2, 3, 4, 8, 16)
+]
+_MACROS = "LOAD STORE LOAD_LOCAL STORE_LOCAL INFINITY NAN MAXFLOAT HUGE_VAL M_PI NULL"
+
+_CALLED = [name for name, op in OPS.items() if any(text.startswith(f"{name}(") for text in op.spelling.values())]
+_TAKEN = frozenset([*_KEYWORDS.split(), *_FUNCTIONS.split(), *_CALLED, *_TYPES, *_MACROS.split()])
+_SCALAR = "(?:u?(?:char|short|int|long)|half|float|double)"
+_FAMILIES = re.compile(
+    rf"(?:convert|as)_{_SCALAR}\d*(?:_\w+)?|get_(?:global|local|group|num|work)_\w+|v(?:load|store)a?(?:\d+|_half\w*)"
+    r"|atom(?:ic)?_[a-z]+|(?:fast|integer_power|round_to)_\w+"
+    r"|(?:CL|CLK|M|FP|FLT|DBL|HALF|U?CHAR|SCHAR|U?SHRT|U?INT|U?LONG)_[A-Z0-9_]+|cl_\w+"
+)
+"""Functions that generated code calls, and macros, of which there are too many to list."""
+RESERVED = _TAKEN | frozenset(OPS)
+"""Words that mean something in OpenCL C 1.2 and that a program may therefore not use for a variable."""
+
+_RESULTS = {
+    "add": "sum",
+    "sub": "difference",
+    "mul": "product",
+    "div": "quotient",
+    "floordiv": "quotient",
+    "udiv": "quotient",
+    "rem": "remainder_",
+    "urem": "rest",
+    "neg": "negated",
+    "eq": "is_equal",
+    "ne": "differs",
+    "lt": "is_less",
+    "le": "is_at_most",
+    "gt": "is_greater",
+    "ge": "is_at_least",
+    "minimum": "smaller",
+    "maximum": "larger",
+    "select": "chosen",
+    "splat": "repeated",
+    "vector": "joined",
+    "extract": "lane",
+    "copy": "kept",
+    "convert": "converted",
+    "bitcast": "bits",
+    "lo": "low_half",
+    "hi": "high_half",
+    "not": "inverted",
+    "global_id": "i",
+    "local_id": "item",
+    "group_id": "group",
+    "global_size": "items",
+    "local_size": "group_items",
+    "num_groups": "groups",
+}
+
+
+def entry_name(kernel: Kernel) -> str:
+    """The name of the kernel's function in generated source.
+
+    A kernel that is called like a function of OpenCL C (`sin`) compiles, but PoCL does not find it or ends the process.
+    """
+    taken = kernel.name in _TAKEN or _FAMILIES.fullmatch(kernel.name)
+    return f"{kernel.name}_kernel" if taken else kernel.name
+
+
+def names(kernel: Kernel) -> dict[int, str]:
+    """The name of every value and variable, by id."""
+    given: dict[int, str] = {}
+    taken = set(RESERVED) | {kernel.name, entry_name(kernel)}
+
+    def name(id_: int, wish: str, also: tuple[str, ...] = ()) -> None:
+        """Gives a name that is free, together with what is made from it by adding one of `also`."""
+        if _FAMILIES.fullmatch(wish):
+            wish = f"{wish}_value"
+        unique, number = wish, 1
+        while not taken.isdisjoint(unique + end for end in ("", *also)):
+            unique, number = f"{wish}_{number}", number + 1
+        taken.update(unique + end for end in ("", *also))
+        given[id_] = unique
+
+    for param in kernel.params:
+        # The generated source passes a global pointer as a buffer and an offset.
+        also = ("_buffer", "_offset") if isinstance(param.value.type, Pointer) else ()
+        name(param.value.id, _clean(param.value.hint) or "p", also)
+    for stmt in walk(kernel.body):
+        value = defined(stmt)
+        if value is not None:
+            name(value.id, _clean(value.hint) or _described(stmt, value, given))
+        elif isinstance(stmt, Local):
+            name(stmt.variable.id, _clean(stmt.variable.hint) or "v")
+        elif isinstance(stmt, For):
+            name(stmt.index.id, _clean(stmt.index.hint) or "j")
+    return given
+
+
+def _clean(hint: str) -> str:
+    return hint if hint.isidentifier() and hint.isascii() and not hint.startswith("__") else ""
+
+
+def _described(stmt: object, value: Value, given: dict[int, str]) -> str:
+    match stmt:
+        case Let():
+            return _RESULTS.get(stmt.op, f"{stmt.op}_value")
+        case Load():
+            return f"{given.get(stmt.pointer.id, 'loaded')}_value"
+        case Atomic():
+            return f"{given.get(stmt.pointer.id, 'atomic')}_before"
+        case Array():
+            return "tile" if getattr(value.type, "space", "") == "local" else "items"
+    raise AssertionError(stmt)

@@ -1,0 +1,158 @@
+"""Deterministic text of kernel IR.
+
+Each statement is one line, so that an error can point at it. The same kernel always gives the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ocl_ir.kernel.grammar import (
+    Array,
+    Assign,
+    Atomic,
+    Barrier,
+    Block,
+    Break,
+    Const,
+    Continue,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Operand,
+    Return,
+    Stmt,
+    Store,
+    While,
+    is_aligned,
+)
+from ocl_ir.kernel.names import names
+from ocl_ir.types import Pointer, Vector, lanes
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of text, and the statement that it shows."""
+
+    text: str
+    stmt: Stmt | None
+
+
+def lines(kernel: Kernel) -> list[Line]:
+    """The text line by line, each with its statement."""
+    return list(_Printer(kernel).kernel())
+
+
+def text(kernel: Kernel) -> str:
+    """The text of the whole kernel."""
+    return "\n".join(line.text for line in lines(kernel)) + "\n"
+
+
+def statement_text(kernel: Kernel, stmt: Stmt) -> str:
+    """The line of one statement (told by identity), or an empty text."""
+    return next((line.text.strip() for line in lines(kernel) if line.stmt is stmt), "")
+
+
+def neighbourhood(kernel: Kernel, stmt: Stmt | None, radius: int = 10) -> str:
+    """The lines around a statement, which an arrow marks, and the Python line that asked for it."""
+    all_lines = lines(kernel)
+    at = next((number for number, line in enumerate(all_lines) if line.stmt is stmt and stmt is not None), 0)
+    first, last = max(0, at - radius), min(len(all_lines), at + radius + 1)
+    shown = [
+        f"{'-->' if number == at and stmt is not None else '   '} {all_lines[number].text}"
+        for number in range(first, last)
+    ]
+    if stmt is not None and stmt.where:
+        shown.append(f"asked for at {stmt.where}")
+    return "\n".join(shown)
+
+
+class _Printer:
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._names = names(kernel)
+
+    def kernel(self) -> Iterator[Line]:
+        params = []
+        for param in self._kernel.params:
+            length = f"[{self._of(param.length)}]" if param.length is not None else ""
+            restrict = " restrict" if param.restrict else ""
+            params.append(f"{self._of(param.value)}: {param.value.type}{length}{restrict}")
+        group = f" group {'x'.join(map(str, self._kernel.group_size))}" if self._kernel.group_size else ""
+        group += " pointwise" if self._kernel.pointwise else ""
+        yield Line(f"kernel {self._kernel.name}({', '.join(params)}){group}", None)
+        yield from self._block(self._kernel.body, 1)
+
+    def _block(self, block: Block, depth: int) -> Iterator[Line]:
+        for stmt in block:
+            yield from self._stmt(stmt, depth)
+
+    def _of(self, operand: Operand) -> str:
+        if not isinstance(operand, Const):
+            return self._names.get(operand.id, f"?{operand.id}")
+        value = str(operand.value).lower() if isinstance(operand.value, bool) else repr(operand.value)
+        return f"{value}:{operand.type}"
+
+    def _stmt(self, stmt: Stmt, depth: int) -> Iterator[Line]:
+        pad = "  " * depth
+        match stmt:
+            case If():
+                yield Line(f"{pad}if {self._of(stmt.condition)}:", stmt)
+                yield from self._block(stmt.then, depth + 1)
+                if stmt.orelse:
+                    yield Line(f"{pad}else:", None)
+                    yield from self._block(stmt.orelse, depth + 1)
+            case For():
+                hint = (f" unroll {stmt.unroll}" if stmt.unroll else "") + (" vectorize" if stmt.vectorize else "")
+                head = f"for {self._of(stmt.index)}: {stmt.index.type} in {self._of(stmt.start)}..{self._of(stmt.stop)}"
+                yield Line(f"{pad}{head} step {self._of(stmt.step)}{hint}:", stmt)
+                yield from self._block(stmt.body, depth + 1)
+            case While():
+                yield Line(f"{pad}while:", stmt)
+                yield from self._block(stmt.header, depth + 1)
+                yield Line(f"{pad}holds {self._of(stmt.condition)}:", None)
+                yield from self._block(stmt.body, depth + 1)
+            case _:
+                yield Line(pad + self._simple(stmt), stmt)
+
+    def _simple(self, stmt: Stmt) -> str:
+        match stmt:
+            case Let():
+                args = ", ".join(self._of(arg) for arg in stmt.args)
+                return f"let {self._of(stmt.result)}: {stmt.result.type} = {stmt.op} {args}"
+            case Load():
+                what = f"load{_width(stmt)} {self._of(stmt.pointer)}[{self._of(stmt.index)}]"
+                return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"
+            case Store():
+                return f"store{_width(stmt)} {self._of(stmt.pointer)}[{self._of(stmt.index)}] = {self._of(stmt.value)}"
+            case Local():
+                return f"var {self._of(stmt.variable)}: {stmt.variable.type} = {self._of(stmt.init)}"
+            case Assign():
+                return f"{self._of(stmt.variable)} = {self._of(stmt.value)}"
+            case Array():
+                return f"array {self._of(stmt.pointer)}: {stmt.pointer.type}[{stmt.length}]"
+            case Atomic():
+                args = ", ".join(self._of(arg) for arg in stmt.args)
+                result = f"let {self._of(stmt.result)}: {stmt.result.type} = " if stmt.result is not None else ""
+                return f"{result}atomic {stmt.op} {self._of(stmt.pointer)}[{self._of(stmt.index)}], {args}"
+            case Barrier():
+                return "barrier" + (" local" if stmt.local else "") + (" global" if stmt.global_ else "")
+            case Break():
+                return "break"
+            case Continue():
+                return "continue"
+            case Return():
+                return "return"
+        raise AssertionError(stmt)
+
+
+def _width(stmt: Load | Store) -> str:
+    """`4` for four lanes at an aligned address, `4u` for an unaligned one, nothing for a scalar."""
+    moved = stmt.result.type if isinstance(stmt, Load) else stmt.value.type
+    if not isinstance(stmt.pointer.type, Pointer) or not isinstance(moved, Vector):
+        return ""
+    return f"{lanes(moved)}{'' if is_aligned(stmt) else 'u'}"

@@ -1,0 +1,112 @@
+"""Checks of control flow: exits leave loops, everything can be reached, and the whole group comes to each barrier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from ocl_ir.kernel.fault import Fault, name_of, quoted
+from ocl_ir.kernel.grammar import (
+    Array,
+    Assign,
+    Barrier,
+    Block,
+    Break,
+    Continue,
+    For,
+    Kernel,
+    Local,
+    Return,
+    While,
+    blocks,
+    walk,
+)
+from ocl_ir.kernel.uniformity import uniformity
+from ocl_ir.types import Pointer
+
+
+def group_size_is_positive(kernel: Kernel) -> Iterator[Fault]:
+    """The group size is three positive numbers."""
+    size = kernel.group_size
+    if size is not None and (len(size) != 3 or any(extent < 1 for extent in size)):
+        yield Fault(f"the group size is {size}", None, "use three positive numbers, 1 for an unused dimension")
+
+
+def exits_are_in_loops(kernel: Kernel) -> Iterator[Fault]:
+    """`Break` and `Continue` stand inside of a loop."""
+    yield from _exits(kernel.body, in_loop=False)
+
+
+def statements_are_reachable(kernel: Kernel) -> Iterator[Fault]:
+    """Nothing stands behind a `Break`, `Continue` or `Return` of the same block."""
+    for block in _all_blocks(kernel.body):
+        for before, stmt in pairwise(block):
+            if isinstance(before, Break | Continue | Return):
+                yield Fault(f"this is never reached, because {quoted(kernel, before)} is before it", stmt, "remove it")
+
+
+def local_arrays_are_at_the_top(kernel: Kernel) -> Iterator[Fault]:
+    """Arrays in local memory are declared in the kernel's outermost block, as OpenCL C demands."""
+    top = {id(stmt) for stmt in kernel.body}
+    for stmt in walk(kernel.body):
+        local = (
+            isinstance(stmt, Array) and isinstance(stmt.pointer.type, Pointer) and stmt.pointer.type.space == "local"
+        )
+        if local and id(stmt) not in top:
+            yield Fault("an array in local memory is declared inside of a block", stmt, "declare it before the block")
+
+
+def vectorized_loops_are_independent(kernel: Kernel) -> Iterator[Fault]:
+    """The iterations of a loop marked `vectorize` do not order, end or feed one another."""
+    for loop in walk(kernel.body):
+        if not isinstance(loop, For) or not loop.vectorize:
+            continue
+        own = {stmt.variable.id for stmt in walk(loop.body) if isinstance(stmt, Local)}
+        for stmt in walk(loop.body):
+            if isinstance(stmt, Break | Continue | Return | Barrier):
+                fact = f"a loop marked `vectorize` has a {type(stmt).__name__.lower()}"
+                yield Fault(fact, stmt, "unmark the loop, or use an if_ or a select")
+            elif isinstance(stmt, Assign) and stmt.variable.id not in own:
+                name = name_of(kernel, stmt.variable)
+                fact = f"a loop marked `vectorize` assigns {name}, which is declared outside"
+                yield Fault(fact, stmt, "unmark the loop, or keep one result per iteration in an array")
+
+
+def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
+    """Each barrier orders some memory, is in no loop's header, and every work-item of the group comes to it or none."""
+    if not any(isinstance(stmt, Barrier) for stmt in walk(kernel.body)):
+        return
+    headers = {id(stmt) for loop in walk(kernel.body) if isinstance(loop, While) for stmt in walk(loop.header)}
+    flow = uniformity(kernel)
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Barrier):
+            continue
+        cause = flow.cause(stmt)
+        if not (stmt.local or stmt.global_):
+            yield Fault("a barrier that orders no memory", stmt, "name local or global memory, or remove it")
+        elif id(stmt) in headers:
+            yield Fault("a barrier in the header of a while loop", stmt, "move it into the body or before the loop")
+        elif cause is not None:
+            yield Fault(
+                "divergent barrier: only a part of the group may come here, because of "
+                f"{quoted(kernel, cause)}, which differs between work-items",
+                stmt,
+                "move the barrier to where the whole group passes, and keep the condition around the work only",
+            )
+
+
+def _exits(block: Block, *, in_loop: bool) -> Iterator[Fault]:
+    for stmt in block:
+        if isinstance(stmt, Break | Continue) and not in_loop:
+            yield Fault(
+                f"a {type(stmt).__name__.lower()} outside of a loop", stmt, "use k.return_() to end a work-item"
+            )
+        for inner in blocks(stmt):
+            yield from _exits(inner, in_loop=in_loop or isinstance(stmt, For | While))
+
+
+def _all_blocks(block: Block) -> Iterator[Block]:
+    yield block
+    for stmt in block:
+        for inner in blocks(stmt):
+            yield from _all_blocks(inner)

@@ -1,0 +1,221 @@
+"""Checks of types: each statement's operands and result are of types that go together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from ocl_ir.errors import DTypeError
+from ocl_ir.kernel.fault import Fault, name_of
+from ocl_ir.kernel.grammar import (
+    Array,
+    Assign,
+    Atomic,
+    Const,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Operand,
+    Stmt,
+    Store,
+    While,
+    operands,
+    walk,
+)
+from ocl_ir.ops import WORK_ITEM, result_type
+from ocl_ir.types import BF16, BOOL, F16, F32, DType, Pointer, Type, Vector, element
+
+_STRUCTURAL_ARITY = {"copy": 1, "convert": 1, "bitcast": 1, "splat": 1, "extract": 2, "lo": 1, "hi": 1}
+_ATOMIC_TYPES = frozenset({"i32", "u32", "i64", "u64"})
+
+
+def parameter_types(kernel: Kernel) -> Iterator[Fault]:
+    """Parameters are scalars or pointers to global or constant memory; a length is a constant or a scalar parameter."""
+    scalars = {param.value.id for param in kernel.params if isinstance(param.value.type, DType)}
+    for param in kernel.params:
+        type_ = param.value.type
+        if isinstance(type_, Vector) or type_ == BF16:
+            fact = f"parameter {name_of(kernel, param.value)} is {type_}"
+            yield Fault(fact, None, "pass a scalar of a dtype that can be computed with")
+        if isinstance(type_, Pointer) and type_.space not in {"global", "constant"}:
+            fact = f"parameter {name_of(kernel, param.value)} points to {type_.space} memory"
+            yield Fault(fact, None, "declare an array in the kernel")
+        if param.length is None:
+            continue
+        known = isinstance(param.length, Const) or param.length.id in scalars
+        if not isinstance(type_, Pointer) or not known or not _is_index(param.length.type):
+            yield Fault(
+                f"the length of parameter {name_of(kernel, param.value)} is {name_of(kernel, param.length)}",
+                None,
+                "give pointers an integer constant or an integer parameter as length",
+            )
+
+
+def literals_fit(kernel: Kernel) -> Iterator[Fault]:
+    """A literal is a Python value that its type holds."""
+    for stmt, operand in _operands(kernel):
+        if isinstance(operand, Const) and not _fits(operand):
+            yield Fault(
+                f"the literal {operand.value!r} is no {operand.type}", stmt, "write a literal in the type's range"
+            )
+
+
+def pointers_only_where_memory_is_meant(kernel: Kernel) -> Iterator[Fault]:
+    """Pointers are followed, never computed with, and nothing else is followed."""
+    for stmt in walk(kernel.body):
+        plain: tuple[Operand, ...] = operands(stmt)
+        if isinstance(stmt, Load | Store | Atomic):
+            if not isinstance(stmt.pointer.type, Pointer):
+                fact = f"{name_of(kernel, stmt.pointer)} is {stmt.pointer.type}, no pointer"
+                yield Fault(fact, stmt, "use a pointer parameter or an array")
+            plain = plain[1:]
+        for operand in plain:
+            if isinstance(operand.type, Pointer):
+                fact = f"the pointer {name_of(kernel, operand)} is used as a value"
+                yield Fault(fact, stmt, "load from it; pass an index along instead of a pointer")
+
+
+def operation_types(kernel: Kernel) -> Iterator[Fault]:
+    """Each operation gets operands that its row in the op table takes, and gives the type that the row says."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Let):
+            continue
+        problem = _operation_problem(stmt)
+        if problem:
+            yield Fault(problem[0], stmt, problem[1])
+
+
+def memory_types(kernel: Kernel) -> Iterator[Fault]:
+    """Loads and stores move the pointer's dtype, or float32 to and from narrower floats; indices are integers."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Load | Store | Atomic):
+            continue
+        if not _is_index(stmt.index.type):
+            yield Fault(
+                f"the index {name_of(kernel, stmt.index)} is {stmt.index.type}", stmt, "index with an integer scalar"
+            )
+        if isinstance(stmt, Atomic):
+            continue
+        moved, stored = (
+            element((stmt.result if isinstance(stmt, Load) else stmt.value).type),
+            element(stmt.pointer.type),
+        )
+        widens = stored in {F16, BF16} and moved == F32
+        if moved == BF16 or (moved != stored and not widens):
+            fact = f"{moved} is moved through a pointer to {stored}"
+            remedy = (
+                "move it as f32" if stored == BF16 else f"convert the value; memory of {stored} holds only {stored}"
+            )
+            yield Fault(fact, stmt, remedy)
+
+
+def atomic_types(kernel: Kernel) -> Iterator[Fault]:
+    """Atomics change 32- or 64-bit integers in shared memory (float32 by exchange only)."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Atomic) or not isinstance(stmt.pointer.type, Pointer):
+            continue
+        dtype, space = stmt.pointer.type.dtype, stmt.pointer.type.space
+        wanted = 2 if stmt.op == "compare_exchange" else 1
+        if dtype.name not in _ATOMIC_TYPES and not (dtype == F32 and stmt.op == "exchange"):
+            yield Fault(
+                f"there is no atomic {stmt.op} of {dtype}", stmt, "use i32, u32, i64 or u64 (f32: exchange only)"
+            )
+        elif space not in {"global", "local"}:
+            yield Fault(f"an atomic in {space} memory", stmt, "atomics are for memory that work-items share")
+        elif len(stmt.args) != wanted:
+            yield Fault(f"atomic {stmt.op} takes {wanted} operands, not {len(stmt.args)}", stmt, "pass that many")
+        elif any(arg.type != dtype for arg in stmt.args):
+            yield Fault(f"an operand of an atomic on {dtype} is not {dtype}", stmt, "convert the operand")
+        elif stmt.result is not None and stmt.result.type != dtype:
+            yield Fault(f"an atomic on {dtype} cannot give {stmt.result.type}", stmt, f"make the result {dtype}")
+
+
+def variable_types(kernel: Kernel) -> Iterator[Fault]:
+    """A variable gets values of exactly its type, and has a type that can be computed with."""
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, Local | Assign):
+            value = stmt.init if isinstance(stmt, Local) else stmt.value
+            if value.type != stmt.variable.type:
+                fact = (
+                    f"the variable {name_of(kernel, stmt.variable)} is {stmt.variable.type}, and the value {value.type}"
+                )
+                yield Fault(fact, stmt, "convert the value")
+            elif element(value.type) == BF16:
+                yield Fault("a variable of bfloat16", stmt, "bfloat16 is for storage only: use f32")
+
+
+def array_types(kernel: Kernel) -> Iterator[Fault]:
+    """Arrays lie in local or private memory and have at least one element."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Array):
+            continue
+        if not isinstance(stmt.pointer.type, Pointer) or stmt.pointer.type.space not in {"local", "private"}:
+            yield Fault(f"an array of type {stmt.pointer.type}", stmt, "declare it in local or private memory")
+        if stmt.length < 1:
+            yield Fault(f"an array of {stmt.length} elements", stmt, "give it at least one element")
+
+
+def control_types(kernel: Kernel) -> Iterator[Fault]:
+    """Conditions are bool scalars; a loop's index and bounds are integers of one type, and its step is not zero."""
+    for stmt in walk(kernel.body):
+        match stmt:
+            case If() | While() if stmt.condition.type != BOOL:
+                fact = f"the condition {name_of(kernel, stmt.condition)} is {stmt.condition.type}"
+                yield Fault(fact, stmt, "compare it: conditions are bool scalars")
+            case For():
+                bounds = {stmt.index.type, stmt.start.type, stmt.stop.type, stmt.step.type}
+                if len(bounds) != 1 or not _is_index(stmt.index.type):
+                    listed = ", ".join(sorted(map(str, bounds)))
+                    yield Fault(f"the loop's index and bounds are {listed}", stmt, "use one integer type for all four")
+                elif isinstance(stmt.step, Const) and stmt.step.value == 0:
+                    yield Fault("the loop's step is 0", stmt, "count by 1 or more, or down by a negative constant")
+
+
+def _operation_problem(stmt: Let) -> tuple[str, str] | None:
+    given = tuple(arg.type for arg in stmt.args)
+    wanted = _STRUCTURAL_ARITY.get(stmt.op, 1 if stmt.op in WORK_ITEM else len(given))
+    if len(given) != wanted:
+        return f"{stmt.op} takes {wanted} operands, not {len(given)}", "pass that many"
+    if stmt.op in WORK_ITEM and not _is_literal_below(stmt.args[0], 3):
+        return f"{stmt.op} is asked for a dimension that does not exist", "use the constant 0, 1 or 2"
+    try:
+        gives = result_type(stmt.op, given, stmt.result.type)
+    except DTypeError as error:
+        return error.fact, error.remedy or "convert the operands"
+    if gives != stmt.result.type:
+        return f"{stmt.op} gives {gives}, and its result is declared {stmt.result.type}", f"declare it {gives}"
+    if stmt.op == "extract" and isinstance(given[0], Vector) and not _is_literal_below(stmt.args[1], given[0].lanes):
+        fact = f"{stmt.op} names no lane of {given[0]}"
+        return fact, f"name the lane by an integer constant from 0 to {given[0].lanes - 1}"
+    return None
+
+
+def _is_literal_below(operand: Operand, limit: int) -> bool:
+    return isinstance(operand, Const) and _is_index(operand.type) and 0 <= operand.value < limit
+
+
+def _is_index(type_: Type) -> bool:
+    return isinstance(type_, DType) and type_.is_integer
+
+
+def _fits(literal: Const) -> bool:
+    dtype, value = element(literal.type), literal.value
+    if dtype.kind == "bool":
+        return isinstance(value, bool)
+    if dtype.is_float:
+        return isinstance(value, float) and dtype != BF16
+    limits = np.iinfo(dtype.numpy)
+    return isinstance(value, int) and not isinstance(value, bool) and limits.min <= value <= limits.max
+
+
+def _operands(kernel: Kernel) -> Iterable[tuple[Stmt | None, Operand]]:
+    for param in kernel.params:
+        if param.length is not None:
+            yield None, param.length
+    for stmt in walk(kernel.body):
+        for operand in operands(stmt):
+            yield stmt, operand

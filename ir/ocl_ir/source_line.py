@@ -1,0 +1,73 @@
+"""Where in the user's program something was asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import TypeAlias
+
+# Frames of this library, and of the `with` statements of its builder, are not the user's.
+_HERE = Path(__file__).resolve().parent
+_OWN_FILES = (
+    str(_HERE),
+    str(_HERE.parent / "ocl_runtime"),  # installed
+    str(_HERE.parent.parent / "ocl_runtime"),  # in a checkout
+    contextlib.__file__,
+)
+
+
+class Line:
+    """A line of somebody's program; `str` says which. Only then it is looked up, which takes long in a long function.
+
+    Holds the code, and nothing of what ran there.
+    """
+
+    __slots__ = ("at", "code")
+
+    def __init__(self, code: CodeType, at: int) -> None:
+        self.code = code
+        self.at = at
+
+    def __str__(self) -> str:
+        found = next((line for low, high, line in self.code.co_lines() if low <= self.at < high), None)
+        return f"{self.code.co_filename}:{self.code.co_firstlineno if found is None else found}"
+
+
+Where: TypeAlias = Line | str
+"""A Python line that asked for something; the empty text where it is not known."""
+
+
+def caller() -> Line:
+    """Where the innermost Python frame outside of this library is."""
+    frame = _outside(sys._getframe(1))
+    return Line(frame.f_code, frame.f_lasti)
+
+
+def calling_line() -> str:
+    """The same as `file:line`."""
+    frame = _outside(sys._getframe(1))
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def calling_frame() -> FrameType:
+    """The frame itself, for warnings; whoever asks must not keep it."""
+    return _outside(sys._getframe(1))
+
+
+def _outside(frame: FrameType) -> FrameType:
+    while _OWN[frame.f_code.co_filename] and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+class _Own(dict[str, bool]):
+    """Whether a file is of this library; asked for several frames of every operation."""
+
+    def __missing__(self, file: str) -> bool:
+        self[file] = file.startswith(_OWN_FILES)
+        return self[file]
+
+
+_OWN = _Own()
