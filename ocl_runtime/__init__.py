@@ -32,7 +32,7 @@ from ocl_runtime.arrays import *  # noqa: F403
 from ocl_runtime.arrays import numpy_calls
 from ocl_runtime.arrays.in_use import make_runtimes
 from ocl_runtime.errors import Error
-from ocl_runtime.execute.chosen import stream
+from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.programs import capture, prepare
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings

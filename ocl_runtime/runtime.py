@@ -25,13 +25,13 @@ from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import DTYPES, DType
 from ocl_runtime.device import Device, Existing, choose, existing
 from ocl_runtime.errors import Error, UnknownDeviceError
-from ocl_runtime.execute.chosen import chosen
-from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.engine import Engine, Recorder
 from ocl_runtime.execute.launch import Argument, Launch
+from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.prepared import Prepared
-from ocl_runtime.execute.storage import Storage
-from ocl_runtime.execute.transfer import Download
+from ocl_runtime.execute.streams.chosen import chosen
+from ocl_runtime.execute.streams.command import Stream
+from ocl_runtime.execute.transfers.transfer import Download
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.profile import Profile
 from ocl_runtime.observe.timeline import write_timeline
@@ -199,13 +199,13 @@ class Runtime:
         wait_for: Sequence[object],
         where: str = "",
     ) -> tuple[Storage | None, np.dtype[Any], Layout]:
-        """The memory of a PyOpenCL buffer or array, with what lies where in it; see `execute.sharing`."""
+        """The memory of a PyOpenCL buffer or array, with what lies where in it; see `execute.sharing.sharing`."""
         _not_captured()
         self.engine.check_process()
         return self.engine.sharing.borrow(given, dtype, shape, offset, queue, wait_for, where)
 
     def lend(self, storage: Storage | None, dtype: DType, layout: Layout, queue: object, where: str = "") -> Any:
-        """A PyOpenCL array over elements of a storage; see `execute.sharing`."""
+        """A PyOpenCL array over elements of a storage; see `execute.sharing.sharing`."""
         _not_captured()
         self.engine.check_process()
         if storage is not None:

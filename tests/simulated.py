@@ -24,7 +24,7 @@ import numpy as np
 import pyopencl as cl
 
 from ocl_runtime.execute.driver import Bytes, Sizes
-from ocl_runtime.execute.hazards import Touch
+from ocl_runtime.execute.streams.hazards import Touch
 
 FAILED = -5
 """OUT_OF_RESOURCES."""

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.kernel.accesses import READ, WRITE
-from ocl_runtime.execute.chosen import stream
-from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Driver
-from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.log import Log
-from ocl_runtime.execute.storage import Memory, Storage
-from ocl_runtime.execute.streams import Streams
-from ocl_runtime.execute.transfer import Transfers
+from ocl_runtime.execute.memory.storage import Memory, Storage
+from ocl_runtime.execute.streams.chosen import stream
+from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.hazards import Touch
+from ocl_runtime.execute.streams.streams import Streams
+from ocl_runtime.execute.transfers.transfer import Transfers
 from ocl_runtime.observe.commands import Logged, Recording
 from ocl_runtime.observe.order import Order, Violation
 from ocl_runtime.settings import Settings

@@ -18,7 +18,7 @@ import pyopencl as cl
 from ocl_runtime.device import Device
 
 if TYPE_CHECKING:
-    from ocl_runtime.execute.hazards import Touch
+    from ocl_runtime.execute.streams.hazards import Touch
 
 Context: TypeAlias = cl.Context
 Error: TypeAlias = cl.Error

@@ -23,17 +23,17 @@ from ocl_runtime.codegen.driver import Program
 from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.device import Device, Existing
 from ocl_runtime.errors import DeviceError, DTypeError, Error, LaunchError
-from ocl_runtime.execute.command import Command, Stream
-from ocl_runtime.execute.completion import Moved
 from ocl_runtime.execute.driver import Driver, OpenCL
 from ocl_runtime.execute.driver import Error as DriverError
-from ocl_runtime.execute.host_memory import pinned_array
 from ocl_runtime.execute.launch import Argument, Executable, Launch
 from ocl_runtime.execute.log import Log
-from ocl_runtime.execute.sharing import Sharing
-from ocl_runtime.execute.storage import Memory, Storage
-from ocl_runtime.execute.streams import Streams
-from ocl_runtime.execute.transfer import Download, Transfers
+from ocl_runtime.execute.memory.host_memory import pinned_array
+from ocl_runtime.execute.memory.storage import Memory, Storage
+from ocl_runtime.execute.sharing.sharing import Sharing
+from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.completion import Moved
+from ocl_runtime.execute.streams.streams import Streams
+from ocl_runtime.execute.transfers.transfer import Download, Transfers
 from ocl_runtime.settings import Settings
 
 _MOST_EXECUTABLES = 4096

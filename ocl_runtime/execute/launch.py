@@ -27,8 +27,8 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, LaunchError, MixedDevicesError, NumberRangeError, ShapeError
 from ocl_runtime.execute import driver
 from ocl_runtime.execute.driver import Driver, KernelHandle, Sizes
-from ocl_runtime.execute.hazards import Touch
-from ocl_runtime.execute.storage import Memory, Storage
+from ocl_runtime.execute.memory.storage import Memory, Storage
+from ocl_runtime.execute.streams.hazards import Touch
 
 Argument: TypeAlias = "tuple[Storage, int] | tuple[Storage, int, Layout] | np.generic | int | float | bool"
 """For a pointer parameter, a storage and an offset in elements, and where they are known the elements of the storage

@@ -14,9 +14,9 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_ir.types import Pointer
 from ocl_runtime.errors import MixedDevicesError, ShapeError
-from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.launch import Launch
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.streams.hazards import Touch
 
 
 class _Access(NamedTuple):

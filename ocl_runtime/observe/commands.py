@@ -24,7 +24,7 @@ import numpy as np
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.execute.driver import Buffer, Bytes, Driver, Event, KernelHandle, Queue, Sizes
-from ocl_runtime.execute.hazards import Touch
+from ocl_runtime.execute.streams.hazards import Touch
 
 
 class Access(NamedTuple):

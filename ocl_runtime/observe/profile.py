@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ocl_runtime.execute.completion import Timed
+from ocl_runtime.execute.streams.completion import Timed
 
 NOT_MEASURED = "nothing was measured: set OCL_RUNTIME_PROFILE=on, or make the runtime with Settings(profile=True)"
 _HEAD = ("command", "calls", "ms", "share", "µs each", "GB/s", "line")

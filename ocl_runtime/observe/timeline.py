@@ -16,7 +16,7 @@ from typing import Any
 
 from ocl_ir.source_line import calling_line
 from ocl_runtime.errors import InputFileError, SettingError
-from ocl_runtime.execute.completion import Timed
+from ocl_runtime.execute.streams.completion import Timed
 from ocl_runtime.observe.profile import NOT_MEASURED, Profile
 from ocl_runtime.observe.svg import Drawing, Legend, colour, escape, fitting, headline, steps
 

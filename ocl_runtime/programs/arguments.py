@@ -15,8 +15,8 @@ from ocl_ir.guards import Guards
 from ocl_ir.layout import Layout
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
-from ocl_runtime.execute.replay import ALIGNED
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.replay.replay import ALIGNED
 
 
 @dataclass(frozen=True, slots=True)

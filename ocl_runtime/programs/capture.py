@@ -38,10 +38,10 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.arrays.reals import runtime_of, with_real
 from ocl_runtime.errors import DTypeError
-from ocl_runtime.execute.chosen import unchosen
 from ocl_runtime.execute.driver import Bytes
-from ocl_runtime.execute.replay import Replay
-from ocl_runtime.execute.steps import Part
+from ocl_runtime.execute.replay.replay import Replay
+from ocl_runtime.execute.replay.steps import Part
+from ocl_runtime.execute.streams.chosen import unchosen
 from ocl_runtime.plan.host.prepare import prepare
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import Cell

@@ -24,8 +24,8 @@ from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import U8, DType, Pointer
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
-from ocl_runtime.execute.chosen import chosen
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.streams.chosen import chosen
 from ocl_runtime.plan.launch import Address, Argument
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.plans import AnyPlan

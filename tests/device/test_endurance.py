@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from ocl_runtime.device import Device
-from ocl_runtime.execute.chosen import stream
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.streams.chosen import stream
 from tests.device.wrapped import adding, values
 
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"

@@ -38,8 +38,9 @@ from ocl_runtime.errors import (
     UnknownDeviceError,
     VerifyError,
 )
-from ocl_runtime.execute import driver, storage
+from ocl_runtime.execute import driver
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.memory import storage
 from ocl_runtime.private_folder import CacheWarning
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings

@@ -18,9 +18,9 @@ from ocl_ir.types import F32
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, LaunchError, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import OpenCL
-from ocl_runtime.execute.eager import run as run_eagerly
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.steps import Part
+from ocl_runtime.execute.replay.eager import run as run_eagerly
+from ocl_runtime.execute.replay.steps import Part
 from ocl_runtime.programs import Prepared, prepare
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import assert_same, counting

@@ -33,9 +33,9 @@ from ocl_runtime.errors import (
     ShapeError,
     SharingError,
 )
-from ocl_runtime.execute import foreign
 from ocl_runtime.execute.driver import Driver
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.sharing import foreign
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import violations
 from ocl_runtime.runtime import Runtime

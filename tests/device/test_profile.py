@@ -14,8 +14,8 @@ import pytest
 import ocl_runtime as ocl
 from ocl_runtime.device import Device
 from ocl_runtime.errors import InputFileError, SettingError
-from ocl_runtime.execute.completion import Timed
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.streams.completion import Timed
 from ocl_runtime.observe.profile import Profile, Row
 from ocl_runtime.runtime import Runtime
 

@@ -21,11 +21,11 @@ from ocl_ir.sizes import parts, smaller
 from ocl_ir.types import F32
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError
-from ocl_runtime.execute import replay as replay_module
 from ocl_runtime.execute.driver import Error as DriverError
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.replay import Replay
-from ocl_runtime.execute.steps import Part
+from ocl_runtime.execute.replay import replay as replay_module
+from ocl_runtime.execute.replay.replay import Replay
+from ocl_runtime.execute.replay.steps import Part
 from ocl_runtime.observe.commands import Logged, Recording
 from ocl_runtime.observe.order import Order, violations
 from ocl_runtime.programs import Prepared, prepare

@@ -17,8 +17,8 @@ import pytest
 from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.device import Device
 from ocl_runtime.errors import OutOfMemoryError
-from ocl_runtime.execute.chosen import stream
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.streams.chosen import stream
 from tests.device.wrapped import (
     PATIENCE,
     PIECE,

@@ -12,7 +12,7 @@ from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.storage import Pinned
+from ocl_runtime.execute.memory.storage import Pinned
 from tests.device.wrapped import (
     PIECE,
     Wrapped,

@@ -16,12 +16,12 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import U32
 from ocl_runtime.device import Device
-from ocl_runtime.execute.chosen import stream
-from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Driver
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.hazards import Touch
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.streams.chosen import stream
+from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.hazards import Touch
 from ocl_runtime.settings import Settings
 
 PATIENCE = 30

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
-from ocl_runtime.execute.storage import Storage
-from ocl_runtime.execute.transfer import Download
+from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.transfers.transfer import Download
 from tests.world import World
 
 ITEM = 4

@@ -17,12 +17,12 @@ from ocl_ir.host.schedule import Place
 from ocl_ir.host.verify_order import unordered
 from ocl_ir.interpret.host import run as interpret
 from ocl_runtime.device import Device
-from ocl_runtime.execute.chosen import stream
 from ocl_runtime.execute.driver import OpenCL
-from ocl_runtime.execute.eager import run as run_eagerly
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.replay import Replay
-from ocl_runtime.execute.steps import Part
+from ocl_runtime.execute.replay.eager import run as run_eagerly
+from ocl_runtime.execute.replay.replay import Replay
+from ocl_runtime.execute.replay.steps import Part
+from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import Order
 from ocl_runtime.plan.cache import KernelCache

@@ -20,10 +20,10 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import U32
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError
-from ocl_runtime.execute.chosen import stream
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.storage import Storage
-from ocl_runtime.execute.transfer import Download
+from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.streams.chosen import stream
+from ocl_runtime.execute.transfers.transfer import Download
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import Order
 from ocl_runtime.settings import Settings

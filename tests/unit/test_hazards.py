@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.errors import LaunchError
-from ocl_runtime.execute import hazards
-from ocl_runtime.execute.command import Command, Stream
-from ocl_runtime.execute.hazards import Ranges, Touch, footprint_of
 from ocl_runtime.execute.log import Log
-from ocl_runtime.execute.streams import Streams
+from ocl_runtime.execute.streams import hazards
+from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.hazards import Ranges, Touch, footprint_of
+from ocl_runtime.execute.streams.streams import Streams
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import Order
 from tests.simulated import Kernel, Simulated

@@ -26,9 +26,9 @@ from ocl_runtime.arrays import in_use, use
 from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError
-from ocl_runtime.execute import streams
-from ocl_runtime.execute.chosen import chosen, stream, unchosen
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.streams import streams
+from ocl_runtime.execute.streams.chosen import chosen, stream, unchosen
 from tests.checkout import ROOT
 from tests.device.wrapped import eventually
 from tests.interpreted import InterpretedRuntime

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.execute.driver import Driver
-from ocl_runtime.execute.hazards import Ranges, Touch
+from ocl_runtime.execute.streams.hazards import Ranges, Touch
 from ocl_runtime.observe.commands import Access, Ended, Entry, Logged, Recording
 from ocl_runtime.observe.order import Order, violations
 from tests.simulated import Kernel, Simulated

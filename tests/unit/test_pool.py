@@ -11,8 +11,8 @@ import pytest
 
 from ocl_runtime.device import quirks_for
 from ocl_runtime.errors import OutOfMemoryError, ShapeError
-from ocl_runtime.execute.pool import Pool, PoolCounters, PoolSizes
-from ocl_runtime.execute.storage import Storage, pool_sizes
+from ocl_runtime.execute.memory.pool import Pool, PoolCounters, PoolSizes
+from ocl_runtime.execute.memory.storage import Storage, pool_sizes
 from ocl_runtime.settings import Settings
 from tests import fakes
 from tests.world import World

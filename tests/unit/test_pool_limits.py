@@ -9,8 +9,8 @@ import pytest
 
 from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.errors import OutOfMemoryError
-from ocl_runtime.execute.pool import NoRoomError, Pool
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.pool import NoRoomError, Pool
+from ocl_runtime.execute.memory.storage import Storage
 from tests.world import World
 
 KIB = 2**10

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from ocl_runtime.errors import OutOfMemoryError
-from ocl_runtime.execute.pool import Pool
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.pool import Pool
+from ocl_runtime.execute.memory.storage import Storage
 from tests.world import World
 
 KIB = 2**10
@@ -29,7 +29,7 @@ class PoolMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._no_garbage = patch("ocl_runtime.execute.pool.gc.collect")  # it takes most of the time
+        self._no_garbage = patch("ocl_runtime.execute.memory.pool.gc.collect")  # it takes most of the time
         self._no_garbage.start()
         self.world = World(3, seed=1, eager=0.2, memory_limit=LIMIT, kept_bytes=LIMIT // 4)
         self.pool: Pool = self.world.memory.device_pool

@@ -14,9 +14,9 @@ import pytest
 
 from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.errors import OutOfMemoryError
-from ocl_runtime.execute.blocks import Block
-from ocl_runtime.execute.pool import Pool
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.blocks import Block
+from ocl_runtime.execute.memory.pool import Pool
+from ocl_runtime.execute.memory.storage import Storage
 from tests.world import World
 
 KIB = 2**10

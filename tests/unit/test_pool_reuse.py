@@ -6,9 +6,9 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from ocl_runtime.execute.blocks import FreeBlocks
-from ocl_runtime.execute.pool import Pool
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.blocks import FreeBlocks
+from ocl_runtime.execute.memory.pool import Pool
+from ocl_runtime.execute.memory.storage import Storage
 from tests.world import World
 
 KIB = 2**10

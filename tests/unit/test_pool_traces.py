@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from ocl_runtime.execute.driver import Buffer
-from ocl_runtime.execute.hazards import WRITE, Touch
 from ocl_runtime.execute.log import Log
-from ocl_runtime.execute.pool import NoRoomError, Pool, PoolSizes
-from ocl_runtime.execute.streams import Streams
+from ocl_runtime.execute.memory.pool import NoRoomError, Pool, PoolSizes
+from ocl_runtime.execute.streams.hazards import WRITE, Touch
+from ocl_runtime.execute.streams.streams import Streams
 
 MIB = 2**20
 STREAMS = 3

@@ -11,7 +11,7 @@ import pytest
 
 from ocl_runtime.errors import Error, LaunchError
 from ocl_runtime.execute.driver import Error as DriverError
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage
 from tests.world import World
 
 BEHIND = pytest.mark.parametrize("behind", ["fails", "at once", "runs"])

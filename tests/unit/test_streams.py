@@ -16,7 +16,7 @@ import ocl_runtime
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.errors import SettingError
-from ocl_runtime.execute.chosen import stream
+from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.observe.order import Order
 from tests.simulated import Kernel
 from tests.world import World

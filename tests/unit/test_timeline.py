@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocl_runtime.execute.completion import Timed
+from ocl_runtime.execute.streams.completion import Timed
 from ocl_runtime.observe.timeline import (
     Overlap,
     at_work,

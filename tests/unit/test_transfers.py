@@ -11,7 +11,7 @@ import pyopencl as cl
 import pytest
 
 from ocl_runtime.errors import LaunchError
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage
 from tests.world import World
 
 PIECE = 2**16

@@ -23,13 +23,13 @@ from typing import Any, Protocol, TypeAlias
 
 from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError
-from ocl_runtime.execute.chosen import chosen
-from ocl_runtime.execute.command import LOOK_EVERY, Clock, Command, SpoiltError, Stream
-from ocl_runtime.execute.completion import Completion, StreamCounters, Timed
 from ocl_runtime.execute.driver import Driver, Error, Event, Queue
-from ocl_runtime.execute.failures import Failure
-from ocl_runtime.execute.hazards import Touch, conflicts, poison, record, shared, spoiler
 from ocl_runtime.execute.log import Log
+from ocl_runtime.execute.streams.chosen import chosen
+from ocl_runtime.execute.streams.command import LOOK_EVERY, Clock, Command, SpoiltError, Stream
+from ocl_runtime.execute.streams.completion import Completion, StreamCounters, Timed
+from ocl_runtime.execute.streams.failures import Failure
+from ocl_runtime.execute.streams.hazards import Touch, conflicts, poison, record, shared, spoiler
 
 _NEVER = 1 << 62
 

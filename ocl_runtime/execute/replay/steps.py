@@ -13,9 +13,9 @@ from ocl_ir.host.grammar import Launch
 from ocl_ir.host.schedule import Node, Place, Schedule
 from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.execute.driver import Bytes, Driver, Event, KernelHandle, Queue, Sizes
-from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.launch import Executable
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.streams.hazards import Touch
 
 
 class Part(NamedTuple):

@@ -18,9 +18,9 @@ from itertools import islice
 from weakref import ref
 
 from ocl_ir.source_line import Where
-from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.driver import Buffer, Bytes
-from ocl_runtime.execute.hazards import Ranges
+from ocl_runtime.execute.streams.command import Stream
+from ocl_runtime.execute.streams.hazards import Ranges
 
 _LOOKS = 8
 """Free blocks of one size that are looked at for one that is ready."""

@@ -32,11 +32,11 @@ from typing import TypeAlias
 
 from ocl_ir.source_line import Where
 from ocl_runtime.errors import ShapeError
-from ocl_runtime.execute.blocks import Block, FreeBlocks, Owner, Page
-from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Buffer, Bytes, Error
 from ocl_runtime.execute.log import Log
-from ocl_runtime.execute.streams import Streams
+from ocl_runtime.execute.memory.blocks import Block, FreeBlocks, Owner, Page
+from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.streams import Streams
 
 _ATTEMPTS = 8
 _LOOKS = 4

@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 
 from ocl_runtime.execute.driver import Bytes
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage
 
 
 class Mapped:

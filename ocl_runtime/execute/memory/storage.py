@@ -22,14 +22,14 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError, OutOfMemoryError
-from ocl_runtime.execute.blocks import Block
-from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.driver import Buffer, Driver
-from ocl_runtime.execute.hazards import Touch, footprint_of
-from ocl_runtime.execute.host_memory import HostMemory, Pinned
 from ocl_runtime.execute.log import Log
-from ocl_runtime.execute.pool import NoRoomError, Pool, PoolSizes
-from ocl_runtime.execute.streams import Streams
+from ocl_runtime.execute.memory.blocks import Block
+from ocl_runtime.execute.memory.host_memory import HostMemory, Pinned
+from ocl_runtime.execute.memory.pool import NoRoomError, Pool, PoolSizes
+from ocl_runtime.execute.streams.command import Stream
+from ocl_runtime.execute.streams.hazards import Touch, footprint_of
+from ocl_runtime.execute.streams.streams import Streams
 from ocl_runtime.settings import Settings
 
 _LONGEST_REPORT = 12

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ocl_ir.kernel.accesses import READ, WRITE
-from ocl_runtime.execute import failures
-from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Driver, Error, Event
-from ocl_runtime.execute.failures import Failure
-from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.log import Log
+from ocl_runtime.execute.streams import failures
+from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.failures import Failure
+from ocl_runtime.execute.streams.hazards import Touch
 
 _MOST_TIMED = 1_000_000
 """Commands whose times are kept, the newest."""

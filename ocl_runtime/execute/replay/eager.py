@@ -13,10 +13,10 @@ from ocl_ir.host.grammar import Launch
 from ocl_ir.host.schedule import Access, Node, Place, Schedule
 from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.layout import Layout
-from ocl_runtime.execute.command import Stream
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.steps import Part
+from ocl_runtime.execute.replay.steps import Part
+from ocl_runtime.execute.streams.command import Stream
 
 
 def run(

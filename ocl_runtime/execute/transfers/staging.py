@@ -24,12 +24,12 @@ from typing import TypeAlias
 import numpy as np
 
 from ocl_ir.kernel.accesses import WRITE
-from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Bytes, Driver, Error, Event, Queue
-from ocl_runtime.execute.hazards import Touch
-from ocl_runtime.execute.host_memory import Pinned
-from ocl_runtime.execute.storage import Memory, Storage
-from ocl_runtime.execute.streams import Streams
+from ocl_runtime.execute.memory.host_memory import Pinned
+from ocl_runtime.execute.memory.storage import Memory, Storage
+from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.hazards import Touch
+from ocl_runtime.execute.streams.streams import Streams
 
 _MOST_BLOCKS = 20
 """Of the ring, that one transfer uses."""

@@ -27,13 +27,13 @@ from ocl_ir.host.verify_order import verify_order
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.source_line import calling_line
 from ocl_runtime.errors import MixedDevicesError
-from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Bytes, Error, Event, Queue
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.hazards import Touch
 from ocl_runtime.execute.launch import Executable
-from ocl_runtime.execute.steps import Memory, Part, Step, enqueue_steps, prepare_steps
-from ocl_runtime.execute.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.replay.steps import Memory, Part, Step, enqueue_steps, prepare_steps
+from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.hazards import Touch
 
 ALIGNED = 64
 """Bytes that divide the place of a parameter's memory: the widest access of a kernel."""

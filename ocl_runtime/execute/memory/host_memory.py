@@ -14,11 +14,11 @@ import numpy as np
 
 from ocl_ir.kernel.accesses import READ
 from ocl_ir.layout import Shape
-from ocl_runtime.execute.blocks import Block
 from ocl_runtime.execute.driver import Bytes
-from ocl_runtime.execute.hazards import Ranges, Touch
-from ocl_runtime.execute.pool import Pool
-from ocl_runtime.execute.streams import Streams
+from ocl_runtime.execute.memory.blocks import Block
+from ocl_runtime.execute.memory.pool import Pool
+from ocl_runtime.execute.streams.hazards import Ranges, Touch
+from ocl_runtime.execute.streams.streams import Streams
 
 
 class Pinned:

@@ -9,11 +9,11 @@ import numpy as np
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.errors import DTypeError, ShapeError, SharingError
-from ocl_runtime.execute import foreign
-from ocl_runtime.execute.blocks import Block, Page
-from ocl_runtime.execute.foreign import Given
-from ocl_runtime.execute.hazards import Touch
-from ocl_runtime.execute.storage import Memory, Storage
+from ocl_runtime.execute.memory.blocks import Block, Page
+from ocl_runtime.execute.memory.storage import Memory, Storage
+from ocl_runtime.execute.sharing import foreign
+from ocl_runtime.execute.sharing.foreign import Given
+from ocl_runtime.execute.streams.hazards import Touch
 
 _ALIGNED = 64
 """Bytes that divide the address of any storage: the widest access of a kernel."""

@@ -22,8 +22,8 @@ from typing import TypeAlias
 
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
-from ocl_runtime.execute.command import Clock, Command, Stream
 from ocl_runtime.execute.driver import Buffer
+from ocl_runtime.execute.streams.command import Clock, Command, Stream
 
 _MOST_USES = 64
 _MOST_CELLS = 256

@@ -21,13 +21,13 @@ import numpy as np
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, LaunchError, ShapeError
-from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Bytes, Driver, Error, Event, Queue
-from ocl_runtime.execute.hazards import Touch
-from ocl_runtime.execute.mapped import array_over
-from ocl_runtime.execute.staging import Movers
-from ocl_runtime.execute.storage import Memory, Storage
-from ocl_runtime.execute.streams import Streams
+from ocl_runtime.execute.memory.storage import Memory, Storage
+from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.hazards import Touch
+from ocl_runtime.execute.streams.streams import Streams
+from ocl_runtime.execute.transfers.mapped import array_over
+from ocl_runtime.execute.transfers.staging import Movers
 
 _SMALL = 64 * 2**10
 """Bytes that are copied sooner than another thread is waited for."""

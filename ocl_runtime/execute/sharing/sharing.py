@@ -27,15 +27,15 @@ import numpy as np
 from ocl_ir.layout import Layout
 from ocl_runtime.device import Device, in_order
 from ocl_runtime.errors import DTypeError, MixedDevicesError, SharingError
-from ocl_runtime.execute import foreign
-from ocl_runtime.execute.blocks import Block
-from ocl_runtime.execute.borrowed import Borrowed, block_of, laid_out, laid_out_in
-from ocl_runtime.execute.command import Command, Stream
 from ocl_runtime.execute.driver import Context, Driver, Error, Event, Queue
-from ocl_runtime.execute.foreign import Given
-from ocl_runtime.execute.hazards import Ranges, Touch
-from ocl_runtime.execute.storage import Memory, Storage
-from ocl_runtime.execute.streams import Streams
+from ocl_runtime.execute.memory.blocks import Block
+from ocl_runtime.execute.memory.storage import Memory, Storage
+from ocl_runtime.execute.sharing import foreign
+from ocl_runtime.execute.sharing.borrowed import Borrowed, block_of, laid_out, laid_out_in
+from ocl_runtime.execute.sharing.foreign import Given
+from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.hazards import Ranges, Touch
+from ocl_runtime.execute.streams.streams import Streams
 
 
 class _Gone(weakref.ref[Any]):

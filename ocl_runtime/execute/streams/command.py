@@ -10,7 +10,7 @@ from ocl_ir.source_line import Where
 from ocl_runtime.execute.driver import Event, Queue
 
 if TYPE_CHECKING:
-    from ocl_runtime.execute.failures import Failure
+    from ocl_runtime.execute.streams.failures import Failure
 
 LOOK_EVERY = 64
 """Commands of a stream between two looks at which of them have completed."""
