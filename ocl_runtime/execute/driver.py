@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyopencl as cl
 
+from ocl_ir.layout import Layout
 from ocl_runtime.device import Device
-
-if TYPE_CHECKING:
-    from ocl_runtime.execute.streams.hazards import Touch
 
 Context: TypeAlias = cl.Context
 Error: TypeAlias = cl.Error
@@ -38,6 +36,30 @@ STATUS_NAMES = {
 
 _MAP = "_ocl_runtime_map"
 """The attribute of a pinned buffer that keeps it mapped."""
+
+
+class Buffered(Protocol):
+    """What is in a buffer of the driver's."""
+
+    @property
+    def buffer(self) -> Buffer:
+        """The buffer."""
+
+
+class Touched(Protocol):
+    """Bytes `low … high` of a buffer that a command reads, writes or both; of them only the `footprint`, if any."""
+
+    @property
+    def ranges(self) -> Buffered:
+        """What is known of the buffer."""
+
+    low: int
+    high: int
+    mode: int
+    footprint: Layout | None
+
+
+Touches: TypeAlias = Sequence[Touched]
 
 
 class Driver(Protocol):
@@ -72,22 +94,34 @@ class Driver(Protocol):
         args: Sequence[Any],
         sizes: tuple[Sizes, Sizes],
         waits: list[Event] | None,
-        touched: Sequence[Touch],
+        touched: Touches,
     ) -> Event:
         """Runs a kernel with these arguments over (global size, group size)."""
 
     def write(
-        self, queue: Queue, buffer: Buffer, at: int, source: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
+        self,
+        queue: Queue,
+        buffer: Buffer,
+        at: int,
+        source: Bytes,
+        waits: list[Event] | None,
+        touched: Touches,
     ) -> Event:
         """Copies host memory, which must stay as it is until the event, into a buffer."""
 
     def read(
-        self, queue: Queue, buffer: Buffer, at: int, target: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
+        self,
+        queue: Queue,
+        buffer: Buffer,
+        at: int,
+        target: Bytes,
+        waits: list[Event] | None,
+        touched: Touches,
     ) -> Event:
         """Copies from a buffer into host memory."""
 
     def map(
-        self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Sequence[Touch]
+        self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Touches
     ) -> tuple[Event, Bytes]:
         """Bytes of a buffer to be read in place once the event has happened, until nobody refers to them any more."""
 
@@ -99,7 +133,7 @@ class Driver(Protocol):
         nbytes: int,
         pattern: np.generic,
         waits: list[Event] | None,
-        touched: Sequence[Touch],
+        touched: Touches,
     ) -> Event:
         """Repeats a pattern."""
 
@@ -117,7 +151,7 @@ class Driver(Protocol):
     def marker(self, queue: Queue, waits: list[Event] | None) -> Event:
         """An event of these events, or of everything that the queue has."""
 
-    def gate(self, queue: Queue, waits: list[Event] | None, touched: Sequence[Touch]) -> Event:
+    def gate(self, queue: Queue, waits: list[Event] | None, touched: Touches) -> Event:
         """An event of something to come: what this thread of the host will give the queue next, after these waits."""
 
     def open(self, gate: Event, *, ok: bool) -> None:
@@ -196,21 +230,33 @@ class OpenCL:
         args: Sequence[Any],
         sizes: tuple[Sizes, Sizes],
         waits: list[Event] | None,
-        touched: Sequence[Touch],
+        touched: Touches,
     ) -> Event:
         """Sets the arguments and enqueues the kernel."""
         kernel.set_args(*args)
         return cl.enqueue_nd_range_kernel(queue, kernel, sizes[0], sizes[1], None, waits)
 
     def write(
-        self, queue: Queue, buffer: Buffer, at: int, source: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
+        self,
+        queue: Queue,
+        buffer: Buffer,
+        at: int,
+        source: Bytes,
+        waits: list[Event] | None,
+        touched: Touches,
     ) -> Event:
         """Without waiting, where the driver can do that from this memory."""
         enqueue = cl._cl._enqueue_write_buffer
         return self._kept(partial(enqueue, queue, buffer, source, dst_offset=at, is_blocking=False, wait_for=waits))
 
     def read(
-        self, queue: Queue, buffer: Buffer, at: int, target: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
+        self,
+        queue: Queue,
+        buffer: Buffer,
+        at: int,
+        target: Bytes,
+        waits: list[Event] | None,
+        touched: Touches,
     ) -> Event:
         """Without waiting, where the driver can do that to this memory."""
         enqueue = cl._cl._enqueue_read_buffer
@@ -230,7 +276,7 @@ class OpenCL:
         return found[0]
 
     def map(
-        self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Sequence[Touch]
+        self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Touches
     ) -> tuple[Event, Bytes]:
         """A map of OpenCL; PyOpenCL takes it back when the bytes go."""
         map_buffer: Any = cl.enqueue_map_buffer
@@ -247,7 +293,7 @@ class OpenCL:
         nbytes: int,
         pattern: np.generic,
         waits: list[Event] | None,
-        touched: Sequence[Touch],
+        touched: Touches,
     ) -> Event:
         """A fill of OpenCL 1.2."""
         return cl.enqueue_fill_buffer(queue, buffer, np.asarray(pattern), at, nbytes, waits)
@@ -256,7 +302,7 @@ class OpenCL:
         """A marker of OpenCL 1.2."""
         return cl.enqueue_marker(queue, waits)
 
-    def gate(self, queue: Queue, waits: list[Event] | None, touched: Sequence[Touch]) -> Event:
+    def gate(self, queue: Queue, waits: list[Event] | None, touched: Touches) -> Event:
         """A user event; what the host does behind it waits by itself."""
         return cl.UserEvent(self.context)
 

@@ -23,8 +23,7 @@ import numpy as np
 
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
-from ocl_runtime.execute.driver import Buffer, Bytes, Driver, Event, KernelHandle, Queue, Sizes
-from ocl_runtime.execute.streams.hazards import Touch
+from ocl_runtime.execute.driver import Buffer, Bytes, Driver, Event, KernelHandle, Queue, Sizes, Touches
 
 
 class Access(NamedTuple):
@@ -111,7 +110,7 @@ class Recording:
         what: str,
         queue: Queue,
         waits: list[Event] | None,
-        touched: Sequence[Touch],
+        touched: Touches,
         moved: Access | None,
         enqueue: Callable[[], Event],
         *,
@@ -181,7 +180,7 @@ class Recording:
         args: tuple[Any, ...],
         sizes: tuple[Sizes, Sizes],
         waits: list[Event] | None,
-        touched: Sequence[Touch],
+        touched: Touches,
     ) -> Event:
         """Passed on and written down."""
         name = str(getattr(kernel, "function_name", "kernel"))
@@ -192,7 +191,13 @@ class Recording:
         return self._given(name, queue, waits, touched, None, enqueue)
 
     def write(
-        self, queue: Queue, buffer: Buffer, at: int, source: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
+        self,
+        queue: Queue,
+        buffer: Buffer,
+        at: int,
+        source: Bytes,
+        waits: list[Event] | None,
+        touched: Touches,
     ) -> Event:
         """Passed on and written down."""
 
@@ -203,7 +208,13 @@ class Recording:
         return self._given("write", queue, waits, touched, moved, enqueue)
 
     def read(
-        self, queue: Queue, buffer: Buffer, at: int, target: Bytes, waits: list[Event] | None, touched: Sequence[Touch]
+        self,
+        queue: Queue,
+        buffer: Buffer,
+        at: int,
+        target: Bytes,
+        waits: list[Event] | None,
+        touched: Touches,
     ) -> Event:
         """Passed on and written down."""
 
@@ -221,7 +232,7 @@ class Recording:
         nbytes: int,
         pattern: np.generic,
         waits: list[Event] | None,
-        touched: Sequence[Touch],
+        touched: Touches,
     ) -> Event:
         """Passed on and written down."""
 
@@ -232,7 +243,7 @@ class Recording:
         return self._given("fill", queue, waits, touched, moved, enqueue)
 
     def map(
-        self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Sequence[Touch]
+        self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Touches
     ) -> tuple[Event, Bytes]:
         """Passed on and written down."""
         mapped: list[Bytes] = []
@@ -269,7 +280,7 @@ class Recording:
 
         return self._given("marker", queue, waits, (), None, enqueue)
 
-    def gate(self, queue: Queue, waits: list[Event] | None, touched: Sequence[Touch]) -> Event:
+    def gate(self, queue: Queue, waits: list[Event] | None, touched: Touches) -> Event:
         """Passed on and written down."""
 
         def enqueue() -> Event:
