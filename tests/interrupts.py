@@ -136,7 +136,7 @@ class Traced(Injection):
 
 
 class Monitored(Injection):
-    """By the events of `sys.monitoring`, which has no thread of its own."""
+    """By the events of `sys.monitoring`, which come from all threads."""
 
     TOOL = 4
 

@@ -196,14 +196,14 @@ def executor_of(what: str, operands: Sequence[object]) -> Executor:
     return executor or current()
 
 
-def _common(what: str, one: Executor, other: Executor) -> Executor:
-    if runtime_of(one) is not runtime_of(other):
+def _common(what: str, executor: Executor, other: Executor) -> Executor:
+    if runtime_of(executor) is not runtime_of(other):
         raise MixedDevicesError(
-            f"{what} of arrays of different runtimes, on {one.device} and {other.device}",
+            f"{what} of arrays of different runtimes, on {executor.device} and {other.device}",
             place=calling_line(),
             remedy="move the values first: with use(runtime): x = asarray(x)",
         )
-    return other if runtime_of(one) is one else one
+    return other if runtime_of(executor) is executor else executor
 
 
 def compute_together(arrays: Sequence[ArrayCore]) -> None:

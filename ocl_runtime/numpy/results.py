@@ -26,8 +26,8 @@ def numpys(function: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
             executor = x._executor
             if runtime_of(executor) is not executor or not executor.target.fp64:
                 return x
-            given = any(x is one for one in arrays_in([*args, *kwargs.values()]))
-            return x if given else x._by(with_real(executor, F64))
+            is_argument = any(x is argument for argument in arrays_in([*args, *kwargs.values()]))
+            return x if is_argument else x._by(with_real(executor, F64))
 
         return cast("_Result", _changed(function(*args, **kwargs), numpys_own))
 
@@ -39,7 +39,7 @@ def as_operators_give(result: Any, operands: Sequence[Array]) -> Any:
     executor = executor_of("a function of NumPy's", operands)
 
     def operands_own(x: Array) -> Array:
-        return x if x._executor is executor or any(x is one for one in operands) else x._by(executor)
+        return x if x._executor is executor or any(x is operand for operand in operands) else x._by(executor)
 
     return _changed(result, operands_own)
 

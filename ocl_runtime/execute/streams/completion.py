@@ -84,7 +84,7 @@ class Completion:
         self._log = log
 
     def look(self, streams: Sequence[Stream]) -> None:
-        """Takes note of what has ended on these streams: all that have pending commands."""
+        """Takes note of what has ended on these streams: all that have been used."""
         more = True
         if self.doubt or not self._all_well(streams):
             while more:
