@@ -238,8 +238,7 @@ class Runtime:
         if self._recorder is not None:
             self._recorder.planned("\n".join(map(text, plan.roots)))
         if isinstance(plan, Plan) or plan.bound.prepared is None:
-            for launch in plan.launches:
-                self.engine.executable(launch.kernel)
+            self.engine.executables([launch.kernel for launch in plan.launches])
 
     def run(self, plan: AnyPlan) -> None:
         """Starts a plan's launches without waiting for them: on the stream that this thread has chosen, else on those

@@ -5,6 +5,7 @@ expressions.py  operations as OpenCL C expressions
 statements.py   a kernel as a tree of C statements, every text decided
 templates.py    the only module that touches Mako
 source.py       a kernel as OpenCL C source, with the way back from each line
+combine.py      the sources of several kernels as one program
 compile.py      kernel IR to source, with every stage kept
 driver.py       source or binary to a program
 cache.py        built programs, remembered in memory and on disk

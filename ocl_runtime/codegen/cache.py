@@ -15,27 +15,35 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import struct
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
+from ocl_runtime.codegen.combine import Part, combine
 from ocl_runtime.codegen.driver import Context, Explain, Program, RefusedBinaryError, build, full_options, load
 from ocl_runtime.device import Device
+from ocl_runtime.errors import BuildError
 from ocl_runtime.private_folder import CacheWarning, PrivateFolder
 
 __all__ = ["CacheWarning", "Counters", "ProgramCache"]
 
-FORMAT = 1  # raise it when the header or the meaning of the key changes
+FORMAT = 2  # raise it when the header or the meaning of the key changes
 MAGIC = b"OCLRPROG"
+PART = b"OCLRPART"
+"""Its payload is the key of the whole program, and the other names of functions as JSON."""
 # magic, format, key, length of the payload, SHA-256 of the payload
 HEADER = struct.Struct("<8sI32sQ32s")
 SUFFIX = ".bin"
 STALE = 3600.0  # seconds after which an unfinished file belongs to a writer that was killed
+MOST_TOGETHER = 64  # kernels of one program, so that none takes a driver minutes
+_KEY = hashlib.sha256().digest_size
 
 
 @dataclass
@@ -61,10 +69,11 @@ class User(Protocol):
 
 @dataclass
 class _Entry:
-    """A program once it is built, and who holds it; the lock is held while somebody builds it."""
+    """A program once it is built, and who holds it; the lock is held while somebody builds it, alone or with others."""
 
     program: Program | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+    asked_for: bool = False
     users: WeakSet[User] = field(default_factory=WeakSet)
 
 
@@ -89,6 +98,7 @@ class ProgramCache:
         self._memory_bytes = memory_bytes
         self._memory_entries = memory_entries
         self._programs: dict[bytes, _Entry] = {}
+        self._wholes: WeakValueDictionary[bytes, Program] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._bytes_on_disk: int | None = None  # as far as this process knows; None until it has looked
 
@@ -102,21 +112,62 @@ class ProgramCache:
             if user is not None:
                 entry.users.add(user)
         with entry.lock:  # which an interrupt gives back
-            ours = entry.program is None
             if entry.program is None:
                 entry.program = self._made(key, source, options, explain)
             program = entry.program
         with self._lock:
             self._programs[key] = entry
-            self.counters.memory_hits += not ours
+            self.counters.memory_hits += entry.asked_for
+            first, entry.asked_for = not entry.asked_for, True
         program.used = time.monotonic()
-        if ours:
+        if first:
             self._drop()
         return program
 
+    def build_together(self, parts: Sequence[Part]) -> None:
+        """Makes programs of sources that will be asked for, as one where none of them is in memory or on disk.
+
+        What does not build is left to who asks for it, and hears then what its fault is.
+        """
+        lock = threading.Lock()
+        with self._lock:
+            new = self._new_entries(parts, lock)
+        with lock, suppress(BuildError):
+            self._build_new(new)
+
+    def _new_entries(self, parts: Sequence[Part], lock: threading.Lock) -> dict[bytes, tuple[Part, _Entry]]:
+        keyed = {self._key(part.text, ()): part for part in parts}
+        new = {key: (part, _Entry(lock=lock)) for key, part in keyed.items() if key not in self._programs}
+        self._programs.update({key: entry for key, (_, entry) in new.items()})
+        return new
+
+    def _build_new(self, new: Mapping[bytes, tuple[Part, _Entry]]) -> None:
+        for key, (part, entry) in new.items():
+            entry.program = entry.program or self._from_disk(key, part.text, ())
+        missing = [(key, part, entry) for key, (part, entry) in new.items() if entry.program is None]
+        for first in range(0, len(missing), MOST_TOGETHER):
+            together = missing[first : first + MOST_TOGETHER]
+            if len(together) == 1:
+                continue
+            self._build_as_one(together)
+
+    def _build_as_one(self, together: Sequence[tuple[bytes, Part, _Entry]]) -> None:
+        text, renamed = combine([part for _, part, _ in together])
+        key = self._key(text, ())
+        whole = self._wholes[key] = self._build(text, (), None)
+        kept = self._keep(key, whole)
+        for (part_key, part, entry), names in zip(together, renamed, strict=True):
+            entry.program = whole.part(part.text, names)
+            if kept:
+                self._store(part_key, PART, key + json.dumps(names).encode())
+
     def _made(self, key: bytes, source: str, options: Sequence[str], explain: Explain | None) -> Program:
         try:
-            return self._from_disk(key, source, options) or self._build(key, source, options, explain)
+            program = self._from_disk(key, source, options)
+            if program is None:
+                program = self._build(source, options, explain)
+                self._keep(key, program)
+            return program
         except BaseException:
             # A failure is not remembered: whoever asks next tries again.
             with self._lock:
@@ -132,11 +183,15 @@ class ProgramCache:
                 self.counters.dropped += 1
 
     def _beyond_bounds(self) -> list[bytes]:
-        held = [(one.program, key) for key, one in self._programs.items() if one.program is not None]
-        held.sort(key=lambda item: item[0].used, reverse=True)
-        totals = itertools.accumulate(program.nbytes for program, _ in held)
+        """Keys of programs, all parts of a whole together."""
+        held: dict[Program, list[tuple[bytes, Program]]] = {}
+        for key, entry in self._programs.items():
+            if (program := entry.program) is not None:
+                held.setdefault(program.whole or program, []).append((key, program))
+        wholes = sorted(held, key=lambda whole: max(program.used for _, program in held[whole]), reverse=True)
+        totals = itertools.accumulate(whole.nbytes for whole in wholes)
         within = sum(nbytes <= self._memory_bytes for nbytes in totals)
-        return [key for _, key in held[max(1, min(within, self._memory_entries)) :]]
+        return [key for whole in wholes[max(1, min(within, self._memory_entries)) :] for key, _ in held[whole]]
 
     def _key(self, source: str, options: Sequence[str]) -> bytes:
         caps = self._device.capabilities
@@ -155,45 +210,65 @@ class ProgramCache:
             digest.update(encoded)
         return digest.digest()
 
-    def _build(self, key: bytes, source: str, options: Sequence[str], explain: Explain | None) -> Program:
+    def _build(self, source: str, options: Sequence[str], explain: Explain | None) -> Program:
         program = build(self._context, self._device, source, options, explain)
         with self._lock:
             self.counters.built += 1
-        # PoCL compiles each kernel once more, for any group size, to give a binary.
-        if self._folder.takes() and (binary := program.binary) is not None:
-            self._store(key, binary)
         return program
+
+    def _keep(self, key: bytes, program: Program) -> bool:
+        """Whether a program that was built is on disk now."""
+        # PoCL compiles each kernel once more, for any group size, to give a binary.
+        binary = program.binary if self._folder.takes() else None
+        return binary is not None and self._store(key, MAGIC, binary)
 
     def _from_disk(self, key: bytes, source: str, options: Sequence[str]) -> Program | None:
         name = key.hex() + SUFFIX
         content = self._folder.read(name)
         if content is None:
             return None
-        binary = _unpack(key, content)
-        if binary is not None:
-            try:
-                program = load(self._context, self._device, source, binary, options)
-            except RefusedBinaryError:
-                pass
-            else:
-                self._folder.touch(name)
-                with self._lock:
-                    self.counters.disk_hits += 1
-                return program
+        magic, payload = _unpack(key, content)
+        if magic == PART:
+            whole = self._whole(payload[:_KEY])
+            program = whole and whole.part(source, json.loads(payload[_KEY:]))
+        else:
+            program = self._loaded(source, payload, options) if magic == MAGIC else None
         with self._lock:
-            self.counters.damaged += 1
-        return None
+            self.counters.disk_hits += program is not None
+            self.counters.damaged += program is None
+        if program is not None:
+            self._folder.touch(name)
+        return program
 
-    def _store(self, key: bytes, binary: bytes) -> None:
-        content = HEADER.pack(MAGIC, FORMAT, key, len(binary), hashlib.sha256(binary).digest()) + binary
+    def _whole(self, key: bytes) -> Program | None:
+        """What others are parts of: loaded once, and None where it has left the disk."""
+        whole = self._wholes.get(key)
+        if whole is None and (content := self._folder.read(key.hex() + SUFFIX)) is not None:
+            magic, payload = _unpack(key, content)
+            whole = self._loaded("", payload, ()) if magic == MAGIC else None
+            if whole is not None:
+                self._wholes[key] = whole
+                self._folder.touch(key.hex() + SUFFIX)
+        return whole
+
+    def _loaded(self, source: str, binary: bytes, options: Sequence[str]) -> Program | None:
+        try:
+            return load(self._context, self._device, source, binary, options)
+        except RefusedBinaryError:
+            return None
+
+    def _store(self, key: bytes, magic: bytes, payload: bytes) -> bool:
+        """Whether it is on disk now."""
+        content = HEADER.pack(magic, FORMAT, key, len(payload), hashlib.sha256(payload).digest()) + payload
         if len(content) > self._disk_bytes or not self._folder.write(key.hex() + SUFFIX, content):
-            return
+            return False
         with self._lock:
             # A full listing only when it is needed: other processes' files are unknown between two of them.
             if self._bytes_on_disk is not None and self._bytes_on_disk + len(content) <= self._disk_bytes:
                 self._bytes_on_disk += len(content)
             else:
                 self._evict()
+        return True
 
     def _evict(self) -> None:
         """Look at the folder, and remove what was used least recently until it fits."""
@@ -214,11 +289,11 @@ class ProgramCache:
         self._bytes_on_disk = total
 
 
-def _unpack(key: bytes, content: bytes) -> bytes | None:
-    """The binary in a file, if every word of its header is true."""
+def _unpack(key: bytes, content: bytes) -> tuple[bytes, bytes]:
+    """What kind of payload a file has, and the payload; neither unless every word of its header is true."""
     if len(content) < HEADER.size:
-        return None
+        return b"", b""
     magic, version, written_key, length, digest = HEADER.unpack_from(content)
-    binary = content[HEADER.size :]
-    whole = (magic, version, written_key, length) == (MAGIC, FORMAT, key, len(binary))
-    return binary if whole and hashlib.sha256(binary).digest() == digest else None
+    payload = content[HEADER.size :]
+    whole = magic in {MAGIC, PART} and (version, written_key, length) == (FORMAT, key, len(payload))
+    return (magic, payload) if whole and hashlib.sha256(payload).digest() == digest else (b"", b"")

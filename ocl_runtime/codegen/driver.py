@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import pyopencl as cl
@@ -43,7 +43,10 @@ class RefusedBinaryError(Exception):
 
 @dataclass(eq=False)
 class Program:
-    """A built program of one device. `used` is when it last was, by `time.monotonic`."""
+    """A built program of one device. `used` is when it last was, by `time.monotonic`.
+
+    It may be a part of another one, `whole`, which the driver knows as one program with other sources' kernels.
+    """
 
     device: Device
     source: str
@@ -51,11 +54,17 @@ class Program:
     log: str  # what the compiler said, often nothing
     _program: cl.Program = field(repr=False)
     used: float = field(default_factory=time.monotonic)
+    whole: Program | None = None
+    _renamed: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def part(self, source: str, renamed: Mapping[str, str]) -> Program:
+        """The part that was made of `source`; some of its functions have other names here."""
+        return replace(self, source=source, used=time.monotonic(), whole=self, _renamed=renamed)
 
     def kernel(self, name: str) -> cl.Kernel:
         """A new kernel object, for the calling thread alone: a shared one would mix up the arguments of two threads."""
         try:
-            kernel = cl.Kernel(self._program, name)
+            kernel = cl.Kernel(self._program, self._renamed.get(name, name))
             _ = kernel.num_args  # NVIDIA's driver finds out about a wrong name only when asked something
         except cl.Error as error:
             raise BuildError(

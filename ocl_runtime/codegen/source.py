@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,12 +13,14 @@ from ocl_ir.kernel.names import entry_name
 from ocl_ir.kernel.printer import statement_text
 from ocl_ir.passes.rewrite import written_pointers
 from ocl_ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes, size_of
+from ocl_runtime.codegen.combine import Part
 from ocl_runtime.codegen.expressions import Dialect, Expressions
 from ocl_runtime.codegen.spelling import memory_type, unsigned_type, value_type
 from ocl_runtime.codegen.statements import Node, Statements
 from ocl_runtime.codegen.templates import render, render_helper
 
 _MARK = "\x01"
+_HELPER = re.compile(r"^static inline \w+ (\w+)\(", re.MULTILINE)
 _MACROS = {
     "LOAD": "LOAD(type, p) (*(__global const type *)(p))",
     "STORE": "STORE(type, p, value) (*(__global type *)(p) = (value))",
@@ -40,11 +43,18 @@ class HelperTypes:
 
 @dataclass(frozen=True)
 class Source:
-    """Generated source. `statements` gives the IR statement behind a line, by line number from 1."""
+    """Generated source. `functions` are those that it defines, the kernel last; `statements` gives the IR statement
+    behind a line, by line number from 1."""
 
     text: str
+    functions: tuple[str, ...]
     locals: Locals
     statements: Mapping[int, Stmt]
+
+    @property
+    def part(self) -> Part:
+        """What of it goes into a program."""
+        return Part(self.text, self.functions)
 
     def explain(self, line: int) -> str:
         """The IR statement and the Python line behind a line of the source, for error messages."""
@@ -67,13 +77,14 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
         nodes.append(node)
         return f"{_MARK}{len(nodes) - 1}{_MARK}"
 
-    helpers = sorted(expressions.helpers, key=lambda one: (one[0], str(one[1])))
+    wanted = sorted(expressions.helpers, key=lambda helper: (helper[0], str(helper[1])))
+    helpers = [render_helper(name, _helper_types(type_)) for name, type_ in wanted]
     marked = render(
         "kernel.cl.mako",
         note=_comment(kernel.note),
         extensions=_extensions(kernel),
         macros=[text for name, text in _MACROS.items() if name in _macros(kernel)],
-        helper_functions=[render_helper(name, _helper_types(type_)) for name, type_ in helpers],
+        helper_functions=helpers,
         name=entry_name(kernel),
         attributes=_attributes(kernel, dialect),
         params=[text for param in kernel.params for text in _param(param, kernel, expressions)],
@@ -83,7 +94,10 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
         mark=mark,
     )
     text, behind = _unmarked(marked)
-    return Source(text, locals_, {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)})
+    functions = (*_HELPER.findall("\n".join(helpers)), entry_name(kernel))
+    return Source(
+        text, functions, locals_, {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)}
+    )
 
 
 def _unmarked(marked: str) -> tuple[str, dict[int, int]]:

@@ -22,7 +22,6 @@ from ocl_ir.types import DTYPES
 from ocl_runtime.commands import output
 from ocl_runtime.commands.expression import Planner, parse
 from ocl_runtime.errors import Error, InputFileError
-from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.stages import NAMES, PROGRAM_NAMES
 from ocl_runtime.plan.planner import plan
@@ -118,16 +117,11 @@ def _expression(options: argparse.Namespace, folder: Path) -> None:
     parsed = parse(options.what, options.declarations, planner)
     planned = plan([parsed.node], planner, parsed.names)
     recorder.planned(text(parsed.node, parsed.names))
-    _compile(runtime.engine, [launch.kernel for launch in planned.launches])
+    runtime.engine.executables([launch.kernel for launch in planned.launches])
     if not planned.launches:
         if not options.stage or "graph" in options.stage:
             print(text(parsed.node, parsed.names))
         print("nothing to compute: the expression only looks at memory that is there")
-
-
-def _compile(engine: Engine, kernels: Sequence[object]) -> None:
-    for kernel in dict.fromkeys(kernels):
-        engine.executable(kernel)  # type: ignore[arg-type]
 
 
 def _program(options: argparse.Namespace, rest: Sequence[str], folder: Path) -> tuple[int, str]:

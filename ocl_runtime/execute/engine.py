@@ -174,29 +174,48 @@ class Engine:
         `strategy` says how locals become declarations; None takes the settings', else what suits the device. Raises
         `VerifyError`, `BuildError`, or `DTypeError` where the device lacks a dtype of the kernel's.
         """
+        return self.executables([kernel], strategy)[0]
+
+    def executables(self, kernels: Sequence[Kernel], strategy: str | None = None) -> list[Executable]:
+        """The same for several kernels: those that were never built become one program."""
         self.check_process()
         chosen = strategy or self.settings.locals_strategy or self.device.quirks.locals_strategy
-        key = (id(kernel), chosen)
+        known = self._known(kernels, chosen)
+        if any(id(kernel) not in known for kernel in kernels):
+            with self._compiling:  # of threads that want the same kernel, one compiles it
+                known = self._known(kernels, chosen)
+                unknown = {id(kernel): kernel for kernel in kernels if id(kernel) not in known}
+                known |= self._compiled(list(unknown.values()), chosen)
+        return [known[id(kernel)] for kernel in kernels]
+
+    def _known(self, kernels: Sequence[Kernel], strategy: str) -> dict[int, Executable]:
+        """Those that were compiled before, by the id of the kernel."""
+        found = {}
         with self._lock:
-            known = self._executables.get(key)
-            if known is not None:
-                self._executables.move_to_end(key)
-                return known[1]
-        with self._compiling:  # of threads that want the same kernel, one compiles it
+            for kernel in kernels:
+                key = id(kernel), strategy
+                if key in self._executables:
+                    self._executables.move_to_end(key)
+                    found[id(kernel)] = self._executables[key][1]
+        return found
+
+    def _compiled(self, kernels: Sequence[Kernel], strategy: str) -> dict[int, Executable]:
+        compilations = [compile_kernel(kernel, strategy, self._dialect) for kernel in kernels]
+        for compilation in compilations:
+            self._check_dtypes(compilation)
+        if len(compilations) > 1:
+            self.programs.build_together([one.source.part for one in compilations])
+        made = {}
+        for kernel, compilation in zip(kernels, compilations, strict=True):
+            made[id(kernel)] = executable = self._executable(compilation)
             with self._lock:
-                known = self._executables.get(key)
-            if known is not None:
-                return known[1]
-            made = self._compile(kernel, chosen)
-            with self._lock:
-                self._executables[key] = (kernel, made)  # holding the kernel keeps its id from being given again
+                # Holding the kernel keeps its id from being given again.
+                self._executables[id(kernel), strategy] = (kernel, executable)
                 for _ in range(len(self._executables) - _MOST_EXECUTABLES):
                     self._executables.popitem(last=False)
         return made
 
-    def _compile(self, kernel: Kernel, strategy: str) -> Executable:
-        compilation = compile_kernel(kernel, strategy, self._dialect)
-        self._check_dtypes(compilation)
+    def _executable(self, compilation: Compilation) -> Executable:
         made = Executable(self.device, self.driver, compilation, self.programs, self.memory)
         program = made.program
         self.counters.compiled += 1

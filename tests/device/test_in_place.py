@@ -194,15 +194,15 @@ def test_a_computation_that_cannot_be_built_leaves_its_operands(runtime: Runtime
     x = ocl.asarray(HOST)
     y = x * 2
     del x
-    executable = runtime.engine.executable
+    executables = runtime.engine.executables
 
     def refuses(*args: Any) -> Any:
         raise BuildError("injected", source="", log="")
 
-    runtime.engine.executable = refuses  # type: ignore[method-assign]
+    runtime.engine.executables = refuses  # type: ignore[method-assign]
     with pytest.raises(BuildError):
         y.compute()
-    runtime.engine.executable = executable  # type: ignore[method-assign]
+    runtime.engine.executables = executables  # type: ignore[method-assign]
     assert_same(y.numpy(), HOST * 2)
 
 

@@ -24,11 +24,13 @@ from ocl_ir.passes import PIPELINE
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.merge import RULES, Rule
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import FLOATS, INTEGERS
 from tests.differential.depth import with_builds
+from tests.rehearsal import rehearsal
 
 SHAPES = [
     (7,),
@@ -132,10 +134,15 @@ def applied(step: Step, arrays: list[Any]) -> Any:
 
 def run(steps: Sequence[Step], given: Sequence[np.ndarray], early: Callable[[int], bool]) -> list[np.ndarray]:
     """All arrays that the steps make, and their sums along each axis and all."""
+    return [one.numpy() for one in evaluated(steps, given, early)]
+
+
+def evaluated(steps: Sequence[Step], given: Sequence[np.ndarray], early: Callable[[int], bool]) -> list[Any]:
+    """The arrays, computed."""
     arrays = built(steps, given, early)
     arrays += sums(arrays)
     ocl.compute(*arrays)
-    return [one.numpy() for one in arrays]
+    return arrays
 
 
 def built(steps: Sequence[Step], given: Sequence[np.ndarray], early: Callable[[int], bool]) -> list[Any]:
@@ -163,16 +170,24 @@ def neighbours(arrays: Sequence[Any]) -> list[Any]:
     return [x[..., 2:] - x[..., 1:-1] * x[..., :-2] for x in numbers if x.ndim and x.shape[-1] > 2]
 
 
-def by_rules(
-    arrays: Sequence[Any], rules: Sequence[Rule], operations_per_byte: float = 8
-) -> tuple[list[np.ndarray], int]:
-    """The values of arrays, and the number of kernels that compute them under some rules."""
+def by_rules(arrays: Sequence[Any], rules: Sequence[Rule], operations_per_byte: float = 8) -> Plan:
+    """The plan that computes arrays under some rules."""
     runtime = ocl.current()
     target = replace(runtime.target, operations_per_byte=operations_per_byte)
     priced = SimpleNamespace(target=target, kernels=runtime.kernels, allocate=runtime.allocate)
-    planned = plan([one._node for one in arrays], priced, rules=rules)
+    return plan([one._node for one in arrays], priced, rules=rules)
+
+
+def values(planned: Plan) -> list[np.ndarray]:
+    """What a plan computes."""
+    runtime = ocl.current()
     runtime.run(planned)
-    return [host(runtime, result) for result in planned.results], len(planned.launches)
+    return [host(runtime, result) for result in planned.results]
+
+
+def together(plans: Sequence[Plan]) -> None:
+    """Builds the kernels of several plans as one program."""
+    ocl.current().engine.executables([launch.kernel for planned in plans for launch in planned.launches])
 
 
 def host(runtime: Runtime, found: Buffer) -> np.ndarray:
@@ -211,9 +226,13 @@ def test_fused_equals_unfused(
     dtypes: Sequence[str], place: int, shape: tuple[int, ...], steps: list[Step], early: int
 ) -> None:
     given = hosts(dtypes[place % len(dtypes)], shape)
-    at_once = run(steps, given, lambda _: False)
-    same(at_once, run(steps, given, lambda _: True))
-    same(at_once, run(steps, given, lambda number: bool(early >> number & 1)))
+    ways: list[Callable[[int], bool]] = [lambda _: False, lambda _: True, lambda number: bool(early >> number & 1)]
+    with rehearsal(ocl.current()):
+        for way in ways:
+            evaluated(steps, given, way)
+    at_once, stepwise, partly = (run(steps, given, way) for way in ways)
+    same(at_once, stepwise)
+    same(at_once, partly)
 
 
 SEEN: dict[str, int] = {}
@@ -228,14 +247,15 @@ SEEN: dict[str, int] = {}
 )
 def each_rule(dtype: str, shape: tuple[int, ...], steps: list[Step]) -> None:
     arrays = built(steps, hosts(dtype, shape), lambda _: False)
-    expected, count = by_rules(arrays, RULES)
-    for rule in RULES:
-        found, more = by_rules(arrays, [one for one in RULES if one is not rule])
-        same(found, expected)
-        SEEN[rule.__name__] = SEEN.get(rule.__name__, 0) + max(0, more - count)
-    found, most = by_rules(arrays, ())
-    same(found, expected)
-    assert count <= most
+    fused, unfused = by_rules(arrays, RULES), by_rules(arrays, ())
+    without = {rule.__name__: by_rules(arrays, [one for one in RULES if one is not rule]) for rule in RULES}
+    together([fused, unfused, *without.values()])
+    expected = values(fused)
+    for name, planned in without.items():
+        same(values(planned), expected)
+        SEEN[name] = SEEN.get(name, 0) + max(0, len(planned.launches) - len(fused.launches))
+    same(values(unfused), expected)
+    assert len(fused.launches) <= len(unfused.launches)
 
 
 def test_no_rule_changes_a_bit() -> None:
@@ -252,11 +272,13 @@ def test_no_rule_changes_a_bit() -> None:
 )
 def kept_or_computed_again(dtype: str, shape: tuple[int, ...], steps: list[Step]) -> None:
     arrays = neighbours(built(steps, hosts(dtype, shape), lambda _: False))
-    again, _ = by_rules(arrays, RULES, 1e9)
-    for cost in (0, 4):
-        found, count = by_rules(arrays, RULES, cost)
-        same(found, again)
-        SEEN[f"{cost}"] = SEEN.get(f"{cost}", 0) + count
+    again = by_rules(arrays, RULES, 1e9)
+    by_cost = {cost: by_rules(arrays, RULES, cost) for cost in (0, 4)}
+    together([again, *by_cost.values()])
+    expected = values(again)
+    for cost, planned in by_cost.items():
+        same(values(planned), expected)
+        SEEN[f"{cost}"] = SEEN.get(f"{cost}", 0) + len(planned.launches)
 
 
 def test_what_is_kept_or_computed_again_has_the_same_bits() -> None:

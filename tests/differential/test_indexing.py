@@ -144,7 +144,7 @@ def test_places_out_of_bounds_on_the_device_are_the_nearest(runtime: Interpreted
     dtype = data.draw(INDEX_DTYPES)
     wanted = data.draw(hnp.arrays(dtype, 5, elements=hnp.from_dtype(dtype)))
     length = len(host)
-    exact = [int(one) + length * (one < 0) for one in wanted]
+    exact = [int(one) + length * int(one < 0) for one in wanted]
     with xp.use(runtime):
         found = xp.asarray(host)[xp.asarray(wanted)]
         assert_same(found.numpy(), host[np.clip(np.array(exact, object), 0, length - 1).astype("i8")])

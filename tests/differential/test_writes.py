@@ -92,7 +92,7 @@ class Both:
                 n[n > limit] = third % 7
             case 10:
                 ocl.compute(x, self.pick(second)[0])
-            case 12 | 13 if n.size:
+            case 12 | 13 if n.ndim and n.size:
                 places = np.random.default_rng(second).integers(-len(n), len(n), 5)
                 given = ocl.asarray(places) if third % 2 else places
                 if kind == 12:

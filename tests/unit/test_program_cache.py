@@ -13,11 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyopencl as cl
 import pytest
 
 from ocl_runtime.codegen import cache, driver
 from ocl_runtime.codegen.cache import HEADER, CacheWarning, Counters, ProgramCache
+from ocl_runtime.codegen.combine import Part
 from ocl_runtime.device import Device, choose
 from ocl_runtime.errors import BuildError
 from ocl_runtime.execute.engine import Engine
@@ -80,17 +82,8 @@ def test_memory_then_disk(shop: Shop) -> None:
 
 
 def test_a_cached_program_computes(shop: Shop, context: cl.Context) -> None:
-    import numpy as np
-
     shop.cache().program(SOURCE)
-    kernel = shop.cache().program(SOURCE).kernel("answer")
-    queue = cl.CommandQueue(context)
-    result = np.zeros(16, np.int32)
-    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, result.nbytes)
-    kernel.set_args(buffer)
-    cl.enqueue_nd_range_kernel(queue, kernel, (16,), None)
-    cl.enqueue_copy(queue, result, buffer)
-    assert (result == 42).all()
+    assert answers(context, shop.cache().program(SOURCE)) == 42
 
 
 def test_everything_a_binary_depends_on_is_in_the_key(shop: Shop, device: Device) -> None:
@@ -442,6 +435,142 @@ def test_threads_that_wait_for_a_failing_build_all_hear_of_it(shop: Shop) -> Non
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(4)))
+
+
+# ---------------------------------------------------------------------- programs that are built together
+
+
+def part(number: int, name: str = "answer") -> Part:
+    return Part(numbered(number).replace("answer", name), (name,))
+
+
+def answers(context: cl.Context, program: driver.Program, name: str = "answer") -> int:
+    """What a kernel like `SOURCE` writes."""
+    queue = cl.CommandQueue(context)
+    result = np.zeros(1, np.int32)
+    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, result.nbytes)
+    kernel = program.kernel(name)
+    kernel.set_args(buffer)
+    cl.enqueue_nd_range_kernel(queue, kernel, (1,), None)
+    cl.enqueue_copy(queue, result, buffer)
+    return int(result[0])
+
+
+def test_what_is_wanted_together_is_one_program(shop: Shop, context: cl.Context) -> None:
+    """Kernels of one name too; each is asked for by its own source, here and in the next process."""
+    parts = [part(1), part(2), part(3, "other"), part(1)]
+    first = shop.cache()
+    first.build_together(parts)
+    assert first.counters == Counters(built=1)
+    assert [answers(context, first.program(one.text), one.functions[0]) for one in parts] == [1, 2, 3, 1]
+    assert first.counters == Counters(built=1, memory_hits=1)  # the first of who asks is who it was built for
+    second = shop.cache()
+    assert answers(context, second.program(numbered(2))) == 2  # alone
+    second.build_together([part(3, "other"), part(1), part(4), part(5)])
+    assert second.counters == Counters(built=1, disk_hits=3)
+    assert [answers(context, second.program(numbered(one))) for one in (1, 4, 5)] == [1, 4, 5]
+    assert len({second.program(numbered(one)).whole for one in (1, 2)}) == 1, "loaded once"
+
+
+def test_functions_of_one_name_do_not_meet(shop: Shop, context: cl.Context) -> None:
+    def calling(number: int) -> Part:
+        text = f"int help(int a) {{ return a + {number}; }}\n" + numbered(42).replace("42", "help(0)")
+        return Part(text, ("help", "answer"))
+
+    taken = Part(numbered(7).replace("answer", "help_1"), ("help_1",))
+    parts = [calling(1), calling(2), taken, calling(3)]
+    together = shop.cache()
+    together.build_together(parts)
+    found = [answers(context, together.program(one.text), one.functions[-1]) for one in parts]
+    assert (found, together.counters.built) == ([1, 2, 7, 3], 1)
+
+
+def test_what_fails_among_others_is_told_alone(shop: Shop, context: cl.Context) -> None:
+    wrong = Part("__kernel void wrong() {\n    nowhere;\n}", ("wrong",))
+    together = shop.cache()
+    together.build_together([part(1), wrong, part(2)])
+    assert [answers(context, together.program(numbered(one))) for one in (1, 2)] == [1, 2]
+    with pytest.raises(BuildError, match="line 2") as caught:
+        together.program(wrong.text)
+    assert caught.value.source == wrong.text
+    assert together.counters.built == 2
+
+
+def test_one_that_is_missing_is_built_by_who_asks(shop: Shop) -> None:
+    alone = shop.cache()
+    alone.build_together([part(1)])
+    assert alone.counters == Counters()
+    assert alone.program(numbered(1)).whole is None
+
+
+def test_parts_leave_memory_together(shop: Shop) -> None:
+    class Holder:
+        gone = 0
+
+        def let_go(self) -> None:
+            self.gone += 1
+
+    holders = [Holder(), Holder()]
+    small = shop.cache(memory_entries=1)
+    small.build_together([part(1), part(2)])
+    for number, holder in enumerate(holders, start=1):
+        small.program(numbered(number), user=holder)
+    assert small.counters.dropped == 0, "they are one program"
+    small.program(numbered(3))
+    assert (small.counters.dropped, [one.gone for one in holders]) == (2, [1, 1])
+    assert len(small._wholes) == 0
+
+
+def test_the_bytes_of_a_whole_count_once(shop: Shop, device: Device) -> None:
+    small = shop.cache(memory_bytes=2 * device.quirks.program_bytes + 2**12)
+    small.build_together([part(1), part(2), part(3)])
+    for number in (1, 2, 3, 4):
+        small.program(numbered(number))
+    assert small.counters.dropped == 0
+    small.program(numbered(5))
+    assert small.counters.dropped == 3
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b""), lambda path: path.write_bytes(
+    _flip_last(path.read_bytes()))], ids=["evicted", "empty", "flipped"])  # fmt: skip
+def test_parts_of_a_lost_whole_are_built_again(shop: Shop, damage: Any, context: cl.Context) -> None:
+    shop.cache().build_together([part(1), part(2)])
+    damage(max(shop.entries(), key=lambda entry: entry.stat().st_size))
+    again = shop.cache()
+    assert answers(context, again.program(numbered(1))) == 1
+    assert (again.counters.built, again.counters.disk_hits) == (1, 0)
+    third = shop.cache()
+    assert third.program(numbered(1)).whole is None
+    assert third.counters == Counters(disk_hits=1)
+
+
+def test_threads_that_want_some_of_the_same_programs_build_each_once(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, context: cl.Context
+) -> None:
+    built: list[str] = []
+
+    def slow_build(*arguments: Any) -> driver.Program:
+        built.append(arguments[2])
+        time.sleep(0.05)
+        return driver.build(*arguments)
+
+    monkeypatch.setattr(cache, "build", slow_build)
+    shared = shop.cache()
+    start = threading.Barrier(8)
+
+    def work(number: int) -> list[int]:
+        numbers = [number % 4, number % 4 + 1, 7]
+        start.wait()
+        shared.build_together([part(one) for one in numbers])
+        return [answers(context, shared.program(numbered(one))) for one in numbers]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(work, range(8)))
+    assert found == [[number % 4, number % 4 + 1, 7] for number in range(8)]
+    assert all(sum(f"= {number};" in text for text in built) == 1 for number in (0, 1, 2, 3, 4, 7))
+
+
+# ---------------------------------------------------------------------- processes
 
 
 USE = """

@@ -85,15 +85,18 @@ class Replay:
         self._results = [one for one in schedule.buffers if one.kind == "result"]
         self._inputs_of_the_host = [one for one in schedule.buffers if one.kind == "host input"]
         self._listened = engine.driver.listens()
-        self._executables = [self._executable(node) for node in schedule.nodes]
+        self._executables = self._built(schedule.nodes)
         used = self._new_set()
         self._waits = sum(len(step.waits) for step in used.steps)
         self._flushes = sum(len(step.flushes) for step in used.steps)
         self._put_back(used)
         engine.memory.idle.add(self)
 
-    def _executable(self, node: Node) -> Executable | None:
-        return self._engine.executable(node.command.kernel) if isinstance(node.command, Launch) else None
+    def _built(self, nodes: Sequence[Node]) -> list[Executable | None]:
+        """The executable of each node that launches a kernel."""
+        launched = [node.command.kernel for node in nodes if isinstance(node.command, Launch)]
+        executables = iter(self._engine.executables(launched))
+        return [next(executables) if isinstance(node.command, Launch) else None for node in nodes]
 
     def __call__(self, given: Mapping[str, Part | Bytes]) -> list[tuple[Part, Place]]:
         """Starts the program on this thread's stream, over memory for each of its parameters by name.
