@@ -13,7 +13,7 @@ from functools import cache
 from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Value, is_aligned
 from ocl_ir.kernel.locals import Locals
 from ocl_ir.ops import OPS, WORK_ITEM, Op
-from ocl_ir.types import BOOL, DTYPES, F64, DType, Pointer, ValueType, Vector, element, lanes
+from ocl_ir.types import BOOL, DTYPES, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.spelling import literal, mask_type, memory_type, unsigned_type, value_type
 
 PRIMARY, UNARY, TERNARY, ANYTHING = 15, 14, 3, 0
@@ -61,6 +61,8 @@ class Dialect:
 
 OWN_MATH = frozenset({"sin", "cos", "tan", "exp", "log", "tanh"})
 """Functions of float32 that templates/helpers has a branch-free version of."""
+ROUNDING = frozenset({"rint", "floor", "ceil", "trunc"})
+"""Functions that PoCL gets wrong for constants that no integer holds, see templates/helpers/rounding.cl.mako."""
 BY_FOURS = frozenset({"pow", "fmod"})
 """Functions of float64 that PoCL gets wrong on more than 4 lanes, see templates/helpers/by_fours.cl.mako."""
 
@@ -188,6 +190,9 @@ class Expressions:
         if self._dialect.own_math and row.name in OWN_MATH and element(given).name == "f32":
             self.helpers[f"fast_{row.name}", given] = None
             return f"fast_{row.name}{{V}}({{0}})"
+        if self._dialect.own_math and row.name in ROUNDING and element(given) in {F32, F64}:
+            self.helpers[f"whole_{row.name}", given] = None
+            return f"whole_{row.name}{{V}}({{0}})"
         if self._dialect.own_math and row.name in BY_FOURS and element(given) == F64 and lanes(given) > 4:
             self.helpers[f"{row.name}_by_fours", given] = None
             return f"{row.name}_by_fours{{V}}({{0}}, {{1}})"

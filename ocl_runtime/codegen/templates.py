@@ -17,7 +17,7 @@ _FOLDERS = (_HERE.parents[1] / "templates", _HERE.parents[2] / "templates")
 _HELPERS = {
     "trigonometry": ("fast_sin", "fast_cos", "fast_tan"),
     "exponential": ("fast_exp", "fast_log", "fast_tanh"),
-    "rounding": ("round_to_half", "round_to_bfloat16"),
+    "rounding": ("round_to_half", "round_to_bfloat16", "whole_rint", "whole_floor", "whole_ceil", "whole_trunc"),
     "integer_power": ("integer_power",),
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
 }

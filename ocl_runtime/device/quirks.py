@@ -93,7 +93,9 @@ TABLE = (
         "PoCL: own transcendental functions",
         _pocl_cpu,
         "The library's scalar sin does not vectorise: 0.27 times NumPy's speed, where Intel's reaches 5 times. On 16 "
-        "lanes tan is wrong for small arguments beside a huge one: tan(1e-20) is 0.0115 beside 1e30 (PoCL 3.1).",
+        "lanes tan is wrong for small arguments beside a huge one: tan(1e-20) is 0.0115 beside 1e30 (PoCL 3.1). Its "
+        "rint, floor, ceil and trunc convert to integers: where the operand is known to be infinite or NaN, what comes "
+        "behind is compiled as if it could not be reached.",
         own_math=True,
     ),
     _row(

@@ -1,4 +1,4 @@
-## Rounding of float32 to the values of narrower types. constants.cl.mako says what `t` is.
+## Rounding of float32 to the values of narrower types, and of floats to whole numbers. constants.cl.mako says what `t` is.
 ##
 <%namespace file="constants.cl.mako" import="splat"/>\
 ##
@@ -29,5 +29,54 @@ static inline ${t.T} round_to_bfloat16${t.suffix}(const ${t.T} x)
     /* Quiet, a NaN has a bit set in the upper half, and so it is still one there. */
     const ${t.U} quiet = bits | 0x00400000u;
     return as_${t.T}(isnan(x) ? quiet : rounded);
+}
+</%def>
+##
+## PoCL 3.1's own functions convert to an integer, which is undefined for infinities, NaN and large numbers: where its
+## compiler knows the operand to be one, it takes the code behind for unreachable. `r = 5; for (…) r = rint(INFINITY);`
+## gave 5, and a loop in front of it did not end.
+<%def name="nearest(t, x)" buffered="True"><% whole = "0x1p23f" if t.bits == 32 else "0x1p52" %>\
+    /* From ${whole} on every float is whole; adding it rounds what is smaller, ties to even. */
+    const ${t.T} far = copysign(${splat(t, whole)}, ${x});
+    const ${t.T} nearest = fabs(${x}) < ${whole} ? (${x} + far) - far : ${x};\
+</%def>
+<%def name="step(t, condition)" buffered="True"><% f = "f" if t.bits == 32 else "" %>\
+(${condition} ? ${splat(t, f"1.0{f}")} : ${splat(t, f"0.0{f}")})\
+</%def>
+##
+<%def name="whole_rint(t)">\
+/* The nearest whole number, of two the even one. */
+static inline ${t.T} whole_rint${t.suffix}(const ${t.T} x)
+{
+${nearest(t, "x")}
+    return copysign(nearest, x);
+}
+</%def>
+##
+<%def name="whole_floor(t)">\
+/* The greatest whole number that is not greater than x. */
+static inline ${t.T} whole_floor${t.suffix}(const ${t.T} x)
+{
+${nearest(t, "x")}
+    return copysign(nearest - ${step(t, "nearest > x")}, x);
+}
+</%def>
+##
+<%def name="whole_ceil(t)">\
+/* The least whole number that is not less than x. */
+static inline ${t.T} whole_ceil${t.suffix}(const ${t.T} x)
+{
+${nearest(t, "x")}
+    return copysign(nearest + ${step(t, "nearest < x")}, x);
+}
+</%def>
+##
+<%def name="whole_trunc(t)">\
+/* x without its fraction. */
+static inline ${t.T} whole_trunc${t.suffix}(const ${t.T} x)
+{
+    const ${t.T} size = fabs(x);
+${nearest(t, "size")}
+    return copysign(nearest - ${step(t, "nearest > size")}, x);
 }
 </%def>

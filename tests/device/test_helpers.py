@@ -15,7 +15,7 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.ops import OPS, Op
 from ocl_ir.types import F32, F64, DType
 from ocl_runtime.codegen.compile import compile_kernel
-from ocl_runtime.codegen.expressions import BY_FOURS, Dialect
+from ocl_runtime.codegen.expressions import BY_FOURS, ROUNDING, Dialect
 from ocl_runtime.device import all_devices
 from ocl_runtime.device.probe import fault
 from tests.device.helper_rendering import Bench, CType, elementwise, helper, statements
@@ -137,6 +137,22 @@ def test_round_to_bfloat16_is_the_references_rounding(bench: Bench) -> None:
         _assert_equal(result, OPS["round_bf16"].reference(x), x)
         truncated = (result.view(np.uint32) & np.uint32(0xFFFF0000)).view(F4)
         _assert_equal(truncated, result, x)  # storing the upper half loses nothing, not even that it is a NaN
+
+
+@pytest.mark.parametrize("name", sorted(ROUNDING))
+@pytest.mark.parametrize("dtype", [F4, np.dtype("f8")], ids=str)
+def test_rounding_to_whole_numbers_is_exact(bench: Bench, name: str, dtype: np.dtype) -> None:
+    if dtype.itemsize == 8 and not bench.device.capabilities.fp64:
+        pytest.skip("the device has no float64")
+    halves = np.arange(-(2**12), 2**12).astype(dtype) / 2
+    bits = np.random.default_rng(5).integers(0, 1 << 63, 1 << 18, dtype=np.uint64)
+    digits = np.finfo(dtype).nmant
+    far = np.ldexp(np.arange(1, 2**9, dtype=dtype), np.arange(-1, digits - 7)[:, None]).ravel()
+    near = [np.nextafter(one, dtype.type(to)) for one in (halves, far) for to in (-np.inf, np.inf)]
+    others = np.array([np.inf, np.nan, np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal], dtype)
+    x = np.concatenate([bits.view(dtype), halves, far, -far, *near, others, -others])
+    for result in _in_all_widths(bench, f"whole_{name}", dtype, f"whole_{name}{{t.suffix}}", x):
+        _assert_equal(result, OPS[name].reference(x), x)
 
 
 def _pairs(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:

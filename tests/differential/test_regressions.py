@@ -14,8 +14,10 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.kernel.operands import Ref
+from ocl_ir.ops import OPS
 from ocl_ir.passes import run as run_passes
 from ocl_ir.types import BOOL, F32, F64, I8, I32, I64, U8, U32, U64, DType, Pointer
+from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.execute.engine import Engine
 
 ITEMS = 8
@@ -40,6 +42,8 @@ def everywhere(kernel: Kernel, engine: Engine) -> None:
     optimised = arguments(kernel)
     run(run_passes(kernel), optimised, (ITEMS,), (4,))
     results = [("after the passes", optimised)]
+    compilations = [compile_kernel(kernel, strategy, engine._dialect) for strategy in STRATEGIES]
+    engine.programs.build_together([one.source.part for one in compilations])
     for strategy in STRATEGIES:
         args = {name: (engine.upload(one), 0) for name, one in arguments(kernel).items()}
         engine.submit(engine.executable(kernel, strategy).prepare(args, (ITEMS,), (4,)))
@@ -183,3 +187,26 @@ def test_a_loop_that_carries_a_float_keeps_its_order(
     args = {"x": (engine.upload(given), 0), "y": (engine.upload(np.zeros_like(wanted)), 0)}
     engine.submit(engine.executable(kernel).prepare(args, (1,), (1,)))
     assert engine.download(args["y"][0], wanted.dtype, 1).result().tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e30, 3e9])
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize("name", ["rint", "floor", "ceil", "trunc"])
+def test_rounding_what_no_integer_holds(name: str, dtype: DType, value: float, engine: Engine) -> None:
+    """PoCL took the code behind for unreachable where its compiler knew the operand: the result stayed 5, or a loop in
+    front of it did not end."""
+    if not engine.device.capabilities.computes(str(dtype)):
+        pytest.skip(f"the device has no {dtype}")
+    k = KernelBuilder("regression")
+    n, y = k.scalar("n", U32), k.pointer("y", dtype)
+    known = k.variable(k.const(value, dtype), hint="known")  # to the compiler, not to our passes
+    result = k.variable(k.const(5.0, dtype), hint="result")
+    with k.for_(n, 2):
+        k.assign(result, k.op(name, known))
+        k.assign(known, k.const(value, dtype))
+    k.store(y, 0, result)
+    kernel = k.build()
+    args = {"n": np.uint32(1), "y": (engine.upload(np.zeros(1, dtype.numpy)), 0)}
+    engine.submit(engine.executable(kernel).prepare(args, (1,), (1,)))
+    expected = OPS[name].reference(np.array([value], dtype.numpy))
+    np.testing.assert_array_equal(engine.download(args["y"][0], dtype.numpy, 1).result(), expected)
