@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ocl_ir.kernel.grammar import Kernel
+from ocl_runtime.arrays.array import Array
 from ocl_runtime.plan.plans import Evaluation
 from ocl_runtime.runtime import Runtime
 
@@ -22,6 +23,14 @@ def rehearsal(runtime: Runtime) -> Iterator[None]:
     with _instead(runtime, ready=ready, run=lambda plan: None):
         yield
     runtime.engine.executables(kernels)
+
+
+def one_by_one(runtime: Runtime, make: Callable[[], Sequence[Array]]) -> list[Array]:
+    """The arrays, each computed on its own, though their kernels are built together."""
+    with rehearsal(runtime):
+        for array in make():
+            array.compute()
+    return [array.compute() for array in make()]
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
 from tests.arrays_support import DTYPES, FLOATS, INTEGERS, assert_same, counting, edges, has, ordinary, pairs
 from tests.differential.ulp import ulps
+from tests.rehearsal import one_by_one, rehearsal
 
 
 @pytest.fixture(scope="session")
@@ -112,8 +113,23 @@ def inputs(row: Row, dtype: str) -> list[np.ndarray]:
     return hosts
 
 
+OF_FLOATS = [name for name, row in TABLE.items() if row.rule in {"numeric", "real", "rounding"}]
+OF_INTEGERS = [name for name, row in TABLE.items() if row.rule in {"numeric", "bits"}]
+
+
+@pytest.fixture(scope="module")
+def functions(shared: Runtime) -> None:
+    """The kernels of single functions, built together."""
+    wanted = [*itertools.product(OF_FLOATS, FLOATS), *itertools.product(OF_INTEGERS, ["?", "i4", "u1"])]
+    with ocl.use(shared), rehearsal(shared):
+        for name, dtype in wanted:
+            if has(shared, dtype) and not refused(TABLE[name], dtype, shared):
+                getattr(ocl, name)(*map(ocl.asarray, inputs(TABLE[name], dtype))).compute()
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name", [name for name, row in TABLE.items() if row.rule in {"numeric", "real", "rounding"}])
+@pytest.mark.parametrize("name", OF_FLOATS)
+@pytest.mark.usefixtures("functions")
 def test_a_function_of_floats(name: str, dtype: str, runtime: Runtime) -> None:
     row = TABLE[name]
     if not has(runtime, dtype):
@@ -128,11 +144,9 @@ def test_a_function_of_floats(name: str, dtype: str, runtime: Runtime) -> None:
     assert_function(row, getattr(ocl, name)(*map(ocl.asarray, hosts)).numpy(), hosts)
 
 
-WHOLE = [name for name, row in TABLE.items() if row.rule in {"numeric", "bits"}]
-
-
 @pytest.mark.parametrize("dtype", ["?", "i4", "u1"])
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", OF_INTEGERS)
+@pytest.mark.usefixtures("functions")
 def test_a_function_of_integers(name: str, dtype: str, runtime: Runtime) -> None:
     row = TABLE[name]
     hosts = inputs(row, dtype)
@@ -145,7 +159,7 @@ def test_a_function_of_integers(name: str, dtype: str, runtime: Runtime) -> None
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in INTEGERS if dtype not in {"i4", "u1"}])
 def test_functions_of_the_other_integers(dtype: str) -> None:
-    rows = [TABLE[name] for name in WHOLE]
+    rows = [TABLE[name] for name in OF_INTEGERS]
     hosts = [inputs(row, dtype) for row in rows]
     found = ladder([getattr(ocl, row.name)(*map(ocl.asarray, given_)) for row, given_ in zip(rows, hosts, strict=True)])
     for row, given_, result in zip(rows, hosts, found, strict=True):
@@ -280,15 +294,18 @@ def test_operands_are_promoted_and_broadcast(runtime: Runtime) -> None:
     """Each pair of dtypes in another shape; NumPy's promotion, and its values."""
     shapes = [((5, 1), (1, 7)), ((3, 5, 7), (7,)), ((1,), (5, 7)), ((), (33,)), ((2, 1, 3), (1, 4, 1))]
     pairs_ = list(itertools.product(("?", "i1", "u2", "i8", "u8", "f2", "f4"), repeat=2))
+    added = []
     for number, (left, right) in enumerate(pairs_):
         one, other = shapes[number % len(shapes)]
         a, b = ordinary(left, *one, seed=number), ordinary(right, *other, seed=number + 1)
-        expected = np.add(a, b)
-        if not has(runtime, left) or not has(runtime, right) or (expected.dtype == "f8" and not runtime.target.fp64):
-            with pytest.raises(DTypeError, match="no float64"):
-                ocl.asarray(a) + ocl.asarray(b)
+        if has(runtime, left) and has(runtime, right) and (np.add(a, b).dtype != "f8" or runtime.target.fp64):
+            added.append((a, b))
             continue
-        assert_same((ocl.asarray(a) + ocl.asarray(b)).numpy(), expected)
+        with pytest.raises(DTypeError, match="no float64"):
+            ocl.asarray(a) + ocl.asarray(b)
+    sums = one_by_one(runtime, lambda: [ocl.asarray(a) + ocl.asarray(b) for a, b in added])
+    for (a, b), found in zip(added, sums, strict=True):
+        assert_same(found.numpy(), np.add(a, b))
 
 
 # ---------------------------------------------------------------------- views
@@ -398,10 +415,13 @@ def test_reductions_of_every_dtype(dtype: str, runtime: Runtime) -> None:
     host = np.resize(edges(dtype), 1003) if kind in "iu" else ordinary(dtype, 1003)
     x = ocl.asarray(host)
     names = ["sum", "prod", "min", "max", "any", "all"]
-    for name in names:
-        given_ = host if name != "prod" or kind in "iu" else host[:7]
-        found = getattr(ocl, name)(x[: given_.size]).numpy()
-        assert_same(found, np.asarray(getattr(np, name)(given_)), zeros=False)  # integers wrap around, as in NumPy
+    sizes = [7 if name == "prod" and kind not in "iu" else host.size for name in names]
+    results = one_by_one(
+        runtime, lambda: [getattr(ocl, name)(x[:size]) for name, size in zip(names, sizes, strict=True)]
+    )
+    for name, size, found in zip(names, sizes, results, strict=True):
+        # Integers wrap around, as in NumPy.
+        assert_same(found.numpy(), np.asarray(getattr(np, name)(host[:size])), zeros=False)
 
 
 @pytest.mark.parametrize("shape", [(2**20,), (2**10, 2**10), (3, 2**18 + 1), (2**18 + 1, 3), (2**20, 1), (64, 64, 255)])

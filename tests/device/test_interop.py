@@ -42,6 +42,7 @@ from ocl_runtime.runtime import Runtime
 from tests.arrays_support import COPIES_ARE_WRITABLE, DTYPES, assert_same, counting, has
 from tests.device.wrapped import PIECE, Wrapped, adding, eventually, on
 from tests.device.wrapped import values as values_of
+from tests.rehearsal import one_by_one
 
 HOST = np.arange(40, dtype="f4").reshape(5, 8)
 LAYOUTS = {
@@ -241,23 +242,30 @@ def out_of_order(queue: cl.CommandQueue) -> cl.CommandQueue:
 # ---------------------------------------------------------------------- round trips
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_pyopencls_arrays_of_any_layout(runtime: Runtime, queue: cl.CommandQueue, dtype: str, layout: str) -> None:
-    if not has(runtime, dtype):
-        pytest.skip(f"the device has no {dtype}")
+def laid_out(queue: cl.CommandQueue, dtype: str, layout: str) -> Iterator[tuple[np.ndarray, cla.Array]]:
+    """A part of rows and of columns in a row, here and in PyOpenCL's memory."""
     host = HOST.astype(dtype)
     for base in (host, np.asfortranarray(host)):
         view = base[LAYOUTS[layout]]
         if not isinstance(view, np.ndarray):
             view = as_strided(base[2:, 3:], (), ())
-        a = array_of(queue, view, base.T if base.flags.f_contiguous else base)
-        with counting(runtime) as counted:
-            x = ocl.from_pyopencl(a)
-        assert counted["memory", "allocations"] == 0
+        yield view, array_of(queue, view, base.T if base.flags.f_contiguous else base)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pyopencls_arrays_of_any_layout(runtime: Runtime, queue: cl.CommandQueue, dtype: str, layout: str) -> None:
+    if not has(runtime, dtype):
+        pytest.skip(f"the device has no {dtype}")
+    given = list(laid_out(queue, dtype, layout))
+    with counting(runtime) as counted:
+        arrays = [ocl.from_pyopencl(a) for _, a in given]
+    assert counted["memory", "allocations"] == 0
+    copies = one_by_one(runtime, lambda: [ocl.where(x == x, x, x) for x in arrays])
+    for (view, a), x, copy in zip(given, arrays, copies, strict=True):
         assert (x.shape, x.dtype) == (view.shape, view.dtype)
         assert_same(x.numpy(), view)
-        assert_same(ocl.where(x == x, x, x).numpy(), view)
+        assert_same(copy.numpy(), view)
         back = x.to_pyopencl()
         assert (back.shape, back.dtype) == (view.shape, view.dtype)
         assert_same(values(queue, back), view)

@@ -1,4 +1,4 @@
-"""How many random programs are drawn where each of them is built several times."""
+"""How many random programs are drawn in `make test`, where there are more in `make nightly`."""
 
 from __future__ import annotations
 
@@ -8,5 +8,6 @@ NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
 
 def with_builds(examples: int) -> int:
-    """Three fifths of the examples in `make test`, where the driver's compiler takes most of the time; all nightly."""
-    return examples if NIGHTLY else -(-examples * 3 // 5)
+    """For programs that are built several times each: three tenths of the examples in `make test`, where the driver's
+    compiler takes most of the time; all nightly."""
+    return examples if NIGHTLY else -(-examples * 3 // 10)

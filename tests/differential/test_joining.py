@@ -71,8 +71,8 @@ def test_repetitions_are_numpys(runtime: InterpretedRuntime, data: st.DataObject
         assert_same(xp.repeat(x, xp.asarray(each), axis=axis).numpy(), np.repeat(host, each, axis))
 
 
+@settings(QUICK, max_examples=max(1, settings.default.max_examples // 10))  # each is padded in six ways
 @given(data=st.data())
-@QUICK
 def test_padding_is_numpys(runtime: InterpretedRuntime, data: st.DataObject) -> None:
     host = data.draw(hosts(least=1))
     width = data.draw(
