@@ -7,10 +7,14 @@ warns whenever a compiler prints anything at all.
 
 from __future__ import annotations
 
+import _thread
 import re
+import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
 from typing import Any, Literal, TypeAlias
 
 import pyopencl as cl
@@ -32,6 +36,11 @@ _FAULTS = (
 )
 _WARNINGS = (re.compile(r"^[^\n]*?:(?P<line>\d+):\d+: warning: (?P<text>implicit declaration .*)$", re.MULTILINE),)
 _UNRESOLVED = re.compile(r"Unresolved extern function '(?P<name>\w+)'")
+
+_ENDED_BY_INTERRUPTS = cl.VERSION < (2026,)
+"""Older ones ask Python for the arguments of a kernel in a constructor that may not throw."""
+if cl.VERSION < (2025,):  # it makes code for each kernel object, and newer pytools warn of two of one name
+    warnings.filterwarnings("ignore", "Overwriting existing generated code in linecache: '<pyopencl invoker")
 
 Context: TypeAlias = cl.Context  # for those who may not import PyOpenCL
 Explain: TypeAlias = Callable[[int], str]  # what a line of the source stands for: the IR statement and the Python line
@@ -64,7 +73,7 @@ class Program:
     def kernel(self, name: str) -> cl.Kernel:
         """A new kernel object, for the calling thread alone: a shared one would mix up the arguments of two threads."""
         try:
-            kernel = cl.Kernel(self._program, self._renamed.get(name, name))
+            kernel = _uninterrupted(lambda: cl.Kernel(self._program, self._renamed.get(name, name)))
             _ = kernel.num_args  # NVIDIA's driver finds out about a wrong name only when asked something
         except cl.Error as error:
             raise BuildError(
@@ -89,6 +98,25 @@ class Program:
             return None
         binary = bytes(binaries[0]) if binaries and binaries[0] else b""
         return binary if binary and self.device.quirks.binary_mark in binary else None
+
+
+def _uninterrupted(make: Callable[[], cl.Kernel]) -> cl.Kernel:
+    """What it makes, in a thread that runs no signal handlers, where what one raises would end the process."""
+    if not _ENDED_BY_INTERRUPTS or threading.current_thread() is not threading.main_thread():
+        return make()
+    made: SimpleQueue[cl.Kernel | Exception] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            made.put(make())
+        except Exception as error:
+            made.put(error)
+
+    _thread.start_new_thread(run, ())  # `threading` has callbacks of its own, in which an interrupt is lost
+    kernel = made.get()
+    if isinstance(kernel, Exception):
+        raise kernel
+    return kernel
 
 
 def full_options(device: Device, options: Sequence[str] = ()) -> tuple[str, ...]:

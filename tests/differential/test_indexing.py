@@ -16,9 +16,9 @@ from tests.arrays_support import DTYPES, assert_same, ordinary
 from tests.interpreted import InterpretedRuntime
 
 TARGETS = {
-    "gpu": Target(kind="gpu", compute_units=3, group_size=4),
-    "cpu": Target(kind="cpu", compute_units=2, group_size=4, vector_bytes=64),
-    "half": Target(kind="gpu", compute_units=1, group_size=16, fp16=True),
+    "gpu": Target(kind="gpu", compute_units=3, group_size=16),
+    "cpu": Target(kind="cpu", compute_units=2, group_size=8, vector_bytes=64),
+    "half": Target(kind="gpu", compute_units=1, group_size=4, fp16=True),
 }
 QUICK = settings(
     max_examples=max(1, settings.default.max_examples // 4),

@@ -23,7 +23,7 @@ QUICK = settings(
 @pytest.fixture(params=["gpu", "cpu"])
 def runtime(request: pytest.FixtureRequest) -> InterpretedRuntime:
     width = {"gpu": 16, "cpu": 64}[request.param]
-    return InterpretedRuntime(Target(kind=request.param, compute_units=3, group_size=4, vector_bytes=width))
+    return InterpretedRuntime(Target(kind=request.param, compute_units=3, group_size=16, vector_bytes=width))
 
 
 @st.composite

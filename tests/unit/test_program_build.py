@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 import warnings
 from dataclasses import replace
 
@@ -145,3 +146,24 @@ def test_options() -> None:
     exact = "-cl-fp32-correctly-rounded-divide-sqrt"
     assert driver.full_options(device) == ("-cl-std=CL1.2", exact)
     assert driver.full_options(device, ["-cl-std=CL3.0", "-DN=4"]) == (exact, "-cl-std=CL3.0", "-DN=4")
+
+
+def test_where_an_interrupt_would_end_the_process_kernels_are_made_in_another_thread(
+    device: Device, context: cl.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyOpenCL before 2026 asks Python for the arguments of a kernel in a constructor that may not throw."""
+    threads = []
+
+    def making(program: cl.Program, name: str) -> cl.Kernel:
+        threads.append(threading.get_ident())
+        return made(program, name)
+
+    made = cl.Kernel
+    monkeypatch.setattr(driver, "_ENDED_BY_INTERRUPTS", True)
+    monkeypatch.setattr(driver.cl, "Kernel", making)
+    program = driver.build(context, device, "__kernel void k(__global int *a) { a[0] = 1; }")
+    assert program.kernel("k").num_args == 1
+    with pytest.raises(BuildError, match="no kernel 'other'"):
+        program.kernel("other")
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads
