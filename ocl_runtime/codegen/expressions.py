@@ -192,7 +192,7 @@ class Expressions:
             return f"fast_{row.name}{{V}}({{0}})"
         if self._dialect.own_math and row.name in ROUNDING and element(given) in {F32, F64}:
             self.helpers[f"whole_{row.name}", given] = None
-            return f"whole_{row.name}{{V}}({{0}})"
+            return f"whole_{row.name}_{{T}}({{0}})"
         if self._dialect.own_math and row.name in BY_FOURS and element(given) == F64 and lanes(given) > 4:
             self.helpers[f"{row.name}_by_fours", given] = None
             return f"{row.name}_by_fours{{V}}({{0}}, {{1}})"

@@ -46,7 +46,7 @@ static inline ${t.T} round_to_bfloat16${t.suffix}(const ${t.T} x)
 ##
 <%def name="whole_rint(t)">\
 /* The nearest whole number, of two the even one. */
-static inline ${t.T} whole_rint${t.suffix}(const ${t.T} x)
+static inline ${t.T} whole_rint_${t.T}(const ${t.T} x)
 {
 ${nearest(t, "x")}
     return copysign(nearest, x);
@@ -55,7 +55,7 @@ ${nearest(t, "x")}
 ##
 <%def name="whole_floor(t)">\
 /* The greatest whole number that is not greater than x. */
-static inline ${t.T} whole_floor${t.suffix}(const ${t.T} x)
+static inline ${t.T} whole_floor_${t.T}(const ${t.T} x)
 {
 ${nearest(t, "x")}
     return copysign(nearest - ${step(t, "nearest > x")}, x);
@@ -64,7 +64,7 @@ ${nearest(t, "x")}
 ##
 <%def name="whole_ceil(t)">\
 /* The least whole number that is not less than x. */
-static inline ${t.T} whole_ceil${t.suffix}(const ${t.T} x)
+static inline ${t.T} whole_ceil_${t.T}(const ${t.T} x)
 {
 ${nearest(t, "x")}
     return copysign(nearest + ${step(t, "nearest < x")}, x);
@@ -73,7 +73,7 @@ ${nearest(t, "x")}
 ##
 <%def name="whole_trunc(t)">\
 /* x without its fraction. */
-static inline ${t.T} whole_trunc${t.suffix}(const ${t.T} x)
+static inline ${t.T} whole_trunc_${t.T}(const ${t.T} x)
 {
     const ${t.T} size = fabs(x);
 ${nearest(t, "size")}

@@ -151,7 +151,7 @@ def test_rounding_to_whole_numbers_is_exact(bench: Bench, name: str, dtype: np.d
     near = [np.nextafter(one, dtype.type(to)) for one in (halves, far) for to in (-np.inf, np.inf)]
     others = np.array([np.inf, np.nan, np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal], dtype)
     x = np.concatenate([bits.view(dtype), halves, far, -far, *near, others, -others])
-    for result in _in_all_widths(bench, f"whole_{name}", dtype, f"whole_{name}{{t.suffix}}", x):
+    for result in _in_all_widths(bench, f"whole_{name}", dtype, f"whole_{name}_{{t.T}}", x):
         _assert_equal(result, OPS[name].reference(x), x)
 
 

@@ -210,3 +210,15 @@ def test_rounding_what_no_integer_holds(name: str, dtype: DType, value: float, e
     engine.submit(engine.executable(kernel).prepare(args, (1,), (1,)))
     expected = OPS[name].reference(np.array([value], dtype.numpy))
     np.testing.assert_array_equal(engine.download(args["y"][0], dtype.numpy, 1).result(), expected)
+
+
+def test_rounding_of_two_dtypes_in_one_kernel(engine: Engine) -> None:
+    """The helper functions of both had one name."""
+    if not engine.device.capabilities.computes("f64"):
+        pytest.skip("the device has no f64")
+    k = KernelBuilder("regression")
+    i = k.global_id(0, "i")
+    for number, dtype in enumerate((F32, F64)):
+        value = k.load(k.pointer(f"x{number}", dtype), i) * k.const(0.7, dtype)
+        k.store(k.pointer(f"y{number}", dtype), i, k.op("floor", value) + k.op("rint", value))
+    everywhere(k.build(), engine)
