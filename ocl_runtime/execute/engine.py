@@ -183,21 +183,28 @@ class Engine:
         known = self._known(kernels, chosen)
         if any(id(kernel) not in known for kernel in kernels):
             with self._compiling:  # of threads that want the same kernel, one compiles it
-                known = self._known(kernels, chosen)
-                unknown = {id(kernel): kernel for kernel in kernels if id(kernel) not in known}
-                known |= self._compiled(list(unknown.values()), chosen)
+                known = self._all(kernels, chosen)
         return [known[id(kernel)] for kernel in kernels]
+
+    def _all(self, kernels: Sequence[Kernel], strategy: str) -> dict[int, Executable]:
+        """All of them, by the id of the kernel, compiled where they were not before."""
+        known = self._known(kernels, strategy)
+        unknown = {id(kernel): kernel for kernel in kernels if id(kernel) not in known}
+        return known | self._compiled(list(unknown.values()), strategy)
 
     def _known(self, kernels: Sequence[Kernel], strategy: str) -> dict[int, Executable]:
         """Those that were compiled before, by the id of the kernel."""
-        found = {}
         with self._lock:
-            for kernel in kernels:
-                key = id(kernel), strategy
-                if key in self._executables:
-                    self._executables.move_to_end(key)
-                    found[id(kernel)] = self._executables[key][1]
-        return found
+            known = {id(kernel): self._used(kernel, strategy) for kernel in kernels}
+        return {key: executable for key, executable in known.items() if executable is not None}
+
+    def _used(self, kernel: Kernel, strategy: str) -> Executable | None:
+        """What a kernel was compiled to, if it was; it is the one that was used last."""
+        key = id(kernel), strategy
+        if key not in self._executables:
+            return None
+        self._executables.move_to_end(key)
+        return self._executables[key][1]
 
     def _compiled(self, kernels: Sequence[Kernel], strategy: str) -> dict[int, Executable]:
         compilations = [compile_kernel(kernel, strategy, self._dialect) for kernel in kernels]
