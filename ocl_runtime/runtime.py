@@ -35,8 +35,8 @@ from ocl_runtime.execute.transfers.transfer import Download
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.profile import Profile
 from ocl_runtime.observe.timeline import write_timeline
-from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.checks import Checks
+from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Later, Plan
 from ocl_runtime.plan.launch import Argument as PlannedArgument
 from ocl_runtime.plan.launch import Launch as PlannedLaunch

@@ -22,7 +22,7 @@ from ocl_runtime.arrays.masks import check, coordinates, spread
 from ocl_runtime.arrays.operands import operands_of, uploaded, written_operand
 from ocl_runtime.arrays.writing import fitted, where_mask
 from ocl_runtime.errors import RankError, ShapeError
-from ocl_runtime.plan.spare import used_outside
+from ocl_runtime.plan.donation import used_outside
 
 _VIEWING = frozenset({slice, EllipsisType, type(None)})
 """What in an index makes the result a view where the rest are integers."""

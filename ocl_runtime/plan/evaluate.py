@@ -11,7 +11,7 @@ from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.explain import explain
 from ocl_runtime.plan.plans import Slots
 from ocl_runtime.plan.registry import Cell
-from ocl_runtime.plan.relative import Relative
+from ocl_runtime.plan.structure import Relative
 
 
 def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:

@@ -10,8 +10,8 @@ from ocl_ir.graph.build import Storage
 from ocl_ir.layout import Shape
 from ocl_ir.source_line import Where
 from ocl_ir.types import DType
-from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.checks import Checks
+from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.plans import AnyPlan, PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target

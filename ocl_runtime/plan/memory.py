@@ -14,11 +14,11 @@ from typing import Protocol
 from ocl_ir.graph.build import Buffer, Node, Storage, buffer
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
-from ocl_runtime.plan.bundle import Bundle
-from ocl_runtime.plan.fuse import Leaf, Lookup, Value
+from ocl_runtime.plan.donation import Spare
+from ocl_runtime.plan.fusion.bundles import Bundle
+from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value
 from ocl_runtime.plan.handles import HandleContainer, Status
 from ocl_runtime.plan.launch import InPlace
-from ocl_runtime.plan.spare import Spare
 
 
 class Allocating(Protocol):

@@ -13,19 +13,20 @@ from typing import Protocol
 from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Storage, Undefined, buffer
 from ocl_ir.layout import Layout, Shape
 from ocl_ir.source_line import Where
-from ocl_runtime.plan.bundle import Bundle, passes
-from ocl_runtime.plan.cache import KernelCache
-from ocl_runtime.plan.contract import Contraction, contract_launches, in_lanes
-from ocl_runtime.plan.elementwise import elementwise_launch
-from ocl_runtime.plan.form import Output, dtype_of
-from ocl_runtime.plan.fuse import Group, Leaf, Lookup, Value, groups
+from ocl_runtime.plan.donation import Spare
+from ocl_runtime.plan.fusion.bundles import Bundle, passes
+from ocl_runtime.plan.fusion.groups import Group, groups
+from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
+from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value, dtype_of
+from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.kernels.contract import Contraction, contract_launches, in_lanes
+from ocl_runtime.plan.kernels.elementwise import elementwise_launch
+from ocl_runtime.plan.kernels.form import Output
+from ocl_runtime.plan.kernels.reduce import Reduction, reduce_launches, row_layout
+from ocl_runtime.plan.kernels.scan import Scanning, scan_launches
+from ocl_runtime.plan.kernels.scatter import apart, scatter_launch
 from ocl_runtime.plan.launch import Launch, Plan
 from ocl_runtime.plan.memory import PlanMemory, storage_of
-from ocl_runtime.plan.merge import RULES, Rule, bundles
-from ocl_runtime.plan.reduce import Reduction, reduce_launches, row_layout
-from ocl_runtime.plan.scan import Scanning, scan_launches
-from ocl_runtime.plan.scatter import apart, scatter_launch
-from ocl_runtime.plan.spare import Spare
 from ocl_runtime.plan.target import Target
 
 NOTHING_SPARE = Spare((), ())

@@ -19,12 +19,12 @@ from ocl_ir.guards import Backed, Given, Guards, formula, plain
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import value
 from ocl_ir.source_line import Where
-from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.donation import Holders, Spare, SparePlaces
+from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Argument, InPlace, Later, Launch, Plan, passed
 from ocl_runtime.plan.planner import Planning, plan
-from ocl_runtime.plan.relative import Relative
-from ocl_runtime.plan.spare import Holders, Spare, SparePlaces
 from ocl_runtime.plan.spread import spread
+from ocl_runtime.plan.structure import Relative
 from ocl_runtime.plan.target import Target
 
 _MOST_PLANS = 1024

@@ -24,7 +24,7 @@ from weakref import ref
 
 from ocl_ir.graph.build import Buffer, Node, walk
 from ocl_ir.graph.substitute import substitute
-from ocl_runtime.plan.spare import used_outside
+from ocl_runtime.plan.donation import used_outside
 
 _MOST_MOVES = 512
 _NOWHERE = 0

@@ -26,11 +26,11 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.streams.chosen import chosen
+from ocl_runtime.plan.donation import Spare
 from ocl_runtime.plan.launch import Address, Argument
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.plans import AnyPlan
 from ocl_runtime.plan.registry import Cell
-from ocl_runtime.plan.spare import Spare
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.runtime import Runtime
 

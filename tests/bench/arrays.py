@@ -22,7 +22,7 @@ from clock import copy_bandwidth, device_seconds
 from figures import Figure, main, median_seconds, seconds
 
 import ocl_runtime as ocl
-from ocl_runtime.plan.relative import Relative
+from ocl_runtime.plan.structure import Relative
 from ocl_runtime.runtime import argument
 
 

@@ -24,8 +24,8 @@ from ocl_runtime.arrays.semantics import arity
 from ocl_runtime.arrays.table import TABLE, Row
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError
-from ocl_runtime.plan.elementwise import ElementwiseForm
-from ocl_runtime.plan.reduce_kernel import ReduceForm
+from ocl_runtime.plan.kernels.elementwise import ElementwiseForm
+from ocl_runtime.plan.kernels.reduce_kernel import ReduceForm
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
 from tests.arrays_support import DTYPES, FLOATS, INTEGERS, assert_same, counting, edges, has, ordinary, pairs

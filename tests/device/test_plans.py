@@ -20,7 +20,7 @@ from ocl_runtime.errors import MixedDevicesError, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
 from ocl_runtime.plan.plans import PlanCache
-from ocl_runtime.plan.relative import Relative
+from ocl_runtime.plan.structure import Relative
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import assert_same, counting
 from tests.interpreted import InterpretedRuntime

@@ -24,8 +24,8 @@ from ocl_ir.passes import PIPELINE
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.plan.fusion.merge import RULES, Rule
 from ocl_runtime.plan.launch import Plan
-from ocl_runtime.plan.merge import RULES, Rule
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import FLOATS, INTEGERS

@@ -25,9 +25,9 @@ from ocl_runtime.execute.replay.steps import Part
 from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import Order
-from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.host.prepare import prepare
 from ocl_runtime.plan.host.waits import place_waits
+from ocl_runtime.plan.kernels.cache import KernelCache
 from tests.differential.host_programs import WIDTH, Made, host_programs
 
 KERNELS = KernelCache()

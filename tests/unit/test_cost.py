@@ -15,12 +15,12 @@ from ocl_ir.graph.build import Node
 from ocl_ir.kernel.grammar import Let, walk
 from ocl_ir.layout import Span
 from ocl_ir.types import F32
-from ocl_runtime.plan import fuse
-from ocl_runtime.plan.cost import choice, operation
-from ocl_runtime.plan.fuse import MAX_OPERATIONS
+from ocl_runtime.plan.fusion import groups as fuse
+from ocl_runtime.plan.fusion.cost import choice, operation
+from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS
+from ocl_runtime.plan.fusion.readers import ways
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.target import Target
-from ocl_runtime.plan.ways import ways
 from tests.interpreted import InterpretedRuntime
 from tests.unit.test_plan import CPU, GPU, Desk
 

@@ -13,8 +13,8 @@ from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.kernel.grammar import Load, walk
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
+from ocl_runtime.plan.donation import Spare
 from ocl_runtime.plan.launch import Plan
-from ocl_runtime.plan.spare import Spare
 from tests.unit.test_plan import CPU, GPU, Desk, storages
 
 ROWS = 40

@@ -12,9 +12,10 @@ from ocl_ir.kernel.grammar import For, Load, Store, walk
 from ocl_ir.kernel.printer import text
 from ocl_ir.layout import Layout, parse_index
 from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, I64, U64, Pointer, from_numpy, lanes
-from ocl_runtime.plan import body, elementwise, elementwise_kernel, order, reduce_kernel
-from ocl_runtime.plan.cache import KernelCache
-from ocl_runtime.plan.fuse import MAX_OPERATIONS, MAX_POINTERS, groups
+from ocl_runtime.plan.fusion import reduction_order as order
+from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS, MAX_POINTERS, groups
+from ocl_runtime.plan.kernels import body, elementwise, elementwise_kernel, reduce_kernel
+from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.planner import Plan, plan
 from ocl_runtime.plan.target import Target

@@ -20,7 +20,7 @@ from ocl_ir.graph.substitute import substitute
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
 from ocl_runtime.arrays.array import compute
-from ocl_runtime.plan import spare
+from ocl_runtime.plan import donation as spare
 from tests.interpreted import InterpretedRuntime
 
 HOST = np.arange(12, dtype="f4").reshape(3, 4)

@@ -11,8 +11,8 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Elementwise, Movement, Node, Reduce, Scalar
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
-from ocl_runtime.plan.relative import Relative
-from ocl_runtime.plan.spare import Holders, SparePlaces
+from ocl_runtime.plan.donation import Holders, SparePlaces
+from ocl_runtime.plan.structure import Relative
 
 
 class Memory:

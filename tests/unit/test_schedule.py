@@ -17,12 +17,12 @@ from ocl_ir.interpret.host import run
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.sizes import Symbol, parts, smaller, value
 from ocl_ir.types import F32, U32
-from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.host.in_place import reuse_in_place
 from ocl_runtime.plan.host.memory import plan_memory
 from ocl_runtime.plan.host.prepare import prepare
 from ocl_runtime.plan.host.streams import Costs, place_streams
 from ocl_runtime.plan.host.waits import place_waits
+from ocl_runtime.plan.kernels.cache import KernelCache
 from tests.programs_support import ACCUMULATE, ADD, BOTH, LOOP, RESTRICTED, REVERSED, SCALE, WIDE
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import ocl_runtime.arrays as xp
 from ocl_ir.kernel.grammar import If, Kernel, Load, Store, walk
-from ocl_runtime.plan import elementwise
+from ocl_runtime.plan.kernels import elementwise
 from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.target import Target
 from tests.interpreted import InterpretedRuntime

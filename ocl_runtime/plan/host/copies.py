@@ -16,7 +16,7 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout, collapse
 from ocl_ir.types import BF16, U8, U16, U32, U64, DType
-from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.kernels.cache import KernelCache
 
 _BITS = {1: U8, 2: U16, 4: U32, 8: U64}
 _WRAP = 2**64

@@ -14,7 +14,7 @@ from ocl_ir.host.grammar import Launch
 from ocl_ir.host.schedule import Access, Node, Place, Schedule
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.kernel.grammar import Kernel
-from ocl_runtime.plan.cache import KernelCache
+from ocl_runtime.plan.kernels.cache import KernelCache
 
 
 @dataclass(frozen=True, slots=True)

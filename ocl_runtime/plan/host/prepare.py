@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from ocl_ir.host.grammar import Program
 from ocl_ir.host.schedule import MemoryPlan, Schedule, bind
-from ocl_runtime.plan.cache import KernelCache
 from ocl_runtime.plan.host.copies import as_launches
 from ocl_runtime.plan.host.in_place import reuse_in_place
 from ocl_runtime.plan.host.memory import plan_memory
 from ocl_runtime.plan.host.streams import place_streams
 from ocl_runtime.plan.host.waits import place_waits
+from ocl_runtime.plan.kernels.cache import KernelCache
 
 
 def prepare(

@@ -1,4 +1,4 @@
-"""Writes the kernels that multiply matrices; `ocl_runtime.plan.contract` decides which."""
+"""Writes the kernels that multiply matrices; `ocl_runtime.plan.kernels.contract` decides which."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import DType, with_lanes
-from ocl_runtime.plan.body import Body
-from ocl_runtime.plan.form import Access, Spec
+from ocl_runtime.plan.kernels.body import Body
+from ocl_runtime.plan.kernels.form import Access, Spec
 
 _UNROLL = 4
 

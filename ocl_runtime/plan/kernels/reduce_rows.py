@@ -8,9 +8,9 @@ from functools import partial, reduce
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import with_lanes
-from ocl_runtime.plan.form import Access
-from ocl_runtime.plan.fuse import Operation
-from ocl_runtime.plan.reduce_kernel import Builder, Phase, ReduceForm, along_lanes
+from ocl_runtime.plan.fusion.values import Operation
+from ocl_runtime.plan.kernels.form import Access
+from ocl_runtime.plan.kernels.reduce_kernel import Builder, Phase, ReduceForm, along_lanes
 
 _LARGE_EXPRESSION = 16
 """Operations above which the expression stands in the code once and not for each accumulator."""

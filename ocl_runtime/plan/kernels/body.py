@@ -9,8 +9,8 @@ from types import MappingProxyType
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, U8, U32, U64, DType, Vector, element, lanes
-from ocl_runtime.plan.form import Access, Fetch, Spec, Term, below
-from ocl_runtime.plan.fuse import Operation
+from ocl_runtime.plan.fusion.values import Operation, below
+from ocl_runtime.plan.kernels.form import Access, Fetch, Spec, Term
 
 _EXACT_IN_HALF = frozenset({"neg", "abs", "sign", "minimum", "maximum", "select", "copysign", "floor", "ceil", "trunc"})
 """Operations whose result is a half if the operands are, so that no rounding is needed."""

@@ -8,8 +8,8 @@ from itertools import count
 
 from ocl_ir.graph.build import Node, Scalar
 from ocl_ir.graph.printer import letter
-from ocl_runtime.plan.form import Access, Fetch, Term, leaf_of
-from ocl_runtime.plan.fuse import Fold, Leaf, Lookup, Operation, Value
+from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value, leaf_of
+from ocl_runtime.plan.kernels.form import Access, Fetch, Term
 
 _RESERVED = re.compile(r"[imnsy]\d*|k|rows|columns|per|.*_(first|stride\d+)")
 """Names of parameters that are no leaves."""

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from ocl_ir.graph.build import Buffer, Node, Storage, buffer
 from ocl_ir.layout import Layout, Shape, collapse
 from ocl_ir.types import DType
-from ocl_runtime.plan.cache import KernelCache
-from ocl_runtime.plan.contract_kernel import ContractForm, build
-from ocl_runtime.plan.form import Output, Parameters, index_dtype, power_of_two
-from ocl_runtime.plan.fuse import Fold, Leaf
+from ocl_runtime.plan.fusion.reduction_order import order, power_of_two
+from ocl_runtime.plan.fusion.values import Fold, Leaf
+from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.kernels.contract_kernel import ContractForm, build
+from ocl_runtime.plan.kernels.form import Output, Parameters, index_dtype
+from ocl_runtime.plan.kernels.naming import leaf_names
+from ocl_runtime.plan.kernels.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.launch import Launch
-from ocl_runtime.plan.naming import leaf_names
-from ocl_runtime.plan.order import order
-from ocl_runtime.plan.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.target import Target
 
 _SEQUENTIAL = 4096

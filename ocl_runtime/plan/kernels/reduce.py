@@ -14,26 +14,16 @@ from dataclasses import dataclass, replace
 from ocl_ir.graph.build import Node, Storage, buffer
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout, Shape, collapse
-from ocl_runtime.plan.accesses import accesses
-from ocl_runtime.plan.cache import KernelCache
-from ocl_runtime.plan.form import (
-    Output,
-    Parameters,
-    below,
-    index_dtype,
-    lanes_for,
-    leaf_layouts,
-    power_of_two,
-    rounded_up,
-    table_layouts,
-)
-from ocl_runtime.plan.fuse import Fold, Leaf, Lookup, Operation, Value
+from ocl_runtime.plan.fusion.reduction_order import Order, order, power_of_two, slab
+from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value, below, leaf_layouts, table_layouts
+from ocl_runtime.plan.kernels.accesses import accesses
+from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.kernels.form import Output, Parameters, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.naming import output_names
+from ocl_runtime.plan.kernels.reduce_columns import Columns
+from ocl_runtime.plan.kernels.reduce_kernel import ReduceForm, Stored
+from ocl_runtime.plan.kernels.reduce_rows import Rows
 from ocl_runtime.plan.launch import Launch, Sizes
-from ocl_runtime.plan.naming import output_names
-from ocl_runtime.plan.order import Order, order, slab
-from ocl_runtime.plan.reduce_columns import Columns
-from ocl_runtime.plan.reduce_kernel import ReduceForm, Stored
-from ocl_runtime.plan.reduce_rows import Rows
 from ocl_runtime.plan.target import Target
 
 

@@ -1,7 +1,7 @@
 """Kernels by the structure they were built for.
 
-The key of a kernel is its form (see `ocl_runtime.plan.form`): dtypes, operations, axes and classes of strides, but no
-sizes, scalars or identities. So a new shape needs no new kernel, and running an expression again builds no IR.
+The key of a kernel is its form (see `ocl_runtime.plan.kernels.form`): dtypes, operations, axes and classes of strides,
+but no sizes, scalars or identities. So a new shape needs no new kernel, and running an expression again builds no IR.
 """
 
 from __future__ import annotations

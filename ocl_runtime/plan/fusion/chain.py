@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ocl_ir.graph.build import Step
 from ocl_ir.layout import Layout, Shape, Span
-from ocl_runtime.plan.natural import axes_in_memory
+from ocl_runtime.plan.fusion.canonical import axes_in_memory
 
 
 class Chain:

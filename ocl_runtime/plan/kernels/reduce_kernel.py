@@ -1,4 +1,4 @@
-"""Writes the kernels of reductions; `ocl_runtime.plan.reduce` decides which.
+"""Writes the kernels of reductions; `ocl_runtime.plan.kernels.reduce` decides which.
 
 Axes are numbered: the kept ones first, then the reduced ones. Outputs of rows have the kept axes and, last, one for the
 parts that the elements of each result are split into.
@@ -19,11 +19,11 @@ from ocl_ir.graph.build import ReduceOp
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import BOOL, U8, DType, Vector, lanes, with_lanes
-from ocl_runtime.plan.body import Body
-from ocl_runtime.plan.form import Access, Spec, Term, below, operands
-from ocl_runtime.plan.fuse import Fold
-from ocl_runtime.plan.naming import formulas, kernel_name
-from ocl_runtime.plan.order import Way
+from ocl_runtime.plan.fusion.reduction_order import Way
+from ocl_runtime.plan.fusion.values import Fold, below
+from ocl_runtime.plan.kernels.body import Body
+from ocl_runtime.plan.kernels.form import Access, Spec, Term
+from ocl_runtime.plan.kernels.naming import formulas, kernel_name
 
 JOINS: Mapping[ReduceOp, str] = {"sum": "add", "prod": "mul", "min": "minimum", "max": "maximum"}
 
@@ -95,7 +95,7 @@ def phases(form: ReduceForm) -> list[Phase]:
     number: list[int] = []
     of_row: list[bool] = []
     for value in form.values:
-        args = operands(value)
+        args = value.operands
         number.append(max((number[arg] for arg in args), default=0) + isinstance(value, Fold))
         leaf = isinstance(value, Access) and all(stride == "none" for stride in value.strides[form.kept :])
         of_row.append(leaf or isinstance(value, Fold) or (bool(args) and all(of_row[arg] for arg in args)))

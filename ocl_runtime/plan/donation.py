@@ -14,7 +14,7 @@ from operator import gt
 from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Iota, Node, Scalar, Storage, walk
-from ocl_runtime.plan.relative import Relative
+from ocl_runtime.plan.structure import Relative
 
 _MOST_KNOWN = 64
 """Ways in which others hold nodes, of one structure, that are remembered."""

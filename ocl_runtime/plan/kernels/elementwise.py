@@ -18,25 +18,17 @@ from dataclasses import dataclass
 
 from ocl_ir.graph.build import Node
 from ocl_ir.layout import Layout, Shape, collapse
-from ocl_runtime.plan.accesses import accesses
-from ocl_runtime.plan.cache import KernelCache
-from ocl_runtime.plan.elementwise_kernel import ElementwiseForm, build, size_name
-from ocl_runtime.plan.form import (
-    Output,
-    Parameters,
-    aligned,
-    index_dtype,
-    lanes_for,
-    leaf_layouts,
-    power_of_two,
-    rounded_up,
-    table_layouts,
-)
-from ocl_runtime.plan.fuse import Leaf, Operation, Value, fits
+from ocl_runtime.plan.fusion.groups import fits
+from ocl_runtime.plan.fusion.reduction_order import power_of_two
+from ocl_runtime.plan.fusion.values import Leaf, Operation, Value, leaf_layouts, table_layouts
+from ocl_runtime.plan.kernels.accesses import accesses
+from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.kernels.elementwise_kernel import ElementwiseForm, build, size_name
+from ocl_runtime.plan.kernels.form import Output, Parameters, aligned, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.naming import output_names
+from ocl_runtime.plan.kernels.windows import Window, best_axis, steps_apart, wide_windows, windows
 from ocl_runtime.plan.launch import Launch, Sizes
-from ocl_runtime.plan.naming import output_names
 from ocl_runtime.plan.target import Target
-from ocl_runtime.plan.windows import Window, best_axis, steps_apart, wide_windows, windows
 
 _ROW = 64
 """Work-items of a group that lie next to each other at least, so that their accesses are wide together."""

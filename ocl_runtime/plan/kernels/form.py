@@ -10,15 +10,15 @@ sum comes out right. Steps of 0 and 1 are part of the form, because they decide 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from ocl_ir.graph.build import Scalar, Storage
+from ocl_ir.graph.build import Storage
 from ocl_ir.guards import Given, Number
 from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, BOOL, F16, F32, U8, U32, U64, DType, Pointer
-from ocl_runtime.plan.fuse import Fold, Leaf, Lookup, Operation, Value
+from ocl_runtime.plan.fusion.values import Fold, Operation, Value, dtype_of
 from ocl_runtime.plan.launch import Address, Argument, Later, passed
 from ocl_runtime.plan.target import Target
 
@@ -57,6 +57,11 @@ class Access:
         return f"{self.name}_stride{axis}"
 
     @property
+    def operands(self) -> tuple[int, ...]:
+        """None: it is read."""
+        return ()
+
+    @property
     def first_name(self) -> str:
         """The parameter with the first element."""
         return f"{self.name}_first"
@@ -68,6 +73,11 @@ class Fetch:
 
     access: Access
     args: tuple[int, ...]
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """The places of the coordinates."""
+        return self.args
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,60 +208,6 @@ def lanes_for(values: Sequence[Value], more: Sequence[DType], target: Target) ->
     return max(1, min(16, target.vector_bytes // max(sizes)))
 
 
-def dtype_of(value: Value) -> DType:
-    """The dtype of a value."""
-    return value.dtype if isinstance(value, Operation | Fold) else leaf_of(value).source.dtype
-
-
-def leaf_of(value: Leaf | Lookup) -> Leaf:
-    """What is read."""
-    return value.leaf if isinstance(value, Lookup) else value
-
-
-def below(values: Sequence[Value | Term], places: Iterable[int], stop: Container[int] = ()) -> list[int]:
-    """The places of values and of all that they are computed from, in order; nothing below those in `stop`."""
-    found: set[int] = set()
-    waiting = list(places)
-    while waiting:
-        place = waiting.pop()
-        if place not in found:
-            found.add(place)
-            value = values[place]
-            if place not in stop:
-                waiting += operands(value)
-    return sorted(found)
-
-
-def operands(value: Value | Term) -> Sequence[int]:
-    """The places of the values that a value is computed from."""
-    if isinstance(value, Fold):
-        return (value.arg,)
-    return value.args if isinstance(value, Operation | Lookup | Fetch) else ()
-
-
-def table_layouts(values: Sequence[Value]) -> list[Layout]:
-    """The layouts of what elements are looked up in."""
-    return [value.leaf.layout for value in values if isinstance(value, Lookup)]
-
-
-def leaf_layouts(values: Sequence[Value]) -> list[Layout]:
-    """The layouts of the leaves that are no scalars, in order."""
-    return [leaf.layout for leaf in laid_out(values)]
-
-
-def laid_out(values: Iterable[Value]) -> list[Leaf]:
-    """The leaves that are no scalars, in order."""
-    return [value for value in values if isinstance(value, Leaf) and not isinstance(value.source, Scalar)]
-
-
 def rounded_up(size: int, unit: int) -> int:
     """The least multiple of `unit` that is not below `size`."""
     return -(-size // unit) * unit
-
-
-def power_of_two(size: int, most: int) -> int:
-    """The least power of two that is not below `size`, or below `most`, another one."""
-    power = 1
-    while power < most and power < size:
-        power *= 2
-    return power

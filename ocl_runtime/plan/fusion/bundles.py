@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ocl_ir.layout import Shape
-from ocl_runtime.plan.cost import operation
-from ocl_runtime.plan.form import below, dtype_of, operands
-from ocl_runtime.plan.fuse import Fold, Group, Leaf, Lookup, Operation, Value
-from ocl_runtime.plan.order import Order
+from ocl_runtime.plan.fusion.cost import operation
+from ocl_runtime.plan.fusion.groups import Group
+from ocl_runtime.plan.fusion.reduction_order import Order
+from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value, below, dtype_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Bundle:
         """Which values are of the row: those that do not change along the reduced axes."""
         found: list[bool] = []
         for value in self.values:
-            args = operands(value)
+            args = value.operands
             leaf = isinstance(value, Leaf) and not any(value.layout.strides[axis] for axis in self.axes)
             found.append(leaf or isinstance(value, Fold) or (bool(args) and all(found[arg] for arg in args)))
         return found
@@ -74,10 +74,10 @@ def passes(bundle: Bundle) -> tuple[list[int], list[int]]:
     gives is there in the pass behind its own."""
     turns: list[int] = []
     for value in bundle.values:
-        turns.append(max((turns[arg] for arg in operands(value)), default=0) + isinstance(value, Fold))
+        turns.append(max((turns[arg] for arg in value.operands), default=0) + isinstance(value, Fold))
     last, of_row = list(turns), bundle.of_rows
     for place in reversed(range(len(turns))):
         used = turns[place] - 1 if isinstance(bundle.values[place], Fold) else last[place]
-        for arg in () if of_row[place] and used >= turns[place] else operands(bundle.values[place]):
+        for arg in () if of_row[place] and used >= turns[place] else bundle.values[place].operands:
             last[arg] = max(last[arg], used)
     return turns, last

@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 from ocl_ir.graph.build import Node, ScanOp, Storage, buffer
 from ocl_ir.layout import Layout, Shape, collapse
 from ocl_ir.types import DType, Pointer
-from ocl_runtime.plan.accesses import accesses
-from ocl_runtime.plan.cache import KernelCache
-from ocl_runtime.plan.form import Parameters, index_dtype, leaf_layouts, power_of_two, rounded_up, table_layouts
-from ocl_runtime.plan.fuse import Leaf, Value
+from ocl_runtime.plan.fusion.reduction_order import power_of_two
+from ocl_runtime.plan.fusion.values import Leaf, Value, leaf_layouts, table_layouts
+from ocl_runtime.plan.kernels.accesses import accesses
+from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.kernels.form import Parameters, index_dtype, rounded_up
+from ocl_runtime.plan.kernels.scan_kernel import EACH, ScanForm, build
 from ocl_runtime.plan.launch import Address, Launch, Sizes
-from ocl_runtime.plan.scan_kernel import EACH, ScanForm, build
 from ocl_runtime.plan.target import Target
 
 _MOST_PARTS = 1024

@@ -1,4 +1,4 @@
-"""Writes the kernels of running sums and products; `ocl_runtime.plan.scan` decides which.
+"""Writes the kernels of running sums and products; `ocl_runtime.plan.kernels.scan` decides which.
 
 A part of a row is gone through by one work-item, or by a team in rounds. In a round, each work-item of a team joins a
 few neighbouring elements, the team scans these totals in local memory (Hillis and Steele, Data parallel algorithms,
@@ -14,10 +14,10 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import DType
-from ocl_runtime.plan.body import Body
-from ocl_runtime.plan.form import Access, Spec, Term
-from ocl_runtime.plan.naming import formulas, kernel_name
-from ocl_runtime.plan.reduce_kernel import JOINS, identity
+from ocl_runtime.plan.kernels.body import Body
+from ocl_runtime.plan.kernels.form import Access, Spec, Term
+from ocl_runtime.plan.kernels.naming import formulas, kernel_name
+from ocl_runtime.plan.kernels.reduce_kernel import JOINS, identity
 
 EACH = 4
 """Elements that a work-item of a team takes in a round."""

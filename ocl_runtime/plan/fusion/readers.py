@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Step, walk
-from ocl_runtime.plan.natural import copies
+from ocl_runtime.plan.fusion.canonical import copies
 
 
 def ways(roots: Collection[Node]) -> dict[Node, int]:

@@ -22,8 +22,7 @@ from typing import Literal, TypeAlias
 
 from ocl_ir.layout import Layout
 from ocl_ir.types import DType
-from ocl_runtime.plan.form import power_of_two
-from ocl_runtime.plan.natural import axes_in_memory
+from ocl_runtime.plan.fusion.canonical import axes_in_memory
 from ocl_runtime.plan.target import Target
 
 Way: TypeAlias = Literal["rows", "columns"]
@@ -131,3 +130,11 @@ def _even(parts: int, length: int) -> tuple[int, int]:
     """The number of parts, none of them empty, and their length."""
     per = max(1, -(-length // parts))
     return max(1, -(-length // per)), per
+
+
+def power_of_two(size: int, most: int) -> int:
+    """The least power of two that is not below `size`, or below `most`, another one."""
+    power = 1
+    while power < most and power < size:
+        power *= 2
+    return power

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
-from ocl_runtime.plan.form import Access
-from ocl_runtime.plan.reduce_kernel import Builder, along_lanes
+from ocl_runtime.plan.kernels.form import Access
+from ocl_runtime.plan.kernels.reduce_kernel import Builder, along_lanes
 
 _UNROLL = 4
 

@@ -17,23 +17,13 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.layout import Shape, collapse
 from ocl_ir.types import DType
-from ocl_runtime.plan.accesses import accesses
-from ocl_runtime.plan.body import Body
-from ocl_runtime.plan.cache import KernelCache
-from ocl_runtime.plan.form import (
-    Access,
-    Parameters,
-    Spec,
-    Term,
-    index_dtype,
-    leaf_layouts,
-    operands,
-    rounded_up,
-    table_layouts,
-)
-from ocl_runtime.plan.fuse import Leaf, Lookup, Operation, Value
+from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value, leaf_layouts, table_layouts
+from ocl_runtime.plan.kernels.accesses import accesses
+from ocl_runtime.plan.kernels.body import Body
+from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.kernels.form import Access, Parameters, Spec, Term, index_dtype, rounded_up
+from ocl_runtime.plan.kernels.naming import kernel_name
 from ocl_runtime.plan.launch import Launch
-from ocl_runtime.plan.naming import kernel_name
 from ocl_runtime.plan.target import Target
 
 
@@ -139,7 +129,7 @@ def _below(values: Sequence[Value], places: Sequence[int]) -> tuple[tuple[Value,
     for place in range(len(values) - 1, -1, -1):
         value = values[place]
         if place in needed:
-            needed.update(operands(value))
+            needed.update(value.operands)
     moved = {place: number for number, place in enumerate(sorted(needed))}
     kept = []
     for place in moved:

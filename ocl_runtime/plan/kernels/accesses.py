@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from ocl_ir.graph.build import Buffer, Node, Scalar
 from ocl_ir.layout import Layout
-from ocl_runtime.plan.form import Access, Fetch, Parameters, Term, laid_out
-from ocl_runtime.plan.fuse import Fold, Lookup, Operation, Value
-from ocl_runtime.plan.naming import leaf_names
-from ocl_runtime.plan.windows import Window
+from ocl_runtime.plan.fusion.values import Fold, Lookup, Operation, Value, laid_out
+from ocl_runtime.plan.kernels.form import Access, Fetch, Parameters, Term
+from ocl_runtime.plan.kernels.naming import leaf_names
+from ocl_runtime.plan.kernels.windows import Window
 
 
 def accesses(

@@ -32,7 +32,6 @@ from ocl_ir.graph.build import (
     Movement,
     Node,
     Reduce,
-    ReduceOp,
     Scalar,
     Scan,
     Scatter,
@@ -40,57 +39,18 @@ from ocl_ir.graph.build import (
     Undefined,
 )
 from ocl_ir.layout import Layout, Shape
-from ocl_ir.types import DType
-from ocl_runtime.plan.chain import Chain, in_memory
-from ocl_runtime.plan.cost import choice, operation
-from ocl_runtime.plan.natural import copies, natural, stays
-from ocl_runtime.plan.neighbours import Family, added
+from ocl_runtime.plan.fusion.canonical import copies, natural, stays
+from ocl_runtime.plan.fusion.chain import Chain, in_memory
+from ocl_runtime.plan.fusion.cost import choice, operation
+from ocl_runtime.plan.fusion.neighbours import Family, added
+from ocl_runtime.plan.fusion.readers import ways
+from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.target import Target
-from ocl_runtime.plan.ways import ways
 
 MAX_OPERATIONS = 128
 MAX_POINTERS = 24
 """Of what is read and what is stored."""
 
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """What a group reads: `source` is a buffer, iota or scalar, or (`computed`) the result of another group, which has
-    its natural layout."""
-
-    source: Node
-    layout: Layout
-    computed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """An operation on earlier values of the group, given by their places."""
-
-    op: str
-    dtype: DType
-    args: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """An earlier value joined along the reduced axes in `accumulator`, as `dtype`: one value for each result."""
-
-    op: ReduceOp
-    accumulator: DType
-    dtype: DType
-    arg: int
-
-
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """The element of a leaf at coordinates that are earlier values of the group, given by their places."""
-
-    leaf: Leaf
-    args: tuple[int, ...]
-
-
-Value: TypeAlias = Leaf | Operation | Fold | Lookup
 
 _ENDS: Mapping[type[Node], str] = {
     Reduce: "a reduction ends its kernel",

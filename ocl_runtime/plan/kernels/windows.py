@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from ocl_ir.graph.build import Buffer
 from ocl_ir.layout import Layout
-from ocl_runtime.plan.form import aligned, laid_out
-from ocl_runtime.plan.fuse import Value
-from ocl_runtime.plan.neighbours import Family, families
+from ocl_runtime.plan.fusion.neighbours import Family, families
+from ocl_runtime.plan.fusion.values import Value, laid_out
+from ocl_runtime.plan.kernels.form import aligned
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import DType
-from ocl_runtime.plan.body import Body
-from ocl_runtime.plan.form import Access, Fetch, Spec, Term
-from ocl_runtime.plan.naming import formulas, kernel_name
+from ocl_runtime.plan.kernels.body import Body
+from ocl_runtime.plan.kernels.form import Access, Fetch, Spec, Term
+from ocl_runtime.plan.kernels.naming import formulas, kernel_name
 
 _Index: TypeAlias = Callable[[Access], Ref]
 

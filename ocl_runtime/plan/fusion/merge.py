@@ -17,12 +17,13 @@ from typing import TypeAlias
 
 from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Scalar
 from ocl_ir.layout import Layout, Shape
-from ocl_runtime.plan.bundle import Bundle, Result, passes
-from ocl_runtime.plan.cost import choice
-from ocl_runtime.plan.fuse import MAX_OPERATIONS, Fold, Group, Leaf, Lookup, Operation, Value, fits
-from ocl_runtime.plan.natural import natural
-from ocl_runtime.plan.neighbours import families
-from ocl_runtime.plan.order import Order, order
+from ocl_runtime.plan.fusion.bundles import Bundle, Result, passes
+from ocl_runtime.plan.fusion.canonical import natural
+from ocl_runtime.plan.fusion.cost import choice
+from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS, Group, fits
+from ocl_runtime.plan.fusion.neighbours import families
+from ocl_runtime.plan.fusion.reduction_order import Order, order
+from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.target import Target
 
 MAX_FOLDS = 8

@@ -1,0 +1,13 @@
+"""From an expression to groups of operations, each of which becomes a kernel:
+
+values.py           what a group reads, and what it computes of it
+canonical.py        how a node's elements lie in memory
+chain.py            movements between a kernel's index space and what it reads
+neighbours.py       which reads of one memory may share a pointer
+cost.py             what computing a value again costs, and what keeping it
+readers.py          how often a node would be computed if it was not stored
+groups.py           cuts an expression into groups
+reduction_order.py  in which order a reduction joins its elements
+bundles.py          groups that share a kernel
+merge.py            joins groups into kernels with several results
+"""

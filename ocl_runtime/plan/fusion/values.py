@@ -1,0 +1,118 @@
+"""The values of a group of elementwise operations: what is read, and what is computed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from ocl_ir.graph.build import Node, ReduceOp, Scalar
+from ocl_ir.layout import Layout
+from ocl_ir.types import DType
+
+
+class HasOperands(Protocol):
+    """A value, or what stands for it in a kernel's form."""
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """The places of the values that it is computed from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """What a group reads: `source` is a buffer, iota or scalar, or (`computed`) the result of another group, which has
+    its natural layout."""
+
+    source: Node
+    layout: Layout
+    computed: bool
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """None."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation on earlier values of the group, given by their places."""
+
+    op: str
+    dtype: DType
+    args: tuple[int, ...]
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """The places of what it takes."""
+        return self.args
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """An earlier value joined along the reduced axes in `accumulator`, as `dtype`: one value for each result."""
+
+    op: ReduceOp
+    accumulator: DType
+    dtype: DType
+    arg: int
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """The place of what is joined."""
+        return (self.arg,)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The element of a leaf at coordinates that are earlier values of the group, given by their places."""
+
+    leaf: Leaf
+    args: tuple[int, ...]
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """The places of the coordinates."""
+        return self.args
+
+
+Value: TypeAlias = Leaf | Operation | Fold | Lookup
+
+
+def dtype_of(value: Value) -> DType:
+    """The dtype of a value."""
+    return value.dtype if isinstance(value, Operation | Fold) else leaf_of(value).source.dtype
+
+
+def leaf_of(value: Leaf | Lookup) -> Leaf:
+    """What is read."""
+    return value.leaf if isinstance(value, Lookup) else value
+
+
+def below(values: Sequence[HasOperands], places: Iterable[int], stop: Container[int] = ()) -> list[int]:
+    """The places of values and of all that they are computed from, in order; nothing below those in `stop`."""
+    found: set[int] = set()
+    waiting = list(places)
+    while waiting:
+        place = waiting.pop()
+        if place not in found:
+            found.add(place)
+            value = values[place]
+            if place not in stop:
+                waiting += value.operands
+    return sorted(found)
+
+
+def table_layouts(values: Sequence[Value]) -> list[Layout]:
+    """The layouts of what elements are looked up in."""
+    return [value.leaf.layout for value in values if isinstance(value, Lookup)]
+
+
+def leaf_layouts(values: Sequence[Value]) -> list[Layout]:
+    """The layouts of the leaves that are no scalars, in order."""
+    return [leaf.layout for leaf in laid_out(values)]
+
+
+def laid_out(values: Iterable[Value]) -> list[Leaf]:
+    """The leaves that are no scalars, in order."""
+    return [value for value in values if isinstance(value, Leaf) and not isinstance(value.source, Scalar)]

@@ -1,0 +1,20 @@
+"""From groups to kernels and their arguments:
+
+form.py             what a kernel's code depends on: the key of the cache
+naming.py           names and notes for the reader of generated code
+windows.py          what the terms of a stencil share
+accesses.py         how a kernel reaches the leaves of its values
+body.py             the parts of kernels that all share
+elementwise.py      launches for elementwise groups
+elementwise_kernel.py kernels for them
+reduce.py           launches for reductions
+reduce_kernel.py    what their kernels share
+reduce_rows.py      those that go along rows
+reduce_columns.py   those that go along columns
+contract.py         how matrices are multiplied
+contract_kernel.py  kernels for that
+scan.py             how a running sum is computed
+scan_kernel.py      kernels for running sums
+scatter.py          kernels that write at computed places
+cache.py            kernels by their form
+"""
