@@ -30,7 +30,7 @@ import importlib
 from ocl_runtime import arrays
 from ocl_runtime.arrays import *  # noqa: F403
 from ocl_runtime.arrays import numpy_calls
-from ocl_runtime.arrays.in_use import make_runtimes
+from ocl_runtime.arrays.current_runtime import make_runtimes
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.programs import capture, prepare

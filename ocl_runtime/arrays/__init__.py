@@ -5,7 +5,7 @@ In the order in which an operation goes through them:
     dtypes.py           dtypes, promotion, limits
     table.py            the elementwise functions, one row each
     semantics.py        what they mean in nodes of the graph
-    in_use.py           which runtime is in use
+    current_runtime.py  which runtime is in use
     reals.py            runtimes with another default real
     products.py         what products of matrices mean in nodes
     writing.py          what writes mean in nodes
@@ -59,6 +59,7 @@ from ocl_runtime.arrays.creation import (
     zeros,
     zeros_like,
 )
+from ocl_runtime.arrays.current_runtime import current, set_default, use
 from ocl_runtime.arrays.dtypes import bool_ as bool  # noqa: A004
 from ocl_runtime.arrays.dtypes import (
     can_cast,
@@ -158,7 +159,6 @@ from ocl_runtime.arrays.functions import (  # noqa: A004
     trunc,
     where,
 )
-from ocl_runtime.arrays.in_use import current, set_default, use
 from ocl_runtime.arrays.inspection import __array_namespace_info__
 from ocl_runtime.arrays.interop import from_dlpack, from_pyopencl
 from ocl_runtime.arrays.joining import concat, diff, pad, repeat, roll, stack, tile

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ocl_ir.types import DTYPES
 from ocl_runtime.arrays.core import compute_together
+from ocl_runtime.arrays.current_runtime import current
 from ocl_runtime.arrays.hosts import refused
-from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.methods import Methods
 from ocl_runtime.arrays.numpy_calls import NumpyCalls
 from ocl_runtime.arrays.operands import node_of, operands_of, uploaded

@@ -15,8 +15,8 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node, Step
 from ocl_ir.source_line import calling_line
+from ocl_runtime.arrays.current_runtime import current
 from ocl_runtime.arrays.elements import settle
-from ocl_runtime.arrays.in_use import current
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written

@@ -16,10 +16,10 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, from_host
 from ocl_runtime.arrays.axes import length_of, shape_of
+from ocl_runtime.arrays.current_runtime import executor_for
 from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype
 from ocl_runtime.arrays.functions import astype, floor, where
 from ocl_runtime.arrays.hosts import host_values, refused
-from ocl_runtime.arrays.in_use import executor_for
 from ocl_runtime.arrays.manipulation import broadcast_to, reshape
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.arrays.reals import like, runtime_of

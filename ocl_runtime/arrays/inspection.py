@@ -8,8 +8,8 @@ import numpy as np
 
 from ocl_ir.types import F64
 from ocl_runtime.arrays import dtypes as all_dtypes
+from ocl_runtime.arrays.current_runtime import current, executor_for
 from ocl_runtime.arrays.dtypes import isdtype
-from ocl_runtime.arrays.in_use import current, executor_for
 
 
 class NamespaceInfo:

@@ -12,8 +12,8 @@ from ocl_ir.graph import build as graph
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, from_host
 from ocl_runtime.arrays.axes import shape_of
+from ocl_runtime.arrays.current_runtime import current, executor_for
 from ocl_runtime.arrays.dtypes import require, to_dtype
-from ocl_runtime.arrays.in_use import current, executor_for
 from ocl_runtime.arrays.reals import like, runtime_of
 from ocl_runtime.arrays.transfers import allocate, compute_into
 from ocl_runtime.arrays.values import sharing

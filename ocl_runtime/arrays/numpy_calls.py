@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ocl_runtime.arrays.core import ArrayCore
-from ocl_runtime.arrays.in_use import use
+from ocl_runtime.arrays.current_runtime import use
 
 
 class Answers(Protocol):

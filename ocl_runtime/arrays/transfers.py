@@ -17,10 +17,10 @@ from ocl_ir.layout import Layout, Shape
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, compute
 from ocl_runtime.arrays.axes import shape_of
+from ocl_runtime.arrays.current_runtime import executor_for
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.elements import settle
 from ocl_runtime.arrays.hosts import refused
-from ocl_runtime.arrays.in_use import executor_for
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.plan.executor import Coming

@@ -10,7 +10,7 @@ import numpy as np
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
-from ocl_runtime.arrays.in_use import executor_for
+from ocl_runtime.arrays.current_runtime import executor_for
 from ocl_runtime.errors import NumberRangeError, ShapeError
 from ocl_runtime.numpy.grids import indices
 from ocl_runtime.numpy.operands import array_of, arrays_in, is_weak, only, sizes

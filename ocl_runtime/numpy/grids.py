@@ -13,7 +13,7 @@ from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import length_of
 from ocl_runtime.arrays.core import executor_of
-from ocl_runtime.arrays.in_use import current
+from ocl_runtime.arrays.current_runtime import current
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.operands import array_of, arrays, arrays_in, common, only, operands, sizes

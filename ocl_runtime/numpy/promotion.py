@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ocl_ir.source_line import calling_line
-from ocl_runtime.arrays.in_use import current
+from ocl_runtime.arrays.current_runtime import current
 from ocl_runtime.errors import DTypeError, PrecisionWarning
 from ocl_runtime.plan.executor import Executor
 

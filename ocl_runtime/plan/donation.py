@@ -14,43 +14,43 @@ from operator import gt
 from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Iota, Node, Scalar, Storage, walk
-from ocl_runtime.plan.structure import Relative
+from ocl_runtime.plan.structure import Structure
 
 _MOST_KNOWN = 64
 """Ways in which others hold nodes, of one structure, that are remembered."""
 
 
-class Spare(NamedTuple):
+class Donation(NamedTuple):
     """Memory that may be overwritten, and nodes whose results must not be, since others need them."""
 
     storages: Collection[Storage]
     needed: Collection[Node]
 
 
-class SparePlaces(NamedTuple):
-    """The same by number, as a relative expression lists them."""
+class DonationPlaces(NamedTuple):
+    """The same by number, as a structure lists them."""
 
     storages: tuple[int, ...]
     needed: tuple[int, ...]
 
 
 class _Needs(NamedTuple):
-    """What is needed where others hold some nodes, with no memory spare; and for each storage that others may not need,
+    """What is needed where others hold some nodes, with nothing donated; and for each storage that others may not need,
     the buffers that it has in this expression."""
 
-    least: SparePlaces
+    least: DonationPlaces
     storages: tuple[tuple[int, tuple[int, ...]], ...]
 
 
 class Holders:
-    """Finds out who else holds what is in expressions of one structure, that of `relative`."""
+    """Finds out who else holds what is in expressions of one structure."""
 
-    def __init__(self, relative: Relative) -> None:
-        nodes = relative.nodes
+    def __init__(self, structure: Structure) -> None:
+        nodes = structure.nodes
         place = {node: place for place, node in enumerate(nodes)}
         uses = Counter(arg for node in nodes for arg in node.args)
         # Whoever has a root gets its result, and nobody needs that of a number.
-        never = {*(nodes[root] for root in relative.roots), *(one for one in nodes if isinstance(one, Scalar | Iota))}
+        never = {*(nodes[root] for root in structure.roots), *(one for one in nodes if isinstance(one, Scalar | Iota))}
         self._own = [sys.maxsize if node in never else uses[node] + _COUNTING for node in nodes]
         """The most references that a node has where nobody else holds it."""
         self._args = {place[node]: [place[arg] for arg in node.args] for node in walk(*nodes)}
@@ -58,42 +58,44 @@ class Holders:
         self._numbers = {number for number, node in enumerate(nodes) if isinstance(node, Scalar | Iota)}
         self._known: dict[tuple[bool, ...], _Needs] = {}
 
-    def spare(self, relative: Relative) -> SparePlaces:
+    def donation(self, structure: Structure) -> DonationPlaces:
         """What only this expression needs, of those with the structure."""
         if _counted is None:
-            return SparePlaces((), tuple(range(len(relative.nodes))))
-        held = tuple(map(gt, map(_counted, relative.nodes), self._own))
+            return DonationPlaces((), tuple(range(len(structure.nodes))))
+        held = tuple(map(gt, map(_counted, structure.nodes), self._own))
         needs = self._known.get(held)
         if needs is None:
             while len(self._known) >= _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
-            needs = self._known[held] = self._needs(held, relative)
+            needs = self._known[held] = self._needs(held, structure)
         if not needs.storages:
             return needs.least
-        references = list(map(_counted, relative.storages))
+        references = list(map(_counted, structure.storages))
         free = []
         for place, buffers in needs.storages:
-            storage = relative.storages[place]
+            storage = structure.storages[place]
             if references[place] == len(buffers) + _COUNTING and not (
-                _wasted(storage, [relative.nodes[one] for one in buffers]) or used_outside(storage)
+                _wasted(storage, [structure.nodes[one] for one in buffers]) or used_outside(storage)
             ):
                 free.append(place)
-        return SparePlaces(tuple(free), needs.least.needed)
+        return DonationPlaces(tuple(free), needs.least.needed)
 
-    def _needs(self, held: Sequence[bool], relative: Relative) -> _Needs:
+    def _needs(self, held: Sequence[bool], structure: Structure) -> _Needs:
         """Who holds a node needs its operands, too."""
         wanted = list(held)
-        storage = {id(one): place for place, one in enumerate(relative.storages) if one is not None}
+        storage = {id(one): place for place, one in enumerate(structure.storages) if one is not None}
         buffers: dict[int, list[int]] = {}
         for place in reversed(self._args):
-            node = relative.nodes[place]
+            node = structure.nodes[place]
             if wanted[place] and place not in self._numbers:
                 for arg in self._args[place]:
                     wanted[arg] = True
             elif isinstance(node, Buffer) and node.storage is not None:
                 buffers.setdefault(storage[id(node.storage)], []).append(place)
         needed = tuple([place for place, one in enumerate(wanted) if one and place not in self._numbers])
-        return _Needs(SparePlaces((), needed), tuple([(place, tuple(own)) for place, own in sorted(buffers.items())]))
+        return _Needs(
+            DonationPlaces((), needed), tuple([(place, tuple(own)) for place, own in sorted(buffers.items())])
+        )
 
 
 def _wasted(storage: Storage, buffers: Sequence[Node]) -> bool:

@@ -11,7 +11,7 @@ from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.explain import explain
 from ocl_runtime.plan.plans import Slots
 from ocl_runtime.plan.registry import Cell
-from ocl_runtime.plan.structure import Relative
+from ocl_runtime.plan.structure import Structure
 
 
 def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:
@@ -33,8 +33,8 @@ def _evaluated(nodes: list[Node], cells: Sequence[Cell | None], executor: Execut
     roots = registry.current(nodes)
     nodes.clear()
     wanted = _not_computed(roots)
-    relative = Relative(wanted)
-    planned = executor.plans.plan(relative, executor)
+    structure = Structure(wanted)
+    planned = executor.plans.plan(structure, executor)
     executor.ready(planned)
     planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
     executor.run(planned)
@@ -44,7 +44,7 @@ def _evaluated(nodes: list[Node], cells: Sequence[Cell | None], executor: Execut
         if cell is not None:
             cell.become(result)
     known = [(weakref.ref(node), result) for node, result in made.items()]
-    del planned, relative, made, wanted, roots
+    del planned, structure, made, wanted, roots
     registry.replace(known)
     return results
 
@@ -57,6 +57,6 @@ def look(nodes: Sequence[Node], executor: Executor) -> str:
     """What `evaluate` would do, as text."""
     registry = executor.registry
     with registry.lock:
-        relative = Relative(_not_computed(registry.current(nodes)))
-        planned = executor.plans.plan(relative, Slots(executor.target, executor.kernels))
-        return explain(planned, relative.storages)
+        structure = Structure(_not_computed(registry.current(nodes)))
+        planned = executor.plans.plan(structure, Slots(executor.target, executor.kernels))
+        return explain(planned, structure.storages)

@@ -14,7 +14,7 @@ from typing import Protocol
 from ocl_ir.graph.build import Buffer, Node, Storage, buffer
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
-from ocl_runtime.plan.donation import Spare
+from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.fusion.bundles import Bundle
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value
 from ocl_runtime.plan.handles import HandleContainer, Status
@@ -31,14 +31,16 @@ class Allocating(Protocol):
 class PlanMemory:
     """Goes through the bundles of a plan: `begin` one, ask for what it reads and writes, `end` it."""
 
-    def __init__(self, bundles: Sequence[Bundle], roots: Sequence[Node], spare: Spare, executor: Allocating) -> None:
+    def __init__(
+        self, bundles: Sequence[Bundle], roots: Sequence[Node], donation: Donation, executor: Allocating
+    ) -> None:
         self.taken: list[Storage] = []
         """Memory from outside of the plan that is overwritten."""
         self.in_place: list[InPlace] = []
         self._executor = executor
         self._handles: HandleContainer[Node, Buffer] = HandleContainer()
-        self._spare = {id(storage) for storage in spare.storages}
-        self._needed = spare.needed
+        self._donated = {id(storage) for storage in donation.storages}
+        self._needed = donation.needed
         self._own: dict[int, Storage] = {}
         """Memory that was allocated or taken for this plan; held, so that ids stay theirs."""
         self._nodes: Counter[Node] = Counter(roots)
@@ -154,7 +156,7 @@ class PlanMemory:
             return own and self._nodes[leaf.source] == mine and leaf.source not in self._needed
         storage = storage_of(leaf)
         mine = sum(not other.computed and storage_of(other) is storage for other in leaves)
-        return self._storages[id(storage)] == mine and id(storage) in self._spare
+        return self._storages[id(storage)] == mine and id(storage) in self._donated
 
     def _take(self, node: Node, leaf: Leaf) -> Storage:
         storage = storage_of(self.source(leaf))

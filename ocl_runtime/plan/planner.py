@@ -13,7 +13,7 @@ from typing import Protocol
 from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Storage, Undefined, buffer
 from ocl_ir.layout import Layout, Shape
 from ocl_ir.source_line import Where
-from ocl_runtime.plan.donation import Spare
+from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.fusion.bundles import Bundle, passes
 from ocl_runtime.plan.fusion.groups import Group, groups
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
@@ -29,7 +29,7 @@ from ocl_runtime.plan.launch import Launch, Plan
 from ocl_runtime.plan.memory import PlanMemory, storage_of
 from ocl_runtime.plan.target import Target
 
-NOTHING_SPARE = Spare((), ())
+NOTHING_DONATED = Donation((), ())
 
 
 class Planning(Protocol):
@@ -54,19 +54,19 @@ def plan(
     *,
     dense: bool = False,
     into: Mapping[Node, Buffer] = MappingProxyType({}),
-    spare: Spare = NOTHING_SPARE,
+    donation: Donation = NOTHING_DONATED,
     rules: Sequence[Rule] = RULES,
 ) -> Plan:
     """Plans to compute nodes.
 
     What only looks at memory that exists, or is computed anyway, becomes a view of it, unless results must be `dense`.
     `names` gives names to buffers for the generated code. `into` is memory for some of the results, of their dtype and
-    shape, of which nothing that they are made of uses an element. `spare` says what may be overwritten: memory that
+    shape, of which nothing that they are made of uses an element. `donation` says what may be overwritten: memory that
     nobody needs but these nodes, and what is computed on the way. `rules` say which groups become one kernel.
     """
     found = groups(roots, executor.target, dense=roots if dense else tuple(into))
-    merged, why = bundles(found, {*roots, *spare.needed}, executor.target, rules)
-    memory = PlanMemory(merged, roots, spare, executor)
+    merged, why = bundles(found, {*roots, *donation.needed}, executor.target, rules)
+    memory = PlanMemory(merged, roots, donation, executor)
     planner = _Planner(executor, names, into, memory)
     for bundle in merged:
         planner.add(bundle)

@@ -1,7 +1,7 @@
 """Plans that are made once: for an expression and all that are like it.
 
-The key is the expression without memory, sizes and scalars (`relative.py`), with what of it may be written over
-(`spare.py`). A plan is made by running the planner over memory that is only numbered, sizes that keep their formula
+The key is the expression without memory, sizes and scalars (`structure.py`), with what of it may be written over
+(`donation.py`). A plan is made by running the planner over memory that is only numbered, sizes that keep their formula
 (`ocl_ir.guards`), and scalars that are not known. What the planner decides by sizes are guards; other sizes that pass
 them use the same plan. Running it again binds numbers to memory and sizes to formulas: no group is formed, no kernel
 looked for.
@@ -19,12 +19,12 @@ from ocl_ir.guards import Backed, Given, Guards, formula, plain
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import value
 from ocl_ir.source_line import Where
-from ocl_runtime.plan.donation import Holders, Spare, SparePlaces
+from ocl_runtime.plan.donation import Donation, DonationPlaces, Holders
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Argument, InPlace, Later, Launch, Plan, passed
 from ocl_runtime.plan.planner import Planning, plan
 from ocl_runtime.plan.spread import spread
-from ocl_runtime.plan.structure import Relative
+from ocl_runtime.plan.structure import Structure
 from ocl_runtime.plan.target import Target
 
 _MOST_PLANS = 1024
@@ -90,22 +90,22 @@ class Bound:
 class Evaluation:
     """A plan for memory, sizes and scalars: a `Plan` whose parts are made when they are asked for."""
 
-    __slots__ = ("_relative", "_template", "bound", "storages")
+    __slots__ = ("_structure", "_template", "bound", "storages")
 
-    def __init__(self, template: Template, bound: Bound, relative: Relative, storages: list[Storage]) -> None:
+    def __init__(self, template: Template, bound: Bound, structure: Structure, storages: list[Storage]) -> None:
         self._template = template
-        self._relative = relative
+        self._structure = structure
         self.bound = bound
         self.storages = storages
         """By slot."""
 
     def line(self, asker: Asker) -> Where:
         """The Python line of this evaluation."""
-        return self._relative.nodes[asker].line if isinstance(asker, int) else asker
+        return self._structure.nodes[asker].line if isinstance(asker, int) else asker
 
     def numbers(self, given: Sequence[Later]) -> list[bool | int | float]:
         """Scalar arguments."""
-        scalars = self._relative.scalars
+        scalars = self._structure.scalars
         return [passed(plain(scalars[one.value.place]), one.dtype).item() for one in given]
 
     def hand_over(self, anew: Callable[[Storage], Storage]) -> None:
@@ -117,7 +117,7 @@ class Evaluation:
     @property
     def roots(self) -> tuple[Node, ...]:
         """The nodes that were asked for."""
-        return tuple([self._relative.nodes[place] for place in self._relative.roots])
+        return tuple([self._structure.nodes[place] for place in self._structure.roots])
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -130,12 +130,12 @@ class Evaluation:
     def _argument(self, arg: Argument) -> Argument:
         if isinstance(arg, Address):
             return Address(self.storages[arg.storage.place], arg.offset, arg.touched, arg.most)
-        return passed(plain(self._relative.scalars[arg.value.place]), arg.dtype) if isinstance(arg, Later) else arg
+        return passed(plain(self._structure.scalars[arg.value.place]), arg.dtype) if isinstance(arg, Later) else arg
 
     @property
     def computed(self) -> dict[Node, Buffer]:
         """What is in memory once they have run, by node."""
-        nodes, storages, found = self._relative.nodes, self.storages, {}
+        nodes, storages, found = self._structure.nodes, self.storages, {}
         for place, slot, elements in self.bound.computed:
             node = nodes[place]
             found[node] = elements.within(None if slot is None else storages[slot], node.line)
@@ -155,12 +155,12 @@ class Evaluation:
     @property
     def in_place(self) -> tuple[InPlace, ...]:
         """What became of the result of every group."""
-        return tuple(InPlace(self._relative.nodes[place], reason) for place, reason in self._template.in_place)
+        return tuple(InPlace(self._structure.nodes[place], reason) for place, reason in self._template.in_place)
 
     @property
     def why(self) -> dict[Node, str]:
         """For what is computed on its own, why it is."""
-        return {self._relative.nodes[place]: reason for place, reason in self._template.why}
+        return {self._structure.nodes[place]: reason for place, reason in self._template.why}
 
 
 AnyPlan: TypeAlias = Plan | Evaluation
@@ -169,14 +169,14 @@ AnyPlan: TypeAlias = Plan | Evaluation
 class Template:
     """A plan over slots: `taken` are those of memory that it writes over; `in_place` and `why` name nodes by number."""
 
-    def __init__(self, relative: Relative, spare: SparePlaces, executor: Planning) -> None:
+    def __init__(self, structure: Structure, donation: DonationPlaces, executor: Planning) -> None:
         self._guards = Guards()
-        sizes = [self._guards.size(name, number) for name, number in _named(relative.sizes).items()]
-        leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(relative.storages)]
-        nodes = relative.again(leaves, sizes, [Given(place) for place in range(len(relative.scalars))])
+        sizes = [self._guards.size(name, number) for name, number in _named(structure.sizes).items()]
+        leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
+        nodes = structure.again(leaves, sizes, [Given(place) for place in range(len(structure.scalars))])
         self._slots = Slots(executor.target, executor.kernels, len(leaves))
-        given = Spare([leaves[place] for place in spare.storages], {nodes[place] for place in spare.needed})
-        made = plan([nodes[place] for place in relative.roots], self._slots, spare=given)
+        given = Donation([leaves[place] for place in donation.storages], {nodes[place] for place in donation.needed})
+        made = plan([nodes[place] for place in structure.roots], self._slots, donation=given)
         self._launches = made.launches  # and none of the nodes, of which there may be many
         places = {node: place for place, node in enumerate(nodes)}
         self._computed = [(places[node], result) for node, result in made.computed.items()]
@@ -189,14 +189,14 @@ class Template:
         """Whether the plan serves these sizes."""
         return sizes in self._bound or self._guards.hold(_named(sizes))
 
-    def run(self, relative: Relative, executor: Planning) -> Evaluation:
+    def run(self, structure: Structure, executor: Planning) -> Evaluation:
         """The plan for memory, sizes and scalars that pass the guards, with memory allocated."""
-        bound = self._bound.get(relative.sizes)
+        bound = self._bound.get(structure.sizes)
         if bound is None:
-            bound = self._bound[relative.sizes] = self._bind(_named(relative.sizes))
+            bound = self._bound[structure.sizes] = self._bind(_named(structure.sizes))
             while len(self._bound) > _MOST_BOUND:
                 self._bound.popitem(last=False)
-        made = Evaluation(self, bound, relative, relative.storages.copy())
+        made = Evaluation(self, bound, structure, structure.storages.copy())
         for nbytes, asker in bound.memory:
             made.storages.append(executor.allocate(nbytes, made.line(asker)))
         return made
@@ -249,10 +249,10 @@ class _Kept:
 
     __slots__ = ("holders", "templates", "used")
 
-    def __init__(self, relative: Relative) -> None:
+    def __init__(self, structure: Structure) -> None:
         self.used = 0
-        self.holders = Holders(relative)
-        self.templates: dict[SparePlaces, list[Template]] = {}
+        self.holders = Holders(structure)
+        self.templates: dict[DonationPlaces, list[Template]] = {}
 
 
 class PlanCache:
@@ -263,28 +263,28 @@ class PlanCache:
         self._kept: dict[Hashable, _Kept] = {}
         self._used = self._hits = self._misses = self._evictions = 0
 
-    def plan(self, relative: Relative, executor: Planning) -> Evaluation:
+    def plan(self, structure: Structure, executor: Planning) -> Evaluation:
         """The plan that computes the roots of an expression, made or found, with memory allocated for it."""
-        kept = self._kept.get(relative.key)  # once, since a key takes long to hash
+        kept = self._kept.get(structure.key)  # once, since a key takes long to hash
         if kept is None:
             if len(self._kept) >= self._limit:
                 del self._kept[min(self._kept, key=lambda key: self._kept[key].used)]
                 self._evictions += 1
-            kept = self._kept[relative.key] = _Kept(relative)
+            kept = self._kept[structure.key] = _Kept(structure)
         self._used += 1
         kept.used = self._used
-        spare = kept.holders.spare(relative)
-        for template in kept.templates.get(spare, ()):
-            if template.fits(relative.sizes):
+        donation = kept.holders.donation(structure)
+        for template in kept.templates.get(donation, ()):
+            if template.fits(structure.sizes):
                 self._hits += 1
-                return template.run(relative, executor)
+                return template.run(structure, executor)
         self._misses += 1
-        made = Template(relative, spare, executor)
-        self._keep(kept.templates, spare, made)
-        return made.run(relative, executor)
+        made = Template(structure, donation, executor)
+        self._keep(kept.templates, donation, made)
+        return made.run(structure, executor)
 
-    def _keep(self, templates: dict[SparePlaces, list[Template]], spare: SparePlaces, made: Template) -> None:
-        alike = templates.setdefault(spare, [])
+    def _keep(self, templates: dict[DonationPlaces, list[Template]], donation: DonationPlaces, made: Template) -> None:
+        alike = templates.setdefault(donation, [])
         alike.append(made)
         while len(alike) > _MOST_ALIKE:
             del alike[0]

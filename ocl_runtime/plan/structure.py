@@ -35,7 +35,7 @@ from ocl_ir.guards import Given, Number, plain
 from ocl_ir.layout import Layout, Span
 
 
-class Relative:
+class Structure:
     """Some nodes, taken apart. `nodes` are all below the roots, by first visit; `roots` are the numbers of the roots
     among them. `key` is equal for expressions that differ in `storages`, `sizes` and `scalars` only, each of which is
     listed once."""

@@ -26,7 +26,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.streams.chosen import chosen
-from ocl_runtime.plan.donation import Spare
+from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.launch import Address, Argument
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.plans import AnyPlan
@@ -176,9 +176,9 @@ class Trace:
     def _results(self, roots: list[Node]) -> list[Buffer]:
         """The results as memory; what would be memory that the caller keeps is copied."""
         written = self._written_arguments()
-        spare = Spare([node.storage for node, _ in written], ())
+        donation = Donation([node.storage for node, _ in written], ())
         wanted = substitute([*roots, *(after for _, after in written)], self._computed)
-        planned = plan(wanted, self._runtime, spare=spare)
+        planned = plan(wanted, self._runtime, donation=donation)
         self.run(planned)
         found = list(planned.results[: len(roots)])
         changes = [

@@ -22,7 +22,7 @@ from clock import copy_bandwidth, device_seconds
 from figures import Figure, main, median_seconds, seconds
 
 import ocl_runtime as ocl
-from ocl_runtime.plan.structure import Relative
+from ocl_runtime.plan.structure import Structure
 from ocl_runtime.runtime import argument
 
 
@@ -70,8 +70,8 @@ def plans(runtime: ocl.Runtime) -> list[Figure]:
 
 
 def _plan(runtime: ocl.Runtime, name: str, make: Callable[[], list[Any]], times: int) -> Figure:
-    relative = Relative([array._node for array in make()])
-    plan = runtime.plans.plan(relative, runtime)
+    structure = Structure([array._node for array in make()])
+    plan = runtime.plans.plan(structure, runtime)
     raw = []
     for launch in plan.launches:
         args = [argument(arg) for arg in launch.args]

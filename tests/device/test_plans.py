@@ -20,7 +20,7 @@ from ocl_runtime.errors import MixedDevicesError, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
 from ocl_runtime.plan.plans import PlanCache
-from ocl_runtime.plan.structure import Relative
+from ocl_runtime.plan.structure import Structure
 from ocl_runtime.runtime import Runtime
 from tests.arrays_support import assert_same, counting
 from tests.interpreted import InterpretedRuntime
@@ -165,7 +165,12 @@ def test_a_hit_takes_no_expression_apart_and_binds_nothing(runtime: Runtime, mon
         built, x = expression(value)  # and x is held, as it is then
         built.compute()
     built, x = expression(3.0)
-    for name in ("plans.Template.__init__", "plans.Template._bind", "spare.Holders.__init__", "spare.Holders._needs"):
+    for name in (
+        "plans.Template.__init__",
+        "plans.Template._bind",
+        "donation.Holders.__init__",
+        "donation.Holders._needs",
+    ):
         monkeypatch.setattr(f"ocl_runtime.plan.{name}", never)
     monkeypatch.setattr(Executable, "prepare", never)
     monkeypatch.setattr(Layout, "formulas", property(never))
@@ -221,7 +226,7 @@ def test_kept_plans_are_bound_to_parts_of_memory(runtime: Runtime) -> None:
 def test_a_kept_launch_is_not_run_over_memory_that_does_not_fit(runtime: Runtime, engine: Engine) -> None:
     for _ in range(2):
         x = ocl.asarray(np.ones(100, "f4"))
-        plan = runtime.plans.plan(Relative([(x * 2)._node]), runtime)
+        plan = runtime.plans.plan(Structure([(x * 2)._node]), runtime)
         runtime.run(plan)
     step = plan.bound.prepared[0]
     storages, numbers = plan.storages, [2.0]
@@ -252,13 +257,13 @@ def test_threads_share_kept_plans(runtime: Runtime) -> None:
 def test_errors_name_the_line_of_this_evaluation(runtime: Runtime) -> None:
     """Not of the one that made the plan."""
     x = ocl.asarray(np.ones(8, "f4"))
-    plans = [runtime.plans.plan(Relative([(x + number)._node]), runtime) for number in range(2)]
+    plans = [runtime.plans.plan(Structure([(x + number)._node]), runtime) for number in range(2)]
     lines = [launch.where for plan in plans for launch in plan.launches]
     assert all("test_plans.py:" in str(line) for line in lines)
     first = (x * 2)._node
     second = (x * 3)._node
     places = [
-        str(runtime.plans.plan(Relative([node]), runtime).launches[0].where).rsplit(":", 1)[1]
+        str(runtime.plans.plan(Structure([node]), runtime).launches[0].where).rsplit(":", 1)[1]
         for node in (first, second)
     ]
     assert int(places[1]) == int(places[0]) + 1

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ocl_runtime.arrays import in_use
+from ocl_runtime.arrays import current_runtime
 from ocl_runtime.device import Device, all_devices
 from ocl_runtime.device.probe import fault
 from ocl_runtime.errors import MixedDevicesError, SettingError, UnknownDeviceError
@@ -160,8 +160,8 @@ def test_runtimes_of_every_device_at_once(engine: Engine) -> None:
 @pytest.fixture
 def own_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runtimes by words and the default one are this test's own."""
-    monkeypatch.setattr(in_use, "_default", in_use._Default())
-    in_use.make_runtimes(Runtime)
+    monkeypatch.setattr(current_runtime, "_default", current_runtime._Default())
+    current_runtime.make_runtimes(Runtime)
 
 
 @pytest.mark.usefixtures("own_default")

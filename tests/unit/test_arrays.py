@@ -15,7 +15,7 @@ import pytest
 import ocl_runtime.arrays as xp
 from ocl_ir.ops import OPS
 from ocl_ir.types import F64
-from ocl_runtime.arrays import in_use
+from ocl_runtime.arrays import current_runtime
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.semantics import arity
 from ocl_runtime.arrays.table import TABLE
@@ -801,9 +801,9 @@ def test_without_a_runtime() -> None:
         thread.join()
         return found.pop()
 
-    saved = in_use._default
+    saved = current_runtime._default
     try:
-        in_use._default = in_use._Default()
+        current_runtime._default = current_runtime._Default()
         assert isinstance(in_a_thread(), NoDeviceError)
         shared = InterpretedRuntime()
         xp.set_default(lambda: shared)
@@ -812,4 +812,4 @@ def test_without_a_runtime() -> None:
         assert made._executor is shared
         assert xp.current() is not shared
     finally:
-        in_use._default = saved
+        current_runtime._default = saved

@@ -18,7 +18,7 @@ from ocl_ir.types import F32
 from ocl_runtime.plan.fusion import groups as fuse
 from ocl_runtime.plan.fusion.cost import choice, operation
 from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS
-from ocl_runtime.plan.fusion.readers import ways
+from ocl_runtime.plan.fusion.readers import readers
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.target import Target
 from tests.interpreted import InterpretedRuntime
@@ -150,8 +150,8 @@ def test_ways_are_views_of_views(desk: Desk) -> None:
     turned = graph.permute(node, (1, 0))
     parts = [graph.index(turned, (Span(start, 1, 7), Span(0, 1, 9))) for start in range(3)]
     whole = graph.elementwise("add", graph.elementwise("add", parts[0], parts[1]), parts[2])
-    assert ways([whole])[node] == 3
-    assert ways([whole, turned])[node] == 1  # all read what is wanted
+    assert readers([whole])[node] == 3
+    assert readers([whole, turned])[node] == 1  # all read what is wanted
 
 
 def test_the_same_place_is_one_way(desk: Desk) -> None:
@@ -159,7 +159,7 @@ def test_the_same_place_is_one_way(desk: Desk) -> None:
     node = graph.elementwise("neg", a)
     cut = (Span(1, 1, 8),)
     later = graph.index(graph.elementwise("sqrt", node), cut)
-    assert ways([graph.elementwise("mul", later, graph.elementwise("abs", graph.index(node, cut)))])[node] == 1
+    assert readers([graph.elementwise("mul", later, graph.elementwise("abs", graph.index(node, cut)))])[node] == 1
 
 
 # ---------------------------------------------------------------------- depth

@@ -22,7 +22,7 @@ import pytest
 
 import ocl_runtime.arrays as xp
 from ocl_ir.kernel.accesses import READ, WRITE
-from ocl_runtime.arrays import in_use, use
+from ocl_runtime.arrays import current_runtime, use
 from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError
@@ -164,7 +164,7 @@ def tried(road: Callable[..., list[Storage]], at: int, again: int | None = None,
         pool.trim()
         blocks = [block for page in pool._pages for block in page.blocks()]
         assert pool.free == sum(block.size for block in blocks if not block.held)
-        assert pool.counters.in_use == sum(block.size for block in blocks if block.held)
+        assert pool.counters.current_runtime == sum(block.size for block in blocks if block.held)
         assert pool.counters.reserved == sum(block.size for block in blocks)
     del x, other
     device.trim()
@@ -339,7 +339,7 @@ def test_what_a_thread_has_chosen_is_as_before_after_any_interrupt() -> None:
             assert chosen() is None
         came += bool(injection.came)
         assert chosen() is None
-        assert in_use._chosen.get() is None
+        assert current_runtime._chosen.get() is None
     assert 5 < came < 39
 
 

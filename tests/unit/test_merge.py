@@ -13,7 +13,7 @@ from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.kernel.grammar import Load, walk
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
-from ocl_runtime.plan.donation import Spare
+from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.launch import Plan
 from tests.unit.test_plan import CPU, GPU, Desk, storages
 
@@ -39,8 +39,8 @@ def run(desk: Desk, planned: Plan) -> list[np.ndarray]:
     return [desk.host(result).copy() for result in planned.results]
 
 
-def spare(*nodes: Node) -> Spare:
-    return Spare([node.storage for node in nodes if isinstance(node, Buffer)], ())
+def donation(*nodes: Node) -> Donation:
+    return Donation([node.storage for node in nodes if isinstance(node, Buffer)], ())
 
 
 def of(node: Node) -> object:
@@ -73,7 +73,7 @@ def test_a_large_expression_adds_in_the_same_order(desk: Desk, length: int) -> N
 def test_what_is_normalised_is_written_over_its_operand(desk: Desk, axis: int) -> None:
     x, a = desk.random(ROWS, 24)
     node = graph.elementwise("div", a, graph.expand(total(a, axis), a.shape))
-    planned = desk.plan(node, spare=spare(a))
+    planned = desk.plan(node, donation=donation(a))
     assert names(planned) == ["sum_div"]
     assert planned.results[0].storage is of(a)
     assert [one.reason for one in planned.in_place] == [""]
@@ -83,7 +83,7 @@ def test_what_is_normalised_is_written_over_its_operand(desk: Desk, axis: int) -
 
 def test_two_results_are_written_over_an_operand_each(desk: Desk) -> None:
     (x, a), (y, b) = desk.random(1000), desk.random(1000)
-    planned = desk.plan(graph.elementwise("add", a, b), graph.elementwise("sub", a, b), spare=spare(a, b))
+    planned = desk.plan(graph.elementwise("add", a, b), graph.elementwise("sub", a, b), donation=donation(a, b))
     assert names(planned) == ["add_sub"]
     assert {id(result.storage) for result in planned.results} == {id(of(a)), id(of(b))}
     assert desk.runtime.allocations.total() == 0
@@ -94,7 +94,7 @@ def test_what_is_read_once_more_is_not_written_over(desk: Desk) -> None:
     x, a = desk.random(ROWS, LENGTH)
     twice = graph.elementwise("add", a, a)
     left = graph.elementwise("sub", a, graph.expand(total(twice), a.shape))
-    planned = desk.plan(twice, left, spare=spare(a))
+    planned = desk.plan(twice, left, donation=donation(a))
     assert names(planned) == ["add_sum_sub"]
     assert [result.storage is of(a) for result in planned.results] == [False, True]
     assert planned.in_place[0].reason == "an operand is read once more after that"
@@ -108,7 +108,7 @@ def test_what_others_need_is_stored(desk: Desk) -> None:
     sums = total(a)
     node = graph.elementwise("div", a, graph.expand(sums, a.shape))
     assert sums not in desk.plan(node).computed
-    needed = desk.plan(node, spare=Spare((), {sums}))
+    needed = desk.plan(node, donation=Donation((), {sums}))
     assert names(needed) == ["sum_div"]
     assert sums in needed.computed
 

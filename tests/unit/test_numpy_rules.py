@@ -19,7 +19,7 @@ import ocl_runtime.arrays as xp
 import ocl_runtime.numpy as np
 from ocl_ir.types import F64
 from ocl_runtime.arrays import Array, reals
-from ocl_runtime.arrays.in_use import current
+from ocl_runtime.arrays.current_runtime import current
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import (
     DTypeError,

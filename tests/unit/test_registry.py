@@ -20,7 +20,7 @@ from ocl_ir.graph.substitute import substitute
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
 from ocl_runtime.arrays.array import compute
-from ocl_runtime.plan import donation as spare
+from ocl_runtime.plan import donation
 from tests.interpreted import InterpretedRuntime
 
 HOST = np.arange(12, dtype="f4").reshape(3, 4)
@@ -207,7 +207,7 @@ def test_many_other_arrays_do_not_keep_memory_from_being_written_over(runtime: I
 def test_where_references_are_not_counted_nothing_is_written_over(
     runtime: InterpretedRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spare, "_counted", None)
+    monkeypatch.setattr(donation, "_counted", None)
     x = xp.asarray(HOST) + 1
     for turn in range(3):
         x.compute()

@@ -27,8 +27,8 @@ class Chain:
 
 
 def in_memory(layout: Layout) -> tuple[Shape, Chain]:
-    """The index space of the elements of a natural layout, in the order in which they lie in memory, and the chain that
-    leads there: of axes that repeat elements, and of those of length 1, the first place."""
+    """The index space of the elements of a canonical layout, in the order in which they lie in memory, and the chain
+    that leads there: of axes that repeat elements, and of those of length 1, the first place."""
     kept = [axis for axis in axes_in_memory(layout) if layout.strides[axis] != 0]
     items = tuple(Span(0, 1, length) if axis in kept else 0 for axis, length in enumerate(layout.shape))
     order = tuple(sorted(kept).index(axis) for axis in kept)

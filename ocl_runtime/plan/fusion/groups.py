@@ -8,7 +8,7 @@ result towards the leaves, breadth first, and stops at
 - what is computed anyway: a wanted result, or where another group has stopped;
 - a reshape of something that does not lie in memory in order;
 - what elements are gathered from, which has to be in memory;
-- a node that is read in several ways (`ways.py`), if it costs less to store it than to compute it again (`cost.py`);
+- a node that is read in several ways (`readers.py`), if it costs less to store it than to compute it again (`cost.py`);
 - the limits on operations and on kernel arguments.
 
 Movements are not computed: each becomes a link of the `Chain` that leads from the group's index space to the leaf, and
@@ -39,11 +39,11 @@ from ocl_ir.graph.build import (
     Undefined,
 )
 from ocl_ir.layout import Layout, Shape
-from ocl_runtime.plan.fusion.canonical import copies, natural, stays
+from ocl_runtime.plan.fusion.canonical import canonical, copies, stays
 from ocl_runtime.plan.fusion.chain import Chain, in_memory
 from ocl_runtime.plan.fusion.cost import choice, operation
 from ocl_runtime.plan.fusion.neighbours import Family, added
-from ocl_runtime.plan.fusion.readers import ways
+from ocl_runtime.plan.fusion.readers import readers
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.target import Target
 
@@ -108,7 +108,7 @@ class Group:
 
 def groups(roots: Sequence[Node], target: Target, *, dense: Collection[Node] = ()) -> list[Group]:
     """The groups that compute the roots, those first that others read; results of the `dense` roots lie in row-major
-    order, all others in their natural layout, except for views that no other group reads."""
+    order, all others in their canonical layout, except for views that no other group reads."""
     fuser = _Fuser(roots, target, dense)
     made: dict[Node, Group] = {}
     order: list[Group] = []
@@ -142,7 +142,7 @@ class _Fuser:
         """With the reasons."""
         self._target = target
         self._dense = dense
-        found = ways(self._alone)
+        found = readers(self._alone)
         self._share = not any(isinstance(node, Reduce | Scan | Scatter) for node in found)
         """Whether all kernels let reads of neighbours share a pointer."""
         for node, count in found.items():  # operands first: what is stored of them is not computed again
@@ -188,7 +188,7 @@ class _Fuser:
                 node, _, computed = growing.place(root, None)
                 looks = not copied and (computed or isinstance(node, Buffer))
                 if not looks:
-                    layout = natural(root)
+                    layout = canonical(root)
                     shape, chain = in_memory(layout)
         body = growing.place(top, chain)
         share = not isinstance(root, Reduce | Scan | Scatter)
@@ -346,7 +346,7 @@ class _Growing:
         elif isinstance(node, Scalar | Undefined) or node in self._dense:
             layout = Layout.contiguous(node.shape)
         else:
-            layout = natural(node)
+            layout = canonical(node)
         moved = layout if chain is None or isinstance(node, Scalar) else chain.apply(layout)
         return Leaf(node, moved, computed or not isinstance(node, Buffer | Iota | Scalar | Undefined))
 

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Scalar
 from ocl_ir.layout import Layout, Shape
 from ocl_runtime.plan.fusion.bundles import Bundle, Result, passes
-from ocl_runtime.plan.fusion.canonical import natural
+from ocl_runtime.plan.fusion.canonical import canonical
 from ocl_runtime.plan.fusion.cost import choice
 from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS, Group, fits
 from ocl_runtime.plan.fusion.neighbours import families
@@ -180,7 +180,7 @@ class _Merger:
         if reduce is None:
             return _Draft([group], shape, None, None)
         axes = tuple(place for place, axis in enumerate(long) if axis in reduce.axes)
-        whole = natural(reduce.arg)
+        whole = canonical(reduce.arg)
         lies = Layout(shape, tuple(whole.strides[axis] for axis in long))
         joins = order(lies, axes, reduce.arg.dtype, reduce.accumulator, self._target)
         return _Draft([group], shape, axes, joins)

@@ -14,7 +14,7 @@ from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Step
 from ocl_runtime.plan.fusion.canonical import copies
 
 
-def ways(roots: Collection[Node]) -> dict[Node, int]:
+def readers(roots: Collection[Node]) -> dict[Node, int]:
     """The number of ways in which each node below the roots is read, operands before their users."""
     order = list(walk(*roots))
     depth: dict[Node, int] = {}

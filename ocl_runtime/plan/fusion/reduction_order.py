@@ -1,9 +1,9 @@
 """In which order the elements of a reduction are joined.
 
 It depends on what is reduced and on the device, and not on how that is computed: on lengths, dtypes, and which axes lie
-next to each other in the natural layout of the reduced node (see `natural.py`). So a reduction gives the same bits
+next to each other in the canonical layout of the reduced node (see `canonical.py`). So a reduction gives the same bits
 whether its operand is fused into it or was computed before, and whatever else its kernel computes. The elements of one
-result are counted in their natural order. There are two ways:
+result are counted in their canonical order. There are two ways:
 
 - rows: the elements lie next to each other. A team of work-items strides over the vectors of one result, each with some
   accumulators, and joins its partial results in local memory. On a CPU the team is one work-item.
@@ -46,7 +46,7 @@ _ACCUMULATOR_BYTES = 256
 class Order:
     """How the elements of each result are joined.
 
-    `kept` and `reduced` are the axes longer than 1 in natural order. In rows each of `team` work-items has `chains`
+    `kept` and `reduced` are the axes longer than 1 in canonical order. In rows each of `team` work-items has `chains`
     accumulators of `lanes` lanes, in columns one number. A result has `parts` parts of `per` elements or vectors.
     """
 
@@ -61,19 +61,19 @@ class Order:
 
 
 def order(
-    natural: Layout, axes: tuple[int, ...], dtype: DType, accumulator: DType, target: Target, *, split: bool = True
+    canonical: Layout, axes: tuple[int, ...], dtype: DType, accumulator: DType, target: Target, *, split: bool = True
 ) -> Order:
-    """How elements of `dtype` in a natural layout are joined along axes; in one part unless `split`."""
-    found = axes_in_memory(natural)
+    """How elements of `dtype` in a canonical layout are joined along axes; in one part unless `split`."""
+    found = axes_in_memory(canonical)
     kept = tuple(axis for axis in found if axis not in axes)
     reduced = tuple(axis for axis in found if axis in axes)
-    results, elements = (math.prod(natural.shape[axis] for axis in some) for some in (kept, reduced))
+    results, elements = (math.prod(canonical.shape[axis] for axis in some) for some in (kept, reduced))
     lanes = max(1, min(16, target.vector_bytes // max(dtype.size, accumulator.size // 4)))
     width = 1
     for axis in reversed(found):  # neighbouring results
         if axis in axes:
             break
-        width *= natural.shape[axis]
+        width *= canonical.shape[axis]
     # Where there is no splitting, columns keep only as many work-items busy as there are results.
     enough = width >= max(lanes, _FEW_COLUMNS) and (split or results >= _MANY_RESULTS)
     if enough or elements <= _FEW_ELEMENTS:

@@ -22,7 +22,7 @@ class HasOperands(Protocol):
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """What a group reads: `source` is a buffer, iota or scalar, or (`computed`) the result of another group, which has
-    its natural layout."""
+    its canonical layout."""
 
     source: Node
     layout: Layout

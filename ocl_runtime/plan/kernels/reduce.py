@@ -1,8 +1,8 @@
-"""Launches for kernels that reduce: how the order of `order.py` is put to work over the leaves that there are.
+"""Launches for kernels that reduce: the order of `reduction_order.py`, put to work over the leaves that there are.
 
-Kept and reduced axes are collapsed separately, both in natural order. In rows, lanes run along the reduced axes; a leaf
-that has no neighbours there is read lane by lane. In columns, lanes run along the results where all leaves allow that,
-which no result depends on.
+Kept and reduced axes are collapsed separately, both in canonical order. In rows, lanes run along the reduced axes; a
+leaf that has no neighbours there is read lane by lane. In columns, lanes run along the results where all leaves allow
+that, which no result depends on.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: 
     results = math.prod(kept)
     # Parts lie next to each other after rows, results after columns: the second launch reads them in that order.
     joined, axis = ((*kept, parts), len(kept)) if rows else ((parts, *kept), 0)
-    natural = Layout.contiguous(joined)
+    canonical = Layout.contiguous(joined)
     folds = {place for place, value in enumerate(values) if isinstance(value, Fold)}
     needed = below(values, [output.value for output in reduction.outputs], folds)
     outputs: list[Output] = []
@@ -91,7 +91,7 @@ def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: 
             strides = tuple(stride * parts for stride in each.strides) if rows else each.strides
             part = 1 if rows else results
             outputs.append(Output(place, replace(each, strides=strides), between, value.accumulator, True, part))
-            again.append(Leaf(buffer(between, value.accumulator, natural), natural, False))
+            again.append(Leaf(buffer(between, value.accumulator, canonical), canonical, False))
             value = replace(value, arg=len(again) - 1)
         elif isinstance(value, Operation | Lookup):
             value = replace(value, args=tuple(places[arg] for arg in value.args))
@@ -105,7 +105,7 @@ def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: 
         values=tuple(again),
         shape=joined,
         axes=(axis,),
-        order=order(natural, (axis,), accumulator, accumulator, target, split=False),
+        order=order(canonical, (axis,), accumulator, accumulator, target, split=False),
         outputs=tuple(
             replace(one, value=places[one.value], layout=_along(one.layout, axes, joined, axis))
             for one in reduction.outputs

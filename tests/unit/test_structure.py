@@ -11,8 +11,8 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Elementwise, Movement, Node, Reduce, Scalar
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
-from ocl_runtime.plan.donation import Holders, SparePlaces
-from ocl_runtime.plan.structure import Relative
+from ocl_runtime.plan.donation import DonationPlaces, Holders
+from ocl_runtime.plan.structure import Structure
 
 
 class Memory:
@@ -31,7 +31,7 @@ def times(x: Node, value: float) -> Node:
 
 
 def key(*roots: Node) -> Hashable:
-    return Relative(roots).key
+    return Structure(roots).key
 
 
 def test_memory_sizes_and_scalars_are_no_part_of_a_key() -> None:
@@ -42,7 +42,7 @@ def test_memory_sizes_and_scalars_are_no_part_of_a_key() -> None:
     assert key(expression(4, 5, 2.0)) == key(expression(600, 70, 3.0))
     assert key(expression(4, 5, 2.0)) != key(expression(4, 4, 2.0))
     assert key(expression(4, 5, 2.0)) != key(expression(4, 1, 2.0))
-    found = Relative([expression(600, 70, 3.0)])
+    found = Structure([expression(600, 70, 3.0)])
     assert (found.sizes, found.scalars, len(found.storages)) == ((600, 70), [3.0], 2)
 
 
@@ -65,8 +65,8 @@ def test_roots_are_told_apart_by_their_order() -> None:
     inner = graph.elementwise("exp", x)
     outer = graph.elementwise("sin", inner)
     assert len({key(inner), key(outer), key(inner, outer), key(outer, inner)}) == 4
-    assert Relative([inner, outer]).roots == (0, 2)
-    assert Relative([outer, inner]).roots == (0, 1)
+    assert Structure([inner, outer]).roots == (0, 2)
+    assert Structure([outer, inner]).roots == (0, 1)
 
 
 def told(roots: Sequence[Node]) -> Hashable:
@@ -135,7 +135,7 @@ def test_expressions_are_built_again() -> None:
     total = graph.expand(graph.reduce("sum", x, (0,), F32, keepdims=True), (4, 5))
     root = graph.elementwise("add", total, graph.elementwise("exp", x))
     assigned = graph.assign(root, Layout((4,), (5,), 1), y)
-    found = Relative([assigned, total])
+    found = Structure([assigned, total])
     assert found.again(found.storages, found.sizes, found.scalars) == found.nodes, "by identity"
     other = found.again([Memory(), Memory()], (6, 7, *found.sizes[2:]), [])
     assert other[0].shape == (6, 7)
@@ -151,52 +151,52 @@ def test_what_others_hold_is_needed_and_the_rest_is_spare(monkeypatch: pytest.Mo
     needs = Holders._needs
     monkeypatch.setattr(Holders, "_needs", lambda *args: asked.append(args[1]) or needs(*args))
 
-    def expression() -> tuple[Relative, Node]:
+    def expression() -> tuple[Structure, Node]:
         inner = times(leaf(64, memory=Memory(256)), 2.0)
-        return Relative([graph.elementwise("exp", inner)]), inner
+        return Structure([graph.elementwise("exp", inner)]), inner
 
-    relative, inner = expression()  # exp, mul, leaf, 2.0
-    holders = Holders(relative)
-    assert holders.spare(relative) == SparePlaces((), (1, 2)), "who holds the product needs its operand"
+    structure, inner = expression()  # exp, mul, leaf, 2.0
+    holders = Holders(structure)
+    assert holders.donation(structure) == DonationPlaces((), (1, 2)), "who holds the product needs its operand"
     del inner
-    assert holders.spare(relative) == SparePlaces((0,), ())
+    assert holders.donation(structure) == DonationPlaces((0,), ())
     assert len(asked) == 2
     for _ in range(3):
-        relative, inner = expression()
-        assert holders.spare(relative) == SparePlaces((), (1, 2))
+        structure, inner = expression()
+        assert holders.donation(structure) == DonationPlaces((), (1, 2))
         del inner
-        assert holders.spare(relative) == SparePlaces((0,), ())
+        assert holders.donation(structure) == DonationPlaces((0,), ())
     assert len(asked) == 2
 
 
 def test_memory_that_others_hold_or_use_or_that_is_too_large_is_not_spare() -> None:
-    def expression(nbytes: int) -> Relative:
-        return Relative([graph.elementwise("exp", leaf(64, memory=Memory(nbytes)))])
+    def expression(nbytes: int) -> Structure:
+        return Structure([graph.elementwise("exp", leaf(64, memory=Memory(nbytes)))])
 
-    relative = expression(256)
-    holders = Holders(relative)
-    assert holders.spare(relative).storages == (0,)
-    held = relative.storages[0]
-    assert holders.spare(relative).storages == ()
+    structure = expression(256)
+    holders = Holders(structure)
+    assert holders.donation(structure).storages == (0,)
+    held = structure.storages[0]
+    assert holders.donation(structure).storages == ()
     held.guests = 1
     del held
-    assert holders.spare(relative).storages == (), "another library uses it"
-    assert holders.spare(expression(512)).storages == (0,)
-    assert holders.spare(expression(513)).storages == (), "most of it would be kept for nothing"
+    assert holders.donation(structure).storages == (), "another library uses it"
+    assert holders.donation(expression(512)).storages == (0,)
+    assert holders.donation(expression(513)).storages == (), "most of it would be kept for nothing"
 
 
 def test_ways_in_which_nodes_are_held_are_forgotten() -> None:
     root = leaf(8)
     for _ in range(7):
         root = graph.elementwise("add", root, leaf(8))
-    relative = Relative([root])
+    structure = Structure([root])
     del root
-    holders = Holders(relative)
-    places = [place for place, node in enumerate(relative.nodes) if isinstance(node, Buffer)]
+    holders = Holders(structure)
+    places = [place for place, node in enumerate(structure.nodes) if isinstance(node, Buffer)]
     found = set()
     for number in range(256):
-        held = [relative.nodes[place] for bit, place in enumerate(places) if number >> bit & 1]
-        found.add(holders.spare(relative))
+        held = [structure.nodes[place] for bit, place in enumerate(places) if number >> bit & 1]
+        found.add(holders.donation(structure))
         del held
     assert len(found) == 256
     assert len(holders._known) <= 64
