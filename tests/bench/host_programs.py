@@ -34,8 +34,8 @@ from ocl_runtime.plan.host.streams import place_streams
 
 sys.path.insert(0, str(ROOT))
 
-from tests.programs_support import SCALE
-from tests.realistic_programs import PROGRAMS
+from tests.support.programs import SCALE
+from tests.support.realistic_programs import PROGRAMS
 
 SIDE = 16384
 ROWS = 1024

@@ -28,9 +28,9 @@ from ocl_runtime.plan.kernels.elementwise import ElementwiseForm
 from ocl_runtime.plan.kernels.reduce_kernel import ReduceForm
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
-from tests.arrays_support import DTYPES, FLOATS, INTEGERS, assert_same, counting, edges, has, ordinary, pairs
-from tests.differential.ulp import ulps
-from tests.rehearsal import one_by_one, rehearsal
+from tests.support.arrays import DTYPES, FLOATS, INTEGERS, assert_same, counting, edges, has, ordinary, pairs
+from tests.support.rehearsal import one_by_one, rehearsal
+from tests.support.ulp import ulps
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, SettingError, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import assert_same, counting
+from tests.support.arrays import assert_same, counting
 
 HOST = np.arange(5000, dtype="f4").reshape(50, 100)
 

@@ -20,8 +20,8 @@ from ocl_runtime.errors import DTypeError, Error, SharingError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.programs import capture
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import assert_same, counting
-from tests.programs_support import SCALE
+from tests.support.arrays import assert_same, counting
+from tests.support.programs import SCALE
 
 HOST = np.random.default_rng(0).random((60, 50), dtype="f4")
 

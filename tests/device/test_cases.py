@@ -14,7 +14,7 @@ from ocl_ir.passes import run as run_passes
 from ocl_ir.types import Pointer
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
-from tests.cases import CASES, Case
+from tests.support.cases import CASES, Case
 
 NEEDS = {"half_arithmetic": "f16", "doubles": "f64"}
 

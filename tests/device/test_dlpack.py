@@ -13,7 +13,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, MixedDevicesError, SharingError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import COPIES_ARE_WRITABLE, DTYPES, assert_same, counting, has
+from tests.support.arrays import COPIES_ARE_WRITABLE, DTYPES, assert_same, counting, has
 
 HOST = np.arange(24, dtype="f4").reshape(4, 6)
 LAYOUTS = {

@@ -14,7 +14,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import counting
+from tests.support.arrays import counting
 
 N = 100_000
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ocl_runtime.device import Device
-from tests.arrays_support import python
+from tests.support.arrays import python
 
 START = """
 import gc, os, sys, threading

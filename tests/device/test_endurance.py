@@ -19,7 +19,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.streams.chosen import stream
-from tests.device.wrapped import adding, values
+from tests.support.wrapped import adding, values
 
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 THREADS = 8

@@ -44,7 +44,7 @@ from ocl_runtime.execute.memory import storage
 from ocl_runtime.private_folder import CacheWarning
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
-from tests.arrays_support import assert_same
+from tests.support.arrays import assert_same
 
 HOST = np.arange(1000, dtype="f4")
 

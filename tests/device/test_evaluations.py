@@ -18,7 +18,7 @@ from ocl_ir.graph import build as graph
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import counting
+from tests.support.arrays import counting
 
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 EVALUATIONS = 100_000 if NIGHTLY else 4_000

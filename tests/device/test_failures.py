@@ -22,7 +22,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import Error, LaunchError, OutOfMemoryError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import Storage
-from tests.device.wrapped import Wrapped, adding, values, wrapped
+from tests.support.wrapped import Wrapped, adding, values, wrapped
 
 SMALL = np.arange(1000, dtype=np.uint32)
 LARGE = np.arange(200_000, dtype=np.uint32)

@@ -18,8 +18,8 @@ from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import BY_FOURS, ROUNDING, Dialect
 from ocl_runtime.device import all_devices
 from ocl_runtime.device.probe import fault
-from tests.device.helper_rendering import Bench, CType, elementwise, helper, statements
-from tests.differential.ulp import ulps
+from tests.support.helper_rendering import Bench, CType, elementwise, helper, statements
+from tests.support.ulp import ulps
 
 LANES = (1, 2, 3, 4, 8, 16)
 F4 = np.dtype("f4")

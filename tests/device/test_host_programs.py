@@ -23,8 +23,8 @@ from ocl_runtime.execute.replay.eager import run as run_eagerly
 from ocl_runtime.execute.replay.steps import Part
 from ocl_runtime.programs import Prepared, prepare
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import assert_same, counting
-from tests.programs_support import ADD, REVERSED, SCALE
+from tests.support.arrays import assert_same, counting
+from tests.support.programs import ADD, REVERSED, SCALE
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from ocl_runtime.errors import BuildError, LaunchError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import assert_same, counting, python
+from tests.support.arrays import assert_same, counting, python
 
 HOST = np.arange(1000, dtype="f4")
 BITS = HOST % 2

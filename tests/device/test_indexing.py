@@ -10,8 +10,8 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import DTYPES, assert_same, counting, has, ordinary
-from tests.rehearsal import one_by_one
+from tests.support.arrays import DTYPES, assert_same, counting, has, ordinary
+from tests.support.rehearsal import one_by_one
 
 RANDOM = np.random.default_rng(0)
 

@@ -39,10 +39,10 @@ from ocl_runtime.execute.sharing import foreign
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import violations
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import COPIES_ARE_WRITABLE, DTYPES, assert_same, counting, has
-from tests.device.wrapped import PIECE, Wrapped, adding, eventually, on
-from tests.device.wrapped import values as values_of
-from tests.rehearsal import one_by_one
+from tests.support.arrays import COPIES_ARE_WRITABLE, DTYPES, assert_same, counting, has
+from tests.support.rehearsal import one_by_one
+from tests.support.wrapped import PIECE, Wrapped, adding, eventually, on
+from tests.support.wrapped import values as values_of
 
 HOST = np.arange(40, dtype="f4").reshape(5, 8)
 LAYOUTS = {

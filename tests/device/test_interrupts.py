@@ -27,8 +27,8 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import violations
 from ocl_runtime.runtime import Runtime
-from tests.device.wrapped import PIECE, busy, eventually
-from tests.interrupts import Interrupt, interrupt
+from tests.support.interrupts import Interrupt, interrupt
+from tests.support.wrapped import PIECE, busy, eventually
 
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 PLACES = 2000 if NIGHTLY else 100  # of building there are tens of thousands

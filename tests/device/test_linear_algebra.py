@@ -12,7 +12,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import counting, has, ordinary
+from tests.support.arrays import counting, has, ordinary
 
 MATMUL = [
     ((3,), (3,)),

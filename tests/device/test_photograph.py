@@ -14,9 +14,9 @@ from PIL import Image
 
 from ocl_runtime.device import Device
 from ocl_runtime.observe.stages import NAMES
-from tests.arrays_support import python
-from tests.checkout import ROOT
-from tests.pictures_support import groups, title
+from tests.support.arrays import python
+from tests.support.checkout import ROOT
+from tests.support.pictures import groups, title
 
 WRITTEN = ["memory.svg", "photograph.png", "streams.svg", "timeline.html", "trace.json"]
 EXAMPLE = str(ROOT / "examples" / "photograph.py")

@@ -22,8 +22,8 @@ from ocl_runtime.execute.launch import Executable
 from ocl_runtime.plan.plans import PlanCache
 from ocl_runtime.plan.structure import Structure
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import assert_same, counting
-from tests.interpreted import InterpretedRuntime
+from tests.support.arrays import assert_same, counting
+from tests.support.interpreted import InterpretedRuntime
 
 
 @pytest.fixture

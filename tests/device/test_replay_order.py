@@ -30,9 +30,9 @@ from ocl_runtime.observe.commands import Logged, Recording
 from ocl_runtime.observe.order import Order, violations
 from ocl_runtime.programs import Prepared, prepare
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import assert_same, counting
-from tests.device.wrapped import busy, eventually
-from tests.programs_support import ADD, REVERSED, SCALE
+from tests.support.arrays import assert_same, counting
+from tests.support.programs import ADD, REVERSED, SCALE
+from tests.support.wrapped import busy, eventually
 
 N = 1000
 

@@ -21,7 +21,7 @@ from ocl_runtime.device.probe import fault
 from ocl_runtime.errors import MixedDevicesError, SettingError, UnknownDeviceError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import assert_same, counting, python
+from tests.support.arrays import assert_same, counting, python
 
 MEMORY = {
     "allocations", "created", "released", "freed", "live", "waits", "in_use", "padding", "reserved", "peak_in_use",

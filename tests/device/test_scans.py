@@ -9,7 +9,7 @@ import ocl_runtime as ocl
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import DTYPES, assert_same, counting, has, ordinary
+from tests.support.arrays import DTYPES, assert_same, counting, has, ordinary
 
 RANDOM = np.random.default_rng(0)
 

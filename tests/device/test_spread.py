@@ -15,7 +15,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.commands import Logged, Recording
 from ocl_runtime.observe.order import Order
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import assert_same
+from tests.support.arrays import assert_same
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.streams.chosen import stream
-from tests.device.wrapped import (
+from tests.support.wrapped import (
     PATIENCE,
     PIECE,
     Stall,

@@ -13,7 +13,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import Pinned
-from tests.device.wrapped import (
+from tests.support.wrapped import (
     PIECE,
     Wrapped,
     eventually,

@@ -12,7 +12,7 @@ from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.grammar import Program, Value
 from ocl_ir.sizes import parts, smaller
 from ocl_ir.types import F32
-from tests.programs_support import ADD, SCALE
+from tests.support.programs import ADD, SCALE
 
 WIDTH = 12
 """Columns of every matrix; `n` has the rows."""

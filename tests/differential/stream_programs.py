@@ -22,7 +22,7 @@ from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.transfers.transfer import Download
-from tests.world import World
+from tests.support.world import World
 
 ITEM = 4
 _MOST_ARRAYS = 6

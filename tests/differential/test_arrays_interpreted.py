@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 import ocl_runtime.arrays as xp
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.plan.target import Target
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 TARGETS = {
     "gpu": Target(kind="gpu", compute_units=3, group_size=4),

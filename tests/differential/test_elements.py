@@ -13,8 +13,8 @@ import ocl_runtime as ocl
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.differential.depth import with_builds
-from tests.interpreted import InterpretedRuntime
+from tests.support.depth import with_builds
+from tests.support.interpreted import InterpretedRuntime
 
 LENGTH = 6
 PLACES = st.integers(-LENGTH, LENGTH - 1)

@@ -28,9 +28,9 @@ from ocl_runtime.plan.fusion.merge import RULES, Rule
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import FLOATS, INTEGERS
-from tests.differential.depth import with_builds
-from tests.rehearsal import rehearsal
+from tests.support.arrays import FLOATS, INTEGERS
+from tests.support.depth import with_builds
+from tests.support.rehearsal import rehearsal
 
 SHAPES = [
     (7,),

@@ -10,8 +10,8 @@ from hypothesis.extra import numpy as hnp
 
 import ocl_runtime.arrays as xp
 from ocl_runtime.plan.target import Target
-from tests.arrays_support import DTYPES, assert_same, ordinary
-from tests.interpreted import InterpretedRuntime
+from tests.support.arrays import DTYPES, assert_same, ordinary
+from tests.support.interpreted import InterpretedRuntime
 
 QUICK = settings(
     max_examples=max(1, settings.default.max_examples // 4),

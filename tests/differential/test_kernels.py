@@ -24,9 +24,9 @@ from ocl_ir.types import Pointer, element
 from ocl_runtime.codegen.compile import Compilation, compile_kernel
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
-from tests.differential.depth import with_builds
 from tests.differential.programs import ITEMS, Program, dtypes_of, programs
-from tests.differential.ulp import ulps
+from tests.support.depth import with_builds
+from tests.support.ulp import ulps
 
 REFERENCE_ULP = 4.0
 """What NumPy's own functions may be off in the interpreter; test_operations.py has the true bounds."""

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import ocl_runtime.arrays as xp
 import ocl_runtime.numpy as ours
-from tests.arrays_support import DTYPES
-from tests.interpreted import InterpretedRuntime
-from tests.numpy_cases import same
+from tests.support.arrays import DTYPES
+from tests.support.interpreted import InterpretedRuntime
+from tests.support.numpy_cases import same
 
 _REDUCTIONS = (
     "sum",

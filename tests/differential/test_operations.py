@@ -25,7 +25,7 @@ from ocl_ir.ops import CLASSES, OPS, STRUCTURAL, WORK_ITEM, Op
 from ocl_ir.types import BF16, BOOL, DTYPES, F16, F32, F64, LANES, U32, DType, Pointer, element
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
-from tests.differential.ulp import ulps
+from tests.support.ulp import ulps
 
 COUNT = 960
 """Operands of each operation: divided by all numbers of lanes."""

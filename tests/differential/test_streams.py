@@ -39,7 +39,7 @@ from tests.differential.stream_programs import (
     programs,
     run,
 )
-from tests.world import World
+from tests.support.world import World
 
 SPINS = 1_000_000
 """Steps that make a kernel slow: about a millisecond."""

@@ -14,8 +14,8 @@ import ocl_runtime as ocl
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.arrays_support import assert_same
-from tests.differential.depth import with_builds
+from tests.support.arrays import assert_same
+from tests.support.depth import with_builds
 
 OPS = ("add", "subtract", "multiply", "maximum")
 STEPS = st.lists(st.tuples(st.integers(0, 15), *(st.integers(0, 10**6) for _ in range(3))), min_size=3, max_size=25)

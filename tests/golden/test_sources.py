@@ -13,7 +13,7 @@ from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.kernel.printer import text
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect
-from tests.cases import BY_NAME, CASES, Case
+from tests.support.cases import BY_NAME, CASES, Case
 
 OWN_MATH = ["mul_sin_add"]
 FOLDER = Path(__file__).parent / "sources"

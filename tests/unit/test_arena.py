@@ -14,8 +14,8 @@ from ocl_ir.types import F32
 from ocl_runtime.plan.host.memory import plan_memory
 from ocl_runtime.plan.host.streams import place_streams
 from ocl_runtime.plan.host.waits import place_waits
-from tests.programs_support import ADD
-from tests.realistic_programs import PROGRAMS
+from tests.support.programs import ADD
+from tests.support.realistic_programs import PROGRAMS
 
 
 def waits(schedule: Schedule) -> int:

@@ -14,7 +14,7 @@ import ocl_runtime.arrays as xp
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.table import TABLE
 from ocl_runtime.errors import DTypeError, Error, SharingError
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 HOST = np.array([[4.0, 1.0, 3.0], [2.0, 0.5, 9.0], [7.0, -1.0, 2.0]], "f4")
 VECTOR = np.array([1, 2, 0], "i4")

@@ -30,7 +30,7 @@ from ocl_runtime.errors import (
     SharingError,
 )
 from ocl_runtime.plan.target import Target
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 
 @pytest.fixture(autouse=True)

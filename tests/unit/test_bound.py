@@ -13,7 +13,7 @@ from ocl_ir.types import F32
 from ocl_runtime.plan.host import bound
 from ocl_runtime.plan.host.bound import heaviest
 from ocl_runtime.plan.host.memory import plan_memory
-from tests.programs_support import SCALE
+from tests.support.programs import SCALE
 
 
 def apart_by(precedes: set[tuple[int, int]], count: int) -> dict[int, set[int]]:

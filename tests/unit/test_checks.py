@@ -12,7 +12,7 @@ import ocl_runtime.arrays as xp
 from ocl_runtime.errors import IndexingError
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.settings import Settings
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import pytest
 from ocl_runtime.device import Device, all_devices, choose, devices, probe, survey
 from ocl_runtime.errors import DeviceError, NoDeviceError, UnknownDeviceError
 from ocl_runtime.settings import Settings
-from tests.fakes import INTEL_CPU, INTEL_GPU, NVIDIA, OCLGRIND, device, python
+from tests.support.fakes import INTEL_CPU, INTEL_GPU, NVIDIA, OCLGRIND, device, python
 
 SETTINGS = Settings(cache_folder=None)
 POCL_5 = device()

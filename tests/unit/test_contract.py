@@ -14,7 +14,7 @@ from ocl_ir.graph.build import Buffer, Contract, Node, Scalar
 from ocl_ir.graph.printer import text
 from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, F16, F32, I8, I32, DType, Pointer
-from tests.differential.depth import NIGHTLY
+from tests.support.depth import NIGHTLY
 from tests.unit.test_plan import CPU, GPU, Desk
 
 SHAPES = [

@@ -21,7 +21,7 @@ from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS
 from ocl_runtime.plan.fusion.readers import readers
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.target import Target
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 from tests.unit.test_plan import CPU, GPU, Desk
 
 

@@ -13,7 +13,7 @@ import ocl_runtime.arrays as xp
 from ocl_ir.graph.build import Buffer
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.plan.plans import AnyPlan
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 
 class Runtime(InterpretedRuntime):

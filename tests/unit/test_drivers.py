@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 
 from ocl_runtime.device import drivers
-from tests.fakes import python
+from tests.support.fakes import python
 
 LIST = """
 import json, os, tempfile

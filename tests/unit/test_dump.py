@@ -14,8 +14,8 @@ import pytest
 from ocl_runtime.commands import dump
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.stages import NAMES
-from tests.arrays_support import python
-from tests.checkout import PYTHONPATH, ROOT
+from tests.support.arrays import python
+from tests.support.checkout import PYTHONPATH, ROOT
 
 TOOL = str(ROOT / "tools" / "kernel_dump.py")
 EXAMPLE = ["a*b + sin(c)", "a:f32[n]", "b:f32[n]", "c:f32[n]"]

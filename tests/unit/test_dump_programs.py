@@ -16,8 +16,8 @@ from ocl_ir.types import F32
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.stages import PROGRAM_NAMES
-from tests.arrays_support import python
-from tests.checkout import ROOT
+from tests.support.arrays import python
+from tests.support.checkout import ROOT
 
 CAPTURED = """
 import numpy as np

@@ -11,7 +11,7 @@ import pytest
 
 import ocl_runtime.arrays as xp
 from ocl_runtime.errors import DTypeError, IndexingError, RankError
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import ocl_runtime.arrays as xp
 from ocl_runtime.plan.explain import explain
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 TARGETS = {
     "gpu": Target(kind="gpu", compute_units=16),

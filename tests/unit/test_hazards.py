@@ -16,7 +16,7 @@ from ocl_runtime.execute.streams.hazards import Ranges, Touch, footprint_of
 from ocl_runtime.execute.streams.streams import Streams
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import Order
-from tests.simulated import Kernel, Simulated
+from tests.support.simulated import Kernel, Simulated
 
 NOTHING = Kernel(lambda *args: None, "nothing")
 

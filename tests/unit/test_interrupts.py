@@ -29,11 +29,11 @@ from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.streams import streams
 from ocl_runtime.execute.streams.chosen import chosen, stream, unchosen
-from tests.checkout import ROOT
-from tests.device.wrapped import eventually
-from tests.interpreted import InterpretedRuntime
-from tests.interrupts import handler, interrupt
-from tests.world import BYTE, PAGE, World
+from tests.support.checkout import ROOT
+from tests.support.interpreted import InterpretedRuntime
+from tests.support.interrupts import handler, interrupt
+from tests.support.world import BYTE, PAGE, World
+from tests.support.wrapped import eventually
 
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 STRIDE = 1 if NIGHTLY else 3

@@ -35,11 +35,11 @@ from ocl_ir.types import BOOL, F32, I32, U8, U32, Type, Vector
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.execute.engine import Engine
-from tests.cases import BY_NAME, CASES, Case
-from tests.checkout import PYTHONPATH, ROOT
 from tests.differential import slot_machine
 from tests.differential.programs import ITEMS, Program, programs
 from tests.differential.slot_machine import Clobbered
+from tests.support.cases import BY_NAME, CASES, Case
+from tests.support.checkout import PYTHONPATH, ROOT
 
 ALONE = [case for case in CASES if not any(isinstance(stmt, Barrier | Atomic) for stmt in walk(case.kernel.body))]
 """Cases whose work-items do not wait for each other."""
@@ -487,7 +487,7 @@ def test_rule_6_no_name_is_declared_twice_in_a_kernel(strategy: str) -> None:
 
 def test_rule_6_the_text_does_not_depend_on_the_process() -> None:
     program = (
-        "import hashlib\nfrom tests.cases import CASES\nfrom ocl_ir.kernel.locals import STRATEGIES\n"
+        "import hashlib\nfrom tests.support.cases import CASES\nfrom ocl_ir.kernel.locals import STRATEGIES\n"
         "from ocl_runtime.codegen.compile import compile_kernel\nfrom ocl_runtime.codegen.expressions import Dialect\n"
         "for case in CASES:\n    for strategy in STRATEGIES:\n"
         "        made = compile_kernel(case.kernel, strategy, Dialect()).source.text\n"

@@ -11,7 +11,7 @@ import pytest
 import ocl_runtime as ocl
 import ocl_runtime.arrays as xp
 from ocl_runtime.errors import DTypeError, ShapeError
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 HOST = np.array([[[4.25, -1.5, 3.0], [2.0, 0.5, 9.0]]], "f4")
 

@@ -18,8 +18,8 @@ import ocl_runtime.arrays as xp
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import DTypeError, Error, TransferError, TransferWarning
 from ocl_runtime.settings import Settings
-from tests.interpreted import Came, InterpretedRuntime
-from tests.numpy_cases import same
+from tests.support.interpreted import Came, InterpretedRuntime
+from tests.support.numpy_cases import same
 
 
 class Counting(InterpretedRuntime):
@@ -324,7 +324,7 @@ def test_operators_do_not_ask_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_answers_are_loaded_with_the_first_call() -> None:
-    from tests.fakes import python
+    from tests.support.fakes import python
 
     code = (
         "import sys, numpy, ocl_runtime as ocl; print('ocl_runtime.numpy' in sys.modules);"

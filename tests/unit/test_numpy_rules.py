@@ -33,9 +33,9 @@ from ocl_runtime.errors import (
 )
 from ocl_runtime.numpy import elementwise, promotion
 from ocl_runtime.plan.target import Target
-from tests.arrays_support import DTYPES
-from tests.interpreted import InterpretedRuntime
-from tests.numpy_cases import EXPRESSIONS, names
+from tests.support.arrays import DTYPES
+from tests.support.interpreted import InterpretedRuntime
+from tests.support.numpy_cases import EXPRESSIONS, names
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ import pytest
 import ocl_runtime.arrays as xp
 import ocl_runtime.numpy as ours
 from ocl_runtime.numpy.table import TABLE
-from tests.interpreted import InterpretedRuntime
-from tests.numpy_cases import CASES, EXPRESSIONS, names, same
+from tests.support.interpreted import InterpretedRuntime
+from tests.support.numpy_cases import CASES, EXPRESSIONS, names, same
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from ocl_runtime.execute.driver import Driver
 from ocl_runtime.execute.streams.hazards import Ranges, Touch
 from ocl_runtime.observe.commands import Access, Ended, Entry, Logged, Recording
 from ocl_runtime.observe.order import Order, violations
-from tests.simulated import Kernel, Simulated
+from tests.support.simulated import Kernel, Simulated
 
 BOTH = READ | WRITE
 

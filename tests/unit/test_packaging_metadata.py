@@ -14,7 +14,7 @@ import pytest
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
-from tests.checkout import ROOT
+from tests.support.checkout import ROOT
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 RECIPE = (ROOT / "tools" / "conda" / "recipe.yaml").read_text()

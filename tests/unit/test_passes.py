@@ -23,7 +23,7 @@ from ocl_ir.passes.fold import fold
 from ocl_ir.passes.hoist import hoist
 from ocl_ir.passes.vectorize import vectorize
 from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, U8, U16, U32, U64, DType, Vector
-from tests.cases import CASES, Case
+from tests.support.cases import CASES, Case
 
 Make = Callable[[KernelBuilder], None]
 

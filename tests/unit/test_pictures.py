@@ -21,7 +21,7 @@ from ocl_runtime.observe.stages import PROGRAM_NAMES, program_stages
 from ocl_runtime.observe.svg import Drawing, Legend, colour, fitting, steps
 from ocl_runtime.plan.host.memory import plan_memory
 from ocl_runtime.plan.host.waits import place_waits
-from tests.pictures_support import NASTY, SVG, groups, parsed, rect, title
+from tests.support.pictures import NASTY, SVG, groups, parsed, rect, title
 
 
 def scale() -> Kernel:

@@ -19,7 +19,7 @@ from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.planner import Plan, plan
 from ocl_runtime.plan.target import Target
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 GPU = Target(kind="gpu", compute_units=2, group_size=8)
 CPU = Target(kind="cpu", compute_units=2, group_size=8, vector_bytes=64, operations_per_byte=4)

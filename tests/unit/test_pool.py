@@ -14,8 +14,8 @@ from ocl_runtime.errors import OutOfMemoryError, ShapeError
 from ocl_runtime.execute.memory.pool import Pool, PoolCounters, PoolSizes
 from ocl_runtime.execute.memory.storage import Storage, pool_sizes
 from ocl_runtime.settings import Settings
-from tests import fakes
-from tests.world import World
+from tests.support import fakes
+from tests.support.world import World
 
 KIB = 2**10
 LARGE = 40 * KIB

@@ -11,7 +11,7 @@ from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute.memory.pool import NoRoomError, Pool
 from ocl_runtime.execute.memory.storage import Storage
-from tests.world import World
+from tests.support.world import World
 
 KIB = 2**10
 CAP = 256 * KIB

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute.memory.pool import Pool
 from ocl_runtime.execute.memory.storage import Storage
-from tests.world import World
+from tests.support.world import World
 
 KIB = 2**10
 LIMIT = 256 * KIB

@@ -17,7 +17,7 @@ from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute.memory.blocks import Block
 from ocl_runtime.execute.memory.pool import Pool
 from ocl_runtime.execute.memory.storage import Storage
-from tests.world import World
+from tests.support.world import World
 
 KIB = 2**10
 CAP = 256 * KIB

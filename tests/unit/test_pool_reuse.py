@@ -9,7 +9,7 @@ import pytest
 from ocl_runtime.execute.memory.blocks import FreeBlocks
 from ocl_runtime.execute.memory.pool import Pool
 from ocl_runtime.execute.memory.storage import Storage
-from tests.world import World
+from tests.support.world import World
 
 KIB = 2**10
 LARGE = 40 * KIB

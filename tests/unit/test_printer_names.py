@@ -20,7 +20,7 @@ from ocl_ir.types import BOOL, F16, F32, I32, U8, U32
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.execute.engine import Engine
-from tests.cases import BY_NAME, CASES
+from tests.support.cases import BY_NAME, CASES
 
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 
@@ -117,7 +117,7 @@ def test_a_neighbourhood_marks_one_line_and_names_the_python_line() -> None:
     store = next(stmt for stmt in walk(kernel.body) if isinstance(stmt, Store))
     shown = neighbourhood(kernel, store, radius=1).splitlines()
     assert [line.startswith("-->") for line in shown] == [False, True, False]
-    assert re.search(r"asked for at .*tests.cases\.py:\d+$", shown[-1])
+    assert re.search(r"asked for at .*tests.support.cases\.py:\d+$", shown[-1])
 
 
 def test_values_that_do_not_exist_have_a_text_too() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ocl_runtime.device import Device, choose, probe
-from tests.fakes import device
+from tests.support.fakes import device
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from ocl_runtime.codegen import driver
 from ocl_runtime.device import Device, choose
 from ocl_runtime.errors import BuildError
-from tests.fakes import device as fake
+from tests.support.fakes import device as fake
 
 GOOD = "__kernel void first(__global int *a) { a[0] = 1; }\n__kernel void second(__global int *a) { a[0] = 2; }\n"
 BAD = """// a comment

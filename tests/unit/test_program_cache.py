@@ -24,8 +24,8 @@ from ocl_runtime.device import Device, choose
 from ocl_runtime.errors import BuildError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.settings import Settings
-from tests.checkout import ROOT
-from tests.fakes import python
+from tests.support.checkout import ROOT
+from tests.support.fakes import python
 
 SOURCE = "__kernel void answer(__global int *a) { a[get_global_id(0)] = 42; }\n"
 

@@ -6,7 +6,7 @@ import pytest
 
 from ocl_runtime.device import quirks_for, rows_for
 from ocl_runtime.device.quirks import TABLE, Quirks
-from tests.fakes import INTEL_CPU, INTEL_GPU, NVIDIA, OCLGRIND, capabilities
+from tests.support.fakes import INTEL_CPU, INTEL_GPU, NVIDIA, OCLGRIND, capabilities
 
 
 def test_nvidia() -> None:

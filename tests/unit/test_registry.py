@@ -21,7 +21,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import F32
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.plan import donation
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 HOST = np.arange(12, dtype="f4").reshape(3, 4)
 GRAPHS = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 125

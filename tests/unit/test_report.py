@@ -11,7 +11,7 @@ import pytest
 
 from ocl_runtime.commands.devices import main
 from ocl_runtime.device import all_devices, choose, report, rows_for
-from tests.checkout import PYTHONPATH, ROOT
+from tests.support.checkout import PYTHONPATH, ROOT
 
 
 class Terminal(io.StringIO):

@@ -23,7 +23,7 @@ from ocl_runtime.plan.host.prepare import prepare
 from ocl_runtime.plan.host.streams import Costs, place_streams
 from ocl_runtime.plan.host.waits import place_waits
 from ocl_runtime.plan.kernels.cache import KernelCache
-from tests.programs_support import ACCUMULATE, ADD, BOTH, LOOP, RESTRICTED, REVERSED, SCALE, WIDE
+from tests.support.programs import ACCUMULATE, ADD, BOTH, LOOP, RESTRICTED, REVERSED, SCALE, WIDE
 
 
 def chain(links: int, streams: int = 0) -> Program:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import ocl_runtime.arrays as xp
 from ocl_runtime.errors import IndexingError, ShapeError
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 
 @pytest.fixture(autouse=True, scope="module")

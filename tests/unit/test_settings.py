@@ -8,7 +8,7 @@ import pytest
 
 from ocl_runtime.errors import SettingError, SettingWarning
 from ocl_runtime.settings import Settings, default_cache_folder
-from tests.checkout import ROOT
+from tests.support.checkout import ROOT
 
 
 def test_defaults() -> None:

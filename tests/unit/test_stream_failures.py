@@ -12,7 +12,7 @@ import pytest
 from ocl_runtime.errors import Error, LaunchError
 from ocl_runtime.execute.driver import Error as DriverError
 from ocl_runtime.execute.memory.storage import Storage
-from tests.world import World
+from tests.support.world import World
 
 BEHIND = pytest.mark.parametrize("behind", ["fails", "at once", "runs"])
 """What a driver does with a command that waits for a failed one: all of them exist."""

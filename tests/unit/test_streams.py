@@ -18,8 +18,8 @@ from ocl_ir.layout import Layout
 from ocl_runtime.errors import SettingError
 from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.observe.order import Order
-from tests.simulated import Kernel
-from tests.world import World
+from tests.support.simulated import Kernel
+from tests.support.world import World
 
 # ---------------------------------------------------------------------- 1: by bytes, every kind of conflict
 

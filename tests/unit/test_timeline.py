@@ -20,7 +20,7 @@ from ocl_runtime.observe.timeline import (
     timeline_svg,
     trace_json,
 )
-from tests.pictures_support import NASTY, SVG, groups, rect, title
+from tests.support.pictures import NASTY, SVG, groups, rect, title
 
 MS = 1_000_000
 SOME = [

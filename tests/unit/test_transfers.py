@@ -12,7 +12,7 @@ import pytest
 
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.memory.storage import Storage
-from tests.world import World
+from tests.support.world import World
 
 PIECE = 2**16
 WAYS = {"shared": {"unified": True}, "staged": {"unified": False}}

@@ -29,7 +29,7 @@ from ocl_ir.host.printer import text
 from ocl_ir.host.verify import CHECKS, verify
 from ocl_ir.sizes import Size, Symbol, parts, smaller
 from ocl_ir.types import BOOL, F32, I32, U8, U32
-from tests.programs_support import ADD, SCALE, WIDE
+from tests.support.programs import ADD, SCALE, WIDE
 
 N = Symbol("n")
 

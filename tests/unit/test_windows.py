@@ -14,7 +14,7 @@ from ocl_ir.kernel.grammar import If, Kernel, Load, Store, walk
 from ocl_runtime.plan.kernels import elementwise
 from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.target import Target
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 BUSY = Target(kind="gpu", compute_units=1, group_size=8)
 """With `_ITEMS_OF_A_UNIT` 1 a few results already keep it busy."""

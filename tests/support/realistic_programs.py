@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.grammar import Program, Value
 from ocl_ir.types import F32
-from tests.programs_support import SCALE
+from tests.support.programs import SCALE
 
 
 class Writer:

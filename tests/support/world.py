@@ -20,8 +20,8 @@ from ocl_runtime.execute.transfers.transfer import Transfers
 from ocl_runtime.observe.commands import Logged, Recording
 from ocl_runtime.observe.order import Order, Violation
 from ocl_runtime.settings import Settings
-from tests import fakes
-from tests.simulated import Kernel, Simulated
+from tests.support import fakes
+from tests.support.simulated import Kernel, Simulated
 
 PAGE = 2**16
 BYTE = np.dtype(np.uint8)

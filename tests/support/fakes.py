@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ocl_runtime.device import Capabilities, Device, quirks_for
-from tests.checkout import PYTHONPATH, ROOT
+from tests.support.checkout import PYTHONPATH, ROOT
 
 
 def capabilities(**changes: Any) -> Capabilities:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ocl_runtime.runtime import Runtime
-from tests.checkout import PYTHONPATH
+from tests.support.checkout import PYTHONPATH
 
 INTEGERS = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 FLOATS = ("f2", "f4", "f8")

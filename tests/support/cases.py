@@ -19,7 +19,7 @@ from ocl_ir.layout import Layout, parse_index
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
-from tests.interpreted import InterpretedRuntime
+from tests.support.interpreted import InterpretedRuntime
 
 Args = dict[str, Any]
 
