@@ -164,7 +164,7 @@ def tried(road: Callable[..., list[Storage]], at: int, again: int | None = None,
         pool.trim()
         blocks = [block for page in pool._pages for block in page.blocks()]
         assert pool.free == sum(block.size for block in blocks if not block.held)
-        assert pool.counters.current_runtime == sum(block.size for block in blocks if block.held)
+        assert pool.counters.in_use == sum(block.size for block in blocks if block.held)
         assert pool.counters.reserved == sum(block.size for block in blocks)
     del x, other
     device.trim()
