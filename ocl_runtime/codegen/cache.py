@@ -132,8 +132,12 @@ class ProgramCache:
         lock = threading.Lock()
         with self._lock:
             new = self._new_entries(parts, lock)
-        with lock, suppress(BuildError):
-            self._build_new(new)
+        with lock:
+            try:
+                self._build_new(new)
+            except BaseException:
+                self._forget_unbuilt(new)
+                raise
 
     def _new_entries(self, parts: Sequence[Part], lock: threading.Lock) -> dict[bytes, tuple[Part, _Entry]]:
         keyed = {self._key(part.text, ()): part for part in parts}
@@ -141,15 +145,26 @@ class ProgramCache:
         self._programs.update({key: entry for key, (_, entry) in new.items()})
         return new
 
+    def _forget_unbuilt(self, new: Mapping[bytes, tuple[Part, _Entry]]) -> None:
+        """Whoever asks for them next builds them, together if it wants several."""
+        unbuilt = {key: entry for key, (_, entry) in new.items() if entry.program is None}
+        with self._lock:
+            for key, entry in unbuilt.items():
+                self._forget(key, entry)
+
+    def _forget(self, key: bytes, entry: _Entry) -> None:
+        if self._programs.get(key) is entry:
+            del self._programs[key]
+
     def _build_new(self, new: Mapping[bytes, tuple[Part, _Entry]]) -> None:
         for key, (part, entry) in new.items():
             entry.program = entry.program or self._from_disk(key, part.text, ())
         missing = [(key, part, entry) for key, (part, entry) in new.items() if entry.program is None]
         for first in range(0, len(missing), MOST_TOGETHER):
             together = missing[first : first + MOST_TOGETHER]
-            if len(together) == 1:
-                continue
-            self._build_as_one(together)
+            if len(together) > 1:
+                with suppress(BuildError):
+                    self._build_as_one(together)
 
     def _build_as_one(self, together: Sequence[tuple[bytes, Part, _Entry]]) -> None:
         text, renamed = combine([part for _, part, _ in together])
@@ -228,9 +243,12 @@ class ProgramCache:
         if content is None:
             return None
         magic, payload = _unpack(key, content)
+        program: Program | None
         if magic == PART:
             whole = self._whole(payload[:_KEY])
-            program = whole and whole.part(source, json.loads(payload[_KEY:]))
+            if whole is None:
+                return None  # it left the disk, or is damaged: the part is built alone
+            program = whole.part(source, json.loads(payload[_KEY:]))
         else:
             program = self._loaded(source, payload, options) if magic == MAGIC else None
         with self._lock:
@@ -238,6 +256,8 @@ class ProgramCache:
             self.counters.damaged += program is None
         if program is not None:
             self._folder.touch(name)
+            if magic == PART:
+                self._folder.touch(payload[:_KEY].hex() + SUFFIX)  # later than all parts: it is to leave the disk last
         return program
 
     def _whole(self, key: bytes) -> Program | None:
@@ -248,7 +268,6 @@ class ProgramCache:
             whole = self._loaded("", payload, ()) if magic == MAGIC else None
             if whole is not None:
                 self._wholes[key] = whole
-                self._folder.touch(key.hex() + SUFFIX)
         return whole
 
     def _loaded(self, source: str, binary: bytes, options: Sequence[str]) -> Program | None:

@@ -104,17 +104,17 @@ def _uninterrupted(make: Callable[[], cl.Kernel]) -> cl.Kernel:
     """What it makes, in a thread that runs no signal handlers, where what one raises would end the process."""
     if not _ENDED_BY_INTERRUPTS or threading.current_thread() is not threading.main_thread():
         return make()
-    made: SimpleQueue[cl.Kernel | Exception] = SimpleQueue()
+    made: SimpleQueue[cl.Kernel | BaseException] = SimpleQueue()
 
     def run() -> None:
         try:
             made.put(make())
-        except Exception as error:
+        except BaseException as error:
             made.put(error)
 
     _thread.start_new_thread(run, ())  # `threading` has callbacks of its own, in which an interrupt is lost
     kernel = made.get()
-    if isinstance(kernel, Exception):
+    if isinstance(kernel, BaseException):
         raise kernel
     return kernel
 

@@ -544,6 +544,20 @@ def test_parts_of_a_lost_whole_are_built_again(shop: Shop, damage: Any, context:
     assert third.counters == Counters(disk_hits=1)
 
 
+def test_what_was_interrupted_is_built_together_by_who_asks_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: Any) -> driver.Program:
+        raise KeyboardInterrupt
+
+    together = shop.cache()
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "build", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            together.build_together([part(1), part(2)])
+    assert not together._programs
+    together.build_together([part(1), part(2)])
+    assert together.counters.built == 1
+
+
 def test_threads_that_want_some_of_the_same_programs_build_each_once(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, context: cl.Context
 ) -> None:
