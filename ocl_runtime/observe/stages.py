@@ -69,7 +69,9 @@ def schedule_text(schedule: Schedule, memory: MemoryPlan) -> str:
 def _log_text(program: Program) -> str:
     if program.built_from == "binary":
         return "not compiled now: the binary was in the cache folder (OCL_RUNTIME_CACHE=off compiles it)\n"
-    return f"{program.log or 'the compiler said nothing'}\n"
+    shared = program.whole is not None and bool(program.log)
+    of_all = "of all kernels that were built with this one, with the lines of their common source:\n" if shared else ""
+    return f"{of_all}{program.log or 'the compiler said nothing'}\n"
 
 
 def locals_text(compilation: Compilation) -> str:

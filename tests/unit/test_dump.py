@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from ocl_runtime.codegen.driver import Program
 from ocl_runtime.commands import dump
+from ocl_runtime.observe import stages
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.stages import NAMES
+from tests.support import fakes
 from tests.support.arrays import python
 from tests.support.checkout import PYTHONPATH, ROOT
 
@@ -382,3 +385,11 @@ def test_a_running_program_writes_the_same(program: Path, tmp_path: Path) -> Non
     assert one == other
     assert len(one) == len(NAMES)
     assert textwrap.dedent(PROGRAM).count("x * 2") == 1
+
+
+def test_a_log_that_several_kernels_share_says_so() -> None:
+    whole = Program(fakes.device(), "", "source", "9:1: warning: unused", Any)
+    assert stages._log_text(whole) == "9:1: warning: unused\n"
+    assert stages._log_text(whole.part("", {})).startswith("of all kernels that were built with this one")
+    silent = Program(fakes.device(), "", "source", "", Any)
+    assert stages._log_text(silent.part("", {})) == "the compiler said nothing\n"
