@@ -2,21 +2,16 @@
 
 Strategy: a program's key is a digest of everything its binary depends on: source, options, device, driver and
 platform version, and the format of our files. In memory, those used last, within bounds of number and bytes: who holds
-a dropped one lets it go and asks again when it is needed. On disk, one file per key in a private
-folder: a header that says what follows and its digest, then the driver's binary. The cache is only ever a short cut:
-an entry that is damaged, cut off, or refused by the driver is built again from source and replaced. Nothing of it is
-executed by Python.
+a dropped one lets it go and asks again when it is needed. On disk, see `disk`. The cache is only ever a short cut: a
+file that is damaged, cut off, or refused by the driver is built again from source and replaced.
 
-Invariants: of threads that want the same program, one builds it and the others wait; processes share the folder
-without locks, since a file appears whole or not at all and any of them may vanish at any time.
+Invariant: of threads that want the same program, one builds it and the others wait.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
-import json
-import struct
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -27,37 +22,15 @@ from typing import Protocol
 from weakref import WeakSet, WeakValueDictionary
 
 from ocl_runtime.codegen.combine import Part, combine
+from ocl_runtime.codegen.disk import FORMAT, Counters, DamagedFileError, PartOf, ProgramFiles
 from ocl_runtime.codegen.driver import Context, Explain, Program, RefusedBinaryError, build, full_options, load
 from ocl_runtime.device import Device
 from ocl_runtime.errors import BuildError
-from ocl_runtime.private_folder import CacheWarning, PrivateFolder
+from ocl_runtime.private_folder import CacheWarning
 
 __all__ = ["CacheWarning", "Counters", "ProgramCache"]
 
-FORMAT = 2  # raise it when the header or the meaning of the key changes
-MAGIC = b"OCLRPROG"
-PART = b"OCLRPART"
-"""Its payload is the key of the whole program, and the other names of functions as JSON."""
-# magic, format, key, length of the payload, SHA-256 of the payload
-HEADER = struct.Struct("<8sI32sQ32s")
-SUFFIX = ".bin"
-STALE = 3600.0  # seconds after which an unfinished file belongs to a writer that was killed
 MOST_TOGETHER = 64  # kernels of one program, so that none takes a driver minutes
-_KEY = hashlib.sha256().digest_size
-
-
-@dataclass
-class Counters:
-    """What a cache did since it was made. An entry that the driver refused counts as damaged."""
-
-    memory_hits: int = 0
-    disk_hits: int = 0
-    built: int = 0
-    damaged: int = 0
-    evicted: int = 0
-    """Files that left a full disk."""
-    dropped: int = 0
-    """Programs that left full memory."""
 
 
 class User(Protocol):
@@ -93,14 +66,13 @@ class ProgramCache:
         self.counters = Counters()
         self._context = context
         self._device = device
-        self._folder = PrivateFolder(cache_folder / "programs" if cache_folder else None)
-        self._disk_bytes = disk_bytes
+        self._files = ProgramFiles(cache_folder / "programs" if cache_folder else None, disk_bytes, self.counters)
         self._memory_bytes = memory_bytes
         self._memory_entries = memory_entries
         self._programs: dict[bytes, _Entry] = {}
         self._wholes: WeakValueDictionary[bytes, Program] = WeakValueDictionary()
         self._lock = threading.Lock()
-        self._bytes_on_disk: int | None = None  # as far as this process knows; None until it has looked
+        self._wholes_lock = threading.Lock()  # held while one is loaded
 
     def program(
         self, source: str, options: Sequence[str] = (), explain: Explain | None = None, user: User | None = None
@@ -174,7 +146,7 @@ class ProgramCache:
         for (part_key, part, entry), names in zip(together, renamed, strict=True):
             entry.program = whole.part(part.text, names)
             if kept:
-                self._store(part_key, PART, key + json.dumps(names).encode())
+                self._files.write(part_key, PartOf(key, names))
 
     def _made(self, key: bytes, source: str, options: Sequence[str], explain: Explain | None) -> Program:
         try:
@@ -234,85 +206,35 @@ class ProgramCache:
     def _keep(self, key: bytes, program: Program) -> bool:
         """Whether a program that was built is on disk now."""
         # PoCL compiles each kernel once more, for any group size, to give a binary.
-        binary = program.binary if self._folder.takes() else None
-        return binary is not None and self._store(key, MAGIC, binary)
+        binary = program.binary if self._files.takes() else None
+        return binary is not None and self._files.write(key, binary)
 
     def _from_disk(self, key: bytes, source: str, options: Sequence[str]) -> Program | None:
-        name = key.hex() + SUFFIX
-        content = self._folder.read(name)
-        if content is None:
+        try:
+            written = self._files.read(key)
+            if written is None:
+                return None
+            if isinstance(written, bytes):
+                program = load(self._context, self._device, source, written, options)
+            elif (whole := self._whole(written.whole)) is not None:
+                program = whole.part(source, written.renamed)
+            else:
+                return None
+        except (DamagedFileError, RefusedBinaryError):
+            with self._lock:
+                self.counters.damaged += 1
             return None
-        magic, payload = _unpack(key, content)
-        program: Program | None
-        if magic == PART:
-            whole = self._whole(payload[:_KEY])
-            if whole is None:
-                return None  # it left the disk, or is damaged: the part is built alone
-            program = whole.part(source, json.loads(payload[_KEY:]))
-        else:
-            program = self._loaded(source, payload, options) if magic == MAGIC else None
         with self._lock:
-            self.counters.disk_hits += program is not None
-            self.counters.damaged += program is None
-        if program is not None:
-            self._folder.touch(name)
-            if magic == PART:
-                self._folder.touch(payload[:_KEY].hex() + SUFFIX)  # later than all parts: it is to leave the disk last
+            self.counters.disk_hits += 1
+        self._files.touch(key)
+        if isinstance(written, PartOf):
+            self._files.touch(written.whole)  # later than all parts: it is to leave the disk last
         return program
 
     def _whole(self, key: bytes) -> Program | None:
         """What others are parts of: loaded once, and None where it has left the disk."""
-        whole = self._wholes.get(key)
-        if whole is None and (content := self._folder.read(key.hex() + SUFFIX)) is not None:
-            magic, payload = _unpack(key, content)
-            whole = self._loaded("", payload, ()) if magic == MAGIC else None
-            if whole is not None:
-                self._wholes[key] = whole
-        return whole
-
-    def _loaded(self, source: str, binary: bytes, options: Sequence[str]) -> Program | None:
-        try:
-            return load(self._context, self._device, source, binary, options)
-        except RefusedBinaryError:
-            return None
-
-    def _store(self, key: bytes, magic: bytes, payload: bytes) -> bool:
-        """Whether it is on disk now."""
-        content = HEADER.pack(magic, FORMAT, key, len(payload), hashlib.sha256(payload).digest()) + payload
-        if len(content) > self._disk_bytes or not self._folder.write(key.hex() + SUFFIX, content):
-            return False
-        with self._lock:
-            # A full listing only when it is needed: other processes' files are unknown between two of them.
-            if self._bytes_on_disk is not None and self._bytes_on_disk + len(content) <= self._disk_bytes:
-                self._bytes_on_disk += len(content)
-            else:
-                self._evict()
-        return True
-
-    def _evict(self) -> None:
-        """Look at the folder, and remove what was used least recently until it fits."""
-        now = time.time()
-        entries = []
-        for used, size, name in self._folder.files():
-            if name.endswith(SUFFIX):
-                entries.append((size, name))
-            elif now - used > STALE:
-                self._folder.remove(name)
-        total = sum(size for size, _ in entries)
-        for size, name in entries:
-            if total <= self._disk_bytes:
-                break
-            self._folder.remove(name)
-            total -= size
-            self.counters.evicted += 1
-        self._bytes_on_disk = total
-
-
-def _unpack(key: bytes, content: bytes) -> tuple[bytes, bytes]:
-    """What kind of payload a file has, and the payload; neither unless every word of its header is true."""
-    if len(content) < HEADER.size:
-        return b"", b""
-    magic, version, written_key, length, digest = HEADER.unpack_from(content)
-    payload = content[HEADER.size :]
-    whole = magic in {MAGIC, PART} and (version, written_key, length) == (FORMAT, key, len(payload))
-    return (magic, payload) if whole and hashlib.sha256(payload).digest() == digest else (b"", b"")
+        with self._wholes_lock:
+            whole = self._wholes.get(key)
+            if whole is None and isinstance(binary := self._files.read(key), bytes):
+                whole = self._wholes[key] = load(self._context, self._device, "", binary)
+            return whole

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.types import U32
-from ocl_runtime.device import Device
+from ocl_runtime.device import Device, Existing, existing
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import Storage
@@ -162,16 +163,22 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture(scope="module")
+def context(device: Device) -> Existing:
+    """For all examples: some drivers take seconds to make one."""
+    return existing(cl.Context([device.cl]))
+
+
 @settings(max_examples=max(10, settings.default.max_examples // 5))
 @given(programs(most=100))
 def test_programs_on_the_device_give_what_they_give_step_by_step(
-    device: Device, cache: Any, program: tuple[int, int, list[Step]]
+    device: Device, context: Existing, cache: Any, program: tuple[int, int, list[Step]]
 ) -> None:
     streams, seed, steps = program
     chosen = Settings(cache_folder=cache, streams=streams, page_bytes=2**13, memory_limit=2**16)
     if seed % 2 == 1:  # as if it had its own memory: large transfers go in pieces, by other threads
         device = replace(device, capabilities=replace(device.capabilities, unified_memory=False))
-    engine = Engine(device, chosen, driver=Recording)
+    engine = Engine(device, chosen, driver=Recording, existing=context)
     engine.transfers._movers.piece = 200
     assert_right(steps, DeviceRunner(engine))
     assert isinstance(engine.driver, Recording)

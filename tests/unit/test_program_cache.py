@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import subprocess
 import sys
@@ -18,8 +19,9 @@ import pyopencl as cl
 import pytest
 
 from ocl_runtime.codegen import cache, driver
-from ocl_runtime.codegen.cache import HEADER, CacheWarning, Counters, ProgramCache
+from ocl_runtime.codegen.cache import CacheWarning, Counters, ProgramCache
 from ocl_runtime.codegen.combine import Part
+from ocl_runtime.codegen.disk import FORMAT, HEADER, DamagedFileError, PartOf, ProgramFiles
 from ocl_runtime.device import Device, choose
 from ocl_runtime.errors import BuildError
 from ocl_runtime.execute.engine import Engine
@@ -542,6 +544,38 @@ def test_parts_of_a_lost_whole_are_built_again(shop: Shop, damage: Any, context:
     third = shop.cache()
     assert third.program(numbered(1)).whole is None
     assert third.counters == Counters(disk_hits=1)
+
+
+@pytest.mark.parametrize("payload", [b"{", b"[]", b'{"a": 1}', b"\xff"])
+def test_a_part_that_was_written_wrongly_is_damaged(tmp_path: Path, payload: bytes) -> None:
+    files = ProgramFiles(tmp_path, 2**20, Counters())
+    key, whole = bytes(32), b"w" * 32
+    files.write(key, PartOf(whole, {"f": "g"}))
+    assert files.read(key) == PartOf(whole, {"f": "g"})
+    (path,) = tmp_path.iterdir()
+    wrong = whole + payload
+    header = HEADER.pack(path.read_bytes()[:8], FORMAT, key, len(wrong), hashlib.sha256(wrong).digest())
+    path.write_bytes(header + wrong)
+    with pytest.raises(DamagedFileError):
+        files.read(key)
+
+
+def test_threads_load_a_whole_once(shop: Shop, monkeypatch: pytest.MonkeyPatch, context: cl.Context) -> None:
+    shop.cache().build_together([part(number) for number in range(8)])
+    loads: list[bytes] = []
+
+    def slow_load(*arguments: Any) -> driver.Program:
+        loads.append(arguments[3])
+        time.sleep(0.05)
+        return driver.load(*arguments)
+
+    monkeypatch.setattr(cache, "load", slow_load)
+    again = shop.cache()
+    with ThreadPoolExecutor(8) as pool:
+        programs = list(pool.map(lambda number: again.program(numbered(number)), range(8)))
+    assert len(loads) == 1
+    assert again.counters == Counters(disk_hits=8)
+    assert [answers(context, program) for program in programs] == list(range(8))
 
 
 def test_what_was_interrupted_is_built_together_by_who_asks_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
