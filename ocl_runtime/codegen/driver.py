@@ -62,13 +62,14 @@ class Program:
     built_from: Literal["source", "binary"]
     log: str  # what the compiler said, often nothing
     _program: cl.Program = field(repr=False)
+    kernels: int = 1
     used: float = field(default_factory=time.monotonic)
     whole: Program | None = None
     _renamed: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def part(self, source: str, renamed: Mapping[str, str]) -> Program:
         """The part that was made of `source`; some of its functions have other names here."""
-        return replace(self, source=source, used=time.monotonic(), whole=self, _renamed=renamed)
+        return replace(self, source=source, kernels=1, used=time.monotonic(), whole=self, _renamed=renamed)
 
     def kernel(self, name: str) -> cl.Kernel:
         """A new kernel object, for the calling thread alone: a shared one would mix up the arguments of two threads."""
@@ -86,8 +87,8 @@ class Program:
 
     @property
     def nbytes(self) -> int:
-        """About as much memory as it takes: drivers do not say."""
-        return self.device.quirks.program_bytes + len(self.source)
+        """About as much memory as it takes: drivers do not say, and keep about as much for each kernel."""
+        return self.device.quirks.program_bytes * self.kernels + len(self.source)
 
     @property
     def binary(self) -> bytes | None:
@@ -136,7 +137,7 @@ def build(
     except cl.Error as error:
         log = _log(program, device)
         raise _build_error(device, source, log, all_options, error, explain) from error
-    return Program(device, source, "source", _log(program, device), cl.Program(program))
+    return _built(device, source, "source", program)
 
 
 def load(context: Context, device: Device, source: str, binary: bytes, options: Sequence[str] = ()) -> Program:
@@ -148,7 +149,16 @@ def load(context: Context, device: Device, source: str, binary: bytes, options: 
         program._build(_encode(full_options(device, options)), [device.cl])
     except cl.Error as error:
         raise RefusedBinaryError(str(error)) from error
-    return Program(device, source, "binary", _log(program, device), cl.Program(program))
+    return _built(device, source, "binary", program)
+
+
+def _built(device: Device, source: str, built_from: Literal["source", "binary"], program: cl._cl._Program) -> Program:
+    built = cl.Program(program)
+    try:
+        kernels: Any = built.get_info(cl.program_info.NUM_KERNELS)
+    except cl.Error:  # OpenCL 1.1 does not know the question
+        kernels = 1
+    return Program(device, source, built_from, _log(program, device), built, max(1, int(kernels)))
 
 
 def _encode(options: Sequence[str]) -> bytes:

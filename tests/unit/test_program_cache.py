@@ -523,14 +523,19 @@ def test_parts_leave_memory_together(shop: Shop) -> None:
     assert len(small._wholes) == 0
 
 
-def test_the_bytes_of_a_whole_count_once(shop: Shop, device: Device) -> None:
-    small = shop.cache(memory_bytes=2 * device.quirks.program_bytes + 2**12)
+def test_a_whole_counts_as_many_bytes_as_it_has_kernels(shop: Shop, device: Device) -> None:
+    bound = 4 * device.quirks.program_bytes + 2**12
+    small = shop.cache(memory_bytes=bound)
     small.build_together([part(1), part(2), part(3)])
     for number in (1, 2, 3, 4):
         small.program(numbered(number))
     assert small.counters.dropped == 0
     small.program(numbered(5))
     assert small.counters.dropped == 3
+    again = shop.cache(memory_bytes=bound)  # loaded, it is as large
+    for number in (1, 4, 5):
+        again.program(numbered(number))
+    assert (again.counters.disk_hits, again.counters.dropped) == (3, 1)
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b""), lambda path: path.write_bytes(
