@@ -14,6 +14,7 @@ import numpy as np
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node, Step
+from ocl_ir.graph.forward import apart
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.current_runtime import current
 from ocl_runtime.arrays.elements import settle
@@ -145,8 +146,8 @@ class ArrayCore:
         with self._executor.registry.lock:  # nobody writes in between
             compute_together((self,))
             node = self._node
-        assert isinstance(node, Buffer)
-        return node
+            assert isinstance(node, Buffer)
+            return apart(node) if node.size == 1 else node  # an element moves when somebody writes the array
 
     # ------------------------------------------------------------------ what it is
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node, walk
+from ocl_ir.graph.forward import current, forward
 from ocl_ir.layout import Item
 from ocl_runtime.plan.evaluate import evaluate
 from ocl_runtime.plan.executor import Executor
@@ -55,11 +56,11 @@ def settle(cell: Cell, value: Node, executor: Executor) -> Node:
     results = evaluate(
         [*roots, *(graph.elementwise("copy", node) for node in nodes)], [*cells, *(None for _ in nodes)], executor
     )[len(roots) :]
-    executor.registry.replace([(weakref.ref(node), result) for node, result in zip(nodes, results, strict=True)])
     for node, result in zip(nodes, results, strict=True):
         for computed in pending[node]:
             computed.become(result)
-    return executor.registry.current([value])[0]
+        forward(node, result)
+    return current(value)
 
 
 def _pending(reads: Sequence[Read], cell: Cell, value: Node) -> dict[Node, list[Cell]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node
+from ocl_ir.graph.forward import resolve
 from ocl_ir.layout import Layout, Shape
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, compute
@@ -74,8 +75,7 @@ def download(x: ArrayLike, /, *, out: NDArray[Any] | None = None) -> Download:
     if out is not None:
         _check(x, out)
     compute(x)
-    node = x._node
-    assert isinstance(node, Buffer)
+    node = x._computed()
     if not node.size:
         return Download(x, None, x.shape, np.empty(x.shape, x.dtype) if out is None else out)
     if not node.layout.is_dense:
@@ -143,7 +143,7 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
             remedy="use equal shapes, and an array that is not broadcast",
         )
     with x._executor.registry.lock:
-        node = settle(out._cell, x._node, x._executor)
+        (node,) = resolve([settle(out._cell, x._node, x._executor)])
     if any(one.storage is target.storage and one.layout.overlaps(target.layout) for one in _buffers(node)):
         between = allocate(x.shape, dtype=x.dtype, device=x.device)._node  # what is read must not be overwritten
         assert isinstance(between, Buffer)

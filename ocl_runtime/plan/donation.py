@@ -98,6 +98,14 @@ class Holders:
         )
 
 
+def held_once(buffer: list[Node]) -> bool:
+    """Whether one beside this list of a single buffer holds it, and nobody else its memory."""
+    storage = [node.storage for node in buffer if isinstance(node, Buffer)]
+    if _counted is None:
+        return False
+    return {*map(_counted, buffer), *map(_counted, storage)} == {1 + _COUNTING} and not used_outside(storage[0])
+
+
 def _wasted(storage: Storage, buffers: Sequence[Node]) -> bool:
     """Whether most of a storage would be kept for nothing by a result of the size of its buffers."""
     return bool(storage.nbytes > 2 * max(one.size * one.dtype.size for one in buffers))

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Sequence
 
 from ocl_ir.graph.build import Buffer, Node
+from ocl_ir.graph.forward import current, forward
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.explain import explain
 from ocl_runtime.plan.plans import Slots
@@ -29,8 +30,7 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
 
 
 def _evaluated(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:
-    registry = executor.registry
-    roots = registry.current(nodes)
+    roots = [current(node) for node in nodes]
     nodes.clear()
     wanted = _not_computed(roots)
     structure = Structure(wanted)
@@ -45,7 +45,10 @@ def _evaluated(nodes: list[Node], cells: Sequence[Cell | None], executor: Execut
             cell.become(result)
     known = [(weakref.ref(node), result) for node, result in made.items()]
     del planned, structure, made, wanted, roots
-    registry.replace(known)
+    for reference, result in known:
+        node = reference()
+        if node is not None:  # somebody has built on it
+            forward(node, result)
     return results
 
 
@@ -57,6 +60,6 @@ def look(nodes: Sequence[Node], executor: Executor) -> str:
     """What `evaluate` would do, as text."""
     registry = executor.registry
     with registry.lock:
-        structure = Structure(_not_computed(registry.current(nodes)))
+        structure = Structure(_not_computed([current(node) for node in nodes]))
         planned = executor.plans.plan(structure, Slots(executor.target, executor.kernels))
         return explain(planned, structure.storages)

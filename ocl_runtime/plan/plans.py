@@ -179,7 +179,8 @@ class Template:
         made = plan([nodes[place] for place in structure.roots], self._slots, donation=given)
         self._launches = made.launches  # and none of the nodes, of which there may be many
         places = {node: place for place, node in enumerate(nodes)}
-        self._computed = [(places[node], result) for node, result in made.computed.items()]
+        # What others have been computed to may have made two nodes alike: they are one here.
+        self._computed = [(place, made.computed[node]) for place, node in enumerate(nodes) if node in made.computed]
         self.taken = [slot.place for slot in made.taken]
         self.in_place = [(places[one.root], one.reason) for one in made.in_place]
         self.why = [(places[node], reason) for node, reason in made.why.items()]

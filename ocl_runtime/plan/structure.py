@@ -30,6 +30,7 @@ from ocl_ir.graph.build import (
     Undefined,
     walk,
 )
+from ocl_ir.graph.forward import operands
 from ocl_ir.graph.substitute import rebuilt
 from ocl_ir.guards import Given, Number, plain
 from ocl_ir.layout import Layout, Span
@@ -60,7 +61,7 @@ class Structure:
             nodes.append(node)
             if isinstance(node, Elementwise):
                 parts += (node.op, node.dtype)
-                stack += node.operands[::-1]
+                stack += operands(node)[::-1]
             elif isinstance(node, Scalar):
                 scalars.append(node.value)
                 parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
@@ -79,7 +80,7 @@ class Structure:
                 )
             else:
                 parts += _parts(node, numbers)
-                stack += node.args[::-1]
+                stack += operands(node)[::-1]
         pattern, self.sizes = _pattern(tuple(numbers))
         self.nodes, self.storages, self.scalars = nodes, storages, scalars
         self.roots = tuple([places[root] for root in roots])
@@ -125,9 +126,9 @@ def _parts(node: Node, numbers: dict[int | tuple[int, ...], int]) -> tuple[Hasha
         case Reduce():
             return Reduce, node.op, node.axes, node.keepdims, node.dtype
         case Gather():
-            return Gather, len(node.operands)
+            return Gather, len(node.args)
         case Scatter():
-            return Scatter, node.op, len(node.operands)
+            return Scatter, node.op, len(node.args)
         case Undefined():
             return Undefined, node.dtype, number(node.shape)
         case Contract():

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Buffer
 from ocl_ir.host.grammar import Parameter, Program
 from ocl_ir.host.printer import text
 from ocl_ir.host.schedule import MemoryPlan, Schedule
@@ -25,7 +24,6 @@ from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, Symbol, value
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array, current
-from ocl_runtime.arrays.array import compute
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import DTypeError, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import Bytes
@@ -190,9 +188,7 @@ class Prepared:
         """The memory of an array: its own where that is dense, else a copy, which only an input may be."""
         if isinstance(given, np.ndarray):
             return given.reshape(-1).view(np.uint8)
-        compute(given)
-        node = given._node
-        assert isinstance(node, Buffer)
+        node = given._computed()
         if not node.size:
             return Part(self.runtime.allocate(ALIGNED, "an empty array"))
         offset = node.layout.offset * node.dtype.size

@@ -44,7 +44,7 @@ from ocl_runtime.execute.replay.steps import Part
 from ocl_runtime.execute.streams.chosen import unchosen
 from ocl_runtime.plan.host.prepare import prepare
 from ocl_runtime.plan.planner import plan
-from ocl_runtime.plan.registry import Cell
+from ocl_runtime.plan.registry import Cell, alone
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.programs.trace import Result, Trace
@@ -168,6 +168,7 @@ def capture(function: Callable[_Args, _Returned]) -> Callable[_Args, _Returned]:
         if not found.captured.assigned:
             return cast("_Returned", _replayed(found, arguments, runtime))
         with runtime.registry.lock:
+            del arguments  # who refers to memory needs it
             _own([arrays[number] for number in found.captured.assigned])
             arguments = _arguments(arrays, runtime)
             if (shape, arguments.exactly()) != key:  # copied, or another thread has written
@@ -194,7 +195,8 @@ def _captured(
         tracer.set(trace)
         with unchosen():  # streams of a program are counted from the caller's
             returned, returned_shape = flatten(function(*args, **kwargs), f"{name} is captured and returned")
-            program, results = trace.end([one._node for one in returned])
+            with runtime.registry.lock:  # nobody computes what the function has used of the outside
+                program, results = trace.end([one._node for one in returned])
     finally:
         tracer.set(None)  # of a captured function inside of a captured one, the Python runs
         guards.close()
@@ -248,7 +250,7 @@ def _buffer(cell: Cell) -> Buffer:
 
 def _own(arrays: Sequence[Array]) -> None:
     """Makes arrays the only ones in their memory, which is to be overwritten."""
-    shared = [one for one in arrays if not one._executor.registry.alone(one._cell)]
+    shared = [one for one in arrays if not alone(one._cell)]
     for one in shared:
         copied = plan([one._cell.node], one._executor, dense=True)
         one._executor.run(copied)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node
+from ocl_ir.graph.forward import resolve
 from ocl_ir.graph.substitute import substitute
 from ocl_ir.guards import Guards, formula, formulas
 from ocl_ir.host.builder import HostBuilder
@@ -91,7 +92,7 @@ class Trace:
 
     def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
         """What nodes will be computed to; each is computed once."""
-        wanted = substitute(nodes, self._computed)
+        wanted = substitute(resolve(nodes), self._computed)
         planned = plan(list(dict.fromkeys(wanted)), self._runtime)
         self.run(planned)
         results = dict(zip(planned.roots, planned.results, strict=True))
@@ -177,7 +178,7 @@ class Trace:
         """The results as memory; what would be memory that the caller keeps is copied."""
         written = self._written_arguments()
         donation = Donation([node.storage for node, _ in written], ())
-        wanted = substitute([*roots, *(after for _, after in written)], self._computed)
+        wanted = substitute(resolve([*roots, *(after for _, after in written)]), self._computed)
         planned = plan(wanted, self._runtime, donation=donation)
         self.run(planned)
         found = list(planned.results[: len(roots)])

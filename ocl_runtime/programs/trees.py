@@ -38,40 +38,41 @@ Shape: TypeAlias = "_Branch | _Leaf | None"
 def flatten(tree: Any, what: str) -> tuple[list[Array], Shape]:
     """The arrays of a tree, in order, and its shape. Raises `DTypeError` for a value that cannot be told apart."""
     arrays: list[Array] = []
+    return arrays, _shape(tree, arrays, what)
 
-    def look(tree: Any) -> Shape:
-        if isinstance(tree, Array):
-            arrays.append(tree)
-            return None
-        if type(tree) in (tuple, list):
-            return _Branch(type(tree), (), tuple(map(look, tree)))
-        if type(tree) is dict:
-            return _Branch(dict, tuple(tree), tuple(map(look, tree.values())))
-        try:
-            hash(tree)
-        except TypeError:
-            raise DTypeError(
-                f"{what} a {type(tree).__name__}, by whose value calls cannot be told apart",
-                place=calling_line(),
-                remedy="use arrays, numbers, strings, and tuples, lists and dictionaries of them",
-            ) from None
-        return _Leaf(type(tree), repr(tree) if isinstance(tree, float) else "", tree)
 
-    return arrays, look(tree)
+# No functions inside of functions: one that calls itself would hold the arrays until the collector of garbage comes.
+def _shape(tree: Any, arrays: list[Array], what: str) -> Shape:
+    """The shape of a tree, whose arrays are appended to those that there are."""
+    if isinstance(tree, Array):
+        arrays.append(tree)
+        return None
+    if type(tree) in (tuple, list):
+        return _Branch(type(tree), (), tuple([_shape(child, arrays, what) for child in tree]))
+    if type(tree) is dict:
+        return _Branch(dict, tuple(tree), tuple([_shape(child, arrays, what) for child in tree.values()]))
+    try:
+        hash(tree)
+    except TypeError:
+        raise DTypeError(
+            f"{what} a {type(tree).__name__}, by whose value calls cannot be told apart",
+            place=calling_line(),
+            remedy="use arrays, numbers, strings, and tuples, lists and dictionaries of them",
+        ) from None
+    return _Leaf(type(tree), repr(tree) if isinstance(tree, float) else "", tree)
 
 
 def unflatten(shape: Shape, arrays: Sequence[Array]) -> Any:
     """The tree of this shape with these arrays."""
-    left: Iterator[Array] = iter(arrays)
+    return _tree(shape, iter(arrays))
 
-    def build(shape: Shape) -> Any:
-        if shape is None:
-            return next(left)
-        if isinstance(shape, _Leaf):
-            return shape.value
-        children = [build(child) for child in shape.children]
-        if shape.kind is dict:
-            return dict(zip(shape.keys, children, strict=True))
-        return tuple(children) if shape.kind is tuple else children
 
-    return build(shape)
+def _tree(shape: Shape, left: Iterator[Array]) -> Any:
+    if shape is None:
+        return next(left)
+    if isinstance(shape, _Leaf):
+        return shape.value
+    children = [_tree(child, left) for child in shape.children]
+    if shape.kind is dict:
+        return dict(zip(shape.keys, children, strict=True))
+    return tuple(children) if shape.kind is tuple else children

@@ -604,3 +604,21 @@ def test_regression_runtimes_that_are_gone(device: Device, engine: Engine) -> No
             assert_same(step(ocl.asarray(HOST)).numpy(), HOST + 1)
         del runtime
         gc.collect()
+
+
+def test_calls_that_nobody_waits_for_hold_what_one_call_needs_and_two_results(runtime: Runtime) -> None:
+    """Memory goes back with the enqueue of its last use; nothing waits for the collector of garbage."""
+    step = ocl.capture(lambda x: ((x * 0.5 + 1), [{"sum": ocl.sum(x)}]))
+    x, _ = step(ocl.asarray(np.ones(2**20, "f4")))
+    before = runtime.statistics()["memory"]
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(60):
+            x, _ = step(x)
+        after = runtime.statistics()["memory"]
+    finally:
+        gc.enable()
+    assert after["peak_in_use"] <= before["peak_in_use"]
+    assert after["live"] == before["live"]
+    np.testing.assert_allclose(x.numpy(), 2, rtol=1e-6)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
+from ocl_ir.graph import build as graph
 from ocl_runtime.errors import DTypeError, IndexingError, RankError
 from tests.support.interpreted import InterpretedRuntime
 
@@ -147,6 +148,36 @@ def test_many_elements_leave_the_old_array_to_them(runtime: InterpretedRuntime) 
     assert runtime.launched == [], "a hundred elements are not computed one by one"
     assert float(x[50]) == -1.0
     assert [float(one) for one in elements[::25]] == [0, 25, 50, 75]
+
+
+def test_an_element_that_another_thread_moves_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = xp.asarray(np.arange(8, dtype="f4"))
+    t = x[3]
+    read = xp.Array._read
+
+    def written_meanwhile(array: xp.Array) -> Any:
+        node = read(array)
+        x[3] = 9
+        x.compute()
+        return node
+
+    monkeypatch.setattr(xp.Array, "_read", written_meanwhile)
+    assert float(t) == 3
+    monkeypatch.undo()
+    assert float(t) == 3
+    np.testing.assert_array_equal(x.numpy(), [0, 1, 2, 9, 4, 5, 6, 7])
+
+
+def test_a_view_of_an_element_that_has_moved() -> None:
+    x = xp.asarray(np.arange(8, dtype="f4"))
+    t = x[3]
+    node = t._node  # as another thread has it
+    pending = t * 2
+    x[3] = 9
+    assert node is not t._node
+    again = xp.Array(graph.reshape(node, (1,)), x._executor)
+    np.testing.assert_array_equal(again.numpy(), [3])
+    assert float(pending) == 6
 
 
 def test_reads_that_are_over_are_forgotten() -> None:

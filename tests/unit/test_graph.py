@@ -64,7 +64,7 @@ def test_the_table_forgets_nodes_that_are_gone() -> None:
     a = buffer(4, 6)
     made = [graph.permute(graph.elementwise("sin", a), (1, 0)), graph.reduce("sum", a, (0,), F32)]
     made.append(graph.assign(a, Layout((6,), (1,)), graph.iota(F32, Layout.contiguous((6,)))))
-    assert len(graph._NODES) == before + 6
+    assert len(graph._NODES) == before + 5  # places are no node of several
     del made, a
     gc.collect()
     assert len(graph._NODES) == before
@@ -293,7 +293,7 @@ def test_operations_keep_the_order_in_memory_of_transposed_operands() -> None:
     scaled = graph.elementwise("mul", turned, graph.scalar(2.0, F32, (4, 3)))
     assert isinstance(scaled, Movement)
     assert isinstance(scaled.arg, Elementwise)
-    assert scaled.arg.operands[0] is graph.elementwise("add", a, b)
+    assert scaled.arg.args[0] is graph.elementwise("add", a, b)
     spread = graph.elementwise("sub", scaled, graph.expand(row, (4, 3)))
     assert isinstance(spread, Movement)
     assert spread.shape == (4, 3)

@@ -12,6 +12,8 @@ from ocl_ir.graph.interned import Interned
 class Thing:
     """Something to be referred to weakly."""
 
+    entry: Any = None
+
 
 def test_an_entry_that_others_removed_and_entered_again_is_not_replaced() -> None:
     """Between finding a dead entry and taking the lock, others remove it and enter an object of their own."""
@@ -55,6 +57,19 @@ def test_an_entry_that_others_removed_and_entered_again_is_not_replaced() -> Non
     others.append(table.enter("key", Thing()))
     assert all(other is mine for other in others)
     assert table.known("key") is mine
+
+
+def test_what_has_left_is_not_known_and_takes_nobody_with_it() -> None:
+    table: Interned[Thing] = Interned()
+    first, never = Thing(), Thing()
+    table.enter("key", first)
+    table.leave(first)
+    assert table.known("key") is None
+    second = Thing()
+    assert table.enter("key", second) is second
+    table.leave(first)
+    table.leave(never)
+    assert table.known("key") is second
 
 
 def test_a_dead_entry_makes_room() -> None:

@@ -4,5 +4,6 @@ nodes.py      their grammar
 interned.py   objects that are made once
 build.py      the way to make them
 printer.py    their text
+forward.py    nodes that are in memory by now
 substitute.py other nodes in place of some
 """

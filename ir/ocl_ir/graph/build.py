@@ -36,7 +36,7 @@ from ocl_ir.graph.nodes import (
     order_in_memory,
     walk,
 )
-from ocl_ir.guards import Given, Number, formulas
+from ocl_ir.guards import Given, Number
 from ocl_ir.layout import Item, Layout, Shape, Span
 from ocl_ir.ops import result_type
 from ocl_ir.source_line import Where, caller, calling_line
@@ -72,6 +72,7 @@ __all__ = [
     "gather",
     "index",
     "iota",
+    "leave",
     "move",
     "permute",
     "reduce",
@@ -88,7 +89,7 @@ __all__ = [
 
 _NODES: Interned[Node] = Interned()
 """By what they are made of, operands and storages by `id`: so who counts references to a node finds none of these."""
-_known, _entered = _NODES.known, _NODES.enter
+_known, _entered, leave = _NODES.known, _NODES.enter, _NODES.leave
 
 
 def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") -> Buffer:
@@ -124,14 +125,7 @@ def _buffer(key: Hashable, storage: Storage, dtype: DType, layout: Layout, dense
 
 def iota(dtype: DType, layout: Layout) -> Node:
     """The values `offset + i * strides[0] + …` of a layout, which must not be negative, as integers of `dtype`."""
-    key = ("iota", dtype, *layout.formulas)
-    numbers = (*layout.shape, *layout.strides, layout.offset)
-    own = formulas(numbers) is not numbers  # sizes of one plan, which are no other's of the same name
-    found = None if own else _known(key)
-    if found is None:
-        made = Iota(shape=layout.shape, dtype=dtype, line=caller(), flat=layout.is_dense, layout=layout)
-        found = made if own else _entered(key, made)
-    return found
+    return Iota(shape=layout.shape, dtype=dtype, line=caller(), flat=layout.is_dense, layout=layout)
 
 
 def scalar(value: Number | Given, dtype: DType, shape: Shape = (), where: Where | None = None) -> Scalar:
@@ -177,7 +171,7 @@ def _elementwise(key: Hashable, op: str, dtype: DType, operands: tuple[Node, ...
         turned = [permute(operand, order) for operand in operands]
         given = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
         return permute(given, tuple(sorted(range(len(order)), key=order.__getitem__)))
-    made = Elementwise(shape=shape, dtype=dtype, line=line, flat=flat, op=op, operands=operands)
+    made = Elementwise(shape=shape, dtype=dtype, line=line, flat=flat, op=op, args=operands)
     return _entered(key, made)
 
 
@@ -191,9 +185,9 @@ def index(arg: Node, items: tuple[Item, ...]) -> Node:
 
 def permute(arg: Node, axes: tuple[int, ...]) -> Node:
     """The view whose axis `k` is axis `axes[k]` of `arg`."""
-    if isinstance(arg, Movement) and arg.step.kind == "permute":
+    if isinstance(arg, Movement) and arg.step.kind == "permute" and (args := arg.args):
         inner = cast("Shape", arg.step.value)
-        arg, axes = arg.arg, tuple(inner[axis] for axis in axes)
+        arg, axes = args[0], tuple(inner[axis] for axis in axes)
     unchanged = axes == tuple(range(len(axes)))
     return arg if unchanged else move(arg, Step("permute", axes), tuple(arg.shape[axis] for axis in axes))
 
@@ -229,13 +223,16 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     if isinstance(arg, Scalar):
         return scalar(arg.value, arg.dtype, shape)
     if isinstance(arg, Buffer | Iota):
+        storage = arg.storage if isinstance(arg, Buffer) else None
+        if arg.result is not None:  # another thread has moved the elements
+            return move(arg.result, step, shape, where)
         layout = step.apply(arg.layout)
         if layout is not None:
-            return iota(arg.dtype, layout) if isinstance(arg, Iota) else buffer(arg.storage, arg.dtype, layout)
+            return iota(arg.dtype, layout) if isinstance(arg, Iota) else buffer(storage, arg.dtype, layout)
 
     key, flat = (step, id(arg)), step.kind == "reshape"
     return _known(key) or _entered(
-        key, Movement(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, step=step, arg=arg)
+        key, Movement(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, step=step, args=(arg,))
     )
 
 
@@ -289,7 +286,7 @@ def reduce(
             dtype=dtype,
             line=where or caller(),
             op=op,
-            arg=arg,
+            args=(arg,),
             axes=axes,
             keepdims=keepdims,
             accumulator=_accumulating(op, arg.dtype, dtype),
@@ -307,7 +304,7 @@ def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> N
             dtype=dtype,
             line=where or caller(),
             op=op,
-            arg=arg,
+            args=(arg,),
             axis=axis,
             accumulator=_accumulating(op, arg.dtype, dtype),
         ),
@@ -323,7 +320,7 @@ def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
     key = ("assign", id(arg), region, id(value))
     return _known(key) or _entered(
         key,
-        Assign(shape=arg.shape, dtype=arg.dtype, line=where or caller(), arg=arg, region=region, value=value),
+        Assign(shape=arg.shape, dtype=arg.dtype, line=where or caller(), args=(arg, value), region=region),
     )
 
 
@@ -353,7 +350,7 @@ def contract(left: Node, right: Node, where: Where = "") -> Node:
     found = _known(key)
     if found is None:
         joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
-        made = Contract(shape=shape, dtype=dtype, line=where or caller(), left=left, right=right, accumulator=joined)
+        made = Contract(shape=shape, dtype=dtype, line=where or caller(), args=(left, right), accumulator=joined)
         found = _entered(key, made)
     return found
 
@@ -375,7 +372,7 @@ def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
     found = _known(key)
     if found is None:
         flat = all(index.flat for index in indices)
-        made = Gather(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, operands=operands)
+        made = Gather(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, args=operands)
         found = _entered(key, made)
     return found
 
@@ -387,7 +384,7 @@ def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence
     key = ("scatter", op, *map(id, operands))
     found = _known(key)
     if found is None:
-        made = Scatter(shape=arg.shape, dtype=arg.dtype, line=where or caller(), op=op, operands=operands)
+        made = Scatter(shape=arg.shape, dtype=arg.dtype, line=where or caller(), op=op, args=operands)
         found = _entered(key, made)
     return found
 

@@ -8,10 +8,17 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from weakref import ref
 
-Made = TypeVar("Made", bound=object)
+
+class Entered(Protocol):
+    """What knows where the table has it."""
+
+    entry: Any
+
+
+Made = TypeVar("Made", bound=Entered)
 
 _MOST_DEAD = 256
 """Entries of objects that are gone, before they are removed."""
@@ -47,6 +54,7 @@ class Interned(Generic[Made]):
             self._sweep()
         entry = _Entry(made, self._gone)
         entry.key = key
+        made.entry = entry
         if self._entries.setdefault(key, entry) is entry:  # one operation of the dictionary: no thread comes between
             return made
         with self._lock:
@@ -61,6 +69,14 @@ class Interned(Generic[Made]):
                 return known
             del self._entries[key]  # still that one: only who holds the lock removes entries
         return None
+
+    def leave(self, made: Made) -> None:
+        """An object is no longer what its key says; it may have left before."""
+        entry: _Entry[Made] | None = made.entry
+        if entry is not None:
+            with self._lock:
+                if self._entries.get(entry.key) is entry:
+                    del self._entries[entry.key]
 
     def _sweep(self) -> None:
         with self._lock:

@@ -13,17 +13,21 @@
          | Undefined                          elements that nobody has written yet
          | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
 
-Nodes are immutable and hash-consed: building the same expression twice gives the same object, so identity is equality
-and a node of two consumers is computed once. The exception is `Scalar`: its value says nothing about the structure, it
-becomes a kernel parameter, and each is a node of its own. The intern table holds nodes weakly; it belongs to no runtime
-because it holds nothing but what somebody else keeps alive. `ocl_ir.graph.build` builds them.
+Nodes are hash-consed: building the same expression twice gives the same object, so identity is equality and a node of
+two consumers is computed once. `Scalar` and `Iota` are the exceptions: the value of a scalar says nothing about the
+structure, it becomes a kernel parameter; and what is made of `Iota` alone would belong to several runtimes. The intern
+table holds nodes weakly; it belongs to no runtime because it holds nothing but what somebody else keeps alive.
+`ocl_ir.graph.build` builds nodes.
+
+What a node is never changes, but it may be in memory by now: then it has a `result`, and no `args` any more. Who walks
+an expression reads `args` first and follows the `result` if there is one; `ocl_ir.graph.forward` does both.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from ocl_ir.guards import Given, Number, formulas
@@ -66,6 +70,13 @@ class AnyNode:
     """Which Python line asked for it first."""
     flat: Final[bool] = True
     """Whether all leaves are dense or the same everywhere, so that a reshape moves no element."""
+    args: tuple[Node, ...] = ()
+    """The nodes that this one is computed from, each of which it refers to once for each time that it is here: who may
+    write over memory finds out by counting who else does. Changed by `ocl_ir.graph.forward` only."""
+    result: Buffer | None = field(default=None, init=False)
+    """The memory that its elements are in, once they have been computed or moved. Set once, by `forward`."""
+    entry: Any = field(default=None, init=False)
+    """Where the intern table has it."""
 
     @property
     def where(self) -> str:
@@ -76,12 +87,6 @@ class AnyNode:
     def size(self) -> int:
         """Number of elements."""
         return math.prod(self.shape)
-
-    @property
-    def args(self) -> tuple[Node, ...]:
-        """The nodes that this one is computed from, each of which it refers to once for each time that it is here: the
-        registry finds out by counting who else does."""
-        return ()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.typed}>"
@@ -96,7 +101,7 @@ class AnyNode:
 class Buffer(AnyNode):
     """Elements in memory."""
 
-    storage: Final[Storage]
+    storage: Storage
     layout: Final[Layout]
 
 
@@ -115,37 +120,25 @@ class Scalar(AnyNode):
 
 
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Compound(AnyNode):
-    """What is made of several nodes, which are one tuple for it and for its key."""
-
-    operands: Final[tuple[Node, ...]]
-
-    @property
-    def args(self) -> tuple[Node, ...]:
-        """The operands."""
-        return self.operands
-
-
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Elementwise(Compound):
+class Elementwise(AnyNode):
     """An operation at every place."""
 
     op: Final[str]
 
 
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Gather(Compound):
+class Gather(AnyNode):
     """Elements of the first operand: at each place the one whose coordinates the other operands have there."""
 
     @property
     def arg(self) -> Node:
         """What elements are taken of."""
-        return self.operands[0]
+        return self.args[0]
 
     @property
     def indices(self) -> tuple[Node, ...]:
         """The coordinates, an integer node for each axis."""
-        return self.operands[1:]
+        return self.args[1:]
 
 
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
@@ -153,19 +146,18 @@ class Movement(AnyNode):
     """The elements of another node at other places."""
 
     step: Final[Step]
-    arg: Final[Node]
 
     @property
-    def args(self) -> tuple[Node, ...]:
+    def arg(self) -> Node:
         """The node that is moved."""
-        return (self.arg,)
+        return self.args[0]
 
 
 ScatterOp: TypeAlias = Literal["set", "max"]
 
 
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Scatter(Compound):
+class Scatter(AnyNode):
     """The first operand with elements of the second one at other places: `set` there, or the greater of both.
 
     The third operand says which elements are written at all, the others have their coordinates. No two that are set
@@ -176,12 +168,12 @@ class Scatter(Compound):
     @property
     def arg(self) -> Node:
         """What is written into."""
-        return self.operands[0]
+        return self.args[0]
 
     @property
     def value(self) -> Node:
         """The elements that are written; the other operands but the first have its shape."""
-        return self.operands[1]
+        return self.args[1]
 
 
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
@@ -197,15 +189,14 @@ class Reduce(AnyNode):
     """Elements joined along axes, in `accumulator`, then converted to `dtype`."""
 
     op: Final[ReduceOp]
-    arg: Final[Node]
     axes: Final[tuple[int, ...]]
     keepdims: Final[bool]
     accumulator: Final[DType]
 
     @property
-    def args(self) -> tuple[Node, ...]:
+    def arg(self) -> Node:
         """The node that is reduced."""
-        return (self.arg,)
+        return self.args[0]
 
 
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
@@ -213,14 +204,17 @@ class Contract(AnyNode):
     """Matrices multiplied: element (…, i, j) is the sum of left (…, i, k) times right (…, k, j) over k, in
     `accumulator`."""
 
-    left: Final[Node]
-    right: Final[Node]
     accumulator: Final[DType]
 
     @property
-    def args(self) -> tuple[Node, ...]:
-        """The matrices."""
-        return self.left, self.right
+    def left(self) -> Node:
+        """The first matrices."""
+        return self.args[0]
+
+    @property
+    def right(self) -> Node:
+        """The second matrices."""
+        return self.args[1]
 
 
 ScanOp: TypeAlias = Literal["sum", "prod"]
@@ -231,28 +225,30 @@ class Scan(AnyNode):
     """All elements up to each along an axis joined, in `accumulator`, then converted to `dtype`."""
 
     op: Final[ScanOp]
-    arg: Final[Node]
     axis: Final[int]
     accumulator: Final[DType]
 
     @property
-    def args(self) -> tuple[Node, ...]:
+    def arg(self) -> Node:
         """The node that is scanned."""
-        return (self.arg,)
+        return self.args[0]
 
 
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Assign(AnyNode):
     """A node with other elements in a part of it: `region` lies in its elements in row-major order."""
 
-    arg: Final[Node]
     region: Final[Layout]
-    value: Final[Node]
 
     @property
-    def args(self) -> tuple[Node, ...]:
-        """The node that is written, and the new elements."""
-        return (self.arg, self.value)
+    def arg(self) -> Node:
+        """The node that is written."""
+        return self.args[0]
+
+    @property
+    def value(self) -> Node:
+        """The new elements."""
+        return self.args[1]
 
 
 Node: TypeAlias = (

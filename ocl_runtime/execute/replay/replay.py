@@ -43,10 +43,12 @@ _HOST_MODES = {"host input": READ, "host output": WRITE}
 
 @dataclass
 class _Running:
-    """What a replay uses until it has ended, and the events of its nodes; `failed` says why it is not whole."""
+    """What a replay uses until it has ended, and the events of its nodes; `failed` says why it is not whole.
 
-    arena: Storage | None
-    memory: Memory
+    Memory of the device is not held: whoever gets it next comes after the replay, by its history.
+    """
+
+    host: Sequence[Bytes]
     nodes: Sequence[Node]
     where: str
     streams: Mapping[int, Stream]
@@ -124,7 +126,8 @@ class Replay:
         home = streams.current()
         on = {one: streams.neighbour(home, one) for one in self._used}
         queues = {one: stream.queue for one, stream in on.items()}
-        running = _Running(used.arena, memory, self.schedule.nodes, where, on, [])
+        host = [bound for bound in memory.values() if not isinstance(bound, Part)]
+        running = _Running(host, self.schedule.nodes, where, on, [])
 
         def enqueue(queue: Queue, waits: list[Event] | None, _: Sequence[Touch]) -> Event:
             try:

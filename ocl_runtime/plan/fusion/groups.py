@@ -244,7 +244,7 @@ class _Growing:
         """The operands of a node that is opened, but for what is written into. What is gathered from is reached from no
         index space."""
         if not isinstance(node, Gather):
-            operands = node.operands[1:] if isinstance(node, Scatter) else node.operands
+            operands = node.args[1:] if isinstance(node, Scatter) else node.args
             return [self.place(arg, chain) for arg in operands]
         table, outer, computed = self.place(node.arg, None)
         if not isinstance(table, Buffer | Iota):

@@ -1,0 +1,85 @@
+"""Nodes that are in memory by now.
+
+Somebody computes a node that others have built on: `forward` gives it its result and takes its operands from it. Nobody
+goes through what was built; who takes an expression apart later finds the result there, and leaves the computed node
+out of the expression for good. So computing costs nothing for arrays that are not computed, however many there are.
+
+A movement of a computed node is a view of its memory, unless it has to copy; so it counts as computed, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ocl_ir.graph.build import Buffer, Movement, Node, leave, move
+
+
+def forward(node: Node, result: Buffer) -> None:
+    """The elements of a node are in memory. What it was made of is no longer kept by it."""
+    if node is not result and node.result is None:
+        node.result = result  # before the operands go: whoever has read none looks here
+        leave(node)
+        node.args = ()
+        if isinstance(node, Buffer):  # its elements have moved
+            node.storage = None
+
+
+def apart(node: Buffer) -> Buffer:
+    """The same elements as a node that nobody else has, and so nobody forwards while it is looked at."""
+    return replace(node)
+
+
+def current(node: Node) -> Node:
+    """The memory that a node is in by now; itself where it is not."""
+    while node.result is not None:
+        node = node.result
+    if type(node) is not Movement:
+        return node
+    chain: list[Movement] = []
+    base: Node = node
+    while base.result is None and type(base) is Movement:
+        chain.append(base)
+        base = base.args[0]
+    while base.result is not None:
+        base = base.result
+    for movement in reversed(chain):
+        if base is not movement.args[0]:
+            moved = move(base, movement.step, movement.shape, movement.line)
+            if isinstance(moved, Buffer):
+                forward(movement, moved)
+                base = moved
+                continue
+            _stand_on(movement, (base,))
+        base = movement
+    return base
+
+
+def operands(node: Node) -> tuple[Node, ...]:
+    """What an open node is made of, as it is by now; and so the node refers to it from here on."""
+    args = node.args
+    for arg in args:
+        if arg.result is not None or type(arg) is Movement:
+            now = tuple([current(arg) for arg in args])
+            if any(arg is not before for arg, before in zip(now, args, strict=True)):
+                _stand_on(node, now)
+            return now
+    return args
+
+
+def _stand_on(node: Node, args: tuple[Node, ...]) -> None:
+    leave(node)  # its key names operands that may go now
+    node.args = args
+
+
+def resolve(roots: Sequence[Node]) -> list[Node]:
+    """What some nodes are by now, and so everything below them, for who walks them."""
+    found = [current(root) for root in roots]
+    known = set(found)
+    stack = list(known)
+    while stack:
+        for arg in operands(stack.pop()):
+            if arg not in known:
+                known.add(arg)
+                stack.append(arg)
+    return found
