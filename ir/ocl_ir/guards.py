@@ -94,14 +94,14 @@ class Backed:
     def _with(self, op: str, left: Any, right: Any) -> Any:
         """A formula; beside a float, a plain number."""
         other = right if left is self else left
-        do = getattr(operator, op)
-        if isinstance(other, float | np.number):
-            return do(plain(left), plain(right))
-        if not isinstance(other, int | Backed):
-            return NotImplemented
-        left, right = +left, +right  # bools are integers
-        size, number = term(op, formula(left), formula(right)), do(example(left), example(right))
-        return number if isinstance(size, int) else Backed(number, size, _open(left, right))
+        if type(other) is not int and type(other) is not Backed:
+            if isinstance(other, float | np.number):
+                return getattr(operator, op)(plain(left), plain(right))
+            if not isinstance(other, int):
+                return NotImplemented
+            left, right = +left, +right  # bools are integers
+        size, number = term(op, formula(left), formula(right)), getattr(operator, op)(example(left), example(right))
+        return number if type(size) is int else Backed(number, size, self._open(other))
 
     def __add__(self, other: object) -> Any:
         return self._with("add", self, other)
@@ -171,16 +171,20 @@ class Backed:
 
     def _compare(self, op: str, left: Any, right: Any) -> Any:
         other = right if left is self else left
-        do = getattr(operator, op)
-        if isinstance(other, float | np.number):
-            return do(plain(left), plain(right))
-        if not isinstance(other, int | Backed):
-            return NotImplemented
-        left, right = +left, +right
-        condition, truth = term(op, formula(left), formula(right)), do(example(left), example(right))
-        if not isinstance(condition, int):
-            _open(left, right).found[condition] = truth
+        if type(other) is not int and type(other) is not Backed:
+            if isinstance(other, float | np.number):
+                return getattr(operator, op)(plain(left), plain(right))
+            if not isinstance(other, int):
+                return NotImplemented
+            left, right = +left, +right
+        condition, truth = term(op, formula(left), formula(right)), getattr(operator, op)(example(left), example(right))
+        if type(condition) is not int:
+            self._open(other).found[condition] = truth
         return truth
+
+    def _open(self, other: Any) -> Guards:
+        """Whose sizes are in a formula of two numbers: those that are closed are integers in it."""
+        return other.guards if self.guards.closed else self.guards
 
     def __eq__(self, other: object) -> Any:
         return self._compare("eq", self, other)
@@ -280,8 +284,3 @@ def plain(number: Any) -> Any:
 def example(number: Any) -> Any:
     """The integer that a size is in this call, for a guess that is checked by comparing sizes."""
     return number.number if isinstance(number, Backed) else number
-
-
-def _open(*numbers: Any) -> Guards:
-    """Whose sizes are among numbers of which a formula was made: those that are closed are integers in it."""
-    return next(one.guards for one in numbers if isinstance(one, Backed) and not one.guards.closed)

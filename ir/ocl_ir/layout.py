@@ -39,8 +39,15 @@ Item: TypeAlias = int | Span | None
 """What an index does with an axis: picks one element, keeps a part, or (None) makes a new axis of size 1."""
 
 
+class _Told:
+    """Has room for what tells a layout from others, once that was asked for."""
+
+    __slots__ = ("_formulas",)
+    _formulas: tuple[tuple[Size, ...], tuple[Size, ...], Size]
+
+
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(_Told):
     """Element `(i, j, …)` lies at `offset + i * strides[0] + j * strides[1] + …`; strides may be negative or zero."""
 
     shape: Shape
@@ -53,7 +60,12 @@ class Layout:
     @property
     def formulas(self) -> tuple[tuple[Size, ...], tuple[Size, ...], Size]:
         """Shape, strides and offset with formulas in place of sizes: to be told apart by."""
-        return formulas(self.shape), formulas(self.strides), formula(self.offset)
+        try:
+            return self._formulas
+        except AttributeError:
+            found = formulas(self.shape), formulas(self.strides), formula(self.offset)
+            object.__setattr__(self, "_formulas", found)
+            return found
 
     @classmethod
     def contiguous(cls, shape: Shape, offset: int = 0) -> Layout:

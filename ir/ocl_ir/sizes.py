@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias, Union
 
 from ocl_ir.errors import IRError, ShapeError
@@ -123,7 +124,11 @@ Size: TypeAlias = Union[int, Symbol, Term]  # noqa: UP007  # the classes above a
 
 def term(op: str, left: object, right: object) -> Size:
     """An operation on two sizes, done at once where both are known. Raises `IRError` for what is no size."""
-    left, right = checked(left), checked(right)
+    return _term(op, checked(left), checked(right))
+
+
+@lru_cache(maxsize=2**14)  # plans work out the same formulas again and again
+def _term(op: str, left: Size, right: Size) -> Size:
     if isinstance(left, int) and isinstance(right, int):
         return _apply(op, left, right)
     if op in {"add", "mul"} and isinstance(left, int):

@@ -107,6 +107,8 @@ class ArrayCore:
             trace = tracer.get()
             if trace is not None:
                 trace.writes(self._cell)
+            if value is self._node:  # `x[1:] += y` writes the view, and then gives it to `x[1:] = …`
+                return
             value = settle(self._cell, value, self._executor)
             self._cell.become(written(self._cell.node, self._steps, value))
 

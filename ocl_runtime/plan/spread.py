@@ -34,16 +34,25 @@ def _seconds(launch: Launch, costs: Costs) -> float:
 
 
 def _conflicting(launches: Sequence[Launch]) -> list[list[int]]:
-    """For each launch the earlier ones that touch memory with it, of which one writes."""
-    users: dict[int, list[tuple[int, bool]]] = {}
+    """For each launch the earlier ones that touch memory with it, of which one writes; less those that such a one comes
+    after, since the launch then comes after them as well."""
+    writers: dict[int, int] = {}
+    """Of each storage, the last launch that writes it; and who has read it since."""
+    readers: dict[int, list[int]] = {}
     found: list[list[int]] = []
     for number, launch in enumerate(launches):
-        earlier: dict[int, None] = {}
-        for arg, mode in zip(launch.args, modes(launch.kernel), strict=True):
-            if isinstance(arg, Address):
-                writes = bool(mode & WRITE)
-                known = users.setdefault(id(arg.storage), [])
-                earlier |= dict.fromkeys(other for other, wrote in known if (writes or wrote) and other != number)
-                known.append((number, writes))
-        found.append(list(earlier))
+        written = dict.fromkeys(
+            id(arg.storage)
+            for arg, mode in zip(launch.args, modes(launch.kernel), strict=True)
+            if isinstance(arg, Address) and mode & WRITE
+        )
+        touched = dict.fromkeys(id(arg.storage) for arg in launch.args if isinstance(arg, Address))
+        earlier = {writers[storage] for storage in touched if storage in writers}
+        for storage in touched:
+            if storage in written:
+                earlier.update(readers.pop(storage, ()))
+                writers[storage] = number
+            else:
+                readers.setdefault(storage, []).append(number)
+        found.append(sorted(earlier))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from ocl_ir.kernel.grammar import Load, walk
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
 from ocl_runtime.plan.donation import Donation
+from ocl_runtime.plan.fusion import merge
+from ocl_runtime.plan.fusion.drafts import Draft
 from ocl_runtime.plan.launch import Plan
 from tests.unit.test_plan import CPU, GPU, Desk, storages
 
@@ -171,3 +174,21 @@ def test_a_view_is_stored_in_the_order_in_memory_of_what_it_shows(desk: Desk) ->
     assert planned.results[0].layout == Layout((3, 10, 6, 8), (0, 1, 80, 10))
     assert desk.runtime.allocations == {480 * 4: 1}
     np.testing.assert_array_equal(run(desk, planned)[0], np.broadcast_to(-x.transpose(2, 0, 1), (3, 10, 6, 8)))
+
+
+def test_no_pair_of_drafts_is_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of one array, far more than one kernel takes: each is tried with few."""
+    desk, tried = Desk(GPU), []
+    joined = merge._Merger._joined
+
+    def counted(merger: Any, first: Draft, second: Draft) -> Any:
+        tried.append((tuple(group.root for group in first.groups), tuple(group.root for group in second.groups)))
+        return joined(merger, first, second)
+
+    monkeypatch.setattr(merge._Merger, "_joined", counted)
+    _, x = desk.random(4, 6)
+    nodes = [graph.elementwise("mul", x, graph.scalar(float(number), F32, x.shape)) for number in range(100)]
+    planned = desk.plan(*nodes)
+    assert len(planned.launches) <= 10
+    assert len(tried) == len(set(tried))
+    assert len(tried) <= 2 * len(nodes)

@@ -145,6 +145,19 @@ def test_deep_users_of_a_result_find_it(runtime: InterpretedRuntime) -> None:
     np.testing.assert_allclose(users[1].numpy(), (np.exp(HOST) + 200) * 2, rtol=1e-6)
 
 
+def test_an_operation_in_place_of_a_view_is_written_once(runtime: InterpretedRuntime) -> None:
+    x, expected = xp.asarray(HOST), HOST.copy()
+    x[1:] += 1
+    x[:, 2] *= x[:, 0]
+    expected[1:] += 1
+    expected[:, 2] *= expected[:, 0]
+    writes = [node for node in graph.walk(x._node) if isinstance(node, graph.Assign)]
+    assert len(writes) == 2
+    x[x > 3] -= 2
+    expected[expected > 3] -= 2
+    np.testing.assert_array_equal(x.numpy(), expected)
+
+
 def test_what_is_computed_lets_its_operands_go(runtime: InterpretedRuntime) -> None:
     """Also where others have been built on it and are not computed."""
     x = xp.asarray(HOST)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ocl_runtime.arrays as xp
 from ocl_ir.errors import IRError, ShapeError, VerifyError
 from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.grammar import Launch, Program, SymbolicLayout
@@ -23,6 +24,9 @@ from ocl_runtime.plan.host.prepare import prepare
 from ocl_runtime.plan.host.streams import Costs, place_streams
 from ocl_runtime.plan.host.waits import place_waits
 from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.spread import _conflicting
+from tests.support.interpreted import InterpretedRuntime
 from tests.support.programs import ACCUMULATE, ADD, BOTH, LOOP, RESTRICTED, REVERSED, SCALE, WIDE
 
 
@@ -468,3 +472,17 @@ def test_views_of_other_dtypes_see_the_same_bytes() -> None:
     out = np.zeros(4, "f4")
     run(p.build(y), {}, {"y": out})
     np.testing.assert_array_equal(out, 1)
+
+
+def test_streams_of_a_plan_are_found_from_few_pairs_however_many_launches_write_an_array() -> None:
+    count = 300
+    runtime = InterpretedRuntime()
+    with xp.use(runtime):  # type: ignore[arg-type]
+        x = xp.asarray(np.ones((count, 4), np.float32)).compute()
+        for row in range(1, count):
+            x[row] = x[row] - x[row - 1] * 0.5
+        planned = plan([x._node], runtime)
+    assert len(planned.launches) == count  # a copy first, since the array is needed as it is
+    conflicting = _conflicting(planned.launches)
+    assert conflicting[-1] == [count - 2]
+    assert sum(map(len, conflicting)) == count - 1

@@ -9,5 +9,6 @@ readers.py          how often a node would be computed if it was not stored
 groups.py           cuts an expression into groups
 reduction_order.py  in which order a reduction joins its elements
 bundles.py          groups that share a kernel
+drafts.py           bundles to be
 merge.py            joins groups into kernels with several results
 """

@@ -11,18 +11,19 @@ reduction, no third group between the two, and the limits of a kernel. No rule c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Scalar
-from ocl_ir.layout import Layout, Shape
+from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.bundles import Bundle, Result, passes
 from ocl_runtime.plan.fusion.canonical import canonical
 from ocl_runtime.plan.fusion.cost import choice
+from ocl_runtime.plan.fusion.drafts import Draft, Layouts
 from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS, Group, fits
 from ocl_runtime.plan.fusion.neighbours import families
-from ocl_runtime.plan.fusion.reduction_order import Order, order
+from ocl_runtime.plan.fusion.reduction_order import order
 from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.target import Target
 
@@ -33,74 +34,31 @@ _MOST_LOOKED_AT = 1000
 _MOST_SIBLINGS = 8
 
 
-@dataclass
-class _Draft:
-    """A bundle to be. Groups are over the whole index space, or (`rows`, by their roots) over its kept axes."""
-
-    groups: list[Group]
-    shape: Shape
-    axes: tuple[int, ...] | None
-    order: Order | None
-    rows: set[Node] = field(default_factory=set)
-    reads: set[int] = field(default_factory=set)
-    """The drafts whose results it reads, by number."""
-
-    @property
-    def kept(self) -> Shape:
-        """The lengths of the axes that are not reduced."""
-        return tuple(length for axis, length in enumerate(self.shape) if axis not in (self.axes or ()))
-
-    def leaves(self) -> Iterator[tuple[Group, Leaf]]:
-        """What the groups read, over the index space."""
-        for group in self.groups:
-            for value in group.values:
-                if isinstance(value, Leaf):
-                    yield group, self.over(group, value)
-
-    def over(self, group: Group, leaf: Leaf) -> Leaf:
-        """A group's leaf over the index space."""
-        if isinstance(leaf.source, Scalar):
-            return replace(leaf, layout=Layout(self.shape, (0,) * len(self.shape)))
-        return replace(leaf, layout=self.placed(leaf.layout, group.root in self.rows))
-
-    def placed(self, layout: Layout, row: bool) -> Layout:
-        """A group's layout over the index space."""
-        steps = iter([stride for length, stride in zip(layout.shape, layout.strides, strict=True) if length != 1])
-        skipped = (self.axes or ()) if row else ()
-        strides = tuple(0 if axis in skipped else next(steps) for axis in range(len(self.shape)))
-        return Layout(self.shape, strides, layout.offset)
-
-    def stored(self, group: Group) -> Layout:
-        """Where the result of a group lies, over the index space."""
-        row = group.reduce is not None or group.root in self.rows
-        return self.placed(Layout.contiguous(self.kept if row else self.shape), row)
-
-
-Rule: TypeAlias = Callable[[_Draft, _Draft], bool]
+Rule: TypeAlias = Callable[[Draft, Draft], bool]
 """Whether two drafts, the first of which the second may read, should be one."""
 
 
-def intermediate(first: _Draft, second: _Draft) -> bool:
+def intermediate(first: Draft, second: Draft) -> bool:
     """An elementwise result is read by elementwise operations: they compute it too, and store it if it is wanted."""
     return first.axes is None and second.axes is None and _reads(second, first)
 
 
-def prologue(first: _Draft, second: _Draft) -> bool:
+def prologue(first: Draft, second: Draft) -> bool:
     """An elementwise result is reduced: the reduction stores it."""
     return first.axes is None and second.axes is not None and _reads(second, first)
 
 
-def epilogue(first: _Draft, second: _Draft) -> bool:
+def epilogue(first: Draft, second: Draft) -> bool:
     """Only results of reductions, and what else there is of each row, are computed with."""
     return first.axes is not None and second.axes is None and _over_rows(first, second) and _reads(second, first)
 
 
-def dependent(first: _Draft, second: _Draft) -> bool:
+def dependent(first: Draft, second: Draft) -> bool:
     """What a reduction gives is needed at every element of the same row: by another one, or elementwise."""
     return first.axes is not None and not _over_rows(first, second) and _reads(second, first)
 
 
-def siblings(first: _Draft, second: _Draft) -> bool:
+def siblings(first: Draft, second: Draft) -> bool:
     """Two results are made of the same elements in memory, at the same places."""
     if (first.axes is None) != (second.axes is None) or _reads(second, first):
         return False
@@ -111,12 +69,12 @@ def siblings(first: _Draft, second: _Draft) -> bool:
 RULES: tuple[Rule, ...] = (intermediate, prologue, epilogue, dependent, siblings)
 
 
-def _reads(second: _Draft, first: _Draft) -> bool:
+def _reads(second: Draft, first: Draft) -> bool:
     roots = {group.root for group in first.groups}
     return any(leaf.computed and leaf.source in roots for group in second.groups for leaf in group.leaves)
 
 
-def _over_rows(first: _Draft, second: _Draft) -> bool:
+def _over_rows(first: Draft, second: Draft) -> bool:
     """Whether a draft without reduced axes is over the kept axes of another one."""
     return second.axes is None and second.shape == first.kept
 
@@ -137,11 +95,13 @@ class _Merger:
         self._target = target
         self._rules = rules
         self._needed = needed
-        self._drafts: dict[int, _Draft] = {}
+        self._layouts = Layouts()
+        self._drafts: dict[int, Draft] = {}
         self._of: dict[Node, int] = {}
         """The draft of each group, by its root."""
         self._users: dict[Node, list[int]] = {}
         """The drafts that read some memory."""
+        self._mergeable = {group.root for group in groups if _mergeable(group)}
         self._why = {group.root: group.why for group in groups}
         self._number = {group.root: number for number, group in enumerate(groups)}
         self._readers: dict[Node, set[Node]] = {}
@@ -157,13 +117,14 @@ class _Merger:
             self._drafts[number] = draft
             self._of[group.root] = number
             draft.reads = {self._of[leaf.source] for leaf in group.leaves if leaf.computed}
-            if not _mergeable(group):
+            if group.root not in self._mergeable:
                 continue
-            here = number
+            here, refused = number, {number}
             for candidate in self._candidates(group):
                 other = self._of[self._groups[candidate].root]
-                if other != here and self._join(other, here):
-                    here = other
+                if other not in refused and self._join(other, here):
+                    here, refused = other, set()  # what is larger now may fit where the smaller one did not
+                refused.add(other)
             for leaf in group.leaves:
                 if not isinstance(leaf.source, Scalar):
                     self._users.setdefault(leaf.source, []).append(number)
@@ -171,19 +132,19 @@ class _Merger:
         stored = {result.group.root for bundle in found for result in bundle.results}
         return found, {root: why for root, why in self._why.items() if root in stored}
 
-    def _draft(self, group: Group) -> _Draft:
-        if not _mergeable(group):
-            return _Draft([group], group.shape, None, None)
+    def _draft(self, group: Group) -> Draft:
+        if group.root not in self._mergeable:
+            return Draft([group], group.shape, None, None, self._layouts)
         long = [axis for axis, length in enumerate(group.shape) if length != 1]
         shape = tuple(group.shape[axis] for axis in long)
         reduce = group.reduce
         if reduce is None:
-            return _Draft([group], shape, None, None)
+            return Draft([group], shape, None, None, self._layouts)
         axes = tuple(place for place, axis in enumerate(long) if axis in reduce.axes)
         whole = canonical(reduce.arg)
         lies = Layout(shape, tuple(whole.strides[axis] for axis in long))
         joins = order(lies, axes, reduce.arg.dtype, reduce.accumulator, self._target)
-        return _Draft([group], shape, axes, joins)
+        return Draft([group], shape, axes, joins, self._layouts)
 
     def _candidates(self, group: Group) -> list[int]:
         """Groups that this one could share a kernel with, by number: whose results it reads, the latest first, and then
@@ -196,7 +157,7 @@ class _Merger:
     def _join(self, one: int, other: int) -> bool:
         """Makes the second draft part of the first, if a rule says so and nothing forbids it."""
         first, second = self._drafts[one], self._drafts[other]
-        if not all(_mergeable(group) for group in (first.groups[0], second.groups[0])):
+        if first.groups[0].root not in self._mergeable or second.groups[0].root not in self._mergeable:
             return False
         if _reads(first, second):
             first, second = second, first
@@ -221,7 +182,7 @@ class _Merger:
             self._of[group.root] = one
         return True
 
-    def _joined(self, first: _Draft, second: _Draft) -> tuple[_Draft | None, str]:
+    def _joined(self, first: Draft, second: Draft) -> tuple[Draft | None, str]:
         """Both as one draft, or why not."""
         made = replace(first, groups=[*first.groups, *second.groups], rows=first.rows | second.rows)
         if first.axes is not None and second.axes is not None:
@@ -232,7 +193,7 @@ class _Merger:
                 return None, "it has another shape"
         else:
             reduces, other = (first, second) if second.axes is None else (second, first)
-            made.shape, made.axes, made.order = reduces.shape, reduces.axes, reduces.order
+            made = replace(made, shape=reduces.shape, axes=reduces.axes, order=reduces.order)
             if other.shape == reduces.kept:
                 made.rows = made.rows | {group.root for group in other.groups}
             elif other.shape != reduces.shape:
@@ -245,7 +206,7 @@ class _Merger:
             return None, "elements of it are taken in any order"
         return self._limited(made)
 
-    def _limited(self, made: _Draft) -> tuple[_Draft | None, str]:
+    def _limited(self, made: Draft) -> tuple[Draft | None, str]:
         bundle = self._bundle(made)
         turns, last = passes(bundle)
         in_parts = made.order is not None and made.order.parts > 1
@@ -301,7 +262,7 @@ class _Merger:
                     stack.pop()
         return list(done)
 
-    def _bundle(self, draft: _Draft) -> Bundle:
+    def _bundle(self, draft: Draft) -> Bundle:
         """The values of all groups over one index space, each once."""
         groups = tuple(sorted(draft.groups, key=lambda group: self._number[group.root]))
         if len(groups) == 1 and draft.axes is None:

@@ -66,15 +66,20 @@ def place(
     for stream, work in zip(named, seconds, strict=True):
         if stream is not None:
             load[stream] += work
+    members: dict[int, list[int]] = {}
+    for number, chain in enumerate(chains):
+        if named[number] is None:
+            members.setdefault(chain, []).append(number)
+    near_of = _named_neighbours(conflicting, named)
     stream_of: dict[int, int] = {}
     streams: list[int] = []
     for number, asked in enumerate(named):
         if asked is None:
             chain = chains[number]
             if chain not in stream_of:
-                own = [other for other, one in enumerate(chains) if one == chain and named[other] is None]
+                own = members[chain]
                 work = sum(seconds[other] for other in own)
-                near = _named_neighbours(own, conflicting, named)
+                near = [stream for source in (0, 1) for other in own for stream in near_of[source].get(other, ())]
                 small = near and work < costs.chain
                 stream_of[chain] = near[0] if small else min(range(count), key=lambda one: (load[one], one))
                 load[stream_of[chain]] += work
@@ -97,13 +102,19 @@ def launch_seconds(kernel: Kernel, args: Sequence[object], sizes: Sequence[int],
 
 
 def _named_neighbours(
-    own: Sequence[int], conflicting: Sequence[Sequence[int]], named: Sequence[int | None]
-) -> list[int]:
-    """The streams of nodes that name one and use what these nodes made, or made what these use."""
-    nodes = set(own)
-    users = [number for number, earlier in enumerate(conflicting) if nodes.intersection(earlier)]
-    sources = [one for number in own for one in conflicting[number]]
-    return [stream for number in (*users, *sources) if (stream := named[number]) is not None]
+    conflicting: Sequence[Sequence[int]], named: Sequence[int | None]
+) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """For each node the streams of nodes that name one: of those that use what it made, and of those whose it uses."""
+    users: dict[int, list[int]] = {}
+    sources: dict[int, list[int]] = {}
+    for number, earlier in enumerate(conflicting):
+        for other in earlier:
+            stream, asked = named[number], named[other]
+            if stream is not None:
+                users.setdefault(other, []).append(stream)
+            if asked is not None:
+                sources.setdefault(number, []).append(asked)
+    return users, sources
 
 
 def _chains(
