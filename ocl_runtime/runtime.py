@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ocl_ir.graph.build import Node
 from ocl_ir.graph.printer import text
 from ocl_ir.guards import plain
 from ocl_ir.host.schedule import MemoryPlan, Schedule
@@ -233,12 +234,16 @@ class Runtime:
         written = [Address(*one) if isinstance(one, tuple) else one for one in given]
         trace.launch(kernel, written, global_size, group_size)
 
+    def build(self, roots: Sequence[Node], kernels: Sequence[Kernel]) -> None:
+        """Builds what is not built yet of the kernels that compute some nodes."""
+        if self._recorder is not None:
+            self._recorder.planned("\n".join(map(text, roots)))
+        self.engine.executables(kernels)
+
     def ready(self, plan: AnyPlan) -> None:
         """Builds what a plan launches and is not built yet."""
-        if self._recorder is not None:
-            self._recorder.planned("\n".join(map(text, plan.roots)))
-        if isinstance(plan, Plan) or plan.bound.prepared is None:
-            self.engine.executables([launch.kernel for launch in plan.launches])
+        if isinstance(plan, Plan) or plan.bound.prepared is None or self._recorder is not None:
+            self.build(plan.roots, [launch.kernel for launch in plan.launches])
 
     def run(self, plan: AnyPlan) -> None:
         """Starts a plan's launches without waiting for them: on the stream that this thread has chosen, else on those

@@ -16,6 +16,7 @@ In the order in which an operation goes through them:
     axes.py             axes and shapes as users give them
     hosts.py            values of the host
     operands.py         operands as nodes
+    operations.py       the node of an elementwise function
     operators.py        Python's operators
     subscripts.py       indexing and writing
     values.py           what others get of a computed array

@@ -22,9 +22,8 @@ from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.methods import Methods
 from ocl_runtime.arrays.numpy_calls import NumpyCalls
 from ocl_runtime.arrays.operands import node_of, operands_of, uploaded
+from ocl_runtime.arrays.operations import binary, operation, unary
 from ocl_runtime.arrays.reals import runtime_of, with_real
-from ocl_runtime.arrays.semantics import apply
-from ocl_runtime.arrays.table import TABLE
 from ocl_runtime.plan.executor import Executor
 
 
@@ -66,8 +65,13 @@ def arrays_of(what: str, *given: object) -> list[Array]:
 
 def elementwise(name: str, *given: object) -> Array:
     """The function of this name in `ocl_runtime.arrays.table`; errors are those of `operands_of` and of `apply`."""
-    operands, executor = operands_of(name, given)
-    return Array(apply(TABLE[name], operands, executor), executor)
+    first = given[0]
+    if isinstance(first, Array):
+        if len(given) == 1:
+            return Array(unary(name, first), first._executor)
+        if len(given) == 2:
+            return Array(*binary(name, first, given[1]))
+    return Array(*operation(name, given))
 
 
 def compute(*arrays: Array) -> None:

@@ -22,7 +22,7 @@ from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
 from ocl_runtime.errors import DTypeError, MixedDevicesError
-from ocl_runtime.plan.evaluate import evaluate
+from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import Tracer, tracer
@@ -145,6 +145,8 @@ class ArrayCore:
                 self._become(self._evaluated([graph.elementwise("copy", node)])[0])
 
     def _computed(self) -> Buffer:
+        if not isinstance(self._node, Buffer):
+            compute_together((self,))  # which plans and builds without the lock
         with self._executor.registry.lock:  # nobody writes in between
             compute_together((self,))
             node = self._node
@@ -213,17 +215,30 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
     """Computes arrays of one runtime together, so that what they share is computed once. Raises `MixedDevicesError` for
     arrays of several."""
     executor = runtime_of(executor_of("compute", arrays))  # and no nodes: `evaluate` asks who holds them
+    missing = _compute(arrays, executor, make=False)
+    if missing is not None:
+        missing.make()
+        del missing  # which holds nodes
+        _compute(arrays, executor, make=True)
+
+
+def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> Missing | None:
+    """Computes arrays; unless their plan is to be made if there is none, says what is missing."""
     with executor.registry.lock:
         lazy = not_computed(arrays)
         if not lazy:
-            return
+            return None
         nodes = [array._node for array in lazy]
         trace = tracer.get()
         if trace is None:
-            results = evaluate(nodes, [None if array._steps else array._cell for array in lazy], executor)
+            cells = [None if array._steps else array._cell for array in lazy]
+            results = evaluate(nodes, cells, executor) if make else evaluate_if_planned(nodes, cells, executor)
         else:
             results = trace.compute(nodes)
+        if isinstance(results, Missing):
+            return results
         _take(lazy, results, trace)
+    return None
 
 
 def _take(arrays: Sequence[ArrayCore], results: Sequence[Buffer], trace: Tracer | None) -> None:

@@ -81,7 +81,7 @@ class Display(Subscripts, Exports):
         executor = self._executor
         if tracer.get() is not None:
             return "no values inside of a captured function"
-        if executor.registry.evaluating == threading.get_ident():
+        if threading.get_ident() in executor.registry.evaluating:
             return "no values while this thread computes"
         if not executor.shows_values and not isinstance(self._node, Buffer):
             return "not computed yet"

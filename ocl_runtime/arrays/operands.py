@@ -39,7 +39,7 @@ def operands_of(what: str, given: Sequence[object]) -> tuple[list[Operand], Exec
 def is_operand(value: object) -> bool:
     """Whether an operator answers for it beside an array, if only by an error that says what to do. What it does not
     answer for may know what to do with arrays."""
-    return isinstance(value, (ArrayCore, complex)) or is_array_like(value) or is_pyopencl(value)
+    return isinstance(value, (ArrayCore, float, int, complex)) or is_array_like(value) or is_pyopencl(value)
 
 
 def _operand(what: str, value: object, executor: Executor) -> Operand:

@@ -13,10 +13,9 @@ from ocl_ir.guards import Number
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.operands import is_operand, operands_of
+from ocl_runtime.arrays.operations import binary, reflected, unary
 from ocl_runtime.arrays.products import matmul
-from ocl_runtime.arrays.semantics import apply
 from ocl_runtime.arrays.semantics import cast as converted
-from ocl_runtime.arrays.table import TABLE
 from ocl_runtime.arrays.writing import check_kind
 from ocl_runtime.errors import DTypeError, ShapeError
 
@@ -29,28 +28,27 @@ class Operators(ArrayCore):
 
     def _unary(self, name: str) -> Self:
         """The function of this name."""
-        return self._new(apply(TABLE[name], (self._node,), self._executor))
+        return self._new(unary(name, self))
 
     def _binary(self, name: str, other: Any) -> Self:
         """The function of this name with the array as the first operand."""
         if not is_operand(other):
             return cast("Self", NotImplemented)
-        operands, executor = operands_of(name, (self, other))
-        return type(self)(apply(TABLE[name], operands, executor), executor)
+        node, executor = binary(name, self, other)
+        return type(self)(node, executor)
 
     def _reflected(self, name: str, other: Any) -> Self:
         """The function of this name with the array as the second operand."""
         if not is_operand(other):
             return cast("Self", NotImplemented)
-        operands, executor = operands_of(name, (other, self))
-        return type(self)(apply(TABLE[name], operands, executor), executor)
+        node, executor = reflected(name, self, other)
+        return type(self)(node, executor)
 
     def _over(self, name: str, other: Any) -> Self:
         """The function of this name with the result written over the array; of a value, a new one."""
         if self._value or not is_operand(other):
             return self._binary(name, other)
-        operands, executor = operands_of(name, (self, other))
-        return self._replaced(name, apply(TABLE[name], operands, executor))
+        return self._replaced(name, binary(name, self, other)[0])
 
     def _replaced(self, name: str, result: Node) -> Self:
         check_kind(name, result.dtype, self._node.dtype)

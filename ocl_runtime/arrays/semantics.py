@@ -81,7 +81,7 @@ def apply(row: Row, operands: Sequence[Operand], executor: Executor) -> Node:
     Raises `DTypeError` for dtypes that the function does not take or that the device does not have, `ShapeError` for
     shapes that do not broadcast, `NumberRangeError` for a Python number that does not fit its neighbour's dtype.
     """
-    common, op, dtype = _typed(row.name, executor.default_real, _kinds(operands))
+    common, op, dtype = typed(row.name, executor.default_real, _kinds(operands))
     if common == F64:
         require(common, executor.target)
     if op is None:
@@ -109,7 +109,7 @@ def _beyond(op: str, operands: Sequence[Operand]) -> Node:
 
 
 @lru_cache(maxsize=4096)  # asked for every operation
-def _typed(name: str, default_real: DType, kinds: tuple[DType | type, ...]) -> tuple[DType, str | None, DType]:
+def typed(name: str, default_real: DType, kinds: tuple[DType | type, ...]) -> tuple[DType, str | None, DType]:
     """The operands' common dtype, the operation that a row then is, if it is just one, and its operands' dtype."""
     row, common = TABLE[name], promote(kinds, default_real)
     if row.rule == "logical" and not all(isinstance(kind, DType) for kind in kinds):

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_ir.types import BF16, DTYPES, F32, DType
@@ -109,6 +110,9 @@ class Planner:
     def pinned(self, shape: tuple[int, ...], dtype: DType, where: str = "") -> NDArray[Any]:
         """Host memory, as any."""
         return np.empty(shape, dtype.numpy)
+
+    def build(self, roots: Sequence[Node], kernels: Sequence[Kernel]) -> None:
+        """Nothing is built."""
 
     def ready(self, plan: AnyPlan) -> None:
         """Nothing is built."""

@@ -16,8 +16,8 @@ In the order in which an expression goes through them:
     plans.py            plans that are made once for all expressions that are alike
     explain.py          a plan for a person to read
     tracing.py          who writes down what would be computed, instead of computing it
-    registry.py         the arrays of a runtime
+    registry.py         what an array is now
     checks.py           places in index arrays, checked on the device
-    evaluate.py         computing nodes, and replacing them wherever they are
+    evaluate.py         computing nodes
     host/               from a bound host program to one that can be replayed
 """

@@ -1,10 +1,14 @@
-"""Computes nodes, and lets everything that was made of them know."""
+"""Computes nodes, and lets everything that was made of them know.
+
+Arrays are computed under the registry's lock. What may take long, planning and building, is done before it is taken
+(`Missing`), so that no thread waits for what another one wants built.
+"""
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.graph.forward import current, forward
@@ -15,26 +19,47 @@ from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.structure import Structure
 
 
+class Missing(NamedTuple):
+    """What an evaluation lacks: a plan for a structure, with its kernels built."""
+
+    structure: Structure
+    executor: Executor
+
+    def make(self) -> None:
+        """Plans and builds. Raises what planning and building raise."""
+        with self.executor.registry.evaluating:
+            self.executor.plans.make(self.structure, self.executor)
+
+
 def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:
     """The results of nodes, which become the cells that were just these nodes; None for a node that no cell is.
 
     The list is emptied: whether somebody else holds a node decides who has to hear of its result.
     """
     registry = executor.registry
-    with registry.lock:
-        outer, registry.evaluating = registry.evaluating, threading.get_ident()
-        try:
-            return _evaluated(nodes, cells, executor)
-        finally:
-            registry.evaluating = outer
+    with registry.lock, registry.evaluating:
+        results = _evaluated(nodes, cells, executor, make=True)
+    assert not isinstance(results, Missing)
+    return results
 
 
-def _evaluated(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:
+def evaluate_if_planned(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer] | Missing:
+    """The same where there is a plan; else nothing is done, and what is missing is to be made without the lock."""
+    registry = executor.registry
+    with registry.lock, registry.evaluating:
+        return _evaluated(nodes, cells, executor, make=False)
+
+
+def _evaluated(
+    nodes: list[Node], cells: Sequence[Cell | None], executor: Executor, *, make: bool
+) -> list[Buffer] | Missing:
     roots = [current(node) for node in nodes]
     nodes.clear()
     wanted = _not_computed(roots)
     structure = Structure(wanted)
-    planned = executor.plans.plan(structure, executor)
+    planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)
+    if planned is None:
+        return Missing(structure, executor)
     executor.ready(planned)
     planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
     executor.run(planned)

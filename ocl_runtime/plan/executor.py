@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from ocl_ir.graph.build import Storage
+from ocl_ir.graph.build import Node, Storage
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Shape
 from ocl_ir.source_line import Where
 from ocl_ir.types import DType
@@ -99,6 +101,10 @@ class Executor(Protocol):
 
     def pinned(self, shape: Shape, dtype: DType, where: str = "") -> NDArray[Any]:
         """A host array, with undefined contents, that the device copies from and to by itself."""
+
+    def build(self, roots: Sequence[Node], kernels: Sequence[Kernel]) -> None:
+        """Builds what is not built yet of the kernels that compute some nodes. Raises `BuildError` and what else
+        building raises."""
 
     def ready(self, plan: AnyPlan) -> None:
         """Builds what a plan launches and is not built yet. Raises `BuildError` and what else building raises."""

@@ -9,13 +9,15 @@ looked for.
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ocl_ir.graph.build import Buffer, Elements, Node, Storage
 from ocl_ir.guards import Backed, Given, Guards, formula, plain
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import value
 from ocl_ir.source_line import Where
@@ -163,6 +165,13 @@ class Evaluation:
         return {self._structure.nodes[place]: reason for place, reason in self._template.why}
 
 
+class Building(Planning, Protocol):
+    """Who builds kernels, too."""
+
+    def build(self, roots: Sequence[Node], kernels: Sequence[Kernel]) -> None:
+        """Builds what is not built yet of the kernels that compute some nodes."""
+
+
 AnyPlan: TypeAlias = Plan | Evaluation
 
 
@@ -170,6 +179,7 @@ class Template:
     """A plan over slots: `taken` are those of memory that it writes over; `in_place` and `why` name nodes by number."""
 
     def __init__(self, structure: Structure, donation: DonationPlaces, executor: Planning) -> None:
+        self.used = False
         self._guards = Guards()
         sizes = [self._guards.size(name, number) for name, number in _named(structure.sizes).items()]
         leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
@@ -185,6 +195,11 @@ class Template:
         self.in_place = [(places[one.root], one.reason) for one in made.in_place]
         self.why = [(places[node], reason) for node, reason in made.why.items()]
         self._bound: OrderedDict[tuple[int, ...], Bound] = OrderedDict()
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """What it launches."""
+        return [launch.kernel for launch in self._launches]
 
     def fits(self, sizes: tuple[int, ...]) -> bool:
         """Whether the plan serves these sizes."""
@@ -246,52 +261,85 @@ def _named(sizes: Sequence[int]) -> dict[str, int]:
 
 
 class _Kept:
-    """The plans for one structure, by what may be written over; `used` counts with the cache."""
+    """The plans for one structure, by what may be written over; `used` counts with the cache. Who makes one without the
+    registry's lock holds `making`."""
 
-    __slots__ = ("holders", "templates", "used")
+    __slots__ = ("holders", "making", "templates", "used")
 
     def __init__(self, structure: Structure) -> None:
         self.used = 0
         self.holders = Holders(structure)
         self.templates: dict[DonationPlaces, list[Template]] = {}
+        self.making = threading.RLock()
+
+    def fitting(self, structure: Structure, donation: DonationPlaces) -> Template | None:
+        """A plan that serves the sizes of an expression."""
+        return next((one for one in self.templates.get(donation, ()) if one.fits(structure.sizes)), None)
 
 
 class PlanCache:
-    """The most recently used plans of one executor. Used by one thread at a time."""
+    """The most recently used plans of one executor. Used under the registry's lock, but for `make`."""
 
     def __init__(self, limit: int = _MOST_PLANS) -> None:
         self._limit = limit
         self._kept: dict[Hashable, _Kept] = {}
         self._used = self._hits = self._misses = self._evictions = 0
+        self._lock = threading.RLock()
+        """Held for single steps of these."""
+
+    def known(self, structure: Structure, executor: Planning) -> Evaluation | None:
+        """The plan that computes the roots of an expression, with memory allocated for it; None where none was made."""
+        kept = self._of(structure)
+        template = kept.fitting(structure, kept.holders.donation(structure))
+        if template is None:
+            return None
+        self._hits += template.used  # the first who asks is who it was made for
+        template.used = True
+        return template.run(structure, executor)
 
     def plan(self, structure: Structure, executor: Planning) -> Evaluation:
-        """The plan that computes the roots of an expression, made or found, with memory allocated for it."""
-        kept = self._kept.get(structure.key)  # once, since a key takes long to hash
-        if kept is None:
-            if len(self._kept) >= self._limit:
-                del self._kept[min(self._kept, key=lambda key: self._kept[key].used)]
-                self._evictions += 1
-            kept = self._kept[structure.key] = _Kept(structure)
-        self._used += 1
-        kept.used = self._used
-        donation = kept.holders.donation(structure)
-        for template in kept.templates.get(donation, ()):
-            if template.fits(structure.sizes):
-                self._hits += 1
-                return template.run(structure, executor)
-        self._misses += 1
-        made = Template(structure, donation, executor)
-        self._keep(kept.templates, donation, made)
-        return made.run(structure, executor)
+        """The same, made where it is missing."""
+        planned = self.known(structure, executor)
+        if planned is None:
+            kept = self._of(structure)
+            donation = kept.holders.donation(structure)
+            template = Template(structure, donation, executor)
+            self._keep(kept, donation, template)
+            template.used = True
+            planned = template.run(structure, executor)
+        return planned
 
-    def _keep(self, templates: dict[DonationPlaces, list[Template]], donation: DonationPlaces, made: Template) -> None:
-        alike = templates.setdefault(donation, [])
-        alike.append(made)
-        while len(alike) > _MOST_ALIKE:
-            del alike[0]
-            self._evictions += 1
-        while len(templates) > _MOST_ALIKE:
-            self._evictions += len(templates.pop(next(iter(templates))))
+    def make(self, structure: Structure, executor: Building) -> None:
+        """Makes what `known` did not find, and builds its kernels. Of threads that want the same, one makes it."""
+        kept = self._of(structure)
+        donation = kept.holders.donation(structure)
+        with kept.making:
+            if kept.fitting(structure, donation) is None:
+                template = Template(structure, donation, executor)
+                executor.build([structure.nodes[root] for root in structure.roots], template.kernels)
+                self._keep(kept, donation, template)
+
+    def _of(self, structure: Structure) -> _Kept:
+        with self._lock:
+            kept = self._kept.get(structure.key)  # once, since a key takes long to hash
+            if kept is None:
+                if len(self._kept) >= self._limit:
+                    del self._kept[min(self._kept, key=lambda key: self._kept[key].used)]
+                    self._evictions += 1
+                kept = self._kept[structure.key] = _Kept(structure)
+            self._used += 1
+            kept.used = self._used
+            return kept
+
+    def _keep(self, kept: _Kept, donation: DonationPlaces, made: Template) -> None:
+        with self._lock:
+            self._misses += 1
+            templates = dict(kept.templates)  # another thread may be looking
+            alike = templates[donation] = [*templates.get(donation, ()), made][-_MOST_ALIKE:]
+            self._evictions += len(kept.templates.get(donation, ())) + 1 - len(alike)
+            for oldest in list(templates)[: len(templates) - _MOST_ALIKE]:
+                self._evictions += len(templates.pop(oldest))
+            kept.templates = templates
 
     @property
     def statistics(self) -> PlanStatistics:

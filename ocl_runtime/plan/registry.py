@@ -54,6 +54,27 @@ def alone(cell: Cell) -> bool:
     return node[0].storage is None or held_once(node)
 
 
+class Evaluating:
+    """The threads that compute arrays: those that are in a `with` statement of it."""
+
+    def __init__(self) -> None:
+        self._depth: dict[int, int] = {}
+
+    def __enter__(self) -> None:
+        thread = threading.get_ident()
+        self._depth[thread] = self._depth.get(thread, 0) + 1
+
+    def __exit__(self, *error: object) -> None:
+        thread = threading.get_ident()
+        self._depth[thread] -= 1
+        if not self._depth[thread]:
+            del self._depth[thread]
+
+    def __contains__(self, thread: int) -> bool:
+        """Whether a thread computes, by `threading.get_ident`."""
+        return thread in self._depth
+
+
 class Registry:
     """What the arrays of one runtime have in common."""
 
@@ -61,5 +82,4 @@ class Registry:
         self.lock = threading.RLock()
         """Held while arrays are computed or written."""
         self.captures = 0
-        self.evaluating = 0
-        """The thread that computes arrays, by `threading.get_ident`; 0 while none does."""
+        self.evaluating = Evaluating()

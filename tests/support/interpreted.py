@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ocl_ir import passes
+from ocl_ir.graph.build import Node
 from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import F32, DType
@@ -103,9 +105,12 @@ class InterpretedRuntime:
     def pinned(self, shape: tuple[int, ...], dtype: DType, where: str = "") -> np.ndarray:
         return np.empty(shape, dtype.numpy)
 
+    def build(self, roots: Sequence[Node], kernels: Sequence[Kernel]) -> None:
+        for kernel in kernels:
+            self._passed(kernel)
+
     def ready(self, plan: AnyPlan) -> None:
-        for launch in plan.launches:
-            self._passed(launch.kernel)
+        self.build(plan.roots, [launch.kernel for launch in plan.launches])
 
     def run(self, plan: AnyPlan) -> None:
         for launch in plan.launches:

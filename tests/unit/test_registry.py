@@ -22,6 +22,7 @@ from ocl_ir.graph.substitute import substitute
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
 from ocl_runtime.arrays.array import compute
+from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.plan import donation
 from tests.support.interpreted import InterpretedRuntime
 
@@ -311,3 +312,72 @@ def test_eight_threads_and_a_thousand_graphs(runtime: InterpretedRuntime) -> Non
     for number, one in enumerate(lazy):
         np.testing.assert_allclose(one.numpy(), np.exp(HOST[:1] + number), rtol=1e-5)
     assert all((one.numpy() == HOST[:1] + number).all() for number, one in enumerate(shared))
+
+
+def test_no_thread_waits_for_what_another_one_builds(runtime: InterpretedRuntime) -> None:
+    """A plan that is kept, and one that has to be made, while a build takes as long as it likes."""
+    x = xp.asarray(HOST)
+    (x + 1).compute()
+    began, go_on = threading.Event(), threading.Event()
+    build = runtime.build
+
+    def slow(roots: Any, kernels: Any) -> None:
+        if any("exp" in kernel.name for kernel in kernels):
+            began.set()
+            assert go_on.wait(60)
+        build(roots, kernels)
+
+    runtime.build = slow  # type: ignore[method-assign]
+    slowly = xp.exp(x)
+
+    def user() -> None:
+        with xp.use(runtime):  # type: ignore[arg-type]
+            slowly.compute()
+
+    threads = [threading.Thread(target=user) for _ in range(2)]
+    try:
+        for thread in threads:
+            thread.start()
+        assert began.wait(60)
+        np.testing.assert_array_equal((x + 1).numpy(), HOST + 1)
+        np.testing.assert_array_equal((x * 2).numpy(), HOST * 2)
+        x[0] = 7
+        assert float(x[0, 1]) == 7
+    finally:
+        go_on.set()
+        for thread in threads:
+            thread.join()
+    np.testing.assert_allclose(slowly.numpy(), np.exp(HOST), rtol=1e-6)
+    assert kernels(runtime).count("exp") == 1
+
+
+def test_a_build_that_fails_leaves_nothing_behind(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(HOST)
+    build = runtime.build
+
+    def fails(roots: Any, kernels: Any) -> None:
+        raise OutOfMemoryError("no room for a program")
+
+    runtime.build = fails  # type: ignore[method-assign]
+    y = xp.exp(x)
+    for _ in range(2):
+        with pytest.raises(OutOfMemoryError):
+            y.compute()
+    runtime.build = build  # type: ignore[method-assign]
+    np.testing.assert_allclose(y.numpy(), np.exp(HOST), rtol=1e-6)
+
+
+def test_an_array_that_is_written_while_its_plan_is_made(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(HOST)
+    y = x * 2
+    build = runtime.build
+
+    def writes(roots: Any, kernels: Any) -> None:
+        runtime.build = build  # type: ignore[method-assign]
+        y[0] = 7
+        build(roots, kernels)
+
+    runtime.build = writes  # type: ignore[method-assign]
+    expected = HOST * 2
+    expected[0] = 7
+    np.testing.assert_array_equal(y.numpy(), expected)

@@ -81,8 +81,10 @@ __all__ = [
     "scan",
     "scatter",
     "stepped",
+    "typed",
     "undefined",
     "walk",
+    "with_number",
 ]
 
 # ---------------------------------------------------------------------- interning
@@ -141,9 +143,19 @@ def elementwise(op: str, *operands: Node, where: Where = "") -> Node:
 
     Raises `DTypeError` for dtypes that the row does not take and `ShapeError` for operands of different shapes.
     """
-    dtype = _result_type(op, tuple([operand.dtype for operand in operands]))
+    return typed(op, _result_type(op, tuple([operand.dtype for operand in operands])), operands, where)
+
+
+def typed(op: str, dtype: DType, operands: tuple[Node, ...], where: Where = "") -> Node:
+    """The same for who knows the dtype of the result."""
     key = (op, dtype, *map(id, operands))
     return _known(key) or _elementwise(key, op, dtype, operands, where)
+
+
+def with_number(op: str, dtype: DType, operand: Node, number: Number, *, first: bool = False) -> Node:
+    """The same beside a number, which may come first. That is a node of its own, so nobody makes such a node again."""
+    beside = Scalar(shape=operand.shape, dtype=operand.dtype, line="", value=number)
+    return _elementwise(None, op, dtype, (beside, operand) if first else (operand, beside), "")
 
 
 def convert(arg: Node, dtype: DType, where: Where = "") -> Node:
@@ -159,20 +171,21 @@ def _result_type(op: str, dtypes: tuple[DType, ...]) -> DType:
     return cast("DType", result_type(op, dtypes))
 
 
-def _elementwise(key: Hashable, op: str, dtype: DType, operands: tuple[Node, ...], where: Where) -> Node:
+def _elementwise(key: Hashable | None, op: str, dtype: DType, operands: tuple[Node, ...], where: Where) -> Node:
     shape, flat, line = operands[0].shape, True, where or caller()
     for operand in operands:
-        if operand.shape != shape:
+        if operand.shape is not shape and operand.shape != shape:
             listed = ", ".join(str(operand.shape) for operand in operands)
             raise ShapeError(f"{op} of shapes {listed}", place=calling_line(), remedy="expand them to one shape first")
-        flat = flat and operand.flat
+        if not operand.flat:
+            flat = False
     order = None if flat or len(shape) < 2 else order_in_memory(operands)
     if order is not None:
         turned = [permute(operand, order) for operand in operands]
         given = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
         return permute(given, tuple(sorted(range(len(order)), key=order.__getitem__)))
     made = Elementwise(shape=shape, dtype=dtype, line=line, flat=flat, op=op, args=operands)
-    return _entered(key, made)
+    return made if key is None else _entered(key, made)
 
 
 def index(arg: Node, items: tuple[Item, ...]) -> Node:

@@ -1,0 +1,62 @@
+"""The short way to the node of an operation gives what the long one does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime.arrays as xp
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
+from ocl_ir.graph.printer import text
+from ocl_ir.types import F32, F64, DType
+from ocl_runtime.arrays.operations import binary, operation, reflected, unary
+from ocl_runtime.arrays.semantics import arity
+from ocl_runtime.arrays.table import TABLE
+from ocl_runtime.errors import Error
+from tests.support.interpreted import InterpretedRuntime
+
+DTYPES = ("bool", "i1", "u1", "i4", "u8", "f2", "f4", "f8")
+NUMBERS = (0, 3, -1, 300, 2**40, 2**70, 0.5, -2.0, float("nan"), 1e39)
+
+
+@pytest.fixture(params=[F32, F64], ids=["default float32", "default float64"], autouse=True)
+def runtime(request: pytest.FixtureRequest) -> Iterator[InterpretedRuntime]:
+    default: DType = request.param
+    runtime = InterpretedRuntime(default_real=default)
+    with xp.use(runtime):  # type: ignore[arg-type]
+        yield runtime
+
+
+def said(make: Callable[[], Node]) -> tuple[str, object]:
+    """The text of a node, or of the error; and the node where it may be told from others by identity."""
+    try:
+        node = make()
+    except Error as error:
+        return f"{type(error).__name__}: {error.fact}", None
+    numbers = any(isinstance(one, graph.Scalar | graph.Iota) for one in graph.walk(node))
+    return text(node), None if numbers else node
+
+
+def arrays(*shape: int) -> list[xp.Array]:
+    return [xp.asarray(np.ones(shape, dtype)) for dtype in DTYPES]
+
+
+@pytest.mark.parametrize("name", [name for name, row in TABLE.items() if arity(row) == 1])
+def test_of_an_array(name: str) -> None:
+    for x in arrays(2, 3):
+        assert said(lambda x=x: unary(name, x)) == said(lambda x=x: operation(name, (x,))[0])  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", [name for name, row in TABLE.items() if arity(row) == 2])
+def test_of_two(name: str) -> None:
+    others: list[Any] = [*arrays(2, 3), *arrays(3), *arrays(2, 1), *arrays(4), *NUMBERS, True]
+    for x in arrays(2, 3):
+        for other in others:
+            short = said(lambda x=x, other=other: binary(name, x, other)[0])  # type: ignore[misc]
+            assert short == said(lambda x=x, other=other: operation(name, (x, other))[0])  # type: ignore[misc]
+            turned = said(lambda x=x, other=other: reflected(name, x, other)[0])  # type: ignore[misc]
+            assert turned == said(lambda x=x, other=other: operation(name, (other, x))[0])  # type: ignore[misc]
