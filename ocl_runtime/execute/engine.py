@@ -6,7 +6,7 @@ import math
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -180,17 +180,53 @@ class Engine:
         """The same for several kernels: those that were never built become one program."""
         self.check_process()
         chosen = strategy or self.settings.locals_strategy or self.device.quirks.locals_strategy
-        known = self._known(kernels, chosen)
+        known, new = self._known(kernels, chosen), dict[int, Executable]()
         if any(id(kernel) not in known for kernel in kernels):
             with self._compiling:  # of threads that want the same kernel, one compiles it
-                known = self._all(kernels, chosen)
-        return [known[id(kernel)] for kernel in kernels]
+                known, new = self._all(kernels, chosen)
+        try:
+            self._build(list(new.values()))
+        except BaseException:
+            self._forget(new, chosen)
+            raise
+        found = [known[id(kernel)] for kernel in kernels]
+        for executable in found:
+            _ = executable.program  # which another thread may be building
+        return found
 
-    def _all(self, kernels: Sequence[Kernel], strategy: str) -> dict[int, Executable]:
-        """All of them, by the id of the kernel, compiled where they were not before."""
+    def _all(self, kernels: Sequence[Kernel], strategy: str) -> tuple[dict[int, Executable], dict[int, Executable]]:
+        """All of them, by the id of the kernel, and which are new: compiled to source, and not built."""
         known = self._known(kernels, strategy)
         unknown = {id(kernel): kernel for kernel in kernels if id(kernel) not in known}
-        return known | self._compiled(list(unknown.values()), strategy)
+        compilations = [compile_kernel(kernel, strategy, self._dialect) for kernel in unknown.values()]
+        for compilation in compilations:
+            self._check_dtypes(compilation)
+        executables = [Executable(self.device, self.driver, one, self.programs, self.memory) for one in compilations]
+        new = dict(zip(unknown, executables, strict=True))
+        with self._lock:
+            for key, executable in new.items():
+                # Holding the kernel keeps its id from being given again.
+                self._executables[key, strategy] = (unknown[key], executable)
+            for _ in range(len(self._executables) - _MOST_EXECUTABLES):
+                self._executables.popitem(last=False)
+        return known | new, new
+
+    def _build(self, new: Sequence[Executable]) -> None:
+        """Builds what was compiled to source, as one program. Others go on meanwhile, unless they want the same."""
+        if len(new) > 1:
+            self.programs.build_together([one.compilation.source.part for one in new])
+        for executable in new:
+            program = executable.program
+            with self._lock:
+                self.counters.compiled += 1
+            if self._recorder is not None:
+                self._recorder.compiled(executable.compilation, program)
+
+    def _forget(self, kernels: Iterable[int], strategy: str) -> None:
+        """Whoever wants them next compiles them."""
+        with self._lock:
+            for key in kernels:
+                self._executables.pop((key, strategy), None)
 
     def _known(self, kernels: Sequence[Kernel], strategy: str) -> dict[int, Executable]:
         """Those that were compiled before, by the id of the kernel."""
@@ -205,30 +241,6 @@ class Engine:
             return None
         self._executables.move_to_end(key)
         return self._executables[key][1]
-
-    def _compiled(self, kernels: Sequence[Kernel], strategy: str) -> dict[int, Executable]:
-        compilations = [compile_kernel(kernel, strategy, self._dialect) for kernel in kernels]
-        for compilation in compilations:
-            self._check_dtypes(compilation)
-        if len(compilations) > 1:
-            self.programs.build_together([one.source.part for one in compilations])
-        made = {}
-        for kernel, compilation in zip(kernels, compilations, strict=True):
-            made[id(kernel)] = executable = self._executable(compilation)
-            with self._lock:
-                # Holding the kernel keeps its id from being given again.
-                self._executables[id(kernel), strategy] = (kernel, executable)
-                for _ in range(len(self._executables) - _MOST_EXECUTABLES):
-                    self._executables.popitem(last=False)
-        return made
-
-    def _executable(self, compilation: Compilation) -> Executable:
-        made = Executable(self.device, self.driver, compilation, self.programs, self.memory)
-        program = made.program
-        self.counters.compiled += 1
-        if self._recorder is not None:
-            self._recorder.compiled(compilation, program)
-        return made
 
     def check_process(self) -> None:
         """OpenCL does not survive a fork: PoCL's threads are gone in the child, which would wait for them for ever."""

@@ -6,6 +6,7 @@ import errno
 import inspect
 import os
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.ops import OPS
 from ocl_ir.types import BOOL, F32, I32, U32, Vector
-from ocl_runtime.codegen import expressions
+from ocl_runtime.codegen import cache, expressions
 from ocl_runtime.device import Device, all_devices
 from ocl_runtime.errors import (
     BuildError,
@@ -176,8 +177,8 @@ def test_elements_that_are_not_there_cannot_be_read(engine: Engine, count: int, 
 # ---------------------------------------------------------------------- launches
 
 
-def saxpy(**more: Any) -> Kernel:
-    k = KernelBuilder("saxpy", **more)
+def saxpy(name: str = "saxpy", **more: Any) -> Kernel:
+    k = KernelBuilder(name, **more)
     n, a, twice = k.scalar("n", U32), k.scalar("a", F32), k.scalar("twice", BOOL)
     x, y = k.pointer("x", F32), k.pointer("y", F32)
     i = k.global_id(0, "i")
@@ -331,6 +332,50 @@ def test_regression_threads_that_want_one_kernel_compile_it_once(device: Device,
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: fresh.executable(kernel), range(8)))
     assert len({id(one) for one in found}) == 1
+    assert fresh.counters.compiled == 1
+
+
+def test_a_kernel_is_built_while_another_one_is(
+    device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh, slow, quick = Engine(device, replace(engine.settings, cache_folder=None)), saxpy(), saxpy("quick")
+    began, go_on = threading.Event(), threading.Event()
+    real = cache.build
+
+    def build(context: Any, device: Device, source: str, *more: Any) -> Any:
+        if "quick" not in source:
+            began.set()
+            assert go_on.wait(60)
+        return real(context, device, source, *more)
+
+    monkeypatch.setattr(cache, "build", build)
+    with ThreadPoolExecutor(3) as pool:
+        several = [pool.submit(fresh.executable, slow) for _ in range(2)]
+        try:
+            assert began.wait(60)
+            assert pool.submit(fresh.executable, quick).result(60).kernel.name == "quick"
+            assert not any(one.done() for one in several)
+        finally:
+            go_on.set()
+        assert several[0].result(60) is several[1].result(60)
+    assert (fresh.counters.compiled, fresh.programs.counters.built) == (2, 2)
+
+
+def test_a_kernel_that_did_not_build_is_compiled_by_who_asks_next(
+    device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh, kernel = Engine(device, replace(engine.settings, cache_folder=None)), saxpy()
+
+    def fails(*arguments: Any) -> Any:
+        raise BuildError("no room", source="", log="")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "build", fails)
+        for _ in range(2):
+            with pytest.raises(BuildError):
+                fresh.executable(kernel)
+    assert fresh.counters.compiled == 0
+    fresh.executable(kernel)
     assert fresh.counters.compiled == 1
 
 
