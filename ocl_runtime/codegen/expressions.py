@@ -57,6 +57,8 @@ class Dialect:
     """Say of a kernel with vectors that it needs no further vectorization."""
     ordered_loops: bool = False
     """Forbid vectors of loops that carry floats, because the compiler would change the order of operations."""
+    guarded_loops: bool = False
+    """In kernels with barriers, put loops that work-items leave at different turns behind a condition that is true."""
 
 
 OWN_MATH = frozenset({"sin", "cos", "tan", "exp", "log", "tanh"})

@@ -6,6 +6,7 @@ from.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ocl_ir.kernel.grammar import (
@@ -19,6 +20,7 @@ from ocl_ir.kernel.grammar import (
     Continue,
     For,
     If,
+    Kernel,
     Let,
     Load,
     Local,
@@ -33,6 +35,7 @@ from ocl_ir.kernel.grammar import (
     walk,
 )
 from ocl_ir.kernel.locals import Locals, Slot
+from ocl_ir.kernel.uniformity import Uniformity, uniformity
 from ocl_ir.ops import OPS
 from ocl_ir.types import BF16, BOOL, F32, DType, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.expressions import Dialect, Expressions, Text
@@ -40,6 +43,8 @@ from ocl_runtime.codegen.spelling import memory_type, value_type
 from ocl_runtime.codegen.templates import render_def
 
 _ATOMIC = {"exchange": "xchg", "compare_exchange": "cmpxchg"}
+_TRUE = "get_local_id(0) != UINT_MAX"
+"""What no compiler knows to be true, nor to be the same in every work-item."""
 _FENCES = {"local": "CLK_LOCAL_MEM_FENCE", "global": "CLK_GLOBAL_MEM_FENCE"}
 
 
@@ -76,6 +81,7 @@ class Statements:
         self._locals = locals_
         self._x = expressions
         self._dialect = dialect
+        self._guarded = _ragged_nests(locals_.kernel) if dialect.guarded_loops else frozenset()
 
     def block(self, block: Block) -> tuple[Node, ...]:
         """The nodes of a block; inlined statements have none of their own."""
@@ -100,10 +106,9 @@ class Statements:
             case If():
                 condition = self._x.operand(stmt.condition).text
                 return [Node("branch", stmt, {"condition": condition}, self.block(stmt.then), self.block(stmt.orelse))]
-            case For():
-                return [self._for(stmt)]
-            case While():
-                return [self._while(stmt)]
+            case For() | While():
+                loop = self._for(stmt) if isinstance(stmt, For) else self._while(stmt)
+                return [Node("branch", None, {"condition": _TRUE}, (loop,))] if id(stmt) in self._guarded else [loop]
             case Barrier():
                 fences = [
                     fence for space, fence in _FENCES.items() if (stmt.local if space == "local" else stmt.global_)
@@ -248,6 +253,24 @@ class Statements:
     def _ordered(self, loop: For | While) -> bool:
         """Whether the compiler must be told to keep the order of a loop's operations."""
         return self._dialect.ordered_loops and _carries_a_float(loop)
+
+
+def _ragged_nests(kernel: Kernel) -> frozenset[int]:
+    """Of a kernel with barriers, the loops, by identity, that work-items may leave at different turns and that have
+    loops in them; the outermost ones."""
+    if not any(isinstance(stmt, Barrier) for stmt in walk(kernel.body)):
+        return frozenset()
+    return frozenset(_nests(kernel.body, uniformity(kernel)))
+
+
+def _nests(block: Block, uniform: Uniformity) -> Iterator[int]:
+    for stmt in block:
+        inside = [inner for part in blocks(stmt) for inner in part]
+        if not isinstance(stmt, For | While) or not inside or uniform.cause(inside[0]) is None:
+            for part in blocks(stmt):
+                yield from _nests(part, uniform)
+        elif any(isinstance(inner, For | While) for inner in walk(tuple(inside))):
+            yield id(stmt)
 
 
 def _carries_a_float(loop: For | While) -> bool:

@@ -23,6 +23,7 @@ class Quirks:
     vector_bytes: int = 16  # of one wide memory access
     vector_hint: bool = False  # say of a kernel that it is vector code already, lest the compiler makes vectors of them
     ordered_loops: bool = False  # forbid vectors of loops that carry floats: the compiler would change their order
+    guarded_loops: bool = False  # put loops that work-items leave at different turns behind a condition that is true
     own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
     simulator: bool = False  # exists for finding errors: never chosen unless named
     preference: int = 0  # among devices of one kind, the higher is chosen
@@ -97,6 +98,15 @@ TABLE = (
         "rint, floor, ceil and trunc convert to integers: where the operand is known to be infinite or NaN, what comes "
         "behind is compiled as if it could not be reached.",
         own_math=True,
+    ),
+    _row(
+        "PoCL: loops that work-items leave at different turns",
+        _pocl_cpu,
+        "In a kernel with barriers, PoCL takes a loop that is surely entered for one that all work-items turn "
+        "together, and runs a loop in it for the whole group: `for (a = item & 1; a < 4; ++a) for (b = 0; b < n; ++b) "
+        "x = 31 * x + b` ran three turns of a in every work-item, also in even ones, which have four; a `break` counts "
+        "likewise (3.1 and 5.0). Behind a condition that its compiler does not know to be true, it does not.",
+        guarded_loops=True,
     ),
     _row(
         "PoCL 3.0: at most 8 lanes of float32",

@@ -111,7 +111,10 @@ class Engine:
         self.sharing = Sharing(self.driver, self.streams, self.memory, device, self.opencl.context)
         quirks = device.quirks
         self._dialect = Dialect(
-            own_math=quirks.own_math, vector_hint=quirks.vector_hint, ordered_loops=quirks.ordered_loops
+            own_math=quirks.own_math,
+            vector_hint=quirks.vector_hint,
+            ordered_loops=quirks.ordered_loops,
+            guarded_loops=quirks.guarded_loops,
         )
         self._recorder = recorder
         self._executables: OrderedDict[tuple[int, str], tuple[Kernel, Executable]] = OrderedDict()

@@ -189,6 +189,37 @@ def test_a_loop_that_carries_a_float_keeps_its_order(
     assert engine.download(args["y"][0], wanted.dtype, 1).result().tobytes() == wanted.tobytes()
 
 
+@pytest.mark.parametrize("unroll", [0, 4])
+@pytest.mark.parametrize("how", ["start", "while", "break"])
+def test_a_loop_in_a_loop_that_work_items_leave_at_different_turns(how: str, unroll: int, engine: Engine) -> None:
+    """PoCL ran the inner loop for the whole group, as often as for one work-item, where the kernel has a barrier."""
+    k = KernelBuilder("regression")
+    x, y, i = k.pointer("x", U32), k.pointer("y", U32), k.global_id(0, "i")
+    odd, turns, sum_ = k.let(i & 1, "odd"), k.let(k.load(x, 5), "turns"), k.variable(1, U32, "sum")
+    k.barrier()
+
+    def inner(a: Ref) -> None:
+        with k.for_(0, turns, unroll=unroll) as b:
+            k.assign(sum_, sum_ * 31 + a + b)
+
+    if how == "start":
+        with k.for_(odd, 4) as a:
+            inner(a)
+    elif how == "while":
+        turn = k.variable(odd, hint="turn")
+        with k.while_() as loop:
+            loop.test(turn < 4)
+            inner(turn)
+            k.assign(turn, turn + 1)
+    else:
+        with k.for_(0, 4) as a:
+            inner(a)
+            with k.if_(a == odd):
+                k.break_()
+    k.store(y, i, sum_)
+    everywhere(k.build(), engine)
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e30, 3e9])
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 @pytest.mark.parametrize("name", ["rint", "floor", "ceil", "trunc"])

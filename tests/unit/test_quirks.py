@@ -45,6 +45,12 @@ def test_only_intel_s_cpu_compiler_must_be_told_to_keep_loops_in_order() -> None
     assert not any(quirks_for(capabilities(**other)).ordered_loops for other in ({}, INTEL_GPU, NVIDIA, OCLGRIND))
 
 
+def test_only_pocl_s_cpu_compiler_needs_loops_behind_conditions() -> None:
+    assert quirks_for(capabilities()).guarded_loops
+    others = (INTEL_CPU, INTEL_GPU, NVIDIA, OCLGRIND, {"kind": "gpu"})
+    assert not any(quirks_for(capabilities(**other)).guarded_loops for other in others)
+
+
 def test_simulator() -> None:
     assert quirks_for(capabilities(**OCLGRIND)).simulator
 
