@@ -234,16 +234,21 @@ class Runtime:
         written = [Address(*one) if isinstance(one, tuple) else one for one in given]
         trace.launch(kernel, written, global_size, group_size)
 
-    def build(self, roots: Sequence[Node], kernels: Sequence[Kernel]) -> None:
-        """Builds what is not built yet of the kernels that compute some nodes."""
+    def announce(self, roots: Sequence[Node]) -> None:
+        """Tells who looks on what this thread's next kernels are for."""
         if self._recorder is not None:
             self._recorder.planned("\n".join(map(text, roots)))
+
+    def build(self, kernels: Sequence[Kernel]) -> None:
+        """Builds those of some kernels that are not built yet."""
         self.engine.executables(kernels)
 
     def ready(self, plan: AnyPlan) -> None:
         """Builds what a plan launches and is not built yet."""
-        if isinstance(plan, Plan) or plan.bound.prepared is None or self._recorder is not None:
-            self.build(plan.roots, [launch.kernel for launch in plan.launches])
+        if self._recorder is not None:
+            self.announce(plan.roots)
+        if isinstance(plan, Plan) or plan.bound.prepared is None:
+            self.build([launch.kernel for launch in plan.launches])
 
     def run(self, plan: AnyPlan) -> None:
         """Starts a plan's launches without waiting for them: on the stream that this thread has chosen, else on those

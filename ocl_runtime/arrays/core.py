@@ -17,7 +17,7 @@ from ocl_ir.graph.build import Buffer, Node, Step
 from ocl_ir.graph.forward import apart
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.current_runtime import current
-from ocl_runtime.arrays.elements import settle
+from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
@@ -26,6 +26,10 @@ from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import Tracer, tracer
+
+_ATTEMPTS = 4
+"""To find a plan for what is to be computed: who else holds nodes may change while it is made, and the plan with it.
+After that it is made under the lock, so that there is an end."""
 
 
 class ArrayCore:
@@ -103,14 +107,27 @@ class ArrayCore:
     def _write(self, value: Node) -> None:
         """Makes the elements those of a node of the same shape and dtype. Raises `DTypeError` for a value."""
         self._check_writable()
+        for _ in range(_ATTEMPTS):
+            missing = self._written(value, make=False)
+            if missing is None:
+                return
+            missing.make()
+        self._written(value, make=True)
+
+    def _written(self, value: Node, *, make: bool) -> Missing | None:
+        """Writes; unless the plan of what has to be computed before is to be made if there is none, says what is
+        missing."""
         with self._executor.registry.lock:
             trace = tracer.get()
             if trace is not None:
                 trace.writes(self._cell)
             if value is self._node:  # `x[1:] += y` writes the view, and then gives it to `x[1:] = …`
-                return
-            value = settle(self._cell, value, self._executor)
-            self._cell.become(written(self._cell.node, self._steps, value))
+                return None
+            settled = settled_if_planned(self._cell, value, self._executor, make=make)
+            if isinstance(settled, Missing):
+                return settled
+            self._cell.become(written(self._cell.node, self._steps, settled))
+        return None
 
     def _check_writable(self) -> None:
         if self._value:
@@ -215,11 +232,12 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
     """Computes arrays of one runtime together, so that what they share is computed once. Raises `MixedDevicesError` for
     arrays of several."""
     executor = runtime_of(executor_of("compute", arrays))  # and no nodes: `evaluate` asks who holds them
-    missing = _compute(arrays, executor, make=False)
-    if missing is not None:
+    for _ in range(_ATTEMPTS):
+        missing = _compute(arrays, executor, make=False)
+        if missing is None:
+            return
         missing.make()
-        del missing  # which holds nodes
-        _compute(arrays, executor, make=True)
+    _compute(arrays, executor, make=True)
 
 
 def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> Missing | None:

@@ -14,7 +14,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node, walk
 from ocl_ir.graph.forward import current, forward
 from ocl_ir.layout import Item
-from ocl_runtime.plan.evaluate import evaluate
+from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.registry import Cell, Read
 from ocl_runtime.plan.tracing import tracer
@@ -44,6 +44,13 @@ def note(cell: Cell, element: Node, holder: Cell) -> None:
 def settle(cell: Cell, value: Node, executor: Executor) -> Node:
     """Computes what a few reads need of an array that is about to be written with a value; gives the value over what
     was computed. The registry's lock is held."""
+    settled = settled_if_planned(cell, value, executor, make=True)
+    assert not isinstance(settled, Missing)
+    return settled
+
+
+def settled_if_planned(cell: Cell, value: Node, executor: Executor, *, make: bool) -> Node | Missing:
+    """The same; unless the plan is to be made if there is none, says what is missing."""
     if not cell.reads or tracer.get() is not None:
         return value
     reads, cell.reads = cell.reads, []
@@ -53,9 +60,13 @@ def settle(cell: Cell, value: Node, executor: Executor) -> Node:
     nodes = list(pending)
     roots = [] if isinstance(cell.node, Buffer) else [cell.node]
     cells: list[Cell | None] = [cell for _ in roots]
-    results = evaluate(
-        [*roots, *(graph.elementwise("copy", node) for node in nodes)], [*cells, *(None for _ in nodes)], executor
-    )[len(roots) :]
+    wanted = [*roots, *(graph.elementwise("copy", node) for node in nodes)]
+    cells += [None for _ in nodes]
+    found = evaluate(wanted, cells, executor) if make else evaluate_if_planned(wanted, cells, executor)
+    if isinstance(found, Missing):
+        cell.reads = reads
+        return found
+    results = found[len(roots) :]
     for node, result in zip(nodes, results, strict=True):
         for computed in pending[node]:
             computed.become(result)

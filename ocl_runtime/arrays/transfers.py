@@ -142,15 +142,19 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
             place=calling_line(),
             remedy="use equal shapes, and an array that is not broadcast",
         )
-    with x._executor.registry.lock:
-        (node,) = resolve([settle(out._cell, x._node, x._executor)])
+    with x._executor.registry.lock:  # nobody computes a part of it meanwhile
+        _compute_into(x, out, target)
+    return out
+
+
+def _compute_into(x: Array, out: Array, target: Buffer) -> None:
+    (node,) = resolve([settle(out._cell, x._node, x._executor)])
     if any(one.storage is target.storage and one.layout.overlaps(target.layout) for one in _buffers(node)):
         between = allocate(x.shape, dtype=x.dtype, device=x.device)._node  # what is read must not be overwritten
         assert isinstance(between, Buffer)
         x._executor.run(plan([node], x._executor, into={node: between}))
         node = between
     x._executor.run(plan([node], x._executor, into={node: target}))
-    return out
 
 
 def _buffers(node: Node) -> list[Buffer]:

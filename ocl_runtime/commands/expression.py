@@ -111,7 +111,10 @@ class Planner:
         """Host memory, as any."""
         return np.empty(shape, dtype.numpy)
 
-    def build(self, roots: Sequence[Node], kernels: Sequence[Kernel]) -> None:
+    def announce(self, roots: Sequence[Node]) -> None:
+        """Nobody is told."""
+
+    def build(self, kernels: Sequence[Kernel]) -> None:
         """Nothing is built."""
 
     def ready(self, plan: AnyPlan) -> None:

@@ -28,6 +28,7 @@ class Quirks:
     simulator: bool = False  # exists for finding errors: never chosen unless named
     preference: int = 0  # among devices of one kind, the higher is chosen
     group_size: int = 256  # default work-group size
+    streams: int = 0  # where no setting says how many; 0: as many as suit the kind of device
     early_uploads: bool = False  # ordinary host memory is read when a copy is enqueued, before what it waits for
     local_memory_checked: bool = True  # the driver itself refuses a kernel with too much local memory
     allocates_lazily: bool = False  # a buffer too large is noticed when it is touched, and ends the process
@@ -113,6 +114,14 @@ TABLE = (
         lambda caps: _pocl_cpu(caps) and "PoCL 3.0" in caps.platform_version,
         "The compiler in PyPI's wheel ends the process on any operation of float16, even a + a; float8 works.",
         vector_bytes=32,
+    ),
+    _row(
+        "PoCL 5.0: one stream",
+        lambda caps: _pocl_cpu(caps) and "PoCL 5.0" in caps.platform_version,
+        "The process ends (`pocl_release_dlhandle_cache: Assertion 'found->ref_count > 0' failed`) where a kernel is "
+        "launched on a second queue over more work-items than on the first, while it still runs there. In one queue it "
+        "does not, nor does 3.1.",
+        streams=1,
     ),
     _row(
         "CPU: local memory is not checked",

@@ -325,4 +325,4 @@ class Engine:
 
 
 def _streams_of(device: Device) -> int:
-    return 8 if device.capabilities.kind == "gpu" else 4
+    return device.quirks.streams or (8 if device.capabilities.kind == "gpu" else 4)

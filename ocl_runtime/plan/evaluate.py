@@ -11,24 +11,25 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Node
-from ocl_ir.graph.forward import current, forward
+from ocl_ir.graph.forward import current, forward, turned_back
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.explain import explain
-from ocl_runtime.plan.plans import Slots
+from ocl_runtime.plan.plans import Slots, Unplanned
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.structure import Structure
 
 
 class Missing(NamedTuple):
-    """What an evaluation lacks: a plan for a structure, with its kernels built."""
+    """What an evaluation lacks: a plan, with its kernels built. It holds none of the nodes that are to be computed,
+    since others may compute them meanwhile."""
 
-    structure: Structure
+    unplanned: Unplanned
     executor: Executor
 
     def make(self) -> None:
         """Plans and builds. Raises what planning and building raise."""
         with self.executor.registry.evaluating:
-            self.executor.plans.make(self.structure, self.executor)
+            self.executor.plans.make(self.unplanned, self.executor)
 
 
 def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:
@@ -59,7 +60,8 @@ def _evaluated(
     structure = Structure(wanted)
     planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)
     if planned is None:
-        return Missing(structure, executor)
+        executor.announce(wanted)
+        return Missing(executor.plans.unplanned(structure), executor)
     executor.ready(planned)
     planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
     executor.run(planned)
@@ -69,6 +71,7 @@ def _evaluated(
         if cell is not None:
             cell.become(result)
     known = [(weakref.ref(node), result) for node, result in made.items()]
+    known += [(weakref.ref(base), back) for pair in made.items() for base, back in turned_back(*pair)]
     del planned, structure, made, wanted, roots
     for reference, result in known:
         node = reference()

@@ -102,9 +102,11 @@ class Executor(Protocol):
     def pinned(self, shape: Shape, dtype: DType, where: str = "") -> NDArray[Any]:
         """A host array, with undefined contents, that the device copies from and to by itself."""
 
-    def build(self, roots: Sequence[Node], kernels: Sequence[Kernel]) -> None:
-        """Builds what is not built yet of the kernels that compute some nodes. Raises `BuildError` and what else
-        building raises."""
+    def announce(self, roots: Sequence[Node]) -> None:
+        """The kernels that this thread builds next are for some nodes."""
+
+    def build(self, kernels: Sequence[Kernel]) -> None:
+        """Builds those of some kernels that are not built yet. Raises `BuildError` and what else building raises."""
 
     def ready(self, plan: AnyPlan) -> None:
         """Builds what a plan launches and is not built yet. Raises `BuildError` and what else building raises."""

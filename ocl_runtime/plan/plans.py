@@ -168,25 +168,37 @@ class Evaluation:
 class Building(Planning, Protocol):
     """Who builds kernels, too."""
 
-    def build(self, roots: Sequence[Node], kernels: Sequence[Kernel]) -> None:
-        """Builds what is not built yet of the kernels that compute some nodes."""
+    def build(self, kernels: Sequence[Kernel]) -> None:
+        """Builds those that are not built yet."""
 
 
 AnyPlan: TypeAlias = Plan | Evaluation
 
 
+class Unplanned:
+    """An expression over slots, to be planned: made under the registry's lock, and then nobody else's."""
+
+    def __init__(self, structure: Structure, donation: DonationPlaces, kept: _Kept) -> None:
+        self.kept = kept
+        self.donation = donation
+        self.sizes = structure.sizes
+        self.guards = Guards()
+        sizes = [self.guards.size(name, number) for name, number in _named(structure.sizes).items()]
+        self.leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
+        self.nodes = structure.again(self.leaves, sizes, [Given(place) for place in range(len(structure.scalars))])
+        self.roots = [self.nodes[place] for place in structure.roots]
+
+
 class Template:
     """A plan over slots: `taken` are those of memory that it writes over; `in_place` and `why` name nodes by number."""
 
-    def __init__(self, structure: Structure, donation: DonationPlaces, executor: Planning) -> None:
+    def __init__(self, unplanned: Unplanned, executor: Planning) -> None:
         self.used = False
-        self._guards = Guards()
-        sizes = [self._guards.size(name, number) for name, number in _named(structure.sizes).items()]
-        leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
-        nodes = structure.again(leaves, sizes, [Given(place) for place in range(len(structure.scalars))])
+        self._guards = unplanned.guards
+        nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
         self._slots = Slots(executor.target, executor.kernels, len(leaves))
         given = Donation([leaves[place] for place in donation.storages], {nodes[place] for place in donation.needed})
-        made = plan([nodes[place] for place in structure.roots], self._slots, donation=given)
+        made = plan(unplanned.roots, self._slots, donation=given)
         self._launches = made.launches  # and none of the nodes, of which there may be many
         places = {node: place for place, node in enumerate(nodes)}
         # What others have been computed to may have made two nodes alike: they are one here.
@@ -261,20 +273,27 @@ def _named(sizes: Sequence[int]) -> dict[str, int]:
 
 
 class _Kept:
-    """The plans for one structure, by what may be written over; `used` counts with the cache. Who makes one without the
-    registry's lock holds `making`."""
+    """The plans for one structure, by what may be written over; `used` counts with the cache."""
 
-    __slots__ = ("holders", "making", "templates", "used")
+    __slots__ = ("_making", "holders", "templates", "used")
 
     def __init__(self, structure: Structure) -> None:
         self.used = 0
         self.holders = Holders(structure)
         self.templates: dict[DonationPlaces, list[Template]] = {}
-        self.making = threading.RLock()
+        self._making: dict[DonationPlaces, threading.RLock] = {}
 
-    def fitting(self, structure: Structure, donation: DonationPlaces) -> Template | None:
-        """A plan that serves the sizes of an expression."""
-        return next((one for one in self.templates.get(donation, ()) if one.fits(structure.sizes)), None)
+    def fitting(self, sizes: tuple[int, ...], donation: DonationPlaces) -> Template | None:
+        """A plan that serves sizes."""
+        return next((one for one in self.templates.get(donation, ()) if one.fits(sizes)), None)
+
+    def forget(self, donation: DonationPlaces) -> None:
+        """Nobody makes such a plan any more."""
+        self._making.pop(donation, None)
+
+    def making(self, donation: DonationPlaces) -> threading.RLock:
+        """Held by who makes such a plan without the registry's lock."""
+        return self._making.setdefault(donation, threading.RLock())
 
 
 class PlanCache:
@@ -290,7 +309,7 @@ class PlanCache:
     def known(self, structure: Structure, executor: Planning) -> Evaluation | None:
         """The plan that computes the roots of an expression, with memory allocated for it; None where none was made."""
         kept = self._of(structure)
-        template = kept.fitting(structure, kept.holders.donation(structure))
+        template = kept.fitting(structure.sizes, kept.holders.donation(structure))
         if template is None:
             return None
         self._hits += template.used  # the first who asks is who it was made for
@@ -301,23 +320,26 @@ class PlanCache:
         """The same, made where it is missing."""
         planned = self.known(structure, executor)
         if planned is None:
-            kept = self._of(structure)
-            donation = kept.holders.donation(structure)
-            template = Template(structure, donation, executor)
-            self._keep(kept, donation, template)
+            unplanned = self.unplanned(structure)
+            template = Template(unplanned, executor)
+            self._keep(unplanned, template)
             template.used = True
             planned = template.run(structure, executor)
         return planned
 
-    def make(self, structure: Structure, executor: Building) -> None:
-        """Makes what `known` did not find, and builds its kernels. Of threads that want the same, one makes it."""
+    def unplanned(self, structure: Structure) -> Unplanned:
+        """What `make` needs of an expression that `known` did not find."""
         kept = self._of(structure)
-        donation = kept.holders.donation(structure)
-        with kept.making:
-            if kept.fitting(structure, donation) is None:
-                template = Template(structure, donation, executor)
-                executor.build([structure.nodes[root] for root in structure.roots], template.kernels)
-                self._keep(kept, donation, template)
+        return Unplanned(structure, kept.holders.donation(structure), kept)
+
+    def make(self, unplanned: Unplanned, executor: Building) -> None:
+        """Makes a plan, and builds its kernels. Of threads that want the same, one makes it."""
+        kept, donation = unplanned.kept, unplanned.donation
+        with kept.making(donation):
+            if kept.fitting(unplanned.sizes, donation) is None:
+                template = Template(unplanned, executor)
+                executor.build(template.kernels)
+                self._keep(unplanned, template)
 
     def _of(self, structure: Structure) -> _Kept:
         with self._lock:
@@ -331,7 +353,8 @@ class PlanCache:
             kept.used = self._used
             return kept
 
-    def _keep(self, kept: _Kept, donation: DonationPlaces, made: Template) -> None:
+    def _keep(self, unplanned: Unplanned, made: Template) -> None:
+        kept, donation = unplanned.kept, unplanned.donation
         with self._lock:
             self._misses += 1
             templates = dict(kept.templates)  # another thread may be looking
@@ -339,6 +362,7 @@ class PlanCache:
             self._evictions += len(kept.templates.get(donation, ())) + 1 - len(alike)
             for oldest in list(templates)[: len(templates) - _MOST_ALIKE]:
                 self._evictions += len(templates.pop(oldest))
+                kept.forget(oldest)
             kept.templates = templates
 
     @property

@@ -21,6 +21,7 @@ from ocl_runtime.device.probe import fault
 from ocl_runtime.errors import MixedDevicesError, SettingError, UnknownDeviceError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
+from ocl_runtime.settings import Settings
 from tests.support.arrays import assert_same, counting, python
 
 MEMORY = {
@@ -343,3 +344,9 @@ def test_arrays_are_pickled_by_value(make: Callable[..., Runtime]) -> None:
         assert_same(again.numpy(), x.numpy())
         assert_same(row.numpy(), x.numpy()[1])
         assert empty.shape == (0, 2)
+
+
+def test_a_device_may_have_fewer_streams_unless_settings_say_more(device: Device) -> None:
+    few = replace(device, quirks=replace(device.quirks, streams=1))
+    assert Runtime(few, Settings(cache_folder=None)).engine.streams.count == 1
+    assert Runtime(few, Settings(cache_folder=None, streams=3)).engine.streams.count == 3

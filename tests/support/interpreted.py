@@ -105,12 +105,15 @@ class InterpretedRuntime:
     def pinned(self, shape: tuple[int, ...], dtype: DType, where: str = "") -> np.ndarray:
         return np.empty(shape, dtype.numpy)
 
-    def build(self, roots: Sequence[Node], kernels: Sequence[Kernel]) -> None:
+    def announce(self, roots: Sequence[Node]) -> None:
+        pass
+
+    def build(self, kernels: Sequence[Kernel]) -> None:
         for kernel in kernels:
             self._passed(kernel)
 
     def ready(self, plan: AnyPlan) -> None:
-        self.build(plan.roots, [launch.kernel for launch in plan.launches])
+        self.build([launch.kernel for launch in plan.launches])
 
     def run(self, plan: AnyPlan) -> None:
         for launch in plan.launches:

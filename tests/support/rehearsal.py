@@ -20,7 +20,7 @@ def rehearsal(runtime: Runtime) -> Iterator[None]:
     def ready(plan: Evaluation) -> None:
         kernels.extend(launch.kernel for launch in plan.launches)
 
-    with _instead(runtime, build=lambda roots, launched: kernels.extend(launched), ready=ready, run=lambda plan: None):
+    with _instead(runtime, build=kernels.extend, ready=ready, run=lambda plan: None):
         yield
     runtime.engine.executables(kernels)
 

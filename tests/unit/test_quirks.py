@@ -29,6 +29,11 @@ def test_pocls_wheel_gets_narrower_vectors() -> None:
     assert quirks_for(capabilities(platform_version="OpenCL 3.0 PoCL 3.0-rc2  Linux")).vector_bytes == 32
 
 
+def test_pocl_5_0_gets_one_stream() -> None:
+    assert quirks_for(capabilities(platform_version="OpenCL 3.0 PoCL 5.0+debian  Linux")).streams == 1
+    assert quirks_for(capabilities(platform_version="OpenCL 3.0 PoCL 3.1+debian  Linux")).streams == 0
+
+
 def test_a_gpu_under_pocl_is_no_cpu() -> None:
     quirks = quirks_for(capabilities(kind="gpu"))
     assert not quirks.own_math

@@ -24,6 +24,7 @@ from ocl_ir.types import F32
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.plan import donation
+from ocl_runtime.plan.plans import PlanCache
 from tests.support.interpreted import InterpretedRuntime
 
 HOST = np.arange(12, dtype="f4").reshape(3, 4)
@@ -321,11 +322,11 @@ def test_no_thread_waits_for_what_another_one_builds(runtime: InterpretedRuntime
     began, go_on = threading.Event(), threading.Event()
     build = runtime.build
 
-    def slow(roots: Any, kernels: Any) -> None:
+    def slow(kernels: Any) -> None:
         if any("exp" in kernel.name for kernel in kernels):
             began.set()
             assert go_on.wait(60)
-        build(roots, kernels)
+        build(kernels)
 
     runtime.build = slow  # type: ignore[method-assign]
     slowly = xp.exp(x)
@@ -355,7 +356,7 @@ def test_a_build_that_fails_leaves_nothing_behind(runtime: InterpretedRuntime) -
     x = xp.asarray(HOST)
     build = runtime.build
 
-    def fails(roots: Any, kernels: Any) -> None:
+    def fails(kernels: Any) -> None:
         raise OutOfMemoryError("no room for a program")
 
     runtime.build = fails  # type: ignore[method-assign]
@@ -372,12 +373,110 @@ def test_an_array_that_is_written_while_its_plan_is_made(runtime: InterpretedRun
     y = x * 2
     build = runtime.build
 
-    def writes(roots: Any, kernels: Any) -> None:
+    def writes(kernels: Any) -> None:
         runtime.build = build  # type: ignore[method-assign]
         y[0] = 7
-        build(roots, kernels)
+        build(kernels)
 
     runtime.build = writes  # type: ignore[method-assign]
     expected = HOST * 2
     expected[0] = 7
     np.testing.assert_array_equal(y.numpy(), expected)
+
+
+def while_made(runtime: InterpretedRuntime, work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Does some work once, in another thread, as soon as a plan is to be made."""
+    make = PlanCache.make
+
+    def made(plans: PlanCache, *arguments: Any) -> None:
+        monkeypatch.setattr(PlanCache, "make", make)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join(60)
+        make(plans, *arguments)
+
+    monkeypatch.setattr(PlanCache, "make", made)
+
+
+def test_a_part_that_is_computed_while_a_plan_is_made(
+    runtime: InterpretedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = xp.exp(xp.asarray(HOST))
+    whole = part * 2 + 1
+    while_made(runtime, part.compute, monkeypatch)
+    np.testing.assert_allclose(whole.numpy(), np.exp(HOST) * 2 + 1, rtol=1e-6)
+
+
+def test_an_element_that_moves_while_a_plan_is_made(
+    runtime: InterpretedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def twice(x: xp.Array) -> xp.Array:
+        return x[1, 1] * 2 + 1
+
+    x = xp.asarray(HOST)
+    y = twice(x)
+    while_made(runtime, lambda: x.__setitem__((1, 1), 100), monkeypatch)
+    assert float(y) == 2 * HOST[1, 1] + 1
+    assert float(twice(xp.asarray(HOST))) == 2 * HOST[1, 1] + 1, "the plan is kept"
+
+
+def test_who_builds_on_a_transposed_node_after_it_was_computed(runtime: InterpretedRuntime) -> None:
+    y = xp.asarray(HOST).T * 2
+    node = y._node  # as another thread takes it
+    y.compute()
+    late = xp.Array(graph.elementwise("neg", node), runtime)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(late.numpy(), -HOST.T * 2)
+
+
+def test_who_builds_on_a_transposed_node_while_it_is_computed_in_place(runtime: InterpretedRuntime) -> None:
+    x = (xp.asarray(HOST) + 0).compute()
+    y = x.T * 2
+    del x
+    run, late = runtime.run, []
+
+    def builds_first(plan: Any) -> None:
+        runtime.run = run  # type: ignore[method-assign]
+        late.append(y * 3)
+        run(plan)
+
+    runtime.run = builds_first  # type: ignore[method-assign]
+    runtime.allocations.clear()
+    y.compute()
+    assert not runtime.allocations, "it was computed in place"
+    np.testing.assert_array_equal(late[0].numpy(), HOST.T * 6)
+
+
+def test_a_signal_handler_computes_while_its_thread_builds_and_another_one_writes(runtime: InterpretedRuntime) -> None:
+    """Nobody waits for a build under the lock that the handler needs."""
+    kept, x = xp.asarray(HOST), xp.asarray(HOST)
+    (kept + 1).compute()
+    lazy = xp.tanh(x)
+    element = lazy[1, 1]
+    build, main = runtime.build, threading.get_ident()
+    builds, go_on = threading.Event(), threading.Event()
+    began: list[bool] = []
+    waited: list[bool] = []
+
+    def write() -> None:
+        lazy[1, 1] = 3  # computes the element first
+
+    def both(kernels: Any) -> None:
+        here = threading.get_ident() == main
+        if here and not began:
+            began.append(True)
+            thread = threading.Thread(target=write)
+            thread.start()
+            assert builds.wait(60)
+            (kept + 1).compute()  # the handler
+            go_on.set()
+            thread.join(60)
+        elif not here and not waited:
+            builds.set()
+            waited.append(go_on.wait(20))
+        build(kernels)
+
+    runtime.build = both  # type: ignore[method-assign]
+    xp.exp(x).compute()
+    assert waited == [True]
+    np.testing.assert_allclose(float(element), np.tanh(HOST[1, 1]), rtol=1e-6)
+    assert float(lazy[1, 1]) == 3

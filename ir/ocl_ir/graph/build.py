@@ -198,7 +198,10 @@ def index(arg: Node, items: tuple[Item, ...]) -> Node:
 
 def permute(arg: Node, axes: tuple[int, ...]) -> Node:
     """The view whose axis `k` is axis `axes[k]` of `arg`."""
-    if isinstance(arg, Movement) and arg.step.kind == "permute" and (args := arg.args):
+    args = arg.args
+    if arg.result is not None:  # as of another thread, which has computed it meanwhile
+        return permute(arg.result, axes)
+    if isinstance(arg, Movement) and arg.step.kind == "permute":
         inner = cast("Shape", arg.step.value)
         arg, axes = args[0], tuple(inner[axis] for axis in axes)
     unchanged = axes == tuple(range(len(axes)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ocl_ir.graph.build import Buffer, Movement, Node, leave, move
+from ocl_ir.graph.build import Buffer, Movement, Node, leave, move, permute
 
 
 def forward(node: Node, result: Buffer) -> None:
@@ -23,6 +23,19 @@ def forward(node: Node, result: Buffer) -> None:
         node.args = ()
         if isinstance(node, Buffer):  # its elements have moved
             node.storage = None
+
+
+def turned_back(node: Node, result: Buffer) -> list[tuple[Node, Buffer]]:
+    """What a result says of the nodes that it is only a permutation of: builders reach them through it."""
+    found: list[tuple[Node, Buffer]] = []
+    while isinstance(node, Movement) and node.step.kind == "permute" and node.args:
+        axes = node.step.value
+        node = node.args[0]
+        back = permute(result, tuple(sorted(range(len(axes)), key=lambda axis: axes[axis])))  # type: ignore[arg-type, return-value]
+        assert isinstance(back, Buffer)
+        result = back
+        found.append((node, result))
+    return found
 
 
 def apart(node: Buffer) -> Buffer:
