@@ -43,7 +43,7 @@ from ocl_runtime.plan.launch import Argument as PlannedArgument
 from ocl_runtime.plan.launch import Launch as PlannedLaunch
 from ocl_runtime.plan.plans import AnyPlan, Asker, Evaluation, PlanCache
 from ocl_runtime.plan.registry import Registry
-from ocl_runtime.plan.target import Target
+from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.settings import Settings
 
@@ -385,15 +385,6 @@ def _without_memory() -> Error:
     )
 
 
-_GPU_OPERATIONS_PER_BYTE = 8
-"""Of an H200: 32e12 multiply-adds a second in a kernel of nothing else, 4.1e12 bytes in copies. GPUs with slower memory
-do more, 10 to 40 by their data sheets."""
-_CPU_OPERATIONS_PER_BYTE = 4
-"""Of a server's processor, all cores at work: its memory has about 5e9 bytes a second for each, and a core with AVX-512
-does 22e9 multiplications that need each other under PoCL, and 15e9 under Intel's driver. Two cores that had 14e9 and
-8e9 bytes each did 1.5 and 1.8."""
-
-
 def _target(device: Device, streams: int) -> Target:
     caps, quirks = device.capabilities, device.quirks
     return Target(
@@ -402,7 +393,7 @@ def _target(device: Device, streams: int) -> Target:
         vector_bytes=quirks.vector_bytes,
         group_size=quirks.group_size,
         max_argument_bytes=caps.max_argument_bytes,
-        operations_per_byte=_CPU_OPERATIONS_PER_BYTE if caps.kind == "cpu" else _GPU_OPERATIONS_PER_BYTE,
+        operations_per_byte=CPU_OPERATIONS_PER_BYTE if caps.kind == "cpu" else GPU_OPERATIONS_PER_BYTE,
         streams=streams,
         fp16=caps.fp16,
         fp64=caps.fp64,

@@ -7,7 +7,7 @@ its values, how it is shown, and methods. Any thread may use any array.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -107,12 +107,7 @@ class ArrayCore:
     def _write(self, value: Node) -> None:
         """Makes the elements those of a node of the same shape and dtype. Raises `DTypeError` for a value."""
         self._check_writable()
-        for _ in range(_ATTEMPTS):
-            missing = self._written(value, make=False)
-            if missing is None:
-                return
-            missing.make()
-        self._written(value, make=True)
+        _until_planned(lambda make: self._written(value, make=make))
 
     def _written(self, value: Node, *, make: bool) -> Missing | None:
         """Writes; unless the plan of what has to be computed before is to be made if there is none, says what is
@@ -232,12 +227,17 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
     """Computes arrays of one runtime together, so that what they share is computed once. Raises `MixedDevicesError` for
     arrays of several."""
     executor = runtime_of(executor_of("compute", arrays))  # and no nodes: `evaluate` asks who holds them
+    _until_planned(lambda make: _compute(arrays, executor, make=make))
+
+
+def _until_planned(attempt: Callable[[bool], Missing | None]) -> None:
+    """Makes what an attempt lacks, without the lock, and tries again; in the end the attempt makes it itself."""
     for _ in range(_ATTEMPTS):
-        missing = _compute(arrays, executor, make=False)
+        missing = attempt(False)
         if missing is None:
             return
         missing.make()
-    _compute(arrays, executor, make=True)
+    attempt(True)
 
 
 def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> Missing | None:
@@ -250,7 +250,7 @@ def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> 
         trace = tracer.get()
         if trace is None:
             cells = [None if array._steps else array._cell for array in lazy]
-            results = evaluate(nodes, cells, executor) if make else evaluate_if_planned(nodes, cells, executor)
+            results = evaluate_if_planned(nodes, cells, executor, make=make)
         else:
             results = trace.compute(nodes)
         if isinstance(results, Missing):

@@ -14,7 +14,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node, walk
 from ocl_ir.graph.forward import current, forward
 from ocl_ir.layout import Item
-from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
+from ocl_runtime.plan.evaluate import Missing, evaluate_if_planned
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.registry import Cell, Read
 from ocl_runtime.plan.tracing import tracer
@@ -62,7 +62,7 @@ def settled_if_planned(cell: Cell, value: Node, executor: Executor, *, make: boo
     cells: list[Cell | None] = [cell for _ in roots]
     wanted = [*roots, *(graph.elementwise("copy", node) for node in nodes)]
     cells += [None for _ in nodes]
-    found = evaluate(wanted, cells, executor) if make else evaluate_if_planned(wanted, cells, executor)
+    found = evaluate_if_planned(wanted, cells, executor, make=make)
     if isinstance(found, Missing):
         cell.reads = reads
         return found

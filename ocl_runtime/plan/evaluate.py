@@ -37,18 +37,19 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
 
     The list is emptied: whether somebody else holds a node decides who has to hear of its result.
     """
-    registry = executor.registry
-    with registry.lock, registry.evaluating:
-        results = _evaluated(nodes, cells, executor, make=True)
+    results = evaluate_if_planned(nodes, cells, executor, make=True)
     assert not isinstance(results, Missing)
     return results
 
 
-def evaluate_if_planned(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer] | Missing:
-    """The same where there is a plan; else nothing is done, and what is missing is to be made without the lock."""
+def evaluate_if_planned(
+    nodes: list[Node], cells: Sequence[Cell | None], executor: Executor, *, make: bool = False
+) -> list[Buffer] | Missing:
+    """The same where there is a plan, or one is to be made here; else does nothing, and says what is missing, which is
+    to be made without the lock."""
     registry = executor.registry
     with registry.lock, registry.evaluating:
-        return _evaluated(nodes, cells, executor, make=False)
+        return _evaluated(nodes, cells, executor, make=make)
 
 
 def _evaluated(

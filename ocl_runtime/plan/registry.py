@@ -66,13 +66,13 @@ class Evaluating:
 
     def __exit__(self, *error: object) -> None:
         thread = threading.get_ident()
-        self._depth[thread] -= 1
+        self._depth[thread] -= 1  # one operation that counts: a signal may come behind it
         if not self._depth[thread]:
             del self._depth[thread]
 
     def __contains__(self, thread: int) -> bool:
         """Whether a thread computes, by `threading.get_ident`."""
-        return thread in self._depth
+        return self._depth.get(thread, 0) > 0
 
 
 class Registry:

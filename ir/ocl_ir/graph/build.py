@@ -33,6 +33,8 @@ from ocl_ir.graph.nodes import (
     Step,
     Storage,
     Undefined,
+    accumulating,
+    accumulator,
     order_in_memory,
     walk,
 )
@@ -40,7 +42,7 @@ from ocl_ir.guards import Given, Number
 from ocl_ir.layout import Item, Layout, Shape, Span
 from ocl_ir.ops import result_type
 from ocl_ir.source_line import Where, caller, calling_line
-from ocl_ir.types import BOOL, F32, I64, U8, U64, DType
+from ocl_ir.types import BOOL, DType
 
 __all__ = [
     "Assign",
@@ -252,21 +254,6 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     )
 
 
-def accumulator(op: ReduceOp, dtype: DType) -> DType:
-    """The dtype that a reduction of `dtype` adds up in: half in f32, sums and products of integers in 64 bits."""
-    if dtype.is_float:
-        return F32 if dtype.bits == 16 else dtype
-    if op in {"sum", "prod"}:
-        return U64 if dtype.kind == "uint" else I64
-    return U8 if dtype.kind == "bool" else dtype
-
-
-def _accumulating(op: ReduceOp, given: DType, dtype: DType) -> DType:
-    """What a sum asked for in another dtype is added up in: that one, since integers wrap the same, and floats are not
-    rounded early."""
-    return dtype if dtype.is_integer or dtype.bits > 16 else accumulator(op, given)
-
-
 def reduce(
     op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keepdims: bool = False, where: Where = ""
 ) -> Node:
@@ -305,7 +292,7 @@ def reduce(
             args=(arg,),
             axes=axes,
             keepdims=keepdims,
-            accumulator=_accumulating(op, arg.dtype, dtype),
+            accumulator=accumulating(op, arg.dtype, dtype),
         ),
     )
 
@@ -322,7 +309,7 @@ def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> N
             op=op,
             args=(arg,),
             axis=axis,
-            accumulator=_accumulating(op, arg.dtype, dtype),
+            accumulator=accumulating(op, arg.dtype, dtype),
         ),
     )
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 from ocl_ir.graph.build import Buffer, Movement, Node, leave, move, permute
+from ocl_ir.layout import Shape
 
 
 def forward(node: Node, result: Buffer) -> None:
@@ -29,9 +31,9 @@ def turned_back(node: Node, result: Buffer) -> list[tuple[Node, Buffer]]:
     """What a result says of the nodes that it is only a permutation of: builders reach them through it."""
     found: list[tuple[Node, Buffer]] = []
     while isinstance(node, Movement) and node.step.kind == "permute" and node.args:
-        axes = node.step.value
+        axes = cast("Shape", node.step.value)
         node = node.args[0]
-        back = permute(result, tuple(sorted(range(len(axes)), key=lambda axis: axes[axis])))  # type: ignore[arg-type, return-value]
+        back = permute(result, tuple(sorted(range(len(axes)), key=axes.__getitem__)))
         assert isinstance(back, Buffer)
         result = back
         found.append((node, result))

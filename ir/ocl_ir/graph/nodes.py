@@ -33,7 +33,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from ocl_ir.guards import Given, Number, formulas
 from ocl_ir.layout import Item, Layout, Shape
 from ocl_ir.source_line import Where
-from ocl_ir.types import DType
+from ocl_ir.types import F32, I64, U8, U64, DType
 
 Storage: TypeAlias = Any
 """Memory of a runtime, of `nbytes` bytes. The graph never looks into it; None is the storage of an array without
@@ -254,6 +254,21 @@ class Assign(AnyNode):
 Node: TypeAlias = (
     Buffer | Iota | Scalar | Elementwise | Movement | Gather | Scatter | Undefined | Reduce | Contract | Scan | Assign
 )
+
+
+def accumulator(op: ReduceOp, dtype: DType) -> DType:
+    """The dtype that a reduction of `dtype` adds up in: half in f32, sums and products of integers in 64 bits."""
+    if dtype.is_float:
+        return F32 if dtype.bits == 16 else dtype
+    if op in {"sum", "prod"}:
+        return U64 if dtype.kind == "uint" else I64
+    return U8 if dtype.kind == "bool" else dtype
+
+
+def accumulating(op: ReduceOp, given: DType, dtype: DType) -> DType:
+    """What a sum asked for in another dtype is added up in: that one, since integers wrap the same, and floats are not
+    rounded early."""
+    return dtype if dtype.is_integer or dtype.bits > 16 else accumulator(op, given)
 
 
 def walk(*roots: Node) -> Iterator[Node]:
