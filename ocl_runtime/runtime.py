@@ -7,11 +7,11 @@ Arrays talk to it through `ocl_runtime.plan.executor.Executor`.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,21 +27,21 @@ from ocl_ir.types import DTYPES, DType
 from ocl_runtime.device import Device, Existing, choose, existing
 from ocl_runtime.errors import Error, UnknownDeviceError
 from ocl_runtime.execute.engine import Engine, Recorder
-from ocl_runtime.execute.launch import Argument, Launch
+from ocl_runtime.execute.launch import Argument
 from ocl_runtime.execute.memory.storage import Storage
-from ocl_runtime.execute.prepared import Prepared
+from ocl_runtime.execute.replay.bound import Bound
+from ocl_runtime.execute.replay.run import Memory, run
 from ocl_runtime.execute.streams.chosen import chosen
-from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.transfers.transfer import Download
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.profile import Profile
 from ocl_runtime.observe.timeline import write_timeline
+from ocl_runtime.plan.cache.evaluation import AnyPlan, Evaluation
+from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.launch import Address, Later, Plan
+from ocl_runtime.plan.launch import Address, Plan
 from ocl_runtime.plan.launch import Argument as PlannedArgument
-from ocl_runtime.plan.launch import Launch as PlannedLaunch
-from ocl_runtime.plan.plans import AnyPlan, Asker, Evaluation, PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
 from ocl_runtime.plan.tracing import tracer
@@ -247,7 +247,7 @@ class Runtime:
         """Builds what a plan launches and is not built yet."""
         if self._recorder is not None:
             self.announce(plan.roots)
-        if isinstance(plan, Plan) or plan.bound.prepared is None:
+        if isinstance(plan, Plan) or plan.sized.ready is None:
             self.build([launch.kernel for launch in plan.launches])
 
     def run(self, plan: AnyPlan) -> None:
@@ -257,40 +257,33 @@ class Runtime:
         if trace is not None:
             trace.run(plan)
             return
-        engine, streams = self.engine, self.engine.streams
-        home, apart = streams.current(), chosen() is None
-        used: dict[Stream, None] = {}
-        for launch, number in self._checked(plan) if isinstance(plan, Plan) else self._again(plan):
-            stream = streams.neighbour(home, number) if apart and number else home
-            engine.submit(launch, stream)
-            used[stream] = None
-        if len(used) > 1:  # so that they run at once
-            for stream in used:
-                streams.flush(stream)
-
-    def _checked(self, plan: AnyPlan) -> Iterator[tuple[Launch, int]]:
-        """A plan's launches, each with its stream."""
-        self.ready(plan)
+        if isinstance(plan, Evaluation):
+            self._run(plan)
+            return
         for launch in plan.launches:
             args = [argument(arg) for arg in launch.args]
             sizes = launch.global_size, launch.group_size
-            yield self.engine.prepare(launch.kernel, args, *sizes, launch.where), launch.stream
+            self.engine.submit(self.engine.prepare(launch.kernel, args, *sizes, launch.where))
 
-    def _again(self, plan: Evaluation) -> Iterator[tuple[Launch, int]]:
-        """The same, of a plan that is kept: what does not differ between evaluations is done in the first."""
-        bound = plan.bound
-        if bound.prepared is None:
-            made: list[_Step] = []
-            for (launch, stream), (one, asker) in zip(self._checked(plan), bound.launches, strict=True):
-                made.append(_step(launch, one, asker))
-                yield launch, stream
-            bound.prepared = made
-            return
-        for storage in plan.storages:
-            if storage is not None and not isinstance(storage, Storage):
+    def _run(self, plan: Evaluation) -> None:
+        """Starts an evaluation as a program of steps."""
+        engine, sized = self.engine, plan.sized
+        bound: Bound | None = sized.ready
+        if bound is None:
+            bound = sized.ready = Bound(sized.schedule, engine.executables_of(sized.schedule))
+        storages = plan.storages
+        for storage in storages.values():
+            if not isinstance(storage, Storage | None):
                 raise _without_memory()
-        for prepared, later, asker, stream in bound.prepared:
-            yield prepared.over(plan.storages, plan.numbers(later), plan.line(asker)), stream
+        memory: Memory = [(storages[slot], 0) if slot in storages else None for slot in plan.template.slots]
+        memory.append(None if plan.arena is None else (plan.arena, 0))
+        plan.arena = None  # it goes back as soon as all is given
+        run(engine, bound, memory, "an evaluation", plan.lines(), plan.numbers(), apart=chosen() is None)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody looks on, to whom programs are shown as they are planned."""
+        return self._recorder is not None
 
     def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
         """Shows a planned host program to who looks on, if anybody does."""
@@ -332,28 +325,6 @@ class Runtime:
             "pinned": asdict(self.engine.memory.host_pool.counters),
             "staging": asdict(self.engine.memory.staging_pool.counters),
         }
-
-
-class _Step(NamedTuple):
-    """A launch of a plan that is kept, the numbers that it gets each time, for which line and on which stream."""
-
-    launch: Prepared
-    later: Sequence[Later]
-    asker: Asker
-    stream: int
-
-
-def _step(launch: Launch, planned: PlannedLaunch, asker: Asker) -> _Step:
-    storages, later, places, place = [], [], [], 0
-    for arg in planned.args:
-        if isinstance(arg, Address):
-            storages.append(arg.storage.place)
-            place += 1  # a pointer is a buffer and an offset
-        elif isinstance(arg, Later):
-            later.append(arg)
-            places.append(place)
-        place += 1
-    return _Step(Prepared(launch, storages, places), later, asker, planned.stream)
 
 
 def _not_captured() -> None:

@@ -202,10 +202,15 @@ def product(sizes: tuple[Size, ...]) -> Size:
     return whole
 
 
+def operator_of(op: str) -> Callable[[int, int], int]:
+    """What an operation on sizes does with numbers; comparisons give a truth value."""
+    return _CALLS[op] if op in _CALLS else _INFIX[op][2]
+
+
 def _apply(op: str, left: int, right: int) -> int:
     if op in {"floordiv", "mod"} and right == 0:
         raise ShapeError(f"{left} divided by a size that is 0", remedy="call the program with other sizes")
-    return int(_CALLS[op](left, right) if op in _CALLS else _INFIX[op][2](left, right))
+    return int(operator_of(op)(left, right))
 
 
 def value(size: Size, bound: Mapping[str, int]) -> int:

@@ -107,7 +107,7 @@ class ArrayCore:
     def _write(self, value: Node) -> None:
         """Makes the elements those of a node of the same shape and dtype. Raises `DTypeError` for a value."""
         self._check_writable()
-        _until_planned(lambda make: self._written(value, make=make))
+        until_planned(lambda make: self._written(value, make=make))
 
     def _written(self, value: Node, *, make: bool) -> Missing | None:
         """Writes; unless the plan of what has to be computed before is to be made if there is none, says what is
@@ -227,10 +227,10 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
     """Computes arrays of one runtime together, so that what they share is computed once. Raises `MixedDevicesError` for
     arrays of several."""
     executor = runtime_of(executor_of("compute", arrays))  # and no nodes: `evaluate` asks who holds them
-    _until_planned(lambda make: _compute(arrays, executor, make=make))
+    until_planned(lambda make: _compute(arrays, executor, make=make))
 
 
-def _until_planned(attempt: Callable[[bool], Missing | None]) -> None:
+def until_planned(attempt: Callable[[bool], Missing | None]) -> None:
     """Makes what an attempt lacks, without the lock, and tries again; in the end the attempt makes it itself."""
     for _ in range(_ATTEMPTS):
         missing = attempt(False)

@@ -12,20 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Buffer, Node
-from ocl_ir.graph.forward import resolve
+from ocl_ir.graph.build import Buffer
+from ocl_ir.graph.forward import current
 from ocl_ir.layout import Layout, Shape
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, compute
 from ocl_runtime.arrays.axes import shape_of
+from ocl_runtime.arrays.core import until_planned
 from ocl_runtime.arrays.current_runtime import executor_for
 from ocl_runtime.arrays.dtypes import require, to_dtype
-from ocl_runtime.arrays.elements import settle
+from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
+from ocl_runtime.plan.evaluate import Missing, evaluate_into
 from ocl_runtime.plan.executor import Coming
-from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.tracing import tracer
 
 
 class Download:
@@ -79,9 +81,7 @@ def download(x: ArrayLike, /, *, out: NDArray[Any] | None = None) -> Download:
     if not node.size:
         return Download(x, None, x.shape, np.empty(x.shape, x.dtype) if out is None else out)
     if not node.layout.is_dense:
-        dense = plan([node], x._executor, dense=True)
-        x._executor.run(dense)
-        (node,) = dense.results
+        node = compute_into(allocate(x.shape, dtype=x.dtype, device=x.device), x)._computed()
     coming = x._executor.download(node.storage, node.dtype, node.layout.offset, node.size, calling_line(), out)
     return Download(x, coming, x.shape, np.empty(0) if out is None else out)
 
@@ -142,31 +142,20 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
             place=calling_line(),
             remedy="use equal shapes, and an array that is not broadcast",
         )
-    with x._executor.registry.lock:  # nobody computes a part of it meanwhile
-        _compute_into(x, out, target)
+    until_planned(lambda make: _compute_into(x, out, target, make=make))
     return out
 
 
-def _compute_into(x: Array, out: Array, target: Buffer) -> None:
-    (node,) = resolve([settle(out._cell, x._node, x._executor)])
-    if any(one.storage is target.storage and one.layout.overlaps(target.layout) for one in _buffers(node)):
-        between = allocate(x.shape, dtype=x.dtype, device=x.device)._node  # what is read must not be overwritten
-        assert isinstance(between, Buffer)
-        x._executor.run(plan([node], x._executor, into={node: between}))
-        node = between
-    x._executor.run(plan([node], x._executor, into={node: target}))
-
-
-def _buffers(node: Node) -> list[Buffer]:
-    """The memory that an expression reads."""
-    found: dict[Node, None] = {}
-    stack = [node]
-    while stack:
-        one = stack.pop()
-        if one not in found:
-            found[one] = None
-            stack += one.args
-    return [one for one in found if isinstance(one, Buffer)]
+def _compute_into(x: Array, out: Array, target: Buffer, *, make: bool) -> Missing | None:
+    with x._executor.registry.lock:  # nobody computes a part of it meanwhile
+        settled = settled_if_planned(out._cell, x._node, x._executor, make=make)
+        if isinstance(settled, Missing):
+            return settled
+        trace = tracer.get()
+        if trace is None:
+            return evaluate_into(current(settled), target, x._executor, make=make)
+        trace.compute_into(settled, target)
+    return None
 
 
 def allocate(shape: int | Iterable[int], *, dtype: Any = None, device: object = None) -> Array:

@@ -30,9 +30,10 @@ from ocl_ir.types import BF16, DTYPES, F32, DType
 from ocl_runtime import arrays
 from ocl_runtime.arrays import Array, use
 from ocl_runtime.errors import DTypeError, Error, ShapeError
+from ocl_runtime.plan.cache.evaluation import AnyPlan
+from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.executor import Coming
 from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.plans import AnyPlan, PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 

@@ -5,7 +5,6 @@ driver.py      the seam to OpenCL
 streams/       in-order queues, and the order between them
 memory/        memory handed out again
 launch.py      a built kernel with its arguments, and the bytes that it touches
-prepared.py    a launch that was checked once, to run over other memory
 transfers/     host to device and back
 sharing/       memory that PyOpenCL uses too
 engine.py      one device at work: all of the above, and every kernel that was built for it

@@ -14,6 +14,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from ocl_ir.host.grammar import Launch as HostLaunch
 from ocl_ir.host.schedule import MemoryPlan, Schedule
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import Where, calling_line
@@ -196,6 +197,12 @@ class Engine:
         for executable in found:
             _ = executable.program  # which another thread may be building
         return found
+
+    def executables_of(self, schedule: Schedule) -> list[Executable | None]:
+        """For each node what its kernel was compiled to; None for a transfer."""
+        launched = [node.command.kernel for node in schedule.nodes if isinstance(node.command, HostLaunch)]
+        executables = iter(self.executables(launched))
+        return [next(executables) if isinstance(node.command, HostLaunch) else None for node in schedule.nodes]
 
     def _all(self, kernels: Sequence[Kernel], strategy: str) -> tuple[dict[int, Executable], dict[int, Executable]]:
         """All of them, by the id of the kernel, and which are new: compiled to source, and not built."""

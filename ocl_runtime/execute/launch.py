@@ -25,8 +25,7 @@ from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, LaunchError, MixedDevicesError, NumberRangeError, ShapeError
-from ocl_runtime.execute import driver
-from ocl_runtime.execute.driver import Driver, KernelHandle, Sizes
+from ocl_runtime.execute.driver import Driver, Error, KernelHandle, Sizes
 from ocl_runtime.execute.memory.storage import Memory, Storage
 from ocl_runtime.execute.streams.hazards import Touch
 
@@ -54,14 +53,9 @@ class Launch:
     pointers: Sequence[tuple[int, Touch | None]]
     where: Where
 
-    def refused(self, error: driver.Error) -> LaunchError:
+    def refused(self, error: Error) -> LaunchError:
         """What to say when the driver does not take it."""
-        kernel, (global_size, group_size) = self.executable.kernel, self.sizes
-        return LaunchError(
-            f"{self.what} could not be launched on {self.executable.device}: {error}",
-            place=f"asked for at {self.where}\nglobal size {global_size}, group size {group_size}\n{text(kernel)}",
-            remedy="see the driver's error code; ocl-dump shows the generated source",
-        )
+        return self.executable.refused(self.sizes, self.where, error)
 
 
 @dataclass(eq=False)
@@ -112,9 +106,7 @@ class Executable:
         Raises `DTypeError`, `NumberRangeError` or `ShapeError` for arguments and sizes that do not fit, and
         `MixedDevicesError` for memory of another runtime.
         """
-        self.handle()
-        self._check_sizes(global_size, group_size)
-        padded = tuple([-(-size // group) * group for size, group in zip(global_size, group_size, strict=True)])
+        sizes = self.padded(global_size, group_size)
         params = self.kernel.params
         given = self.checked(args)
         values: list[Any] = []
@@ -135,7 +127,6 @@ class Executable:
                 raise self._unfit(f"got a storage for {name!r}, which takes a number")
             else:
                 values.append(self._number(name, element(type_), value))
-        sizes = padded, tuple(group_size)
         return Launch(self, self.what, tuple(values), tuple(touches), sizes, storages, pointers, where)
 
     def checked(self, args: Mapping[str, Argument] | Sequence[Argument]) -> Sequence[Argument]:
@@ -174,22 +165,31 @@ class Executable:
         """Holds neither the program nor kernel objects of it any more."""
         self._program, self._of_thread = None, threading.local()
 
-    def fresh_handle(
-        self, global_size: tuple[int, ...], group_size: tuple[int, ...]
-    ) -> tuple[KernelHandle, tuple[Sizes, Sizes]]:
-        """A kernel object for the caller alone, and the sizes, checked and padded, with a default for no group size."""
-        handle = self._new_handle()
+    def padded(self, global_size: tuple[int, ...], group_size: tuple[int, ...]) -> tuple[Sizes, Sizes]:
+        """Sizes to launch it with: checked, the global one a multiple of the other, with a default for no group size.
+
+        Raises `ShapeError` for sizes that do not fit.
+        """
         groups = group_size or (self.device.quirks.group_size, 1, 1)[: len(global_size)]
         self._check_sizes(global_size, groups)
         padded = tuple([-(-size // group) * group for size, group in zip(global_size, groups, strict=True)])
-        return handle, (padded, tuple(groups))
+        return padded, tuple(groups)
+
+    def refused(self, sizes: tuple[Sizes, Sizes], where: Where, error: Error) -> LaunchError:
+        """What to say when the driver does not take a launch."""
+        global_size, group_size = sizes
+        return LaunchError(
+            f"{self.what} could not be launched on {self.device}: {error}",
+            place=f"asked for at {where}\nglobal size {global_size}, group size {group_size}\n{text(self.kernel)}",
+            remedy="see the driver's error code; ocl-dump shows the generated source",
+        )
 
     def _new_handle(self) -> KernelHandle:
         handle = self.program.kernel(entry_name(self.kernel))
         try:
             self.driver.set_types(handle, self._types)
             self._check_limits(handle)
-        except driver.Error as error:
+        except Error as error:
             raise LaunchError(f"{self.what} cannot be launched on {self.device}: {error}") from error
         return handle
 
@@ -219,6 +219,8 @@ class Executable:
                 place=f"kernel {self.kernel.name}",
                 remedy="give both the same 1 to 3 sizes: integers, at least 1",
             )
+        if not self._group_limit:
+            self.handle()  # which says it
         limits = self.device.capabilities.max_work_item_sizes
         if math.prod(group_size) > self._group_limit or any(map(operator.gt, group_size, limits)):
             raise ShapeError(

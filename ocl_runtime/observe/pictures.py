@@ -97,7 +97,7 @@ def title_of(schedule: Schedule, number: int) -> str:
     """A node in some lines: its name, what it touches, what it waits for, and the Python line that asked for it."""
     node = schedule.nodes[number]
     waits = [f"waits for {', '.join(map(str, node.waits))}"] if node.waits else []
-    where = [node.command.where] if node.command.where else []
+    where = [str(node.command.where)] if node.command.where else []
     head = f"{number} {node.what} on stream {node.stream}"
     return "\n".join([head, *touches(schedule, node), *waits, *where])
 

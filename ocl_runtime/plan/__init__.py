@@ -12,12 +12,11 @@ In the order in which an expression goes through them:
     handles.py          where values are, until their last use
     memory.py           where the results of a plan lie, and what is written over what
     planner.py          all of it together
-    spread.py           launches on several streams
-    plans.py            plans that are made once for all expressions that are alike
+    host/               from launches to a host program, and from that to a schedule
+    cache/              plans that are made once for all expressions that are alike
     explain.py          a plan for a person to read
     tracing.py          who writes down what would be computed, instead of computing it
     registry.py         what an array is now
     checks.py           places in index arrays, checked on the device
     evaluate.py         computing nodes
-    host/               from a bound host program to one that can be replayed
 """

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.graph.forward import current, forward, turned_back
+from ocl_runtime.plan.cache.plans import Wanted
+from ocl_runtime.plan.cache.slots import Slots
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.explain import explain
-from ocl_runtime.plan.plans import Slots, Unplanned
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.structure import Structure
 
@@ -23,13 +24,13 @@ class Missing(NamedTuple):
     """What an evaluation lacks: a plan, with its kernels built. It holds none of the nodes that are to be computed,
     since others may compute them meanwhile."""
 
-    unplanned: Unplanned
+    wanted: Wanted
     executor: Executor
 
     def make(self) -> None:
         """Plans and builds. Raises what planning and building raise."""
         with self.executor.registry.evaluating:
-            self.executor.plans.make(self.unplanned, self.executor)
+            self.executor.plans.make(self.wanted, self.executor)
 
 
 def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:
@@ -52,6 +53,20 @@ def evaluate_if_planned(
         return _evaluated(nodes, cells, executor, make=make)
 
 
+def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool) -> Missing | None:
+    """Computes a node into the memory of a buffer; unless the plan is to be made if there is none, says what is
+    missing. The registry's lock is held."""
+    with executor.registry.evaluating:
+        structure = Structure([node, target], into=True)
+        planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)
+        if planned is None:
+            executor.announce([node])
+            return Missing(executor.plans.wanted(structure), executor)
+        executor.ready(planned)
+        executor.run(planned)
+    return None
+
+
 def _evaluated(
     nodes: list[Node], cells: Sequence[Cell | None], executor: Executor, *, make: bool
 ) -> list[Buffer] | Missing:
@@ -62,7 +77,7 @@ def _evaluated(
     planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)
     if planned is None:
         executor.announce(wanted)
-        return Missing(executor.plans.unplanned(structure), executor)
+        return Missing(executor.plans.wanted(structure), executor)
     executor.ready(planned)
     planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
     executor.run(planned)

@@ -12,9 +12,10 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Shape
 from ocl_ir.source_line import Where
 from ocl_ir.types import DType
+from ocl_runtime.plan.cache.evaluation import AnyPlan
+from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.plans import AnyPlan, PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 

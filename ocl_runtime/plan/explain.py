@@ -9,8 +9,8 @@ from ocl_ir.graph.printer import text
 from ocl_ir.kernel.accesses import READ, WRITE, modes
 from ocl_ir.layout import Layout
 from ocl_ir.types import element
+from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.launch import Address, Launch
-from ocl_runtime.plan.plans import AnyPlan
 
 
 def explain(plan: AnyPlan, inputs: Sequence[object]) -> str:

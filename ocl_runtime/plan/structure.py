@@ -39,11 +39,12 @@ from ocl_ir.layout import Layout, Span
 class Structure:
     """Some nodes, taken apart. `nodes` are all below the roots, by first visit; `roots` are the numbers of the roots
     among them. `key` is equal for expressions that differ in `storages`, `sizes` and `scalars` only, each of which is
-    listed once."""
+    listed once. With `into`, the first root is computed into the memory of the second."""
 
-    __slots__ = ("key", "nodes", "roots", "scalars", "sizes", "storages")
+    __slots__ = ("into", "key", "nodes", "roots", "scalars", "sizes", "storages")
 
-    def __init__(self, roots: Sequence[Node]) -> None:
+    def __init__(self, roots: Sequence[Node], *, into: bool = False) -> None:
+        self.into = into
         nodes: list[Node] = []
         storages: list[Storage] = []
         scalars: list[Number | Given] = []
@@ -84,7 +85,7 @@ class Structure:
         pattern, self.sizes = _pattern(tuple(numbers))
         self.nodes, self.storages, self.scalars = nodes, storages, scalars
         self.roots = tuple([places[root] for root in roots])
-        self.key: Hashable = (tuple(parts), pattern)
+        self.key: Hashable = (tuple(parts), pattern, into)
 
     # ------------------------------------------------------------------ building it again
 

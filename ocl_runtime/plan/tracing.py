@@ -9,8 +9,8 @@ from typing import Protocol
 from ocl_ir.graph.build import Buffer, Node, Storage
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import Where
+from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.launch import Argument
-from ocl_runtime.plan.plans import AnyPlan
 from ocl_runtime.plan.registry import Cell
 
 
@@ -34,6 +34,9 @@ class Tracer(Protocol):
 
     def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
         """What nodes will be computed to."""
+
+    def compute_into(self, node: Node, target: Buffer) -> None:
+        """What a node will be computed to, in the memory of a buffer."""
 
     def owns(self, cell: Cell) -> bool:
         """Whether an array was made inside of the function, so that nobody else sees what it becomes."""

@@ -28,7 +28,7 @@ from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import DTypeError, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.replay.replay import ALIGNED, Replay
-from ocl_runtime.execute.replay.steps import Part
+from ocl_runtime.execute.replay.run import Part
 from ocl_runtime.plan.host.prepare import prepare as prepare_schedule
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.runtime import Runtime

@@ -30,6 +30,8 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer
 from ocl_ir.guards import Guards
 from ocl_ir.host.grammar import Program
+from ocl_ir.host.unbound import Unbound, branches, is_straight, unbound
+from ocl_ir.host.verify_order import verify_order
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import value
 from ocl_ir.source_line import calling_line
@@ -38,11 +40,12 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.arrays.reals import runtime_of, with_real
 from ocl_runtime.errors import DTypeError
-from ocl_runtime.execute.driver import Bytes
-from ocl_runtime.execute.replay.replay import Replay
-from ocl_runtime.execute.replay.steps import Part
+from ocl_runtime.execute.replay.bound import Bound
+from ocl_runtime.execute.replay.run import Memory, run
 from ocl_runtime.execute.streams.chosen import unchosen
+from ocl_runtime.plan.host.in_place import reuse_in_place
 from ocl_runtime.plan.host.prepare import prepare
+from ocl_runtime.plan.host.streams import is_worth_streams
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import Cell, alone
 from ocl_runtime.plan.tracing import tracer
@@ -63,11 +66,14 @@ _MOST_FAMILIES = 64
 class Captured:
     """A function's program, for arguments whose sizes pass the guards.
 
-    `constants` are memory that it refers to, by parameter; `assigned` the arrays that it writes into, by number;
-    `results` what it computes, with the default real of each, and `shape` how that is returned.
+    `unbound` is the program as formulas, None where it names streams, and `branches` says whether streams are of any
+    use to it. `constants` are memory that it refers to, by parameter; `assigned` the arrays that it writes into, by
+    number; `results` what it computes, with the default real of each, and `shape` how that is returned.
     """
 
     program: Program
+    unbound: Unbound | None
+    branches: bool
     guards: Guards
     constants: Mapping[str, Cell]
     assigned: Sequence[int]
@@ -81,7 +87,7 @@ class _Prepared:
     """A program for some sizes: `layouts` are those of its results."""
 
     captured: Captured
-    replay: Replay
+    bound: Bound
     layouts: list[Layout]
 
 
@@ -201,20 +207,29 @@ def _captured(
         tracer.set(None)  # of a captured function inside of a captured one, the Python runs
         guards.close()
     reals = [one._executor.default_real for one in returned]
-    return Captured(program, guards, trace.constants, trace.assigned, results, reals, returned_shape)
+    symbolic = reuse_in_place(unbound(program), runtime.kernels)[0] if is_straight(program) else None
+    branching = symbolic is not None and branches(symbolic)
+    formulas = None if symbolic is None else Unbound(symbolic)
+    return Captured(
+        program, formulas, branching, guards, trace.constants, trace.assigned, results, reals, returned_shape
+    )
 
 
 def _prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> _Prepared:
     program, engine = captured.program, runtime.engine
-    schedule, memory = prepare(
-        program,
-        {symbol.name: sizes[symbol.name] for symbol in program.symbols},
-        runtime.kernels,
-        streams=engine.streams.count,
-        group_size=runtime.target.group_size,
-        limit=runtime.settings.memory_limit,
-    )
-    runtime.prepared(schedule, memory)
+    schedule = None if captured.unbound is None else captured.unbound.at(sizes)
+    if schedule is None or runtime.is_watched or (captured.branches and is_worth_streams(schedule)):
+        own = {symbol.name: sizes[symbol.name] for symbol in program.symbols}
+        schedule, memory = prepare(
+            program,
+            own,
+            runtime.kernels,
+            streams=engine.streams.count,
+            group_size=runtime.target.group_size,
+            limit=runtime.settings.memory_limit,
+        )
+        runtime.prepared(schedule, memory)
+        verify_order(schedule)
     layouts = [
         Layout(
             tuple(value(one, sizes) for one in layout.shape),
@@ -223,23 +238,31 @@ def _prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> _P
         )
         for _, _, layout in captured.results
     ]
-    return _Prepared(captured, Replay(engine, schedule), layouts)
+    return _Prepared(captured, Bound(schedule, engine.executables_of(schedule)), layouts)
 
 
 def _replayed(prepared: _Prepared, arguments: Arguments, runtime: Runtime) -> Any:
-    captured = prepared.captured
-    parts: dict[str, Part | Bytes] = {name: Part(_buffer(cell).storage) for name, cell in captured.constants.items()}
-    parts |= {f"x{number}": Part(one.storage, one.low) for number, one in enumerate(arguments.ranges)}
-    found = prepared.replay(parts)
+    captured, bound = prepared.captured, prepared.bound
+    memory: Memory = [None] * (len(bound.schedule.buffers) + 1)
+    for number, param in enumerate(captured.program.params):
+        cell = captured.constants.get(param.value.hint)
+        if cell is not None:
+            memory[number] = _buffer(cell).storage, 0
+        else:
+            range_ = arguments.ranges[int(param.value.hint[1:])]
+            memory[number] = range_.storage, range_.low
+    run(runtime.engine, bound, memory, f"program {captured.program.name}", bound.lines(calling_line()))
+    found = [memory[place.buffer] for place in bound.schedule.results]
     results = []
     for (place, dtype, _), real, layout in zip(captured.results, captured.reals, prepared.layouts, strict=True):
         executor = with_real(runtime, real)
         if place is None:  # it has no elements
             results.append(Array(graph.buffer(None, dtype, layout), executor))
             continue
-        storage, offset = found[place][0]
-        lies = replace(layout, offset=layout.offset + offset // dtype.size)
-        results.append(Array(graph.buffer(storage, dtype, lies), executor))
+        part = found[place]
+        assert isinstance(part, tuple)
+        lies = replace(layout, offset=layout.offset + part[1] // dtype.size)
+        results.append(Array(graph.buffer(part[0], dtype, lies), executor))
     return unflatten(captured.shape, results)
 
 

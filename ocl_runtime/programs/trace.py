@@ -9,28 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.graph.forward import resolve
 from ocl_ir.graph.substitute import substitute
-from ocl_ir.guards import Guards, formula, formulas
+from ocl_ir.guards import Guards, formula
 from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.grammar import Program, SymbolicLayout, Value
-from ocl_ir.kernel.accesses import WRITE, modes
+from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
-from ocl_ir.types import U8, DType, Pointer
+from ocl_ir.types import U8, DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.streams.chosen import chosen
+from ocl_runtime.plan.cache.evaluation import AnyPlan
+from ocl_runtime.plan.cache.template import planned_into
 from ocl_runtime.plan.donation import Donation
-from ocl_runtime.plan.launch import Address, Argument
+from ocl_runtime.plan.host.lower import lower, symbolic
+from ocl_runtime.plan.launch import Argument
 from ocl_runtime.plan.planner import plan
-from ocl_runtime.plan.plans import AnyPlan
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.runtime import Runtime
@@ -99,6 +99,11 @@ class Trace:
         self._computed |= {node: results[one] for node, one in zip(nodes, wanted, strict=True)}
         return [results[one] for one in wanted]
 
+    def compute_into(self, node: Node, target: Buffer) -> None:
+        """What a node will be computed to, in the memory of a buffer; over other memory where the node reads that."""
+        (wanted,) = substitute(resolve([node]), self._computed)
+        self.run(planned_into([wanted, target], self._runtime))
+
     def owns(self, cell: Cell) -> bool:
         """Whether an array was made inside of the function."""
         return cell.born >= self._born
@@ -136,35 +141,19 @@ class Trace:
         group_size: tuple[int, ...] | None,
     ) -> None:
         """Writes down one launch, on the stream that the function has chosen, if it has."""
-        given = []
-        for param, arg, mode in zip(kernel.params, args, modes(kernel), strict=True):
-            if not isinstance(arg, Address):
-                given.append(arg.item() if isinstance(arg, np.generic) else formula(arg))
-                continue
-            pointer = param.value.type
-            assert isinstance(pointer, Pointer)
-            base = self._value(arg.storage)
-            touched = arg.touched
-            if touched is None:
-                length = arg.storage.nbytes // pointer.dtype.size - arg.offset
-                touched = Layout((length,), (1,), arg.offset)
-            if mode & WRITE and base in self._inputs:
-                self._builder.writes(base)
-                self._written.append(base)
-            given.append(self._builder.view(base, _symbolic(touched), dtype=pointer.dtype))
-        number, over = chosen(), formulas(global_size)
+        number, sizes = chosen(), (global_size, group_size)
         if number is None:
-            self._builder.launch(kernel, given, over, group_size)
+            lower(self._builder, kernel, args, sizes, self._used)
         else:
             with self._builder.stream(number):
-                self._builder.launch(kernel, given, over, group_size)
+                lower(self._builder, kernel, args, sizes, self._used)
 
     def end(self, roots: list[Node]) -> tuple[Program, list[Result]]:
         """The program, and where in it the results are."""
         outs: list[Value] = []
         results: list[Result] = []
         for node in self._results(roots):
-            layout = _symbolic(node.layout)
+            layout = symbolic(node.layout)
             if node.storage is None:
                 results.append(Result(None, node.dtype, layout))
                 continue
@@ -233,6 +222,14 @@ class Trace:
         self._storages[id(storage)] = storage
         self._values[id(storage)] = value
 
+    def _used(self, storage: object, mode: int) -> Value:
+        """The value of a storage that a kernel uses in some mode."""
+        base = self._value(storage)
+        if mode & WRITE and base in self._inputs:
+            self._builder.writes(base)
+            self._written.append(base)
+        return base
+
     def _value(self, storage: Any) -> Value:
         """The value of a storage; one that has memory already is a constant of the program."""
         found = self._values.get(id(storage))
@@ -249,7 +246,3 @@ class Trace:
             found = self._input(name, storage.nbytes)
             self._know(storage, found)
         return found
-
-
-def _symbolic(layout: Layout) -> SymbolicLayout:
-    return SymbolicLayout(formulas(layout.shape), formulas(layout.strides), formula(layout.offset))

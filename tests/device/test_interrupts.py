@@ -297,16 +297,16 @@ def test_an_array_is_in_error_where_its_command_was_given_and_nobody_knows_its_e
 ) -> None:
     runtime = made(device, engine, lambda opencl: opencl)
     opencl = runtime.engine.opencl
-    launch = opencl.launch
+    enqueue = opencl.enqueue
 
     def interrupted(*args: Any) -> Any:
-        launch(*args)
+        enqueue(*args)
         raise Interrupt
 
     with ocl.use(runtime):
         y = ocl.upload(HOST) + 2
         with monkeypatch.context() as patch:
-            patch.setattr(opencl, "launch", interrupted)
+            patch.setattr(opencl, "enqueue", interrupted)
             with pytest.raises(Interrupt):
                 y.compute()
         with pytest.raises(LaunchError, match="written over by a computation that then failed"):

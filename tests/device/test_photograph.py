@@ -83,7 +83,8 @@ def assert_tiled(done: Any, out: Path) -> None:
     assert all("photograph.py:" in title(node) or "tiles.py:" in title(node) for node in nodes.values())
     assert groups((out / "memory.svg").read_text(), "buffer")
     complete = [event for event in json.loads((out / "trace.json").read_text())["traceEvents"] if event["ph"] == "X"]
-    assert sorted(event["name"] for event in complete) == sorted(title(node).split()[1] for node in nodes.values())
+    names = sorted(f"kernel {title(node).split()[1]}" for node in nodes.values())
+    assert sorted(event["name"] for event in complete) == names
     assert len({event["tid"] for event in complete}) == len(lanes)
     page = (out / "timeline.html").read_text()
     assert len(groups(page, "command")) == len(nodes)

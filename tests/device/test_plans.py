@@ -19,7 +19,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import MixedDevicesError, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
-from ocl_runtime.plan.plans import PlanCache
+from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.structure import Structure
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
@@ -166,13 +166,13 @@ def test_a_hit_takes_no_expression_apart_and_binds_nothing(runtime: Runtime, mon
         built.compute()
     built, x = expression(3.0)
     for name in (
-        "plans.Template.__init__",
-        "plans.Template._bind",
+        "cache.template.Template.__init__",
+        "cache.template.Template._size",
         "donation.Holders.__init__",
         "donation.Holders._needs",
     ):
         monkeypatch.setattr(f"ocl_runtime.plan.{name}", never)
-    monkeypatch.setattr(Executable, "prepare", never)
+    monkeypatch.setattr(Executable, "padded", never)
     monkeypatch.setattr(Layout, "formulas", property(never))
     monkeypatch.setattr(Layout, "is_dense", property(never))
     with counting(runtime) as counted:
@@ -186,14 +186,14 @@ def test_a_hit_takes_no_expression_apart_and_binds_nothing(runtime: Runtime, mon
 def test_a_plan_that_is_kept_prepares_its_launches_once_for_each_size(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rng, count, prepare = np.random.default_rng(0), 0, Executable.prepare
+    rng, count, padded = np.random.default_rng(0), 0, Executable.padded
 
     def counted(*args: Any, **more: Any) -> Any:
         nonlocal count
         count += 1
-        return prepare(*args, **more)
+        return padded(*args, **more)
 
-    monkeypatch.setattr(Executable, "prepare", counted)
+    monkeypatch.setattr(Executable, "padded", counted)
     for turn in range(6):
         shape = (64, 48) if turn % 2 else (96, 32)
         x, y = random(rng, *shape), random(rng, *shape)
@@ -228,13 +228,13 @@ def test_a_kept_launch_is_not_run_over_memory_that_does_not_fit(runtime: Runtime
         x = ocl.asarray(np.ones(100, "f4"))
         plan = runtime.plans.plan(Structure([(x * 2)._node]), runtime)
         runtime.run(plan)
-    step = plan.bound.prepared[0]
-    storages, numbers = plan.storages, [2.0]
-    assert step.launch.over(storages, numbers, "here").args[-1] is not None
-    with pytest.raises(ShapeError, match="touches 400 bytes"):
-        step.launch.over([runtime.allocate(100), *storages[1:]], numbers, "here")
-    with pytest.raises(MixedDevicesError, match="another runtime"):
-        step.launch.over([engine.allocate(400), *storages[1:]], numbers, "here")
+    for storage, error, message in (
+        (runtime.allocate(100), ShapeError, "touches 400 bytes"),
+        (engine.allocate(400), MixedDevicesError, "another runtime"),
+    ):
+        plan.storages[0] = storage
+        with pytest.raises(error, match=message):
+            runtime.run(plan)
 
 
 def test_threads_share_kept_plans(runtime: Runtime) -> None:
@@ -270,7 +270,7 @@ def test_errors_name_the_line_of_this_evaluation(runtime: Runtime) -> None:
 
 
 def test_plans_of_one_structure_are_bounded(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ocl_runtime.plan.plans.Template.fits", lambda template, _: not template.used)
+    monkeypatch.setattr("ocl_runtime.plan.cache.template.Template.fits", lambda template, _: not template.used)
     x = ocl.asarray(np.ones(100, "f4"))
     for _ in range(40):
         (x * 2 + 1).compute()

@@ -42,7 +42,7 @@ def test_rows_of_any_length(runtime: Runtime, shape: tuple[int, ...], axis: int)
             found = ocl.cumulative_sum(x * 3 - 1, axis=axis).compute()
         long = shape[axis] > 100_000
         assert counted["launch", "launches"] == (3 if long else 1)
-        assert counted["memory", "allocations"] == (3 if long else 1)
+        assert counted["memory", "allocations"] == (2 if long else 1), "the result, and what is computed on the way"
         assert_same(found.numpy(), np.cumsum(host * 3 - 1, axis, dtype="i8"))
 
 

@@ -21,7 +21,7 @@ from ocl_runtime.execute.driver import OpenCL
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay.eager import run as run_eagerly
 from ocl_runtime.execute.replay.replay import Replay
-from ocl_runtime.execute.replay.steps import Part
+from ocl_runtime.execute.replay.run import Part
 from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import Order

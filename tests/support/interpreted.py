@@ -14,10 +14,11 @@ from ocl_ir.graph.build import Node
 from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import F32, DType
+from ocl_runtime.plan.cache.evaluation import AnyPlan
+from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Launch
-from ocl_runtime.plan.plans import AnyPlan, PlanCache
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 

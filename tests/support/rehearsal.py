@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.arrays.array import Array
-from ocl_runtime.plan.plans import Evaluation
+from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.runtime import Runtime
 
 

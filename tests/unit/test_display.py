@@ -12,7 +12,7 @@ import pytest
 import ocl_runtime.arrays as xp
 from ocl_ir.graph.build import Buffer
 from ocl_runtime.errors import LaunchError
-from ocl_runtime.plan.plans import AnyPlan
+from ocl_runtime.plan.cache.evaluation import AnyPlan
 from tests.support.interpreted import InterpretedRuntime
 
 

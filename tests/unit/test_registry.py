@@ -24,7 +24,7 @@ from ocl_ir.types import F32
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.plan import donation
-from ocl_runtime.plan.plans import PlanCache
+from ocl_runtime.plan.cache.plans import PlanCache
 from tests.support.interpreted import InterpretedRuntime
 
 HOST = np.arange(12, dtype="f4").reshape(3, 4)

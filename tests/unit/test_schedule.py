@@ -11,6 +11,7 @@ import pytest
 import ocl_runtime.arrays as xp
 from ocl_ir.errors import IRError, ShapeError, VerifyError
 from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.conflicts import conflicts
 from ocl_ir.host.grammar import Launch, Program, SymbolicLayout
 from ocl_ir.host.schedule import Schedule, bind
 from ocl_ir.host.verify_order import text, verify_order
@@ -24,8 +25,7 @@ from ocl_runtime.plan.host.prepare import prepare
 from ocl_runtime.plan.host.streams import Costs, place_streams
 from ocl_runtime.plan.host.waits import place_waits
 from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.planner import plan
-from ocl_runtime.plan.spread import _conflicting
+from ocl_runtime.plan.structure import Structure
 from tests.support.interpreted import InterpretedRuntime
 from tests.support.programs import ACCUMULATE, ADD, BOTH, LOOP, RESTRICTED, REVERSED, SCALE, WIDE
 
@@ -481,8 +481,8 @@ def test_streams_of_a_plan_are_found_from_few_pairs_however_many_launches_write_
         x = xp.asarray(np.ones((count, 4), np.float32)).compute()
         for row in range(1, count):
             x[row] = x[row] - x[row - 1] * 0.5
-        planned = plan([x._node], runtime)
-    assert len(planned.launches) == count  # a copy first, since the array is needed as it is
-    conflicting = _conflicting(planned.launches)
-    assert conflicting[-1] == [count - 2]
-    assert sum(map(len, conflicting)) == count - 1
+        planned = runtime.plans.plan(Structure([x._node]), runtime)
+    assert len(planned.launches) == count - 1
+    found = conflicts(planned.sized.schedule)
+    assert found[-1] == [count - 3]
+    assert sum(map(len, found)) == count - 2

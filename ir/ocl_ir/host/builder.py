@@ -32,6 +32,7 @@ from ocl_ir.host.grammar import (
     Free,
     If,
     Launch,
+    Number,
     Parameter,
     Program,
     Stmt,
@@ -42,7 +43,7 @@ from ocl_ir.host.grammar import (
 from ocl_ir.host.verify import verify
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.sizes import Size, Symbol, checked, product
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import DType
 
 Shape = Sequence[Size]
@@ -55,6 +56,7 @@ class HostBuilder:
         self._name = _identifier(name, "program")
         self._symbols: list[Symbol] = []
         self._params: list[Parameter] = []
+        self._numbers: dict[Number, None] = {}
         self._stack: list[list[Stmt]] = [[]]
         self._streams: list[Size | None] = [None]
         self._values = 0
@@ -86,6 +88,12 @@ class HostBuilder:
         """An array of the host, to be copied to."""
         return self._param(name, dtype, shape, output=True, host=True)
 
+    def number(self, name: str, dtype: DType) -> Number:
+        """A scalar that each call gives; the same for the same name."""
+        number = Number(_identifier(name, "number"), dtype)
+        self._numbers[number] = None
+        return number
+
     def writes(self, value: Value) -> None:
         """Says that an input is written after all."""
         self._params = [replace(param, written=True) if param.value == value else param for param in self._params]
@@ -97,16 +105,19 @@ class HostBuilder:
 
     # ------------------------------------------------------------------ memory
 
-    def alloc(self, dtype: DType, shape: Shape, hint: str = "") -> Value:
-        """New memory, contiguous, with undefined contents."""
+    def alloc(self, dtype: DType, shape: Shape, hint: str = "", *, where: Where = "") -> Value:
+        """New memory, contiguous, with undefined contents. `where` is the Python line that asks for the statement, here
+        and below, by default the calling one."""
         value = self._value(dtype, contiguous(shape), hint)
-        self._emit(Alloc(value, where=calling_line()))
+        self._emit(Alloc(value, where=where or calling_line()))
         return value
 
-    def view(self, base: Value, layout: SymbolicLayout, hint: str = "", dtype: DType | None = None) -> Value:
+    def view(
+        self, base: Value, layout: SymbolicLayout, hint: str = "", dtype: DType | None = None, *, where: Where = ""
+    ) -> Value:
         """A part of the memory that `base` is a part of; the layout counts elements of that memory from its start."""
         value = self._value(dtype or base.dtype, layout, hint or base.hint)
-        self._emit(View(value, base, where=calling_line()))
+        self._emit(View(value, base, where=where or calling_line()))
         return value
 
     def slice(self, base: Value, axis: int, start: Size, length: Size, step: int = 1) -> Value:
@@ -135,12 +146,20 @@ class HostBuilder:
     # ------------------------------------------------------------------ commands
 
     def launch(
-        self, kernel: Kernel, args: Sequence[Argument], global_size: Shape, group_size: Sequence[int] | None = None
+        self,
+        kernel: Kernel,
+        args: Sequence[Argument],
+        global_size: Shape,
+        group_size: Sequence[int] | None = None,
+        *,
+        where: Where = "",
     ) -> None:
         """Runs a kernel; its pointers take values, its scalars numbers and sizes."""
         groups = group_size or (kernel.group_size or ())[: len(global_size)]
         stream = self._streams[-1]
-        self._emit(Launch(kernel, tuple(args), tuple(global_size), tuple(groups), stream, where=calling_line()))
+        self._emit(
+            Launch(kernel, tuple(args), tuple(global_size), tuple(groups), stream, where=where or calling_line())
+        )
 
     def copy(self, target: Value, source: Value) -> Value:
         """Copies elements, on the device or from or to the host; gives `target`."""
@@ -207,7 +226,8 @@ class HostBuilder:
     def build(self, *results: Value) -> Program:
         """The program, verified, with these results. Raises `VerifyError`."""
         body = tuple(self._stack[0])
-        program = Program(self._name, tuple(self._symbols), tuple(self._params), body, results)
+        numbers = tuple(self._numbers)
+        program = Program(self._name, tuple(self._symbols), tuple(self._params), body, results, numbers)
         verify(program)
         return program
 

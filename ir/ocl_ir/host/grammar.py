@@ -1,11 +1,12 @@
 """The grammar of host IR: what a host asks of a device.
 
-    Program   = name, Symbol*, Parameter*, Stmt*, result*
+    Program   = name, Symbol*, Parameter*, Number*, Stmt*, result*
     Parameter = input value, written or donated? | output value    output: memory that the caller gives for a result
               | host input value | host output value            memory of the host: only copied from, or to
+    Number    = name, dtype                                 a scalar that each call gives
     Stmt      = Alloc value                                     new memory, with undefined contents
               | View value = base at layout                     another way to look at memory: an alias
-              | Launch kernel argument*, sizes, stream?         argument = value | number
+              | Launch kernel argument*, sizes, stream?         argument = value | size | Number | constant
               | Copy target <- source, stream?                  of equal shapes; one side may be on the host
               | Fill target <- number, stream?
               | For symbol in start..stop step: Stmt*           bounds are sizes: a call binds them
@@ -30,6 +31,7 @@ from typing import TypeAlias
 
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.sizes import Size, Symbol
+from ocl_ir.source_line import Where
 from ocl_ir.types import DType
 
 
@@ -40,6 +42,17 @@ class SymbolicLayout:
     shape: tuple[Size, ...]
     strides: tuple[Size, ...]
     offset: Size = 0
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the elements follow each other in row-major order, whatever the sizes."""
+        dense: Size = 1
+        for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if length != 1:
+                if stride != dense:
+                    return False
+                dense = dense * length
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +87,19 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Number:
+    """A scalar of a dtype that each call gives: an argument of kernels."""
+
+    name: str
+    dtype: DType
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
 class _Statement:
-    where: str = field(default="", compare=False, kw_only=True)
+    where: Where = field(default="", compare=False, kw_only=True)
     """The Python line that asked for the statement."""
 
 
@@ -94,7 +118,7 @@ class View(_Statement):
     base: Value
 
 
-Argument: TypeAlias = "Value | Size | float | bool"
+Argument: TypeAlias = "Value | Size | Number | float | bool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +194,7 @@ class Program:
     params: tuple[Parameter, ...]
     body: Block
     results: tuple[Value, ...] = ()
+    numbers: tuple[Number, ...] = ()
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:

@@ -14,6 +14,7 @@ from ocl_ir.host.grammar import (
     Free,
     If,
     Launch,
+    Number,
     Parameter,
     Program,
     Stmt,
@@ -67,7 +68,8 @@ def _lines(program: Program) -> Iterator[tuple[str, Stmt | None]]:
     known = names(program)
     sizes = ", ".join(map(str, program.symbols))
     params = ", ".join(_parameter(param, known) for param in program.params)
-    yield f"program {program.name}({'; '.join(part for part in (sizes, params) if part)})", None
+    numbers = ", ".join(f"{number}: {number.dtype}" for number in program.numbers)
+    yield f"program {program.name}({'; '.join(part for part in (sizes, numbers, params) if part)})", None
     yield from _block(program.body, known, 1)
     yield f"{_INDENT}return {', '.join(_name(value, known) for value in program.results)}".rstrip(), None
 
@@ -121,7 +123,9 @@ def _stream(stream: Size | None) -> str:
 
 
 def _argument(arg: Argument, known: dict[int, str]) -> str:
-    return _name(arg, known) if isinstance(arg, Value) else str(arg) if isinstance(arg, Symbol | Term) else repr(arg)
+    if isinstance(arg, Value):
+        return _name(arg, known)
+    return str(arg) if isinstance(arg, Symbol | Term | Number) else repr(arg)
 
 
 def _name(value: Value, known: dict[int, str]) -> str:

@@ -18,7 +18,22 @@ import numpy as np
 
 from ocl_ir.errors import Error, IRError, ShapeError
 from ocl_ir.host.aliases import Misfit, bound_layout, described, pointer_misfit, view_misfit, views
-from ocl_ir.host.grammar import Alloc, Block, Command, Copy, Fill, For, Free, If, Launch, Program, Stmt, Value, View
+from ocl_ir.host.grammar import (
+    Alloc,
+    Block,
+    Command,
+    Copy,
+    Fill,
+    For,
+    Free,
+    If,
+    Launch,
+    Number,
+    Program,
+    Stmt,
+    Value,
+    View,
+)
 from ocl_ir.host.printer import names, neighbourhood
 from ocl_ir.host.written import Written
 from ocl_ir.kernel.accesses import READ, WRITE, modes
@@ -81,7 +96,7 @@ class Place:
     layout: Layout
 
 
-Argument: TypeAlias = "Place | int | float | bool"
+Argument: TypeAlias = "Place | Number | int | float | bool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +209,7 @@ class _Binder:
             buffer = self._buffers[place.buffer]
             if buffer.kind == "scratch":
                 self._buffers[place.buffer] = Buffer(buffer.id, buffer.nbytes, "result", buffer.name)
-        lives = _lives(self._nodes, {one.id for one in self._buffers if one.kind == "scratch"})
+        lives = lives_of(self._nodes, {one.id for one in self._buffers if one.kind == "scratch"})
         return Schedule(
             program, self._sizes, tuple(self._buffers), tuple(self._nodes), tuple(results), lives, offsets={}
         )
@@ -254,7 +269,9 @@ class _Binder:
         touched: list[tuple[Value, int]] = []
         numbers: dict[int, int] = {}
         for param, arg in zip(stmt.kernel.params, stmt.args, strict=True):
-            if not isinstance(arg, Value):
+            if isinstance(arg, Number):
+                args.append(arg)
+            elif not isinstance(arg, Value):
                 known = self._number(arg) if isinstance(arg, Symbol | Term) else arg
                 dtype = element(param.value.type)
                 if not holds(dtype, known):
@@ -365,7 +382,8 @@ def holds(dtype: DType, number: object) -> bool:
     return dtype.is_float and isinstance(number, int | float)
 
 
-def _lives(nodes: Sequence[Node], scratch: set[int]) -> dict[int, tuple[int, int]]:
+def lives_of(nodes: Sequence[Node], scratch: set[int]) -> dict[int, tuple[int, int]]:
+    """For each buffer that is scratch memory and used, the first and the last node that uses it."""
     found: dict[int, tuple[int, int]] = {}
     for number, node in enumerate(nodes):
         for access in node.accesses:

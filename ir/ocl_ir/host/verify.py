@@ -21,6 +21,7 @@ from ocl_ir.host.grammar import (
     Free,
     If,
     Launch,
+    Number,
     Program,
     Stmt,
     Value,
@@ -227,10 +228,13 @@ def arguments_fit(program: Program) -> Iterator[Fault]:
                 fits = isinstance(arg, Value) and arg.dtype == type_.dtype
             elif isinstance(arg, Symbol | Term):
                 fits = element(type_) != BOOL
+            elif isinstance(arg, Number):
+                fits = arg.dtype == element(type_) and arg in program.numbers
             else:
                 fits = not isinstance(arg, Value) and (element(type_).is_float or not isinstance(arg, float))
             if not fits:
                 got = f"{arg.dtype} memory" if isinstance(arg, Value) else repr(arg)
+                got = f"the {arg.dtype} {arg}" if isinstance(arg, Number) else got
                 yield Fault(f"{stmt.kernel.name} got {got} for {param.value.hint}", stmt, f"it takes {takes}")
 
 

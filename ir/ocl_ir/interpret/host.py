@@ -7,6 +7,7 @@ that what was never written shows.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,21 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.host.grammar import Copy, Fill, Launch, Program
+from ocl_ir.host.grammar import Copy, Fill, Launch, Number, Program
 from ocl_ir.host.schedule import Node, Place, bind
 from ocl_ir.interpret.kernel import run as run_kernel
 
 _UNDEFINED = 0xCD
 
 
-def run(program: Program, sizes: Mapping[str, int], given: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
-    """The results of a call, as copies. Outputs and donated inputs among `given` (contiguous arrays) are written.
+def run(
+    program: Program,
+    sizes: Mapping[str, int],
+    given: Mapping[str, NDArray[Any]],
+    numbers: Mapping[str, bool | int | float] = MappingProxyType({}),
+) -> list[NDArray[Any]]:
+    """The results of a call, as copies; `numbers` are its scalars by name. Outputs and donated inputs among `given`
+    (contiguous arrays) are written.
 
     Raises what `ocl_ir.host.schedule.bind` does, what the interpreter of kernels does, and `ShapeError` for arrays that
     do not fit the program.
@@ -41,11 +48,11 @@ def run(program: Program, sizes: Mapping[str, int], given: Mapping[str, NDArray[
         else:
             memory[buffer.id] = np.full(buffer.nbytes, _UNDEFINED, np.uint8)
     for node in schedule.nodes:
-        _run(node, memory)
+        _run(node, memory, numbers)
     return [_elements(memory, place).copy() for place in schedule.results]
 
 
-def _run(node: Node, memory: Mapping[int, NDArray[np.uint8]]) -> None:
+def _run(node: Node, memory: Mapping[int, NDArray[np.uint8]], numbers: Mapping[str, bool | int | float]) -> None:
     command = node.command
     match command:
         case Fill():
@@ -65,7 +72,7 @@ def _run(node: Node, memory: Mapping[int, NDArray[np.uint8]]) -> None:
                     whole = memory[arg.buffer].view(arg.dtype.numpy)
                     args[param.value.hint] = (whole, arg.layout.range()[0])
                 else:
-                    args[param.value.hint] = arg
+                    args[param.value.hint] = numbers[arg.name] if isinstance(arg, Number) else arg
             groups = command.group_size or (1,) * len(node.sizes)
             padded = tuple(-(-size // group) * group for size, group in zip(node.sizes, groups, strict=True))
             run_kernel(command.kernel, args, padded, groups)

@@ -1,6 +1,7 @@
 """A schedule made ready to run again and again.
 
-steps.py   its nodes, ready to be enqueued
-replay.py  all of them, one after the other or as streams
+bound.py   its nodes, ready but for memory
+run.py     one call of them, on their streams
+replay.py  a schedule whose order was proven, to be called with memory by name
 eager.py   a schedule run command by command
 """

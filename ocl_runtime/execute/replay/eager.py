@@ -13,9 +13,10 @@ from ocl_ir.host.grammar import Launch
 from ocl_ir.host.schedule import Access, Node, Place, Schedule
 from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.layout import Layout
+from ocl_ir.source_line import Where
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.replay.steps import Part
+from ocl_runtime.execute.replay.run import Part
 from ocl_runtime.execute.streams.command import Stream
 
 
@@ -76,7 +77,7 @@ def _transfer(
     node: Node,
     memory: Mapping[int, Part | Bytes],
     stream: Stream,
-    where: str,
+    where: Where,
 ) -> None:
     """Copies between an array of the host and the device."""
     at_host: Access = next(one for one in node.accesses if schedule.buffers[one.buffer].kind.startswith("host"))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ocl_ir.kernel.accesses import READ, WRITE
-from ocl_runtime.execute.driver import Driver, Error, Event
+from ocl_runtime.execute.driver import Driver, Error
 from ocl_runtime.execute.log import Log
 from ocl_runtime.execute.streams import failures
 from ocl_runtime.execute.streams.command import Command, Stream
@@ -103,7 +103,7 @@ class Completion:
                         state = status(command.event)
                     except Error:
                         return False  # it may be one that failed
-                    if state < 0 or self._failed_part(command, state) is not None:
+                    if state < 0 or self._told(command, state):
                         return False
                     if state > 0:
                         break
@@ -129,40 +129,29 @@ class Completion:
                 break  # it is asked again later
             if state > 0:
                 break
-            if command.error is None and (state < 0 or self._failed_part(command, state) is not None):
+            if command.error is None and (state < 0 or self._told(command, state)):
                 self._failed(command, state, streams)
             self._ended(command)
         return count - len(pending)
 
     def _ended(self, command: Command) -> None:
         if self.profile is not None:
-            whole = (command.what, str(command.where), command.stream.index, command.event, command.keep)
-            for what, where, stream, event, moved in _parts(command) or [whole]:
-                with suppress(Error):  # a gate has no times
-                    start, end = self._driver.times(event)
-                    self.profile.append(Timed(what, where, stream, start, end, getattr(moved, "nbytes", 0)))
+            with suppress(Error):  # a gate has no times
+                start, end = self._driver.times(command.event)
+                moved = getattr(command.keep, "nbytes", 0)
+                self.profile.append(Timed(command.what, str(command.where), command.stream.index, start, end, moved))
         # Nothing is called before all of it is done, so that no signal comes in between.
         command.event = command.keep = None
         command.after = ()
         command.stream.pending.popleft()
 
-    def _failed_part(self, command: Command, status: int) -> Failure | None:
-        """What failed inside of a command that has ended: queues go on behind it, and so does the command's event."""
-        if status > 0 or command.keep is None:
-            return None
-        told = getattr(command.keep, "failed", "")
-        if told:
-            return Failure(command.what, command.where, told)
-        for what, where, _, event, _ in _parts(command):
-            with suppress(Error):
-                state = self._driver.status(event)
-                if state < 0:
-                    return Failure(f"{what} of {command.what}", where, failures.reason(state))
-        return None
+    def _told(self, command: Command, status: int) -> str:
+        """Why a command that has ended has failed all the same, as what it keeps says."""
+        return getattr(command.keep, "failed", "") if status <= 0 else ""
 
     def _failed(self, command: Command, status: int, streams: Sequence[Stream]) -> None:
-        part = self._failed_part(command, min(status, 0))
-        failure = part or Failure(command.what, command.where, failures.reason(status))
+        reason = self._told(command, min(status, 0)) or failures.reason(status)
+        failure = Failure(command.what, command.where, reason)
         self.doubt = True
         self._log.basic("%s", failure)
         for one in streams:
@@ -178,10 +167,3 @@ class Completion:
         """Somebody is told of a failure."""
         if failure in self.unreported:
             self.unreported.remove(failure)
-
-
-def _parts(command: Command) -> list[tuple[str, str, int, Event, object]]:
-    """What a command of several parts, as a replay is, consists of: each as (name, line of Python, stream, event, what
-    knows its bytes)."""
-    parts = getattr(command.keep, "parts", None)
-    return list(parts()) if parts is not None else []

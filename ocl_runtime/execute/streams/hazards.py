@@ -195,11 +195,12 @@ class Touch:
         return f"{does} bytes {self.low}…{self.high}{gaps} of buffer {id(self.ranges.buffer):x}"
 
 
-def conflicts(touches: Iterable[Touch], stream: Stream) -> tuple[list[Command], Clock, int]:
+def conflicts(touches: Iterable[Touch], stream: Stream, clock: Clock | None = None) -> tuple[list[Command], Clock, int]:
     """The commands of other streams that a new one on a stream has to wait for; the stream's clock from then on; and
-    how many more conflicts there are, whose order is known already (their footprints are not compared)."""
+    how many more conflicts there are, whose order is known already (their footprints are not compared). Where the
+    stream is about to know more than it does, `clock` says what."""
     needed: list[Command] = []
-    known, elided = stream.known, 0
+    known, elided = stream.known if clock is None else clock, 0
     for touch in touches:
         ranges = touch.ranges
         if ranges.sole is stream:

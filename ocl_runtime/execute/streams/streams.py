@@ -33,8 +33,8 @@ from ocl_runtime.execute.streams.hazards import Touch, conflicts, poison, record
 
 _NEVER = 1 << 62
 
-_Lost: TypeAlias = (
-    "tuple[Stream, Sequence[Touch], str, Where, Sequence[Command], Clock, object, "
+Lost: TypeAlias = (
+    "tuple[Stream, Sequence[Touch] | Callable[[], Sequence[Touch]], str, Where, Sequence[Command], Clock, object, "
     "Callable[[Queue], Event] | None, Event, type[BaseException]]"
 )
 """A command that was interrupted while it was given to a stream: what `Streams.submit` knows of it, what it waits for,
@@ -66,9 +66,11 @@ class Streams:
         self.lock = threading.RLock()
         self.guests: Guests | None = None
         """Where nobody else uses any memory, None."""
-        self.lost: tuple[_Lost, ...] = ()
+        self.lost: tuple[Lost, ...] = ()
         """What was interrupted while it was given, and is not known yet: see `settle`."""
         self._log = log
+        self.tells = log.level > 1
+        """Whether every command is written into the log."""
         self._streams: list[Stream | None] = [None] * (count + 3)
         if first is not None:
             self._streams[0] = Stream(0, first)
@@ -158,11 +160,11 @@ class Streams:
                         self.settle()
                     pending = stream.pending
                     if self._completion.doubt:
-                        self._check(touches, stream)
+                        self.check(touches, stream)
                     needed, known, elided = conflicts(touches, stream)
                     if elided:
                         self.counters.waits_elided += elided
-                    waits = self._waits(needed, touches, stream, what) if needed else None
+                    waits = self.waits_for(needed, touches, stream, what) if needed else None
                     if self.guests is not None and (others := self.guests.before(stream, touches)):
                         waits = [*(waits or ()), *others]
                     event: Event = None
@@ -188,20 +190,17 @@ class Streams:
                     if len(pending) >= stream.look_at:
                         self.look()
                         stream.look_at = len(pending) + LOOK_EVERY
-                    if self._log.level > 1:
-                        self._log.full("%r %s", command, "; ".join(map(str, touches)) or "touches nothing")
+                    if self.tells:
+                        self.tell(command, touches)
                     return command
             except Error as error:
-                raise self._refused(stream, touches, what, where, needed, error).error() from error
+                raise self.refused(stream, touches, what, where, needed, error).error() from error
             except SpoiltError as error:
-                # A driver may make the new command fail, for waiting for one that failed, or run it too early, for
-                # being in a queue behind one.
-                for spoilt in error.commands:
-                    self.before(spoilt)
-                    for earlier in (*spoilt.after, spoilt):  # the mark of a lost command waits for none of these
-                        self.wait(earlier, failed_too=True)
-                    if spoilt.event is not None and spoilt.error is not None:
-                        raise spoilt.error.error() from None  # the driver no longer answers
+                self.wait_out(error)
+
+    def tell(self, command: Command, touches: Sequence[Touch]) -> None:
+        """Writes a command into the log."""
+        self._log.full("%r %s", command, "; ".join(map(str, touches)) or "touches nothing")
 
     def settle(self) -> None:
         """Makes known, under the lock, what was interrupted while it was given. Where its event is not there, a command
@@ -222,13 +221,29 @@ class Streams:
             stream.position += 1
             command = Command(stream, stream.position, stream.known, what, where, event, keep)
             command.after, command.error = needed, failure
-            record(touches, command)
+            all_touches = touches() if callable(touches) else touches
+            record(all_touches, command)
             stream.pending.append(command)
             if self.guests is not None:
-                self.guests.after(command, touches)
+                self.guests.after(command, all_touches)
             self.lost = self.lost[1:]
 
-    def _check(self, touches: Sequence[Touch], stream: Stream) -> None:
+    def wait_out(self, error: SpoiltError) -> None:
+        """Waits for commands that failed: a driver may make a new one fail for waiting for one of them, or run it too
+        early for being in a queue behind one. Raises `LaunchError` where the driver no longer answers."""
+        for spoilt in error.commands:
+            self.before(spoilt)
+            for earlier in (*spoilt.after, spoilt):  # the mark of a lost command waits for none of these
+                self.wait(earlier, failed_too=True)
+            if spoilt.event is not None and spoilt.error is not None:
+                raise spoilt.error.error() from None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether anything has failed so far, so that `check` has something to look for."""
+        return self._completion.doubt
+
+    def check(self, touches: Sequence[Touch], stream: Stream) -> None:
         """After a failure: raises `SpoiltError` where the stream's last command was spoilt, `LaunchError` where what
         is to be read was."""
         pending = stream.pending
@@ -239,7 +254,7 @@ class Streams:
             self._completion.reported(command.error)
             raise command.error.error()
 
-    def _waits(self, needed: Sequence[Command], touches: Sequence[Touch], stream: Stream, what: str) -> list[Event]:
+    def waits_for(self, needed: Sequence[Command], touches: Sequence[Touch], stream: Stream, what: str) -> list[Event]:
         """What to wait for, the queues flushed up to there. Raises `SpoiltError` for commands that were spoilt."""
         if self._completion.doubt:
             failed = [command for command in needed if command.error is not None]
@@ -281,8 +296,8 @@ class Streams:
         stream.flushed = stream.position
         self.counters.flushes += 1
 
-    def _refused(
-        self, stream: Stream, touches: Iterable[Touch], what: str, where: Where, needed: list[Command], error: Error
+    def refused(
+        self, stream: Stream, touches: Iterable[Touch], what: str, where: Where, needed: Sequence[Command], error: Error
     ) -> Failure:
         """The driver did not take a command: perhaps because it knew already that one to wait for had failed."""
         with self.lock:
@@ -298,15 +313,6 @@ class Streams:
             self.counters.failures += 1
         self._log.basic("%s", command.error)
         return command.error
-
-    def spoil(self, command: Command, reason: str) -> LaunchError:
-        """A command that was given in part is in error; gives what to raise."""
-        with self.lock:
-            failure = Failure(command.what, command.where, reason)
-            command.error = command.error or failure
-            self._completion.doubt = True
-            self.counters.failures += 1
-        return failure.error()
 
     # ------------------------------------------------------------------ completion
 

@@ -29,5 +29,10 @@ def prepare(
     Raises what `ocl_ir.host.schedule.bind` does.
     """
     schedule, _ = reuse_in_place(as_launches(bind(program, sizes), kernels, group_size), kernels)
+    return arranged(schedule, streams, limit)
+
+
+def arranged(schedule: Schedule, streams: int, limit: int | None = None) -> tuple[Schedule, MemoryPlan]:
+    """The last of these: a schedule of launches and transfers with streams, scratch memory and waits."""
     schedule, memory = plan_memory(place_streams(schedule, streams), limit)
     return place_waits(schedule), memory

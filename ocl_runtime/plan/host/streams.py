@@ -52,6 +52,12 @@ def place_streams(schedule: Schedule, count: int, costs: Costs | None = None) ->
     return replace(schedule, nodes=nodes)
 
 
+def is_worth_streams(schedule: Schedule, costs: Costs | None = None) -> bool:
+    """Whether there is so much work that two chains of it could each be worth a stream."""
+    costs = costs or Costs()
+    return len(schedule.nodes) > 1 and sum(estimate(node, costs) for node in schedule.nodes) >= 2 * costs.chain
+
+
 def place(
     conflicting: Sequence[Sequence[int]],
     seconds: Sequence[float],

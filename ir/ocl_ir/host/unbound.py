@@ -1,0 +1,194 @@
+"""A program without loops and branches as a schedule of formulas, which is filled in for each binding of its sizes.
+
+What such a program does, in which order, and what of it is used for how long does not depend on its sizes. So passes
+that ask for no more than that are run once, over formulas: two sizes are the same if they are written the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from ocl_ir.formulas import Formulas
+from ocl_ir.host.arena import pack
+from ocl_ir.host.grammar import Alloc, Command, Free, Launch, Program, SymbolicLayout, Value, View
+from ocl_ir.host.printer import names
+from ocl_ir.host.schedule import Access, Argument, Buffer, Kind, Node, Place, Schedule, lives_of
+from ocl_ir.kernel.accesses import WRITE, modes
+from ocl_ir.layout import Layout
+from ocl_ir.sizes import Size, Symbol, Term, product
+from ocl_ir.types import DType
+
+
+def is_straight(program: Program) -> bool:
+    """Whether a program is nothing but launches that name no stream, over memory of the device."""
+    return not any(param.host for param in program.params) and all(
+        (stmt.stream is None) if isinstance(stmt, Launch) else isinstance(stmt, Alloc | View | Free)
+        for stmt in program.body
+    )
+
+
+def unbound(program: Program) -> Schedule:
+    """The schedule of a straight program: as `schedule.bind` makes it, with formulas for all that sizes decide."""
+    named = names(program)
+    buffers: list[Buffer] = []
+    places: dict[int, Place] = {}
+
+    def new(value: Value, kind: Kind) -> None:
+        nbytes = cast("int", product(value.shape) * value.dtype.size)
+        buffers.append(Buffer(len(buffers), nbytes, kind, named.get(value.id, value.hint)))
+        places[value.id] = Place(len(buffers) - 1, value.dtype, cast("Layout", value.layout))
+
+    for param in program.params:
+        kind: Kind = "output" if param.output else "donated" if param.donated else "input"
+        new(param.value, "written" if param.written and kind == "input" else kind)
+    nodes: list[Node] = []
+    for stmt in program.body:
+        if isinstance(stmt, Alloc):
+            new(stmt.value, "scratch")
+        elif isinstance(stmt, View):
+            base = places[stmt.base.id]
+            places[stmt.value.id] = Place(base.buffer, stmt.value.dtype, cast("Layout", stmt.value.layout))
+        elif isinstance(stmt, Launch):
+            args = tuple([places[arg.id] if isinstance(arg, Value) else cast("Argument", arg) for arg in stmt.args])
+            accesses = tuple(
+                Access(arg.buffer, arg.layout, arg.dtype.size, mode)
+                for arg, mode in zip(args, modes(stmt.kernel), strict=True)
+                if isinstance(arg, Place) and mode
+            )
+            nodes.append(Node(stmt, args, cast("tuple[int, ...]", stmt.global_size), accesses))
+    for value in program.results:
+        place = places[value.id]
+        buffer = buffers[place.buffer]
+        if buffer.kind == "scratch":
+            buffers[place.buffer] = Buffer(buffer.id, buffer.nbytes, "result", buffer.name)
+    results = tuple([places[value.id] for value in program.results])
+    lives = lives_of(nodes, {one.id for one in buffers if one.kind == "scratch"})
+    return Schedule(program, {}, tuple(buffers), tuple(nodes), results, lives, offsets={})
+
+
+class _Layout(NamedTuple):
+    """Where in the table the numbers of a layout are."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+class _Node(NamedTuple):
+    """A node; `args` are (layout, buffer, dtype) for memory, a row for sizes, and everything else as it is."""
+
+    command: Command
+    args: tuple[Any, ...]
+    sizes: tuple[int, ...]
+    accesses: tuple[tuple[int, int, int, int], ...]
+    """(buffer, layout, bytes of an element, mode)"""
+
+
+class _Row(NamedTuple):
+    number: int
+
+
+class _Memory(NamedTuple):
+    buffer: int
+    dtype: DType
+    layout: int
+
+
+class Unbound:
+    """A schedule of formulas as a table of them. `at` gives it for some sizes."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self._table = Formulas([symbol.name for symbol in schedule.program.symbols])
+        self._layouts: list[_Layout] = []
+        self._known: dict[SymbolicLayout, int] = {}
+        self._buffers = [
+            (one, self._table.add(one.nbytes)) if one.kind in {"result", "scratch"} else (one, None)
+            for one in schedule.buffers
+        ]
+        self._nodes = [self._node(node) for node in schedule.nodes]
+        self._results = [self._memory(place) for place in schedule.results]
+
+    def _node(self, node: Node) -> _Node:
+        args: list[Any] = []
+        for arg in node.args:
+            if isinstance(arg, Place):
+                args.append(self._memory(arg))
+            elif isinstance(size := cast("object", arg), Symbol | Term):
+                args.append(_Row(self._table.add(size)))
+            else:
+                args.append(arg)
+        accesses = tuple((one.buffer, self._layout(one.layout), one.itemsize, one.mode) for one in node.accesses)
+        return _Node(node.command, tuple(args), self._rows(node.sizes), accesses)
+
+    def _memory(self, place: Place) -> _Memory:
+        return _Memory(place.buffer, place.dtype, self._layout(place.layout))
+
+    def _layout(self, given: Layout) -> int:
+        layout = cast("SymbolicLayout", given)
+        number = self._known.get(layout)
+        if number is None:
+            number = self._known[layout] = len(self._layouts)
+            self._layouts.append(
+                _Layout(self._rows(layout.shape), self._rows(layout.strides), self._table.add(layout.offset))
+            )
+        return number
+
+    def _rows(self, sizes: Sequence[Size]) -> tuple[int, ...]:
+        return tuple([self._table.add(size) for size in sizes])
+
+    def at(self, sizes: Mapping[str, int]) -> Schedule:
+        """The schedule for these sizes, for one stream, with scratch memory in an arena.
+
+        Raises `ShapeError` for a division by 0.
+        """
+        rows = self._table.values([sizes[name] for name in self._table.names])
+        row = rows.__getitem__
+        layouts = [
+            Layout(tuple(map(row, shape)), tuple(map(row, strides)), rows[offset])
+            for shape, strides, offset in self._layouts
+        ]
+        nodes = []
+        for command, args, over, accesses in self._nodes:
+            index_space = tuple(map(row, over))
+            if not all(index_space):
+                continue
+            touched = [
+                Access(buffer, layouts[layout], itemsize, mode)
+                for buffer, layout, itemsize, mode in accesses
+                if layouts[layout].size
+            ]
+            if touched:
+                bound = tuple([self._argument(arg, rows, layouts) for arg in args])
+                nodes.append(Node(command, bound, index_space, tuple(touched)))
+        schedule = self.schedule
+        buffers = tuple(
+            [one if at is None else Buffer(one.id, rows[at], one.kind, one.name) for one, at in self._buffers]
+        )
+        lives = schedule.lives
+        if len(nodes) < len(self._nodes):
+            lives = lives_of(nodes, set(lives))
+        results = tuple([Place(buffer, dtype, layouts[layout]) for buffer, dtype, layout in self._results])
+        offsets, arena = pack(lives, {one: buffers[one].nbytes for one in lives})
+        return Schedule(schedule.program, sizes, buffers, tuple(nodes), results, lives, offsets, arena)
+
+    @staticmethod
+    def _argument(arg: Any, rows: list[int], layouts: list[Layout]) -> Argument:
+        if type(arg) is _Memory:
+            return Place(arg.buffer, arg.dtype, layouts[arg.layout])
+        return rows[arg.number] if type(arg) is _Row else arg
+
+
+def branches(schedule: Schedule) -> bool:
+    """Whether some node need not come after the one before it: else a second stream would have nothing to do."""
+    writer: dict[int, int] = {}
+    reader: dict[int, int] = {}
+    for number, node in enumerate(schedule.nodes):
+        before = {writer.get(access.buffer) for access in node.accesses}
+        before |= {reader.get(access.buffer) for access in node.accesses if access.mode & WRITE}
+        if number and number - 1 not in before:
+            return True
+        for access in node.accesses:
+            (writer if access.mode & WRITE else reader)[access.buffer] = number
+    return False

@@ -1,0 +1,125 @@
+"""A plan that is kept, over the memory, sizes and scalars of one evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeAlias, cast
+
+from ocl_ir.graph.build import Buffer, Node, Storage
+from ocl_ir.guards import plain
+from ocl_ir.host.grammar import Launch as Command
+from ocl_ir.host.grammar import Number
+from ocl_ir.host.schedule import Node as Scheduled
+from ocl_ir.host.schedule import Place
+from ocl_ir.source_line import Where
+from ocl_ir.types import element
+from ocl_runtime.plan.cache.slots import Asker, asker
+from ocl_runtime.plan.cache.template import Sized, Template
+from ocl_runtime.plan.launch import Address, Argument, InPlace, Launch, Plan, Sizes, passed
+from ocl_runtime.plan.planner import Planning
+from ocl_runtime.plan.structure import Structure
+
+
+class Evaluation:
+    """A plan for memory, sizes and scalars: a `Plan` whose parts are made when they are asked for.
+
+    `storages` are by slot: of leaves and results; `arena` is the memory of what is neither.
+    """
+
+    __slots__ = ("_structure", "arena", "sized", "storages", "template")
+
+    def __init__(self, template: Template, sized: Sized, structure: Structure, executor: Planning) -> None:
+        self.template = template
+        self._structure = structure
+        self.sized = sized
+        self.storages: dict[int, Storage] = dict(enumerate(structure.storages))
+        for slot, nbytes, by in sized.memory:
+            self.storages[slot] = executor.allocate(nbytes, self.line(by))
+        arena = sized.schedule.arena
+        self.arena: Storage | None = executor.allocate(arena) if arena else None
+
+    def line(self, asker: Asker) -> Where:
+        """The Python line of this evaluation."""
+        return self._structure.nodes[asker].line if isinstance(asker, int) else asker
+
+    def lines(self) -> list[Where]:
+        """Those of the steps."""
+        nodes = self._structure.nodes
+        return [nodes[one].line if isinstance(one, int) else one for one in self.sized.askers]
+
+    def numbers(self) -> dict[str, bool | int | float]:
+        """Scalar arguments, by name."""
+        scalars = self._structure.scalars
+        return {name: passed(plain(scalars[place]), dtype).item() for name, place, dtype in self.template.numbers}
+
+    def hand_over(self, anew: Callable[[Storage], Storage]) -> None:
+        """Gives memory that was written over another identity: nodes that still name the old one must not be
+        computed."""
+        for place in self.template.taken:
+            self.storages[place] = anew(self.storages[place])
+
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        """The nodes that were asked for."""
+        return tuple([self._structure.nodes[place] for place in self._structure.roots])
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launches over the memory of this evaluation."""
+        numbers = self.numbers()
+        return tuple([self._launch(node, numbers) for node in self.sized.schedule.nodes])
+
+    def _launch(self, node: Scheduled, numbers: Mapping[str, bool | int | float]) -> Launch:
+        command = node.command
+        assert isinstance(command, Command)
+        args: list[Argument] = []
+        most = self.template.most(command, self._structure.sizes)
+        for param, arg, elements in zip(command.kernel.params, node.args, most, strict=True):
+            if isinstance(arg, Place):
+                args.append(replace(self._address(arg), most=elements))
+            else:
+                args.append(passed(numbers[arg.name] if isinstance(arg, Number) else arg, element(param.value.type)))
+        over, groups = cast("tuple[Sizes, Sizes]", (node.sizes, command.group_size))
+        return Launch(command.kernel, tuple(args), over, groups, self.line(asker(command.where)), node.stream or 0)
+
+    def _address(self, place: Place) -> Address:
+        schedule, itemsize = self.sized.schedule, place.dtype.size
+        start = schedule.offsets.get(place.buffer)
+        if start is None:
+            return Address(self.storages[self.template.slots[place.buffer]], place.layout.range()[0], place.layout)
+        layout = replace(place.layout, offset=place.layout.offset + start // itemsize)
+        return Address(self.arena, layout.range()[0], layout)
+
+    @property
+    def computed(self) -> dict[Node, Buffer]:
+        """What is in memory once they have run, by node."""
+        nodes, storages, found = self._structure.nodes, self.storages, {}
+        for place, slot, elements in self.sized.computed:
+            node = nodes[place]
+            found[node] = elements.within(None if slot is None else storages[slot], node.line)
+        return found
+
+    @property
+    def results(self) -> tuple[Buffer, ...]:
+        """That of the roots."""
+        computed = self.computed
+        return tuple(computed[root] for root in self.roots)
+
+    @property
+    def taken(self) -> tuple[Storage, ...]:
+        """Memory that was offered and is overwritten."""
+        return tuple(self.storages[place] for place in self.template.taken)
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """What became of the result of every group."""
+        return tuple(InPlace(self._structure.nodes[place], reason) for place, reason in self.template.in_place)
+
+    @property
+    def why(self) -> dict[Node, str]:
+        """For what is computed on its own, why it is."""
+        return {self._structure.nodes[place]: reason for place, reason in self.template.why}
+
+
+AnyPlan: TypeAlias = Plan | Evaluation

@@ -1,0 +1,155 @@
+"""Plans by structure: the most recently used ones of an executor.
+
+The key is the expression without memory, sizes and scalars (`structure.py`), with what of it may be written over
+(`donation.py`). Running a plan again binds memory, sizes and numbers, and builds nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from ocl_ir.kernel.grammar import Kernel
+from ocl_runtime.plan.cache.evaluation import Evaluation
+from ocl_runtime.plan.cache.template import Template, Unplanned
+from ocl_runtime.plan.donation import DonationPlaces, Holders
+from ocl_runtime.plan.planner import Planning
+from ocl_runtime.plan.structure import Structure
+
+_MOST_PLANS = 1024
+_MOST_ALIKE = 32
+"""Plans for one structure, which differ in what they decide by sizes."""
+
+
+@dataclass(frozen=True)
+class PlanStatistics:
+    """Counts since the cache was made, and the structures that it has plans for now."""
+
+    hits: int
+    misses: int
+    evictions: int
+    plans: int
+
+
+class Building(Planning, Protocol):
+    """Who builds kernels, too."""
+
+    def build(self, kernels: Sequence[Kernel]) -> None:
+        """Builds those that are not built yet."""
+
+
+_NOTHING = DonationPlaces((), ())
+
+
+class _Kept:
+    """The plans for one structure, by what may be written over; `used` counts with the cache."""
+
+    __slots__ = ("_making", "holders", "templates", "used")
+
+    def __init__(self, structure: Structure) -> None:
+        self.used = 0
+        self.holders = Holders(structure)
+        self.templates: dict[DonationPlaces, list[Template]] = {}
+        self._making: dict[DonationPlaces, threading.RLock] = {}
+
+    def donation(self, structure: Structure) -> DonationPlaces:
+        """What only an expression needs; of what is computed into memory that is there, nothing is written over, and
+        nothing else is kept."""
+        return _NOTHING if structure.into else self.holders.donation(structure)
+
+    def fitting(self, sizes: tuple[int, ...], donation: DonationPlaces) -> Template | None:
+        """A plan that serves sizes."""
+        return next((one for one in self.templates.get(donation, ()) if one.fits(sizes)), None)
+
+    def forget(self, donation: DonationPlaces) -> None:
+        """Nobody makes such a plan any more."""
+        self._making.pop(donation, None)
+
+    def making(self, donation: DonationPlaces) -> threading.RLock:
+        """Held by who makes such a plan without the registry's lock."""
+        return self._making.setdefault(donation, threading.RLock())
+
+
+class Wanted(NamedTuple):
+    """A plan that is missing: the expression, and where the plan is to be kept."""
+
+    unplanned: Unplanned
+    kept: _Kept
+
+
+class PlanCache:
+    """The most recently used plans of one executor. Used under the registry's lock, but for `make`."""
+
+    def __init__(self, limit: int = _MOST_PLANS) -> None:
+        self._limit = limit
+        self._kept: dict[Hashable, _Kept] = {}
+        self._used = self._hits = self._misses = self._evictions = 0
+        self._lock = threading.RLock()
+        """Held for single steps of these."""
+
+    def known(self, structure: Structure, executor: Planning) -> Evaluation | None:
+        """The plan that computes the roots of an expression, with memory allocated for it; None where none was made."""
+        kept = self._of(structure)
+        template = kept.fitting(structure.sizes, kept.donation(structure))
+        if template is None:
+            return None
+        self._hits += template.used  # the first who asks is who it was made for
+        template.used = True
+        return Evaluation(template, template.sized(structure), structure, executor)
+
+    def plan(self, structure: Structure, executor: Planning) -> Evaluation:
+        """The same, made where it is missing."""
+        planned = self.known(structure, executor)
+        if planned is None:
+            wanted = self.wanted(structure)
+            template = Template(wanted.unplanned, executor)
+            self._keep(wanted, template)
+            template.used = True
+            planned = Evaluation(template, template.sized(structure), structure, executor)
+        return planned
+
+    def wanted(self, structure: Structure) -> Wanted:
+        """What `make` needs of an expression that `known` did not find."""
+        kept = self._of(structure)
+        return Wanted(Unplanned(structure, kept.donation(structure)), kept)
+
+    def make(self, wanted: Wanted, executor: Building) -> None:
+        """Makes a plan, and builds its kernels. Of threads that want the same, one makes it."""
+        unplanned, kept = wanted
+        donation = unplanned.donation
+        with kept.making(donation):
+            if kept.fitting(unplanned.sizes, donation) is None:
+                template = Template(unplanned, executor)
+                executor.build(template.kernels)
+                self._keep(wanted, template)
+
+    def _of(self, structure: Structure) -> _Kept:
+        with self._lock:
+            kept = self._kept.get(structure.key)  # once, since a key takes long to hash
+            if kept is None:
+                if len(self._kept) >= self._limit:
+                    del self._kept[min(self._kept, key=lambda key: self._kept[key].used)]
+                    self._evictions += 1
+                kept = self._kept[structure.key] = _Kept(structure)
+            self._used += 1
+            kept.used = self._used
+            return kept
+
+    def _keep(self, wanted: Wanted, made: Template) -> None:
+        kept, donation = wanted.kept, wanted.unplanned.donation
+        with self._lock:
+            self._misses += 1
+            templates = dict(kept.templates)  # another thread may be looking
+            alike = templates[donation] = [*templates.get(donation, ()), made][-_MOST_ALIKE:]
+            self._evictions += len(kept.templates.get(donation, ())) + 1 - len(alike)
+            for oldest in list(templates)[: len(templates) - _MOST_ALIKE]:
+                self._evictions += len(templates.pop(oldest))
+                kept.forget(oldest)
+            kept.templates = templates
+
+    @property
+    def statistics(self) -> PlanStatistics:
+        """How the cache did so far."""
+        return PlanStatistics(self._hits, self._misses, self._evictions, len(self._kept))

@@ -1,0 +1,51 @@
+"""Memory that a plan only numbers, and who asked for what in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ocl_ir.source_line import Where
+from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.target import Target
+
+Asker: TypeAlias = int | Where
+"""The Python line that asked for something, or the number of the node that has it."""
+
+
+class Slot:
+    """Memory in a plan: number `place` of what it is bound to."""
+
+    __slots__ = ("__weakref__", "nbytes", "place", "where")
+
+    def __init__(self, place: int, nbytes: int = 0, where: Where = "") -> None:
+        self.place = place
+        self.nbytes = nbytes
+        self.where = where
+
+
+@dataclass
+class Slots:
+    """What the planner needs of an executor; its memory is slots."""
+
+    target: Target
+    kernels: KernelCache
+    first: int = 0
+    slots: list[Slot] = field(default_factory=list)
+
+    def allocate(self, nbytes: int, where: Where = "") -> Slot:
+        """A slot that is allocated when the plan runs."""
+        slot = Slot(self.first + len(self.slots), nbytes, where)
+        self.slots.append(slot)
+        return slot
+
+
+def asker(where: Where) -> Asker:
+    """Who asked for something that a plan says the line of."""
+    return int(where) if isinstance(where, str) and where.isdigit() else where
+
+
+def named(sizes: Sequence[int]) -> dict[str, int]:
+    """The sizes of a structure, by the names that they have in formulas."""
+    return {f"n{place}": size for place, size in enumerate(sizes)}

@@ -1,0 +1,207 @@
+"""A plan that is made once for expressions that are alike: a host program over numbered memory.
+
+The planner runs over memory that is only numbered, sizes that keep their formula (`ocl_ir.guards`), and scalars that
+are not known. What it decides by sizes are guards; other sizes that pass them use the same plan. For these the
+program's formulas are filled in: no group is formed, no kernel looked for.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ocl_ir.graph.build import Buffer, Elements, Node, buffer, walk
+from ocl_ir.guards import Backed, Given, Guards, formula
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.grammar import Launch as Command
+from ocl_ir.host.grammar import Program, Value
+from ocl_ir.host.schedule import Schedule
+from ocl_ir.host.unbound import Unbound, branches, unbound
+from ocl_ir.host.verify_order import verify_order
+from ocl_ir.kernel.accesses import WRITE, modes
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.layout import Layout
+from ocl_ir.sizes import value
+from ocl_ir.types import U8
+from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
+from ocl_runtime.plan.donation import Donation, DonationPlaces
+from ocl_runtime.plan.host.lower import lower, number_name
+from ocl_runtime.plan.host.prepare import arranged
+from ocl_runtime.plan.host.streams import is_worth_streams
+from ocl_runtime.plan.launch import Address, Later, Launch, Plan
+from ocl_runtime.plan.planner import Planning, plan
+from ocl_runtime.plan.structure import Structure
+
+_MOST_SIZES = 64
+"""Sizes for which a plan stays bound."""
+
+
+@dataclass(slots=True)
+class Sized:
+    """A plan for some sizes: its schedule, who asked for each step, bytes of memory for results by slot, and for each
+    node that is computed its slot, if it has memory, and how it lies there. `ready` is what the executor made of the
+    schedule."""
+
+    schedule: Schedule
+    askers: Sequence[Asker]
+    memory: Sequence[tuple[int, int, Asker]]
+    computed: Sequence[tuple[int, int | None, Elements]]
+    ready: Any = None
+
+
+class Unplanned:
+    """An expression over slots, to be planned: made under the registry's lock, and then nobody else's."""
+
+    def __init__(self, structure: Structure, donation: DonationPlaces) -> None:
+        self.donation = donation
+        self.into = structure.into
+        self.sizes = structure.sizes
+        self.guards = Guards()
+        sizes = [self.guards.size(name, number) for name, number in named(structure.sizes).items()]
+        self.leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
+        self.nodes = structure.again(self.leaves, sizes, [Given(place) for place in range(len(structure.scalars))])
+        self.roots = [self.nodes[place] for place in structure.roots]
+
+
+class Template:
+    """A plan over slots, as a host program: memory of results is allocated by who runs it, what is computed on the way
+    is scratch memory.
+
+    `taken` are the slots of memory that it writes over, `slots` those of the program's buffers; `numbers` are its
+    scalars, as (name, number of the scalar, dtype). `in_place` and `why` name nodes by number.
+    """
+
+    def __init__(self, unplanned: Unplanned, executor: Planning) -> None:
+        self.used = False
+        self._guards = unplanned.guards
+        nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
+        memory = Slots(executor.target, executor.kernels, len(leaves))
+        needed = {nodes[place] for place in donation.needed}
+        given = Donation([leaves[place] for place in donation.storages], needed)
+        made = (
+            planned_into(unplanned.roots, memory) if unplanned.into else plan(unplanned.roots, memory, donation=given)
+        )
+        places = {node: place for place, node in enumerate(nodes)}
+        wanted = set() if unplanned.into else needed.union(unplanned.roots)
+        # What others have been computed to may have made two nodes alike: they are one here.
+        self._computed = [
+            (place, made.computed[node]) for place, node in enumerate(nodes) if node in wanted and node in made.computed
+        ]
+        kept = {one.storage.place for _, one in self._computed if one.storage is not None}
+        self._results = [slot for slot in memory.slots if slot.place in kept]
+        self.taken = [slot.place for slot in made.taken]
+        self.in_place = [(places[one.root], one.reason) for one in made.in_place]
+        self.why = [(places[node], reason) for node, reason in made.why.items()]
+        self.numbers = list(
+            {
+                number_name(arg.value, arg.dtype): (number_name(arg.value, arg.dtype), arg.value.place, arg.dtype)
+                for launch in made.launches
+                for arg in launch.args
+                if isinstance(arg, Later)
+            }.values()
+        )
+        self._launches = made.launches
+        program, self.slots = _program(made.launches, leaves, memory.slots, self._results, self._guards)
+        self._commands = [stmt for stmt in program.body if isinstance(stmt, Command)]
+        formulas = unbound(program)
+        self._formulas = Unbound(formulas)
+        self._streams = executor.target.streams if branches(formulas) else 1
+        self._sized: OrderedDict[tuple[int, ...], Sized] = OrderedDict()
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """What it launches."""
+        return [launch.kernel for launch in self._launches]
+
+    def most(self, command: Command, sizes: Sequence[int]) -> list[int | None]:
+        """For each argument of a launch how many elements it touches at most, where which ones depends on values."""
+        place = next(place for place, one in enumerate(self._commands) if one is command)
+        bound = named(sizes)
+        found = [getattr(arg, "most", None) for arg in self._launches[place].args]
+        return [None if one is None else value(formula(one), bound) for one in found]
+
+    def fits(self, sizes: tuple[int, ...]) -> bool:
+        """Whether the plan serves these sizes."""
+        return sizes in self._sized or self._guards.hold(named(sizes))
+
+    def sized(self, structure: Structure) -> Sized:
+        """The plan for sizes that pass the guards."""
+        sized = self._sized.get(structure.sizes)
+        if sized is None:
+            sizes = named(structure.sizes)
+            sizes |= {f"m{place}": getattr(one, "nbytes", 0) for place, one in enumerate(structure.storages)}
+            sized = self._sized[structure.sizes] = self._size(sizes)
+            while len(self._sized) > _MOST_SIZES:
+                self._sized.popitem(last=False)
+        return sized
+
+    def _size(self, sizes: Mapping[str, int]) -> Sized:
+        def number(given: Any) -> Any:
+            return value(formula(given), sizes) if isinstance(given, Backed) else given
+
+        def numbers(given: Sequence[int]) -> Any:
+            return tuple(map(number, given))
+
+        def layout(given: Layout) -> Layout:
+            return Layout(numbers(given.shape), numbers(given.strides), number(given.offset))
+
+        schedule = self._formulas.at(sizes)
+        if self._streams > 1 and is_worth_streams(schedule):
+            schedule, _ = arranged(schedule, self._streams)
+            verify_order(schedule)
+        memory = [(slot.place, number(slot.nbytes), asker(slot.where)) for slot in self._results]
+        computed = [
+            (place, None if one.storage is None else one.storage.place, Elements(one.dtype, layout(one.layout)))
+            for place, one in self._computed
+        ]
+        askers = [asker(node.command.where) for node in schedule.nodes]
+        return Sized(schedule, askers, memory, computed)
+
+
+def planned_into(roots: Sequence[Node], executor: Planning) -> Plan:
+    """A plan for a node in the memory of a buffer; over other memory where the node reads that too."""
+    node, target = roots
+    assert isinstance(target, Buffer)
+    read = [one for one in walk(node) if isinstance(one, Buffer) and one.storage is target.storage]
+    if not any(one.layout.overlaps(target.layout) for one in read):
+        return plan([node], executor, into={node: target})
+    between = buffer(
+        executor.allocate(node.size * node.dtype.size, node.where), node.dtype, Layout.contiguous(node.shape)
+    )
+    first, last = plan([node], executor, into={node: between}), plan([between], executor, into={between: target})
+    return replace(first, launches=(*first.launches, *last.launches))
+
+
+def _program(
+    launches: Sequence[Launch],
+    leaves: Sequence[Slot],
+    made: Sequence[Slot],
+    results: Sequence[Slot],
+    guards: Guards,
+) -> tuple[Program, list[int]]:
+    """A plan over slots as a host program, and the slot of each of its buffers."""
+    builder = HostBuilder("evaluation")
+    for name in guards.names():
+        builder.size(name)
+    written = {
+        arg.storage.place
+        for launch in launches
+        for arg, mode in zip(launch.args, modes(launch.kernel), strict=True)
+        if isinstance(arg, Address) and mode & WRITE
+    }
+    used = {arg.storage.place for launch in launches for arg in launch.args if isinstance(arg, Address)}
+    values: dict[int, Value] = {}
+    for slot in leaves:
+        if slot.place in used:
+            nbytes = builder.size(f"m{slot.place}")
+            values[slot.place] = builder.input(f"x{slot.place}", U8, (nbytes,), written=slot.place in written)
+    for slot in made:
+        if slot.place in used:
+            values[slot.place] = builder.alloc(U8, (formula(slot.nbytes),), "t", where=slot.where)
+    for launch in launches:
+        sizes = launch.global_size, launch.group_size
+        lower(builder, launch.kernel, launch.args, sizes, lambda slot, _: values[slot.place], launch.where)
+    program = builder.build(*(values[slot.place] for slot in results if slot.place in values))
+    return program, list(values)

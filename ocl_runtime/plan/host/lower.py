@@ -1,0 +1,62 @@
+"""From a plan's launches to statements of a host program.
+
+Memory in the program is bytes; each launch views what it touches, as it needs. Sizes are written as the formulas that
+they keep (`ocl_ir.guards`), and scalars that each call gives as numbers of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ocl_ir.guards import Given, formula, formulas
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.grammar import Argument as Written
+from ocl_ir.host.grammar import SymbolicLayout, Value
+from ocl_ir.kernel.accesses import modes
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.layout import Layout
+from ocl_ir.source_line import Where
+from ocl_ir.types import DType, Pointer
+from ocl_runtime.plan.launch import Address, Argument, Later
+
+
+def lower(
+    builder: HostBuilder,
+    kernel: Kernel,
+    args: Sequence[Argument | int | float],
+    sizes: tuple[tuple[int, ...], tuple[int, ...] | None],
+    value: Callable[[Any, int], Value],
+    where: Where = "",
+) -> None:
+    """Writes one launch over (global size, group size). `value` gives the program's value for a storage, of which the
+    kernel makes use in some mode."""
+    written: list[Written] = []
+    for param, arg, mode in zip(kernel.params, args, modes(kernel), strict=True):
+        if isinstance(arg, Later):
+            written.append(builder.number(number_name(arg.value, arg.dtype), arg.dtype))
+        elif not isinstance(arg, Address):
+            written.append(arg.item() if isinstance(arg, np.generic) else formula(arg))
+        else:
+            pointer = param.value.type
+            assert isinstance(pointer, Pointer)
+            touched = arg.touched
+            if touched is None:
+                length = arg.storage.nbytes // pointer.dtype.size - arg.offset
+                touched = Layout((length,), (1,), arg.offset)
+            base = value(arg.storage, mode)
+            written.append(builder.view(base, symbolic(touched), dtype=pointer.dtype, where=where))
+    global_size, group_size = sizes
+    builder.launch(kernel, written, formulas(global_size), group_size, where=where)
+
+
+def number_name(given: Given, dtype: DType) -> str:
+    """The name of a scalar of a call, as a dtype."""
+    return f"s{given.place}_{dtype.name}"
+
+
+def symbolic(layout: Layout) -> SymbolicLayout:
+    """A layout with formulas for its sizes."""
+    return SymbolicLayout(formulas(layout.shape), formulas(layout.strides), formula(layout.offset))
