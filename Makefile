@@ -60,6 +60,7 @@ bench: venv
 	$(BIN)/python tests/bench/streams.py --check
 	$(BIN)/python tests/bench/host_programs.py --check
 	$(BIN)/python tests/bench/arrays.py --check
+	$(BIN)/python tests/bench/host_path.py --check
 
 clean:
 	rm -rf $(VENV) build dist demo-output

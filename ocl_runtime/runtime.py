@@ -30,7 +30,8 @@ from ocl_runtime.execute.engine import Engine, Recorder
 from ocl_runtime.execute.launch import Argument
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.run import Memory, run
+from ocl_runtime.execute.replay.handles import Memory, handles_for
+from ocl_runtime.execute.replay.run import run
 from ocl_runtime.execute.streams.chosen import chosen
 from ocl_runtime.execute.transfers.transfer import Download
 from ocl_runtime.observe.dump import FolderDump
@@ -247,8 +248,10 @@ class Runtime:
         """Builds what a plan launches and is not built yet."""
         if self._recorder is not None:
             self.announce(plan.roots)
-        if isinstance(plan, Plan) or plan.sized.ready is None:
+        if isinstance(plan, Plan):
             self.build([launch.kernel for launch in plan.launches])
+        elif plan.sized.ready is None:
+            self.build(plan.template.kernels)
 
     def run(self, plan: AnyPlan) -> None:
         """Starts a plan's launches without waiting for them: on the stream that this thread has chosen, else on those
@@ -270,15 +273,23 @@ class Runtime:
         engine, sized = self.engine, plan.sized
         bound: Bound | None = sized.ready
         if bound is None:
-            bound = sized.ready = Bound(sized.schedule, engine.executables_of(sized.schedule))
+            template = plan.template
+            handles = handles_for(engine, sized.schedule, template.handles)
+            if template.handles is None:
+                template.handles = handles
+            bound = sized.ready = Bound(sized.schedule, handles)
         storages = plan.storages
-        for storage in storages.values():
-            if not isinstance(storage, Storage | None):
-                raise _without_memory()
-        memory: Memory = [(storages[slot], 0) if slot in storages else None for slot in plan.template.slots]
+        memory: Memory = [None if slot is None else (storages[slot], 0) for slot in plan.template.slots]
         memory.append(None if plan.arena is None else (plan.arena, 0))
-        plan.arena = None  # it goes back as soon as all is given
-        run(engine, bound, memory, "an evaluation", plan.lines(), plan.numbers(), apart=chosen() is None)
+        for buffer, storage in plan.pieces.items():
+            memory[buffer] = storage, 0
+        plan.arena, plan.pieces = None, {}  # they go back as soon as all is given
+        try:
+            run(engine, bound, memory, "an evaluation", plan.lines(), plan.numbers(), apart=chosen() is None)
+        except AttributeError:
+            if all(isinstance(one, Storage | None) for one in storages):
+                raise
+            raise _without_memory() from None
 
     @property
     def is_watched(self) -> bool:

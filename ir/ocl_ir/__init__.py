@@ -9,6 +9,7 @@ What all of them share:
     sizes.py            integers that a call binds, and formulas of them
     formulas.py         many of them as one table
     guards.py           sizes with an example, and what code found out about them
+    reals.py            floats with an example, and what code found out about them
     source_line.py      which line of Python asked for something
     layout.py           shapes, strides and offsets of arrays
 

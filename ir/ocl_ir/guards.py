@@ -26,7 +26,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.sizes import Size, Symbol, term, value
+from ocl_ir.formulas import Formulas
+from ocl_ir.sizes import Size, Symbol, symbols, term
 
 
 class Guards:
@@ -36,6 +37,8 @@ class Guards:
         self.found: dict[Size, bool] = {}
         """Conditions, with whether they were true."""
         self._first: dict[int, Symbol] = {}
+        self._table: tuple[int, Formulas, list[tuple[int, bool]]] | None = None
+        """How many conditions there were, and their rows."""
         self.closed = False
 
     def close(self) -> None:
@@ -60,10 +63,18 @@ class Guards:
 
     def hold(self, bound: Mapping[str, int]) -> bool:
         """Whether other sizes, by name, agree in everything that was found."""
+        table = self._table
+        if table is None or table[0] != len(self.found):
+            names = sorted(frozenset().union(*map(symbols, self.found)))
+            formulas = Formulas(names)
+            rows = [(formulas.add(condition), truth) for condition, truth in self.found.items()]
+            table = self._table = len(rows), formulas, rows
+        _, formulas, rows = table
         try:
-            return all(bool(value(condition, bound)) == truth for condition, truth in self.found.items())
+            values = formulas.values([bound[name] for name in formulas.names])
         except ShapeError:  # a division by 0
             return False
+        return all(bool(values[number]) == truth for number, truth in rows)
 
     def __repr__(self) -> str:
         return " and ".join(str(one) if truth else f"not ({one})" for one, truth in self.found.items()) or "none"

@@ -88,7 +88,7 @@ def full(
             place=calling_line(),
             remedy="use a bool, int or float; or broadcast_to(x, shape)",
         )
-    type_ = _dtype(dtype, promote((type(fill_value),), executor.default_real), executor)
+    type_ = _dtype(dtype, promote((fill_value.__class__,), executor.default_real), executor)
     return Array(graph.scalar(checked(fill_value, type_), type_, shape_of(shape, type_.size)), executor)
 
 
@@ -169,7 +169,9 @@ def arange(
     for number in (first, last, step):
         if not isinstance(number, Number):
             raise refused("arange", number)
-    type_ = _dtype(dtype, promote((int, *map(type, (first, last, step))), executor.default_real), executor)
+    type_ = _dtype(
+        dtype, promote((int, *(one.__class__ for one in (first, last, step))), executor.default_real), executor
+    )
     try:
         length = _count(first, last, step)
     except (ZeroDivisionError, OverflowError, ValueError):

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir.guards import Backed, Number
+from ocl_ir.guards import Backed, Given, Number
+from ocl_ir.reals import given_of
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64, DType, from_numpy
 from ocl_runtime.errors import DTypeError, NumberRangeError
@@ -76,12 +77,14 @@ _SURELY_HELD = 65504.0
 """The largest half; larger numbers may overflow, which is no error."""
 
 
-def checked(value: Number, dtype: DType) -> Number:
+def checked(value: Number, dtype: DType) -> Number | Given:
     """The number as a value of `dtype`; floats round to it.
 
     Raises `NumberRangeError` for an integer out of range and `DTypeError` for a float where an integer is wanted.
     """
     if dtype.kind == "float":
+        if type(value) is not float and (given := given_of(value)) is not None:
+            return given
         return _rounded(value, dtype)
     if dtype.is_integer:
         if isinstance(value, float):

@@ -59,7 +59,7 @@ def node_of(what: str, value: object, executor: Executor) -> Node:
     """An operand that stands alone: a Python number has the dtype of its kind."""
     operand = value if isinstance(value, AnyNode) else _operand(what, value, executor)
     if not isinstance(operand, AnyNode):
-        dtype = require(promote((type(operand),), executor.default_real), executor.target)
+        dtype = require(promote((operand.__class__,), executor.default_real), executor.target)
         return graph.scalar(checked(operand, dtype), dtype)
     return cast("Node", operand)
 

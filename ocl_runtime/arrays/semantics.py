@@ -15,7 +15,7 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.nodes import AnyNode
-from ocl_ir.guards import Number
+from ocl_ir.guards import Given, Number
 from ocl_ir.layout import Shape, broadcast_shapes
 from ocl_ir.ops import OPS
 from ocl_ir.source_line import calling_line
@@ -56,8 +56,8 @@ def as_node(operand: Operand, dtype: DType, shape: Shape) -> Node:
 
 
 def _kinds(operands: Sequence[Operand]) -> tuple[DType | type, ...]:
-    """The dtypes of nodes and the types of numbers."""
-    return tuple([operand.dtype if isinstance(operand, AnyNode) else type(operand) for operand in operands])
+    """The dtypes of nodes and the types of numbers, or what they pass for."""
+    return tuple([operand.dtype if isinstance(operand, AnyNode) else operand.__class__ for operand in operands])
 
 
 def cast(node: Node, dtype: DType) -> Node:
@@ -66,7 +66,8 @@ def cast(node: Node, dtype: DType) -> Node:
         return node
     if dtype == BOOL:
         return graph.elementwise("ne", node, graph.scalar(_zero(node.dtype), node.dtype, node.shape))
-    if isinstance(node, graph.Scalar) and (dtype.is_float or not node.dtype.is_float):
+    known = isinstance(node, graph.Scalar) and not isinstance(node.value, Given)
+    if isinstance(node, graph.Scalar) and known and (dtype.is_float or not node.dtype.is_float):
         return graph.scalar(np.array(node.value, node.dtype.numpy).astype(dtype.numpy).item(), dtype, node.shape)
     return graph.convert(node, dtype)
 

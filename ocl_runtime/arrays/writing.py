@@ -20,7 +20,6 @@ from ocl_ir.guards import Backed, Number
 from ocl_ir.layout import Layout, Shape
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, DType
-from ocl_runtime.arrays.dtypes import checked
 from ocl_runtime.arrays.semantics import Operand, as_node, cast
 from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError
 
@@ -86,7 +85,7 @@ def _number(value: Number, dtype: DType) -> Number:
                 f"{value} written into {dtype.numpy}", place=calling_line(), remedy="use a finite number"
             )
         value = int(value)
-    return checked(value, dtype)
+    return value  # which `as_node` checks
 
 
 def where_mask(mask: Node, value: Node, x: Node) -> Node:

@@ -9,7 +9,8 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
+from weakref import WeakSet
 
 import numpy as np
 
@@ -58,6 +59,13 @@ class Launch:
         return self.executable.refused(self.sizes, self.where, error)
 
 
+class User(Protocol):
+    """Who holds kernel objects of a program."""
+
+    def let_go(self) -> None:
+        """Holds them no more."""
+
+
 @dataclass(eq=False)
 class Executable:
     """A program's kernel, ready to be launched from any thread.
@@ -72,6 +80,8 @@ class Executable:
     memory: Memory
     _program: Program | None = field(default=None, repr=False)
     _of_thread: threading.local = field(default_factory=threading.local, repr=False)
+    users: WeakSet[User] = field(default_factory=WeakSet, repr=False)
+    """Who has kernel objects of its own."""
     _group_limit: int = 0
     """The most work-items of a group, once a kernel object has said it."""
 
@@ -147,7 +157,7 @@ class Executable:
         """This thread's kernel object: a shared one would mix up the arguments of two threads."""
         handle, program = getattr(self._of_thread, "handle", None), self._program
         if handle is None or program is None:
-            handle = self._of_thread.handle = self._new_handle()
+            handle = self._of_thread.handle = self.new_handle()
         else:
             program.used = time.monotonic()
         return handle
@@ -161,9 +171,17 @@ class Executable:
             program = self._program = self.programs.program(source.text, explain=source.explain, user=self)
         return program
 
+    def note_use(self) -> None:
+        """The program is in use, through kernel objects of others."""
+        program = self._program
+        if program is not None:
+            program.used = time.monotonic()
+
     def let_go(self) -> None:
-        """Holds neither the program nor kernel objects of it any more."""
+        """Holds neither the program nor kernel objects of it any more, nor do others."""
         self._program, self._of_thread = None, threading.local()
+        for user in list(self.users):
+            user.let_go()
 
     def padded(self, global_size: tuple[int, ...], group_size: tuple[int, ...]) -> tuple[Sizes, Sizes]:
         """Sizes to launch it with: checked, the global one a multiple of the other, with a default for no group size.
@@ -184,7 +202,8 @@ class Executable:
             remedy="see the driver's error code; ocl-dump shows the generated source",
         )
 
-    def _new_handle(self) -> KernelHandle:
+    def new_handle(self) -> KernelHandle:
+        """A kernel object for the caller alone."""
         handle = self.program.kernel(entry_name(self.kernel))
         try:
             self.driver.set_types(handle, self._types)

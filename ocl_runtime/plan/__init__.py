@@ -18,5 +18,6 @@ In the order in which an expression goes through them:
     tracing.py          who writes down what would be computed, instead of computing it
     registry.py         what an array is now
     checks.py           places in index arrays, checked on the device
+    readers.py          what others need of memory that is about to be written over
     evaluate.py         computing nodes
 """

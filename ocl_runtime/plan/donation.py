@@ -50,6 +50,7 @@ class Holders:
         place = {node: place for place, node in enumerate(nodes)}
         uses = Counter(arg for node in nodes for arg in node.args)
         # Whoever has a root gets its result, and nobody needs that of a number.
+        self._roots = set(structure.roots)
         never = {*(nodes[root] for root in structure.roots), *(one for one in nodes if isinstance(one, Scalar | Iota))}
         self._own = [sys.maxsize if node in never else uses[node] + _COUNTING for node in nodes]
         """The most references that a node has where nobody else holds it."""
@@ -81,13 +82,13 @@ class Holders:
         return DonationPlaces(tuple(free), needs.least.needed)
 
     def _needs(self, held: Sequence[bool], structure: Structure) -> _Needs:
-        """Who holds a node needs its operands, too."""
+        """Who holds a node needs its operands, too, but those of a root, which gets its result."""
         wanted = list(held)
         storage = {id(one): place for place, one in enumerate(structure.storages) if one is not None}
         buffers: dict[int, list[int]] = {}
         for place in reversed(self._args):
             node = structure.nodes[place]
-            if wanted[place] and place not in self._numbers:
+            if wanted[place] and place not in self._numbers and place not in self._roots:
                 for arg in self._args[place]:
                     wanted[arg] = True
             elif isinstance(node, Buffer) and node.storage is not None:

@@ -16,6 +16,7 @@ from ocl_runtime.plan.cache.plans import Wanted
 from ocl_runtime.plan.cache.slots import Slots
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.explain import explain
+from ocl_runtime.plan.readers import readers_of
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.structure import Structure
 
@@ -73,7 +74,7 @@ def _evaluated(
     roots = [current(node) for node in nodes]
     nodes.clear()
     wanted = _not_computed(roots)
-    structure = Structure(wanted)
+    structure = _structure(wanted, executor)
     planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)
     if planned is None:
         executor.announce(wanted)
@@ -96,6 +97,13 @@ def _evaluated(
     return results
 
 
+def _structure(wanted: list[Node], executor: Executor) -> Structure:
+    """That of some nodes; what others need of memory that they write over is copied first."""
+    structure = Structure(wanted)
+    readers = readers_of(structure, executor.plans.held(structure)) if structure.writes else []
+    return Structure([*readers, *wanted], copied=len(readers)) if readers else structure
+
+
 def _not_computed(roots: Sequence[Node]) -> list[Node]:
     return [root for root in dict.fromkeys(roots) if not isinstance(root, Buffer)]
 
@@ -104,6 +112,6 @@ def look(nodes: Sequence[Node], executor: Executor) -> str:
     """What `evaluate` would do, as text."""
     registry = executor.registry
     with registry.lock:
-        structure = Structure(_not_computed([current(node) for node in nodes]))
+        structure = _structure(_not_computed([current(node) for node in nodes]), executor)
         planned = executor.plans.plan(structure, Slots(executor.target, executor.kernels))
         return explain(planned, structure.storages)

@@ -5,7 +5,7 @@ is written in its own memory under the same condition, else in a copy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
@@ -18,6 +18,7 @@ from ocl_runtime.plan.fusion.bundles import Bundle, passes
 from ocl_runtime.plan.fusion.groups import Group, groups
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value, dtype_of
+from ocl_runtime.plan.fusion.write_order import readers_first
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.contract import Contraction, contract_launches, in_lanes
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
@@ -52,19 +53,21 @@ def plan(
     executor: Planning,
     names: Mapping[Node, str] = MappingProxyType({}),
     *,
-    dense: bool = False,
+    dense: bool | Collection[Node] = False,
     into: Mapping[Node, Buffer] = MappingProxyType({}),
     donation: Donation = NOTHING_DONATED,
     rules: Sequence[Rule] = RULES,
 ) -> Plan:
     """Plans to compute nodes.
 
-    What only looks at memory that exists, or is computed anyway, becomes a view of it, unless results must be `dense`.
+    What only looks at memory that exists, or is computed anyway, becomes a view of it, unless all results must be
+    `dense`, or those of some roots.
     `names` gives names to buffers for the generated code. `into` is memory for some of the results, of their dtype and
     shape, of which nothing that they are made of uses an element. `donation` says what may be overwritten: memory that
     nobody needs but these nodes, and what is computed on the way. `rules` say which groups become one kernel.
     """
-    found = groups(roots, executor.target, dense=roots if dense else tuple(into))
+    rows = roots if dense is True else (*(dense or ()), *into)
+    found = readers_first(groups(roots, executor.target, dense=rows))
     merged, why = bundles(found, {*roots, *donation.needed}, executor.target, rules)
     memory = PlanMemory(merged, roots, donation, executor)
     planner = _Planner(executor, names, into, memory)

@@ -39,12 +39,16 @@ from ocl_ir.layout import Layout, Span
 class Structure:
     """Some nodes, taken apart. `nodes` are all below the roots, by first visit; `roots` are the numbers of the roots
     among them. `key` is equal for expressions that differ in `storages`, `sizes` and `scalars` only, each of which is
-    listed once. With `into`, the first root is computed into the memory of the second."""
+    listed once. With `into`, the first root is computed into the memory of the second; the first `copied` ones get
+    memory of their own, even where they only look at memory that exists. `writes` are the numbers of nodes that write a
+    part of another one: who else holds a node is found out by counting references."""
 
-    __slots__ = ("into", "key", "nodes", "roots", "scalars", "sizes", "storages")
+    __slots__ = ("copied", "into", "key", "nodes", "roots", "scalars", "sizes", "storages", "writes")
 
-    def __init__(self, roots: Sequence[Node], *, into: bool = False) -> None:
+    def __init__(self, roots: Sequence[Node], *, into: bool = False, copied: int = 0) -> None:
         self.into = into
+        self.copied = copied
+        self.writes: list[int] = []
         nodes: list[Node] = []
         storages: list[Storage] = []
         scalars: list[Number | Given] = []
@@ -52,21 +56,22 @@ class Structure:
         places: dict[Node, int] = {}
         memory: dict[int, int] = {}
         numbers: dict[int | tuple[int, ...], int] = {}
-        number, stack = numbers.setdefault, [*reversed(roots)]
+        number, add, stack = numbers.setdefault, parts.append, [*reversed(roots)]
         while stack:  # once for each use of a node
             node = stack.pop()
-            if node in places:
-                parts.append(places[node])
+            place = places.setdefault(node, len(nodes))
+            if place != len(nodes):
+                add(place)
                 continue
-            places[node] = len(nodes)
             nodes.append(node)
-            if isinstance(node, Elementwise):
-                parts += (node.op, node.dtype)
-                stack += operands(node)[::-1]
-            elif isinstance(node, Scalar):
+            if type(node) is Elementwise:
+                add(node.op)
+                add(node.dtype)
+                stack.extend(reversed(operands(node)))
+            elif type(node) is Scalar:
                 scalars.append(node.value)
                 parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
-            elif isinstance(node, Buffer):
+            elif type(node) is Buffer:
                 storage, layout = node.storage, node.layout
                 known = memory.setdefault(id(storage), len(storages))
                 if known == len(storages):
@@ -80,12 +85,14 @@ class Structure:
                     number(layout.offset, len(numbers)),
                 )
             else:
+                if isinstance(node, Assign | Scatter):
+                    self.writes.append(place)
                 parts += _parts(node, numbers)
-                stack += operands(node)[::-1]
+                stack.extend(reversed(operands(node)))
         pattern, self.sizes = _pattern(tuple(numbers))
         self.nodes, self.storages, self.scalars = nodes, storages, scalars
         self.roots = tuple([places[root] for root in roots])
-        self.key: Hashable = (tuple(parts), pattern, into)
+        self.key: Hashable = (tuple(parts), pattern, into, copied)
 
     # ------------------------------------------------------------------ building it again
 

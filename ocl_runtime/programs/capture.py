@@ -21,85 +21,47 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer
-from ocl_ir.guards import Guards
-from ocl_ir.host.grammar import Program
-from ocl_ir.host.unbound import Unbound, branches, is_straight, unbound
-from ocl_ir.host.verify_order import verify_order
-from ocl_ir.layout import Layout
-from ocl_ir.sizes import value
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
-from ocl_runtime.arrays.reals import runtime_of, with_real
+from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import DTypeError
-from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.run import Memory, run
-from ocl_runtime.execute.streams.chosen import unchosen
-from ocl_runtime.plan.host.in_place import reuse_in_place
-from ocl_runtime.plan.host.prepare import prepare
-from ocl_runtime.plan.host.streams import is_worth_streams
 from ocl_runtime.plan.planner import plan
-from ocl_runtime.plan.registry import Cell, alone
+from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
-from ocl_runtime.programs.trace import Result, Trace
-from ocl_runtime.programs.trees import Shape, flatten, unflatten
+from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, replay
+from ocl_runtime.programs.trees import Shape, flatten, positional
 from ocl_runtime.runtime import Runtime
 
 _MOST_PREPARED = 64
 """Programs with their sizes bound that one function keeps."""
+_MOST_CALLS = 64
+"""Arguments that are just so, for which it knows at once what to replay."""
 _MOST_PROGRAMS = 16
 """Programs that it keeps for arguments of the same dtypes and numbers of axes."""
 _MOST_FAMILIES = 64
 """Kinds of arguments, other Python values among them, that it keeps programs for, and so their constants."""
 
 
-@dataclass(frozen=True)
-class Captured:
-    """A function's program, for arguments whose sizes pass the guards.
-
-    `unbound` is the program as formulas, None where it names streams, and `branches` says whether streams are of any
-    use to it. `constants` are memory that it refers to, by parameter; `assigned` the arrays that it writes into, by
-    number; `results` what it computes, with the default real of each, and `shape` how that is returned.
-    """
-
-    program: Program
-    unbound: Unbound | None
-    branches: bool
-    guards: Guards
-    constants: Mapping[str, Cell]
-    assigned: Sequence[int]
-    results: Sequence[Result]
-    reals: Sequence[DType]
-    shape: Shape
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """A program for some sizes: `layouts` are those of its results."""
-
-    captured: Captured
-    bound: Bound
-    layouts: list[Layout]
-
-
 class _Programs:
     """What one function has become on one runtime."""
 
     def __init__(self) -> None:
-        self.prepared: OrderedDict[Hashable, _Prepared] = OrderedDict()
+        self.prepared: OrderedDict[Hashable, Prepared] = OrderedDict()
+        self.calls: dict[Hashable, Call] = {}
+        """By what a look at the arguments shows: these are found at once."""
         self.captured: OrderedDict[Hashable, list[Captured]] = OrderedDict()
+        self.floats: dict[Hashable, tuple[str, ...] | bool] = {}
+        """By the shape of calls: the floats that all of them had so far, or whether they are numbers of programs."""
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable) -> _Prepared | None:
+    def find(self, key: Hashable) -> Prepared | None:
         """What was prepared for a call just like this one."""
         with self._lock:
             found = self.prepared.get(key)
@@ -107,13 +69,35 @@ class _Programs:
                 self.prepared.move_to_end(key)
             return found
 
-    def fitting(self, family: Hashable, sizes: dict[str, int]) -> Captured | None:
-        """A program whose guards the sizes pass."""
+    def fitting(self, family: Hashable, sizes: dict[str, int], floats: Sequence[float]) -> Captured | None:
+        """A program whose guards the sizes and floats pass."""
         with self._lock:
             programs = list(self.captured.get(family, ()))
             if programs:
                 self.captured.move_to_end(family)
-        return next((one for one in reversed(programs) if one.guards.hold(sizes)), None)
+        return next((one for one in reversed(programs) if one.guards.hold(sizes) and one.reals.hold(floats)), None)
+
+    def takes_floats(self, shape: Shape, floats: Sequence[float]) -> bool:
+        """Whether the floats of a call are numbers of the program. They are a part of it until there is a call with
+        others, and wherever the function cannot do without their values."""
+        told = tuple(map(repr, floats))
+        known = self.floats.get(shape)
+        if known is None or known == told:
+            self._note_floats(shape, told)
+            return False
+        if known is not False:
+            self._note_floats(shape, True)
+        return known is not False
+
+    def _note_floats(self, shape: Shape, told: tuple[str, ...] | bool) -> None:
+        with self._lock:
+            self.floats[shape] = told
+            for oldest in list(self.floats)[: len(self.floats) - _MOST_FAMILIES]:
+                del self.floats[oldest]
+
+    def needs_floats(self, shape: Shape) -> None:
+        """The function cannot be captured without the values of its floats."""
+        self._note_floats(shape, False)
 
     def keep(self, family: Hashable, captured: Captured) -> None:
         """Takes note of a new program."""
@@ -124,7 +108,14 @@ class _Programs:
             for _ in range(len(self.captured) - _MOST_FAMILIES):
                 self.captured.popitem(last=False)
 
-    def keep_prepared(self, key: Hashable, prepared: _Prepared) -> None:
+    def keep_call(self, look: Hashable, call: Call) -> None:
+        """Takes note of how a call was answered."""
+        with self._lock:
+            self.calls[look] = call
+            for oldest in list(self.calls)[: len(self.calls) - _MOST_CALLS]:
+                del self.calls[oldest]
+
+    def keep_prepared(self, key: Hashable, prepared: Prepared) -> None:
         """Takes note of one with its sizes bound."""
         with self._lock:
             self.prepared[key] = prepared
@@ -139,136 +130,134 @@ _Returned = TypeVar("_Returned")
 def capture(function: Callable[_Args, _Returned]) -> Callable[_Args, _Returned]:
     """A function that replays what `function` does with arrays.
 
-    Arrays may stand in tuples, lists and dictionaries, in arguments as in what is returned; other arguments are told
-    apart by their values. With `OCL_RUNTIME_CHECK=on` the function is called as it is. Raises `DTypeError` for
+    Arrays may stand in tuples, lists and dictionaries, in arguments as in what is returned. Floats are numbers of the
+    program from the second call on that has others, unless the function decides something by them; other arguments are
+    told apart by their values. With `OCL_RUNTIME_CHECK=on` the function is called as it is. Raises `DTypeError` for
     arguments without an array or that cannot be told apart.
     """
-    known: WeakKeyDictionary[Runtime, _Programs] = WeakKeyDictionary()
-    lock = threading.Lock()
-    name = getattr(function, "__name__", type(function).__name__)
+    captured = _Function(function)
 
     @functools.wraps(function)
     def replayed(*args: _Args.args, **kwargs: _Args.kwargs) -> _Returned:
-        arrays, shape = flatten((args, kwargs), f"{name} is captured and got")
+        return cast("_Returned", captured.call(args, kwargs))
+
+    return replayed
+
+
+class _Function:
+    """A captured function, on all runtimes that it is called for."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._name = getattr(function, "__name__", type(function).__name__)
+        self._known: WeakKeyDictionary[Runtime, _Programs] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function returns for some arguments."""
+        floats: list[float] = []
+        what = f"{self._name} is captured and got"
+        arrays: Sequence[Array]
+        if not kwargs and {*map(type, args)} == {Array}:
+            arrays, shape = args, positional(args)
+        else:
+            arrays, shape = flatten((args, kwargs), what, floats)
         if not arrays:
-            raise DTypeError(f"{name} is captured and got no array", place=calling_line(), remedy="give it arrays")
+            raise DTypeError(f"{what} no array", place=calling_line(), remedy="give it arrays")
         runtime = runtime_of(arrays[0]._executor)
         if not isinstance(runtime, Runtime) or tracer.get() is not None or runtime.checks is not None:
-            return function(*args, **kwargs)
+            return self._function(*args, **kwargs)
+        programs = self._known.get(runtime) or self._programs(runtime)
+        if floats and not programs.takes_floats(shape, floats):
+            (_, shape), floats = flatten((args, kwargs), what), []
+        look, nodes = _look(shape, arrays)
+        call = programs.calls.get(look)
+        if call is not None and (not floats or call.prepared.captured.reals.hold(floats)):
+            if not call.prepared.captured.assigned:
+                return replay(call.prepared, nodes, call.starts, floats, runtime)
+            del nodes  # who refers to memory needs it
+            with runtime.registry.lock:
+                if all(alone(arrays[number]._cell) for number in call.prepared.captured.assigned):
+                    again, nodes = _look(shape, arrays)
+                    if again == look:
+                        return replay(call.prepared, nodes, call.starts, floats, runtime)
+        nodes = []
+        try:
+            return self._first(arrays, shape, floats, programs, runtime)
+        except _UnopenError:
+            programs.needs_floats(shape)
+            return self.call(args, kwargs)
+
+    def _first(
+        self, arrays: Sequence[Array], shape: Shape, floats: list[float], programs: _Programs, runtime: Runtime
+    ) -> Any:
+        """The same for arguments that are like none before, or are not computed, or share memory."""
         for x in arrays:
             if x._value:
                 x._detach()  # from the array that it was read from, which may be another argument
         arguments = _arguments(arrays, runtime)
-        with lock:
-            programs = known.setdefault(runtime, _Programs())
         key = (shape, arguments.exactly())
         found = programs.find(key)
-        if found is None:
-            family, sizes = (shape, arguments.family()), arguments.sizes()
-            captured = programs.fitting(family, sizes)
-            if captured is None:
-                captured = _captured(function, name, arguments, shape, runtime)
-                programs.keep(family, captured)
-            found = _prepared(captured, sizes, runtime)
+        if found is None or not found.captured.reals.hold(floats):
+            found = self._prepared(arguments, shape, floats, programs, runtime)
             programs.keep_prepared(key, found)
+        look = _look(shape, arrays)[0]
+        starts = [one.low for one in arguments.ranges]
+        if look is not None:
+            programs.keep_call(look, Call(found, starts))
         if not found.captured.assigned:
-            return cast("_Returned", _replayed(found, arguments, runtime))
+            return replay(found, arguments.ranges, starts, floats, runtime)
         with runtime.registry.lock:
             del arguments  # who refers to memory needs it
             _own([arrays[number] for number in found.captured.assigned])
             arguments = _arguments(arrays, runtime)
             if (shape, arguments.exactly()) != key:  # copied, or another thread has written
-                return replayed(*args, **kwargs)
-            return cast("_Returned", _replayed(found, arguments, runtime))
+                return self._first(arrays, shape, floats, programs, runtime)
+            return replay(found, arguments.ranges, starts, floats, runtime)
 
-    return replayed
+    def _prepared(
+        self, arguments: Arguments, shape: Shape, floats: list[float], programs: _Programs, runtime: Runtime
+    ) -> Prepared:
+        """A program for arguments: one whose guards they pass, or a new one."""
+        family, sizes = (shape, arguments.family()), arguments.sizes()
+        captured = programs.fitting(family, sizes, floats)
+        if captured is None:
+            try:
+                captured = captured_by(self._function, self._name, arguments, shape, floats, runtime)
+            except Exception as error:
+                raise (_UnopenError if floats else error) from error
+            programs.keep(family, captured)
+        return prepared(captured, sizes, runtime)
+
+    def _programs(self, runtime: Runtime) -> _Programs:
+        with self._lock:
+            return self._known.setdefault(runtime, _Programs())
+
+
+class _UnopenError(Exception):
+    """The function cannot be captured without the values of its floats."""
+
+
+def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]]:
+    """What a call depends on, where all arrays are computed and have memory of their own, and what they are; None, with
+    nothing, for other calls."""
+    nodes: list[Buffer] = []
+    parts: list[Any] = [shape]
+    for x in arrays:
+        node = x._node
+        if not isinstance(node, Buffer) or node.storage is None or x._value:
+            return None, []
+        nodes.append(node)
+        parts.extend((x._executor, node.dtype, node.layout))
+    if len({id(node.storage) for node in nodes}) < len(nodes):
+        return None, []
+    return tuple(parts), nodes
 
 
 def _arguments(arrays: Sequence[Array], runtime: Runtime) -> Arguments:
     with runtime.registry.lock:  # nobody writes in between
         compute(*arrays)
         return Arguments(arrays)
-
-
-def _captured(
-    function: Callable[..., Any], name: str, arguments: Arguments, shape: Shape, runtime: Runtime
-) -> Captured:
-    """Runs the function once with arrays that have no memory."""
-    guards = Guards()
-    trace = Trace(name, runtime, guards)
-    args, kwargs = unflatten(shape, trace.parameters(arguments))
-    try:
-        tracer.set(trace)
-        with unchosen():  # streams of a program are counted from the caller's
-            returned, returned_shape = flatten(function(*args, **kwargs), f"{name} is captured and returned")
-            with runtime.registry.lock:  # nobody computes what the function has used of the outside
-                program, results = trace.end([one._node for one in returned])
-    finally:
-        tracer.set(None)  # of a captured function inside of a captured one, the Python runs
-        guards.close()
-    reals = [one._executor.default_real for one in returned]
-    symbolic = reuse_in_place(unbound(program), runtime.kernels)[0] if is_straight(program) else None
-    branching = symbolic is not None and branches(symbolic)
-    formulas = None if symbolic is None else Unbound(symbolic)
-    return Captured(
-        program, formulas, branching, guards, trace.constants, trace.assigned, results, reals, returned_shape
-    )
-
-
-def _prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> _Prepared:
-    program, engine = captured.program, runtime.engine
-    schedule = None if captured.unbound is None else captured.unbound.at(sizes)
-    if schedule is None or runtime.is_watched or (captured.branches and is_worth_streams(schedule)):
-        own = {symbol.name: sizes[symbol.name] for symbol in program.symbols}
-        schedule, memory = prepare(
-            program,
-            own,
-            runtime.kernels,
-            streams=engine.streams.count,
-            group_size=runtime.target.group_size,
-            limit=runtime.settings.memory_limit,
-        )
-        runtime.prepared(schedule, memory)
-        verify_order(schedule)
-    layouts = [
-        Layout(
-            tuple(value(one, sizes) for one in layout.shape),
-            tuple(value(one, sizes) for one in layout.strides),
-            value(layout.offset, sizes),
-        )
-        for _, _, layout in captured.results
-    ]
-    return _Prepared(captured, Bound(schedule, engine.executables_of(schedule)), layouts)
-
-
-def _replayed(prepared: _Prepared, arguments: Arguments, runtime: Runtime) -> Any:
-    captured, bound = prepared.captured, prepared.bound
-    memory: Memory = [None] * (len(bound.schedule.buffers) + 1)
-    for number, param in enumerate(captured.program.params):
-        cell = captured.constants.get(param.value.hint)
-        if cell is not None:
-            memory[number] = _buffer(cell).storage, 0
-        else:
-            range_ = arguments.ranges[int(param.value.hint[1:])]
-            memory[number] = range_.storage, range_.low
-    run(runtime.engine, bound, memory, f"program {captured.program.name}", bound.lines(calling_line()))
-    found = [memory[place.buffer] for place in bound.schedule.results]
-    results = []
-    for (place, dtype, _), real, layout in zip(captured.results, captured.reals, prepared.layouts, strict=True):
-        executor = with_real(runtime, real)
-        if place is None:  # it has no elements
-            results.append(Array(graph.buffer(None, dtype, layout), executor))
-            continue
-        part = found[place]
-        assert isinstance(part, tuple)
-        lies = replace(layout, offset=layout.offset + part[1] // dtype.size)
-        results.append(Array(graph.buffer(part[0], dtype, lies), executor))
-    return unflatten(captured.shape, results)
-
-
-def _buffer(cell: Cell) -> Buffer:
-    assert isinstance(cell.node, Buffer)
-    return cell.node
 
 
 def _own(arrays: Sequence[Array]) -> None:

@@ -31,26 +31,43 @@ class _Leaf:
     value: Hashable
 
 
-Shape: TypeAlias = "_Branch | _Leaf | None"
+class _Float:
+    """Where a float was that each call gives."""
+
+    def __repr__(self) -> str:
+        return "a float"
+
+
+_FLOAT = _Float()
+Shape: TypeAlias = "_Branch | _Leaf | _Float | None"
 """What is left of a tree; None where an array was."""
 
 
-def flatten(tree: Any, what: str) -> tuple[list[Array], Shape]:
-    """The arrays of a tree, in order, and its shape. Raises `DTypeError` for a value that cannot be told apart."""
+def flatten(tree: Any, what: str, floats: list[float] | None = None) -> tuple[list[Array], Shape]:
+    """The arrays of a tree, in order, and its shape; its floats are put into a list if there is one, and are a part of
+    the shape otherwise. Raises `DTypeError` for a value that cannot be told apart."""
     arrays: list[Array] = []
-    return arrays, _shape(tree, arrays, what)
+    return arrays, _shape(tree, arrays, floats, what)
+
+
+def positional(args: tuple[Any, ...]) -> Shape:
+    """The shape of a call with nothing but arrays, in order."""
+    return _POSITIONAL[len(args)]
 
 
 # No functions inside of functions: one that calls itself would hold the arrays until the collector of garbage comes.
-def _shape(tree: Any, arrays: list[Array], what: str) -> Shape:
-    """The shape of a tree, whose arrays are appended to those that there are."""
+def _shape(tree: Any, arrays: list[Array], floats: list[float] | None, what: str) -> Shape:
+    """The shape of a tree, whose arrays and floats are appended to those that there are."""
     if isinstance(tree, Array):
         arrays.append(tree)
         return None
+    if floats is not None and type(tree) is float:
+        floats.append(tree)
+        return _FLOAT
     if type(tree) in (tuple, list):
-        return _Branch(type(tree), (), tuple([_shape(child, arrays, what) for child in tree]))
+        return _Branch(type(tree), (), tuple([_shape(child, arrays, floats, what) for child in tree]))
     if type(tree) is dict:
-        return _Branch(dict, tuple(tree), tuple([_shape(child, arrays, what) for child in tree.values()]))
+        return _Branch(dict, tuple(tree), tuple([_shape(child, arrays, floats, what) for child in tree.values()]))
     try:
         hash(tree)
     except TypeError:
@@ -62,17 +79,29 @@ def _shape(tree: Any, arrays: list[Array], what: str) -> Shape:
     return _Leaf(type(tree), repr(tree) if isinstance(tree, float) else "", tree)
 
 
-def unflatten(shape: Shape, arrays: Sequence[Array]) -> Any:
-    """The tree of this shape with these arrays."""
-    return _tree(shape, iter(arrays))
+class _Positional(dict[int, _Branch]):
+    def __missing__(self, count: int) -> _Branch:
+        both = _Branch(tuple, (), (None,) * count), _Branch(dict, (), ())
+        self[count] = made = _Branch(tuple, (), both)
+        return made
 
 
-def _tree(shape: Shape, left: Iterator[Array]) -> Any:
+_POSITIONAL = _Positional()
+
+
+def unflatten(shape: Shape, arrays: Sequence[Array], floats: Sequence[float] = ()) -> Any:
+    """The tree of this shape with these arrays and floats."""
+    return _tree(shape, iter(arrays), iter(floats))
+
+
+def _tree(shape: Shape, left: Iterator[Array], floats: Iterator[float]) -> Any:
     if shape is None:
         return next(left)
+    if isinstance(shape, _Float):
+        return next(floats)
     if isinstance(shape, _Leaf):
         return shape.value
-    children = [_tree(child, left) for child in shape.children]
+    children = [_tree(child, left, floats) for child in shape.children]
     if shape.kind is dict:
         return dict(zip(shape.keys, children, strict=True))
     return tuple(children) if shape.kind is tuple else children

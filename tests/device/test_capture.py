@@ -622,3 +622,69 @@ def test_calls_that_nobody_waits_for_hold_what_one_call_needs_and_two_results(ru
     assert after["peak_in_use"] <= before["peak_in_use"]
     assert after["live"] == before["live"]
     np.testing.assert_allclose(x.numpy(), 2, rtol=1e-6)
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+def test_a_new_float_builds_and_plans_nothing(runtime: Runtime) -> None:
+    calls = []
+
+    @capture
+    def step(x: Any, rate: float, scale: Any = 1.0) -> Any:
+        calls.append(1)
+        return x - (rate * 0.5) * ocl.sin(x) / scale, ocl.full((3,), rate)
+
+    x = ocl.asarray(HOST)
+    for rate in (0.1, 0.2):
+        step(x, rate)
+    rates = (0.3, -0.0, 1e30, 0.3)
+    with counting(runtime) as counted:
+        results = [step(x, rate) for rate in rates]
+    assert len(calls) == 2, "with the float as it is, and as a number of the program"
+    assert counted["launch", "compiled"] == counted["kernel", "hits"] == counted["kernel", "misses"] == 0
+    for rate, (found, filled) in zip(rates, results, strict=True):
+        assert_same(found.numpy(), (x - (rate * 0.5) * ocl.sin(x) / 1.0).numpy())
+        assert_same(filled.numpy(), np.full(3, rate, "f4"))
+
+
+def test_what_a_function_decides_by_a_float_is_decided_anew(runtime: Runtime) -> None:
+    calls = []
+
+    @capture
+    def clipped(x: Any, most: float) -> Any:
+        calls.append(1)
+        return x if most > 1 else ocl.minimum(x, most)
+
+    x = ocl.asarray(HOST)
+    for most in (0.5, 0.25, 0.75, 2.0, 3.0, 0.125):
+        assert_same(clipped(x, most).numpy(), HOST if most > 1 else np.minimum(HOST, np.float32(most)))
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize(
+    "use", [lambda x, s: x * np.float32(np.sin(s)), lambda x, s: x * {0.5: 1.0}.get(s, 2.0), lambda x, s: x * int(s)]
+)
+def test_floats_that_are_used_up_in_python_are_told_apart(runtime: Runtime, use: Callable[..., Any]) -> None:
+    replayed, x = capture(use), ocl.asarray(HOST)
+    for number in (0.5, 1.5, 0.5, 2.5, 1.5):
+        assert_same(replayed(x, number).numpy(), use(x, number).numpy())
+
+
+def test_a_function_that_cannot_do_without_the_value_is_captured_for_each(runtime: Runtime) -> None:
+    def picky(x: Any, s: float) -> Any:
+        if type(s) is not float:
+            raise TypeError("no float")
+        return x + s
+
+    replayed, x = capture(picky), ocl.asarray(HOST)
+    for number in (0.5, 1.5, 2.5):
+        assert_same(replayed(x, number).numpy(), HOST + np.float32(number))
+
+
+def test_floats_in_trees_and_beside_arrays_of_other_dtypes(runtime: Runtime) -> None:
+    replayed = capture(lambda given, x: {"sum": x + given["by"][0], "whole": ocl.asarray(x, dtype=ocl.int32) * 2.0})
+    x = ocl.asarray(HOST)
+    for number in (0.5, 1.5, 2.5):
+        found = replayed({"by": (number, 3)}, x)
+        assert_same(found["sum"].numpy(), HOST + np.float32(number))

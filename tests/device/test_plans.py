@@ -270,6 +270,7 @@ def test_errors_name_the_line_of_this_evaluation(runtime: Runtime) -> None:
 
 
 def test_plans_of_one_structure_are_bounded(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ocl_runtime.plan.cache.template.Template.knows", lambda template, _: False)
     monkeypatch.setattr("ocl_runtime.plan.cache.template.Template.fits", lambda template, _: not template.used)
     x = ocl.asarray(np.ones(100, "f4"))
     for _ in range(40):
@@ -344,3 +345,14 @@ def test_threads_drop_each_others_programs(device: Device, engine: Engine) -> No
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(1, 9)))
+
+
+def test_sizes_that_were_there_are_found_before_any_guard_is_tried(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrays = [ocl.asarray(np.ones(shape, "f4")) for shape in [(3, 64), (64, 3), (1, 8), (300, 2), (5000, 7)]]
+    for x in arrays:
+        ocl.sum(x, axis=1).compute()
+    monkeypatch.setattr("ocl_ir.guards.Guards.hold", lambda *_: pytest.fail("no guard is asked"))
+    for x in arrays:
+        assert_same(ocl.sum(x, axis=1).numpy(), x.numpy().sum(1))

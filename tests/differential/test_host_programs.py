@@ -19,7 +19,6 @@ from ocl_ir.interpret.host import run as interpret
 from ocl_runtime.device import Device
 from ocl_runtime.execute.driver import OpenCL
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.replay.eager import run as run_eagerly
 from ocl_runtime.execute.replay.replay import Replay
 from ocl_runtime.execute.replay.run import Part
 from ocl_runtime.execute.streams.chosen import stream
@@ -29,6 +28,7 @@ from ocl_runtime.plan.host.prepare import prepare
 from ocl_runtime.plan.host.waits import place_waits
 from ocl_runtime.plan.kernels.cache import KernelCache
 from tests.differential.host_programs import WIDTH, Made, host_programs
+from tests.support.eager import run as run_eagerly
 
 KERNELS = KernelCache()
 SPIN = """

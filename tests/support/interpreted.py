@@ -28,6 +28,7 @@ class Storage:
 
     def __init__(self, nbytes: int) -> None:
         self.bytes = np.full(nbytes, 0xCD, np.uint8)
+        self.readers: list[Any] = []
 
     @property
     def nbytes(self) -> int:
@@ -81,7 +82,7 @@ class InterpretedRuntime:
 
     def handed_over(self, storage: Storage) -> Storage:
         other = Storage.__new__(Storage)
-        other.bytes = storage.bytes
+        other.bytes, other.readers = storage.bytes, []
         del storage.bytes
         return other
 

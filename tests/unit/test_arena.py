@@ -6,12 +6,15 @@ import random
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ocl_ir.host.arena import UNIT, in_pieces, pack
 from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.schedule import Schedule, bind
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.types import F32
-from ocl_runtime.plan.host.memory import plan_memory
+from ocl_runtime.plan.host.memory import largest_live_set, plan_memory
 from ocl_runtime.plan.host.streams import place_streams
 from ocl_runtime.plan.host.waits import place_waits
 from tests.support.programs import ADD
@@ -62,3 +65,46 @@ def test_random_lifetimes_come_close_to_what_is_alive() -> None:
         ratios.append(memory.arena / memory.live)
     assert sum(ratios) / len(ratios) <= 1.05
     assert max(ratios) <= 1.25
+
+
+LIVES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12), st.integers(0, 5000)), max_size=40)
+
+
+@given(LIVES)
+def test_packed_buffers_that_are_used_at_once_share_no_byte(given: list[tuple[int, int, int]]) -> None:
+    lives = {number: (first, first + length) for number, (first, length, _) in enumerate(given)}
+    sizes = {number: nbytes for number, (_, _, nbytes) in enumerate(given)}
+    offsets, arena = pack(lives, sizes)
+    for one, (first, last) in lives.items():
+        assert offsets[one] % UNIT == 0
+        assert offsets[one] + sizes[one] <= arena
+        for other, (begin, end) in lives.items():
+            if other != one and begin <= last and end >= first and sizes[one] and sizes[other]:
+                assert offsets[one] + sizes[one] <= offsets[other] or offsets[other] + sizes[other] <= offsets[one]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(1, 4))
+def test_a_chain_is_packed_to_what_is_alive(widths: list[int], held: int) -> None:
+    """Each buffer is used until the one `held` steps on is made: so many are alive, and no more memory is taken."""
+    lives = {number: (number, number + held) for number in range(len(widths))}
+    _, arena = pack(lives, dict.fromkeys(lives, 3 * UNIT))
+    assert arena == 3 * UNIT * min(len(widths), held + 1)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_pieces_that_are_used_at_once_are_not_the_same(name: str) -> None:
+    schedule = bind(PROGRAMS[name](), {})
+    found = in_pieces(schedule)
+    home = {
+        access.buffer: moved.buffer
+        for node, other in zip(schedule.nodes, found.nodes, strict=True)
+        for access, moved in zip(node.accesses, other.accesses, strict=True)
+    }
+    pieces = [one for one in found.buffers if one.kind == "piece"]
+    assert {home[buffer] for buffer in schedule.lives} == {one.id for one in pieces}
+    for buffer, (first, last) in schedule.lives.items():
+        assert found.buffers[home[buffer]].nbytes >= schedule.buffers[buffer].nbytes
+        for other, (begin, end) in schedule.lives.items():
+            assert other == buffer or home[other] != home[buffer] or end < first or begin > last
+    live = largest_live_set(schedule.lives, {one: schedule.buffers[one].nbytes for one in schedule.lives})
+    assert sum(one.nbytes for one in pieces) <= 2 * live

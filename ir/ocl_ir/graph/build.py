@@ -38,6 +38,7 @@ from ocl_ir.graph.nodes import (
     order_in_memory,
     walk,
 )
+from ocl_ir.graph.readers import note_reader
 from ocl_ir.guards import Given, Number
 from ocl_ir.layout import Item, Layout, Shape, Span
 from ocl_ir.ops import result_type
@@ -154,7 +155,7 @@ def typed(op: str, dtype: DType, operands: tuple[Node, ...], where: Where = "") 
     return _known(key) or _elementwise(key, op, dtype, operands, where)
 
 
-def with_number(op: str, dtype: DType, operand: Node, number: Number, *, first: bool = False) -> Node:
+def with_number(op: str, dtype: DType, operand: Node, number: Number | Given, *, first: bool = False) -> Node:
     """The same beside a number, which may come first. That is a node of its own, so nobody makes such a node again."""
     beside = Scalar(shape=operand.shape, dtype=operand.dtype, line="", value=number)
     return _elementwise(None, op, dtype, (beside, operand) if first else (operand, beside), "")
@@ -246,12 +247,21 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
             return move(arg.result, step, shape, where)
         layout = step.apply(arg.layout)
         if layout is not None:
-            return iota(arg.dtype, layout) if isinstance(arg, Iota) else buffer(storage, arg.dtype, layout)
+            if isinstance(arg, Iota):
+                return iota(arg.dtype, layout)
+            view = buffer(storage, arg.dtype, layout)
+            if step.kind == "index":
+                note_reader(getattr(storage, "readers", None), view)
+            return view
 
     key, flat = (step, id(arg)), step.kind == "reshape"
-    return _known(key) or _entered(
-        key, Movement(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, step=step, args=(arg,))
-    )
+    known = _known(key)
+    if known is not None:
+        return known
+    made = Movement(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, step=step, args=(arg,))
+    if step.kind == "index" and isinstance(arg, Assign | Scatter):
+        note_reader(arg.readers, made)
+    return _entered(key, made)
 
 
 def reduce(

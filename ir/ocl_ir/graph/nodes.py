@@ -29,6 +29,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
+from weakref import ref
 
 from ocl_ir.guards import Given, Number, formulas
 from ocl_ir.layout import Item, Layout, Shape
@@ -164,6 +165,8 @@ class Scatter(AnyNode):
     have the same."""
 
     op: Final[ScatterOp]
+    readers: list[ref[Node]] = field(default_factory=list, init=False)
+    """As of `Assign`."""
 
     @property
     def arg(self) -> Node:
@@ -239,6 +242,8 @@ class Assign(AnyNode):
     """A node with other elements in a part of it: `region` lies in its elements in row-major order."""
 
     region: Final[Layout]
+    readers: list[ref[Node]] = field(default_factory=list, init=False)
+    """Views of a part of it that somebody may still need when it is written over; of memory, its storage has them."""
 
     @property
     def arg(self) -> Node:

@@ -1,4 +1,4 @@
-"""Where scratch memory lies that is used in program order: each buffer in the tightest gap as it begins.
+"""Where scratch memory lies that is used in program order: each buffer in the tightest gap as it begins, or in pieces.
 
 This takes microseconds, for sizes that come for the first time. What is smaller still, and for several streams, is
 `ocl_runtime.plan.host.memory`'s.
@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Mapping
+from dataclasses import replace
+
+from ocl_ir.host.schedule import Node, Place, Schedule
 
 UNIT = 256
 """Bytes that divide every offset."""
@@ -58,3 +61,34 @@ def _freed(gaps: list[tuple[int, int]], low: int, high: int, top: int) -> int:
 def rounded(nbytes: int) -> int:
     """The bytes that a buffer takes up."""
     return -(-max(nbytes, 1) // UNIT) * UNIT
+
+
+def in_pieces(schedule: Schedule) -> Schedule:
+    """A schedule for one stream whose scratch memory lies in several allocations, for where there is no room for it in
+    one: buffers that are never used at once have one piece, which is as large as the largest of them."""
+    buffers = list(schedule.buffers)
+    ends: dict[int, int] = {}
+    """The last step that uses each piece so far."""
+    home: dict[int, int] = {}
+    for buffer in sorted(schedule.lives, key=lambda one: schedule.lives[one][0]):
+        first, last = schedule.lives[buffer]
+        size = buffers[buffer].nbytes
+        free = [piece for piece, end in ends.items() if end < first]
+        enough = [piece for piece in free if buffers[piece].nbytes >= size]
+        if enough:
+            piece = min(enough, key=lambda one: buffers[one].nbytes)
+        else:
+            piece = max(free, key=lambda one: buffers[one].nbytes, default=buffer)
+            buffers[piece] = replace(buffers[piece], nbytes=size, kind="piece")
+        home[buffer] = piece
+        ends[piece] = last
+    nodes = tuple([_moved(node, home) for node in schedule.nodes])
+    return replace(schedule, buffers=tuple(buffers), nodes=nodes, lives={}, offsets={}, arena=0)
+
+
+def _moved(node: Node, home: Mapping[int, int]) -> Node:
+    args = tuple(
+        replace(arg, buffer=home.get(arg.buffer, arg.buffer)) if isinstance(arg, Place) else arg for arg in node.args
+    )
+    accesses = tuple(replace(one, buffer=home.get(one.buffer, one.buffer)) for one in node.accesses)
+    return replace(node, args=args, accesses=accesses, stream=None, waits=())

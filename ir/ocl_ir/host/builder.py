@@ -54,7 +54,7 @@ class HostBuilder:
 
     def __init__(self, name: str) -> None:
         self._name = _identifier(name, "program")
-        self._symbols: list[Symbol] = []
+        self._symbols: dict[Symbol, None] = {}
         self._params: list[Parameter] = []
         self._numbers: dict[Number, None] = {}
         self._stack: list[list[Stmt]] = [[]]
@@ -69,7 +69,7 @@ class HostBuilder:
         symbol = Symbol(_identifier(name, "size"))
         if symbol in self._symbols:
             raise IRError(f"the size {name!r} is declared twice", place=calling_line(), remedy="give it another name")
-        self._symbols.append(symbol)
+        self._symbols[symbol] = None
         return symbol
 
     def input(self, name: str, dtype: DType, shape: Shape, *, written: bool = False, donated: bool = False) -> Value:

@@ -44,12 +44,15 @@ from ocl_ir.types import BOOL, DType, element
 
 _MOST_NODES = 1_000_000
 
-Kind: TypeAlias = Literal["input", "written", "donated", "output", "host input", "host output", "result", "scratch"]
+Kind: TypeAlias = Literal[
+    "input", "written", "donated", "output", "host input", "host output", "result", "scratch", "piece"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Memory: the caller's, on the device or on the host, made for the caller ("result"), or the plan's own."""
+    """Memory: the caller's, on device or host, made for the caller ("result"), or the plan's own ("scratch" in
+    an arena, "piece" by itself)."""
 
     id: int
     nbytes: int

@@ -103,10 +103,7 @@ class Unbound:
         self._table = Formulas([symbol.name for symbol in schedule.program.symbols])
         self._layouts: list[_Layout] = []
         self._known: dict[SymbolicLayout, int] = {}
-        self._buffers = [
-            (one, self._table.add(one.nbytes)) if one.kind in {"result", "scratch"} else (one, None)
-            for one in schedule.buffers
-        ]
+        self._buffers = [(one, self._table.add(one.nbytes)) for one in schedule.buffers]
         self._nodes = [self._node(node) for node in schedule.nodes]
         self._results = [self._memory(place) for place in schedule.results]
 
@@ -163,9 +160,7 @@ class Unbound:
                 bound = tuple([self._argument(arg, rows, layouts) for arg in args])
                 nodes.append(Node(command, bound, index_space, tuple(touched)))
         schedule = self.schedule
-        buffers = tuple(
-            [one if at is None else Buffer(one.id, rows[at], one.kind, one.name) for one, at in self._buffers]
-        )
+        buffers = tuple([Buffer(one.id, rows[at], one.kind, one.name) for one, at in self._buffers])
         lives = schedule.lives
         if len(nodes) < len(self._nodes):
             lives = lives_of(nodes, set(lives))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 from weakref import WeakSet, ref
 
 import numpy as np
@@ -34,20 +34,22 @@ from ocl_runtime.settings import Settings
 
 _LONGEST_REPORT = 12
 """Lines of a report about who holds memory."""
-_POISON = np.uint32(0xDEADBEEF)
+POISON = np.uint32(0xDEADBEEF)
 """As a float32 -6.3e18, as an integer far from zero, too."""
 
 
 class Storage:
     """One allocation of `nbytes` bytes, told apart by identity. It goes back to its pool when nothing refers to it."""
 
-    __slots__ = ("__weakref__", "block", "guests", "memory", "nbytes", "views")
+    __slots__ = ("__weakref__", "block", "guests", "memory", "nbytes", "readers", "views")
 
     block: Block
 
     def __init__(self, memory: Memory, nbytes: int) -> None:
         self.memory = memory
         self.nbytes = nbytes
+        self.readers: list[ref[Any]] = []
+        """Views of a part of it, in expressions (`ocl_ir.graph.readers`)."""
         self.guests = 0
         """How many users outside of this runtime it has (`sharing.py`)."""
         self.views: list[ref[object]] = []
@@ -186,9 +188,9 @@ class Memory:
         if any(command.error is not None for command in running):
             return  # `submit` would wait for them, and the lock is held
         users = (command.stream for command in running if command.stream.index < streams.count)
-        nbytes = block.size // _POISON.nbytes * _POISON.nbytes
+        nbytes = block.size // POISON.nbytes * POISON.nbytes
         touch = Touch(block.ranges, block.low, block.high, WRITE)
-        args = (self._driver.fill, block.page.buffer, block.low, nbytes, _POISON)
+        args = (self._driver.fill, block.page.buffer, block.low, nbytes, POISON)
         with suppress(LaunchError):  # whoever asks for memory now has nothing to do with it
             streams.submit(next(users, streams.current()), [touch], "poisoning freed memory", block.where, *args)
 

@@ -8,8 +8,10 @@ the program's own by then, and a later access stands for an earlier one of the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
+from ocl_ir.host.arena import in_pieces
 from ocl_ir.host.grammar import Launch, Number
 from ocl_ir.host.schedule import Node, Place, Schedule
 from ocl_ir.kernel.accesses import READ, WRITE
@@ -17,11 +19,15 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_runtime.execute.driver import Sizes
 from ocl_runtime.execute.launch import Executable
+from ocl_runtime.execute.replay.handles import Handles
 from ocl_runtime.execute.streams.hazards import footprint_of
-from ocl_runtime.execute.streams.program import Step
+from ocl_runtime.execute.streams.program import Batch
 
 ARENA = -1
 """The number of the memory that scratch buffers share, among buffers."""
+
+_MOST_TRACKED = 16
+"""Different accesses of a program to a buffer of which the streams know each by itself."""
 
 
 class Access(NamedTuple):
@@ -55,23 +61,31 @@ class Transfer(NamedTuple):
 
 
 class Dispatch(NamedTuple):
-    """A launch. `args` lack the pointers, and the numbers (place, name) that each call gives."""
+    """A launch. `args` lack the pointers, into these `buffers`, and the numbers (place, name) that each call gives."""
 
     executable: Executable
     sizes: tuple[Sizes, Sizes]
     args: list[Any]
     pointers: tuple[Pointer, ...]
     numbers: tuple[tuple[int, str], ...]
+    buffers: frozenset[int]
 
 
 class Bound:
-    """A schedule as steps. `accesses` are what they look up and record, by number; `results` the buffers that are
-    allocated for the caller, `arena` the bytes of all scratch memory, and `offsets` where each buffer lies in it."""
+    """A schedule as steps: `commands` are what each enqueues, `batches` what the streams know of them.
 
-    def __init__(self, schedule: Schedule, executables: Sequence[Executable | None]) -> None:
+    `accesses` are what they look up and record, by number; `made` the buffers that each run allocates, `arena` the
+    bytes of all scratch memory, and `offsets` where each buffer lies in it.
+    """
+
+    def __init__(self, schedule: Schedule, handles: Handles) -> None:
         self.schedule = schedule
-        self.results = [one for one in schedule.buffers if one.kind == "result"]
+        self.handles = handles
+        self.made = [one for one in schedule.buffers if one.kind in {"result", "piece"}]
+        self._in_pieces: Bound | None = None
         self.offsets, self.arena = schedule.offsets, schedule.arena
+        self.lines: list[Where] = [node.command.where for node in schedule.nodes]
+        """The Python lines that asked for the steps."""
         self.used = sorted({node.stream or 0 for node in schedule.nodes})
         self.transfers = any(map(schedule.is_transfer, schedule.nodes))
         self.accesses: list[Access] = []
@@ -80,17 +94,38 @@ class Bound:
         """What each node touches; scratch memory as a part of the arena."""
         self.commands = [
             self._transfer(node) if executable is None else self._dispatch(node, executable)
-            for node, executable in zip(schedule.nodes, executables, strict=True)
+            for node, executable in zip(schedule.nodes, handles.executables, strict=True)
         ]
-        parts = zip(schedule.nodes, self.commands, self._lookups(), self._records(), strict=True)
-        self.steps = [
-            Step(node.stream or 0, node.waits, tuple(looked), tuple(recorded), _what(command))
-            for node, command, looked, recorded in parts
-        ]
+        self.ended = self._ended() if handles.poison and self.used == [0] else {}
+        """By step, (low, high) of scratch memory that is used no more after it."""
+        self.names = [_what(command) for command in self.commands]
+        tracked = self._tracked()
+        self.batches = self._batches(self._lookups(tracked), self._records(tracked))
 
-    def lines(self, where: Where) -> list[Where]:
-        """The Python lines of the steps; `where` for those that have none."""
-        return [node.command.where or where for node in self.schedule.nodes]
+    def in_pieces(self) -> Bound:
+        """The same with scratch memory in several allocations."""
+        if self._in_pieces is None:
+            self._in_pieces = Bound(in_pieces(self.schedule), self.handles)
+        return self._in_pieces
+
+    def _batches(self, lookups: Sequence[Sequence[int]], records: Sequence[Sequence[int]]) -> list[Batch]:
+        """The steps as commands: one that leaves nothing to be known, and that no other one waits for, is none by
+        itself, but a part of the one that comes next on its stream."""
+        nodes, watched = self.schedule.nodes, self.handles.watched or self.transfers
+        awaited = {wait for node in nodes for wait in node.waits}
+        batches: list[Batch] = []
+        of_step: dict[int, int] = {}
+        first = 0
+        for number, node in enumerate(nodes):
+            of_step[number] = len(batches)
+            ends = watched or records[number] or number in awaited or number + 1 == len(nodes)
+            after = None if ends else nodes[number + 1]
+            if after is None or after.stream != node.stream or after.waits or lookups[number + 1]:
+                waits = tuple(dict.fromkeys([of_step[wait] for wait in nodes[first].waits]))
+                looked, recorded = tuple(lookups[first]), tuple(records[number])
+                batches.append(Batch(node.stream or 0, waits, looked, recorded, first, number))
+                first = number + 1
+        return batches
 
     # ------------------------------------------------------------------ what is touched
 
@@ -104,13 +139,29 @@ class Bound:
                 found.append(Access(buffer, access.mode, low, high, footprint))
         return found
 
-    def _lookups(self) -> list[list[int]]:
+    def _tracked(self) -> list[list[Access]]:
+        """What the streams are to know of that: on one stream, very many accesses to a buffer are one, of all that they
+        span, from the first to the last of them."""
+        of_buffer: dict[int, set[Access]] = {}
+        for access in chain.from_iterable(self.touched):
+            of_buffer.setdefault(access.buffer, set()).add(access)
+        one: dict[int, Access] = {}
+        for buffer, accesses in of_buffer.items():
+            if len(accesses) > _MOST_TRACKED and len(self.used) == 1 and buffer != ARENA:
+                modes = {access.mode for access in accesses}
+                low, high = min(access.low for access in accesses), max(access.high for access in accesses)
+                one[buffer] = Access(buffer, READ | WRITE if len(modes) > 1 else modes.pop(), low, high, None)
+        if not one:
+            return self.touched
+        return [[one.get(access.buffer, access) for access in accesses] for accesses in self.touched]
+
+    def _lookups(self, tracked: Sequence[Sequence[Access]]) -> list[list[int]]:
         """For each step the accesses to what was there before the program; on one stream, the first step has all."""
         together = len(self.used) == 1
         own: dict[int, list[tuple[int, int]]] = {}
-        found: list[list[int]] = [[] for _ in self.touched]
+        found: list[list[int]] = [[] for _ in tracked]
         known: set[tuple[int, Access]] = set()
-        for number, accesses in enumerate(self.touched):
+        for number, accesses in enumerate(tracked):
             stream = self.schedule.nodes[number].stream or 0
             for touched in accesses:
                 access = touched
@@ -122,20 +173,24 @@ class Bound:
                     known.add((stream, access))
                     found[0 if together else number].append(self._number(access))
             for access in accesses:
-                if access.mode == WRITE and access.footprint is None:
+                if (
+                    access.mode == WRITE
+                    and access.footprint is None
+                    and not _inside(access, own.get(access.buffer, ()))
+                ):
                     own.setdefault(access.buffer, []).append((access.low, access.high))
         return found
 
-    def _records(self) -> list[list[int]]:
+    def _records(self, tracked: Sequence[Sequence[Access]]) -> list[list[int]]:
         """For each step the accesses that no later step stands for."""
-        found: list[list[int]] = [[] for _ in self.touched]
+        found: list[list[int]] = [[] for _ in tracked]
         written: dict[int, list[tuple[int, int]]] = {}
         read: dict[tuple[int, int], list[tuple[int, int]]] = {}
         same: set[tuple[int, Access]] = set()
         ended: set[int] = set()
-        for number in range(len(self.touched) - 1, -1, -1):
+        for number in range(len(tracked) - 1, -1, -1):
             stream = self.schedule.nodes[number].stream or 0
-            for access in self.touched[number]:
+            for access in tracked[number]:
                 buffer = access.buffer
                 if buffer == ARENA:
                     if stream not in ended:
@@ -163,6 +218,13 @@ class Bound:
             self.accesses.append(access)
         return number
 
+    def _ended(self) -> dict[int, list[tuple[int, int]]]:
+        found: dict[int, list[tuple[int, int]]] = {}
+        for buffer, (_, last) in self.schedule.lives.items():
+            low = self.offsets[buffer]
+            found.setdefault(last, []).append((low, low + self.schedule.buffers[buffer].nbytes // 4 * 4))
+        return found
+
     # ------------------------------------------------------------------ what is enqueued
 
     def _dispatch(self, node: Node, executable: Executable) -> Dispatch:
@@ -185,7 +247,9 @@ class Bound:
             else:
                 args.append(arg)
         sizes = executable.padded(node.sizes, node.command.group_size)
-        return Dispatch(executable, sizes, args, tuple(pointers), tuple(numbers))
+        arena = len(self.schedule.buffers)  # where memory that is listed by buffer has it
+        buffers = frozenset([arena if one.buffer == ARENA else one.buffer for one in pointers])
+        return Dispatch(executable, sizes, args, tuple(pointers), tuple(numbers), buffers)
 
     def _transfer(self, node: Node) -> Transfer:
         buffers = self.schedule.buffers

@@ -22,7 +22,8 @@ from ocl_runtime.errors import MixedDevicesError
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.run import Memory, Part, run
+from ocl_runtime.execute.replay.handles import Memory, handles_for
+from ocl_runtime.execute.replay.run import Part, run
 
 ALIGNED = 64
 """Bytes that divide the place of a parameter's memory: the widest access of a kernel."""
@@ -38,7 +39,7 @@ class Replay:
         self._engine = engine
         self._wanted = {one.name: one for one in schedule.buffers if one.kind not in {"result", "scratch"}}
         self._inputs_of_the_host = [one for one in schedule.buffers if one.kind == "host input"]
-        self._bound = Bound(schedule, engine.executables_of(schedule))
+        self._bound = Bound(schedule, handles_for(engine, schedule))
 
     def __call__(self, given: Mapping[str, Part | Bytes]) -> list[tuple[Part, Place]]:
         """Starts the program on this thread's stream, over memory for each of its parameters by name.
@@ -48,11 +49,10 @@ class Replay:
         `Engine.submit` does; `OutOfMemoryError`.
         """
         self._engine.check_process()
-        where = calling_line()
         memory = self._checked(given)
         for one in self._inputs_of_the_host:
             self._engine.memory.host.settle(memory[one.id])  # type: ignore[arg-type]  # as `_checked` made sure
-        run(self._engine, self._bound, memory, self._name, self._bound.lines(where))
+        run(self._engine, self._bound, memory, self._name, self._bound.lines)
         found = []
         for place in self.schedule.results:
             part = memory[place.buffer]

@@ -9,15 +9,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.source_line import Where
-from ocl_runtime.errors import LaunchError, MixedDevicesError, ShapeError
-from ocl_runtime.execute.driver import Buffer, Bytes, Error, Event, Queue
+from ocl_runtime.errors import LaunchError, MixedDevicesError, OutOfMemoryError, ShapeError
+from ocl_runtime.execute.driver import Error, Event, KernelHandle, Queue, Sizes
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.memory.storage import POISON, Storage
 from ocl_runtime.execute.replay.bound import ARENA, Access, Bound, Dispatch, Transfer
+from ocl_runtime.execute.replay.handles import Arguments, Memory, Place
 from ocl_runtime.execute.streams.failures import Failure
 from ocl_runtime.execute.streams.hazards import Touch
-from ocl_runtime.execute.streams.program import Program, submit
+from ocl_runtime.execute.streams.program import Batch, Program, submit
 
 
 class Part(NamedTuple):
@@ -27,9 +29,6 @@ class Part(NamedTuple):
     offset: int = 0
 
 
-Memory: TypeAlias = "list[tuple[Storage, int] | Bytes | None]"
-"""What a call has bound, by buffer: a storage and the byte from which on it is the buffer's, or the bytes of a host
-array. The arena comes last, since its number is -1."""
 Number: TypeAlias = bool | int | float
 
 
@@ -43,7 +42,7 @@ class Kept(NamedTuple):
 class Run(Program):
     """A program that is being given to the streams, as `streams.program` asks for it."""
 
-    __slots__ = ("_bound", "_engine", "_handles", "_listens", "_memory", "_numbers", "_places")
+    __slots__ = ("_bound", "_engine", "_handles", "_launches", "_memory", "_numbers", "_places", "_stale")
 
     def __init__(
         self,
@@ -58,32 +57,38 @@ class Run(Program):
     ) -> None:
         self.what = what
         self.lines = lines
-        self.steps = bound.steps
-        streams = engine.streams
-        self.home = home = streams.current()
+        self.names = bound.names
+        self.batches = bound.batches
+        self.home = home = engine.streams.current()
         if apart and bound.used != [0]:
-            self.streams = {number: streams.neighbour(home, number) for number in bound.used}
+            self.streams = {number: engine.streams.neighbour(home, number) for number in bound.used}
         else:
             self.streams = dict.fromkeys(bound.used, home)
+        self.keeps = None
         self._engine = engine
         self._bound = bound
         self._memory = memory
         self._numbers = numbers
-        self._places: list[tuple[Buffer, int]] = []
-        own = engine.memory
-        for one in memory:
-            if isinstance(one, tuple):
-                storage, offset = one
-                if storage.memory is not own:
-                    raise _of_another_runtime(what, engine)
-                block = storage.block
-                self._places.append((block.page.buffer, block.low + offset))
-            else:
-                self._places.append((None, 0))
-        self.touches = list(map(self._touch, bound.accesses))
-        self._listens = engine.driver.listens()
-        self._handles = [one.executable.handle() if isinstance(one, Dispatch) else None for one in bound.commands]
-        self.keeps = self._kept() if bound.transfers or engine.settings.profile else None
+        self._launches: Sequence[tuple[KernelHandle, Sizes, Sizes]] | None = None
+
+    def repeat(self, own: Arguments) -> None:
+        """Makes it ready, where nothing differs from the last run."""
+        self.touches, self._launches = own.touches, own.launches
+
+    def set_up(self, own: Arguments | None) -> None:
+        """Makes it ready: what it touches, and kernel objects with the buffers whose arguments have to be set."""
+        bound = self._bound
+        self._places = _places(self._memory, self._engine, self.what)
+        self.touches = [self._touch(access) for access in bound.accesses]
+        if own is not None and own.handles is not None:
+            self._handles = own.handles
+            self._stale = own.stale(bound, self._places, self._numbers)
+            own.of = None  # until all are set
+        else:
+            self._handles = [one and one.handle() for one in bound.handles.executables]
+            self._stale = None
+        if bound.transfers or bound.handles.watched:
+            self.keeps = self._kept()
 
     # ------------------------------------------------------------------ what it touches
 
@@ -94,7 +99,7 @@ class Run(Program):
             assert one is not None
             return self._engine.memory.host.touch(mode, one[low:high])
         storage, offset = one
-        if type(storage) is not Storage:
+        if storage.guests and type(storage) is not Storage:
             storage.touch(mode, 0, 0)  # it may refuse to be written
         block = storage.block
         start = block.low + offset
@@ -118,7 +123,7 @@ class Run(Program):
 
     def everything(self) -> list[Touch]:
         """All that any step touches."""
-        return [touch for number in range(len(self.steps)) for touch in self.of_step(number)]
+        return [touch for number in range(len(self.names)) for touch in self.of_step(number)]
 
     def _kept(self) -> Sequence[object]:
         """The host memory of transfers, and how much steps move where that is measured."""
@@ -130,24 +135,66 @@ class Run(Program):
 
     # ------------------------------------------------------------------ giving it
 
-    def enqueue(self, number: int, queue: Queue, waits: list[Event] | None) -> Event:
-        """Gives a step to a queue."""
+    def enqueue(self, batch: Batch, queue: Queue, waits: list[Event] | None, events: list[Event]) -> None:
+        """Gives the steps of a batch to a queue, and appends the event of each."""
+        launches = self._launches
+        if launches is None:
+            for number in range(batch.first, batch.last + 1):
+                events.append(self._enqueue(number, queue, waits))
+                waits = None
+                for low, high in self._bound.ended.get(number, ()):
+                    self._poison(queue, low, high)
+            return
+        enqueue, give = self._engine.driver.enqueue, events.append
+        for handle, global_size, group_size in launches[batch.first : batch.last + 1]:
+            give(enqueue(queue, handle, global_size, group_size, None, waits))
+            waits = None
+
+    def _enqueue(self, number: int, queue: Queue, waits: list[Event] | None) -> Event:
         command, driver, places = self._bound.commands[number], self._engine.driver, self._places
         if isinstance(command, Transfer):
             return self._transfer(command, number, queue, waits)
-        _, sizes, template, pointers, numbers = command
-        args: list[Any] = template.copy()
-        for place, buffer, itemsize, first in pointers:
-            base, start = places[buffer]
-            args[place] = base
-            args[place + 1] = start // itemsize + first
-        for place, name in numbers:
-            args[place] = self._numbers[name]
-        handle: Any = self._handles[number]
-        if self._listens:
-            return driver.launch(queue, handle, args, sizes, waits, self.of_step(number))
-        handle.set_args(*args)
+        _, sizes, template, pointers, numbers, buffers = command
+        handle = self._handles[number]
+        stale, listened = self._stale, self._bound.handles.listened
+        if stale is None or listened or not stale.isdisjoint(buffers):
+            args: list[Any] = template.copy()
+            for place, buffer, itemsize, first in pointers:
+                base, start = places[buffer]
+                args[place] = base
+                args[place + 1] = start // itemsize + first
+            for place, name in numbers:
+                args[place] = self._numbers[name]
+            if listened:
+                return driver.launch(queue, handle, args, sizes, waits, self.of_step(number))
+            handle.set_args(*args)
         return driver.enqueue(queue, handle, sizes[0], sizes[1], None, waits)
+
+    def _poison(self, queue: Queue, low: int, high: int) -> None:
+        """Fills a part of the arena, so that whoever still reads it can see that."""
+        buffer, start = self._places[ARENA]
+        part = self._memory[ARENA]
+        if high > low and isinstance(part, tuple):
+            touch = part[0].touch(WRITE, low, high)
+            self._engine.driver.fill(queue, buffer, start + low, high - low, POISON, None, (touch,))
+
+    def note(self, own: Arguments) -> None:
+        """Kernel objects have the arguments of this run from now on."""
+        bound, memory = self._bound, self._memory
+        own.places, own.numbers, own.ranges = self._places, self._numbers, None
+        asked = bound.handles.listened or bound.handles.watched or bound.transfers or bound.ended
+        if not (self._stale is None or self._stale or asked):  # as in the run before: so it may be in the next
+            own.touches = self.touches
+            # Who lends memory is asked each time.
+            own.ranges = [
+                one[0].block.ranges if isinstance(one, tuple) and not one[0].guests else None for one in memory
+            ]
+            own.starts = [one[1] if isinstance(one, tuple) else 0 for one in memory]
+            own.launches = [
+                (handle, *command.sizes) if isinstance(command, Dispatch) else (None, (), ())
+                for handle, command in zip(self._handles, bound.commands, strict=True)
+            ]
+        own.of = bound  # and not before: the next run believes it
 
     def _transfer(self, transfer: Transfer, number: int, queue: Queue, waits: list[Event] | None) -> Event:
         host = self._memory[transfer.host]
@@ -156,7 +203,7 @@ class Run(Program):
         buffer, start = self._places[transfer.buffer]
         driver = self._engine.driver
         command = driver.write if transfer.up else driver.read
-        touched = self.of_step(number) if self._listens else ()
+        touched = self.of_step(number) if self._bound.handles.listened else ()
         return command(queue, buffer, start + transfer.at, piece, waits, touched)
 
     def ended(self, queue: Queue) -> Event:
@@ -170,10 +217,26 @@ class Run(Program):
 
     def refused(self, number: int, error: Error) -> LaunchError:
         """What to say where the driver does not take a step."""
-        step, command = self.steps[number], self._bound.commands[number]
+        command = self._bound.commands[number]
         if isinstance(command, Dispatch):
             return command.executable.refused(command.sizes, self.lines[number], error)
-        return Failure(step.what, self.lines[number], str(error)).error()
+        return Failure(self.names[number], self.lines[number], str(error)).error()
+
+
+def _places(memory: Memory, engine: Engine, what: str) -> list[Place]:
+    """Where each buffer of a program begins. Raises `MixedDevicesError` for memory of another runtime."""
+    places: list[Place] = []
+    own = engine.memory
+    for one in memory:
+        if isinstance(one, tuple):
+            storage, offset = one
+            if storage.memory is not own:
+                raise _of_another_runtime(what, engine)
+            block = storage.block
+            places.append((block.page.buffer, block.low + offset))
+        else:
+            places.append((None, 0))
+    return places
 
 
 def _of_another_runtime(what: str, engine: Engine) -> MixedDevicesError:
@@ -199,10 +262,28 @@ def run(
 
     Raises as `streams.program.submit` does, and `OutOfMemoryError`.
     """
-    for one in bound.results:
-        if memory[one.id] is None:
-            memory[one.id] = engine.allocate(max(one.nbytes, 1), lines[-1] if lines else ""), 0
+    where = lines[-1] if lines else ""
     if bound.arena and memory[ARENA] is None:
-        memory[ARENA] = engine.allocate(bound.arena, lines[-1] if lines else ""), 0
-    submit(engine.streams, Run(engine, bound, memory, numbers, what, lines, apart=apart))
-    engine.counters.launches += len(bound.steps)
+        try:
+            memory[ARENA] = engine.allocate(bound.arena, where), 0
+        except OutOfMemoryError:  # or more than one allocation may have
+            bound = bound.in_pieces()
+    for one in bound.made:
+        if memory[one.id] is None:
+            memory[one.id] = engine.allocate(max(one.nbytes, 1), where), 0
+    program, own = Run(engine, bound, memory, numbers, what, lines, apart=apart), bound.handles.own()
+    if own is None:
+        program.set_up(None)
+        submit(engine.streams, program)
+    else:
+        try:
+            if own.serve(bound, memory, numbers):
+                program.repeat(own)
+                submit(engine.streams, program)
+            else:
+                program.set_up(own)
+                submit(engine.streams, program)
+                program.note(own)
+        finally:
+            own.busy = False
+    engine.counters.launches += len(bound.commands)

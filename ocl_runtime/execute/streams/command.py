@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ocl_ir.source_line import Where
 from ocl_runtime.execute.driver import Event, Queue
@@ -67,6 +67,16 @@ class Command:
                 clock[stream] = position
         clock[self.stream] = self.position
         return clock
+
+
+class Parts(NamedTuple):
+    """What a command of several steps keeps: the events of those before the last, from number `first` on, of all the
+    names and lines of a program's steps."""
+
+    names: Sequence[str]
+    lines: Sequence[Where]
+    first: int
+    events: Sequence[Event]
 
 
 class Stream:

@@ -19,7 +19,7 @@ from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_runtime.execute.driver import Driver, Error
 from ocl_runtime.execute.log import Log
 from ocl_runtime.execute.streams import failures
-from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.command import Command, Parts, Stream
 from ocl_runtime.execute.streams.failures import Failure
 from ocl_runtime.execute.streams.hazards import Touch
 
@@ -103,7 +103,7 @@ class Completion:
                         state = status(command.event)
                     except Error:
                         return False  # it may be one that failed
-                    if state < 0 or self._told(command, state):
+                    if state < 0 or (command.keep is not None and self._failure(command, state) is not None):
                         return False
                     if state > 0:
                         break
@@ -129,8 +129,9 @@ class Completion:
                 break  # it is asked again later
             if state > 0:
                 break
-            if command.error is None and (state < 0 or self._told(command, state)):
-                self._failed(command, state, streams)
+            failure = self._failure(command, state) if command.error is None else None
+            if failure is not None:
+                self._failed(command, failure, streams)
             self._ended(command)
         return count - len(pending)
 
@@ -138,20 +139,31 @@ class Completion:
         if self.profile is not None:
             with suppress(Error):  # a gate has no times
                 start, end = self._driver.times(command.event)
-                moved = getattr(command.keep, "nbytes", 0)
+                moved = getattr(command.keep, "nbytes", 0)  # steps that are measured are commands by themselves
                 self.profile.append(Timed(command.what, str(command.where), command.stream.index, start, end, moved))
         # Nothing is called before all of it is done, so that no signal comes in between.
         command.event = command.keep = None
         command.after = ()
         command.stream.pending.popleft()
 
-    def _told(self, command: Command, status: int) -> str:
-        """Why a command that has ended has failed all the same, as what it keeps says."""
-        return getattr(command.keep, "failed", "") if status <= 0 else ""
+    def _failure(self, command: Command, status: int) -> Failure | None:
+        """What failed, of a command that has ended. A queue goes on behind a step that fails, and so does the event of
+        the last one."""
+        if status > 0:
+            return None
+        keep = command.keep
+        if isinstance(keep, Parts):
+            for number, event in enumerate(keep.events, keep.first):
+                with suppress(Error):
+                    state = self._driver.status(event)
+                    if state < 0:
+                        return Failure(keep.names[number], keep.lines[number], failures.reason(state))
+        told = getattr(keep, "failed", "")
+        if told:
+            return Failure(command.what, command.where, told)
+        return Failure(command.what, command.where, failures.reason(status)) if status < 0 else None
 
-    def _failed(self, command: Command, status: int, streams: Sequence[Stream]) -> None:
-        reason = self._told(command, min(status, 0)) or failures.reason(status)
-        failure = Failure(command.what, command.where, reason)
+    def _failed(self, command: Command, failure: Failure, streams: Sequence[Stream]) -> None:
         self.doubt = True
         self._log.basic("%s", failure)
         for one in streams:

@@ -10,42 +10,46 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import Error, Event, Queue
-from ocl_runtime.execute.streams.command import LOOK_EVERY, Clock, Command, SpoiltError, Stream
+from ocl_runtime.execute.streams.command import LOOK_EVERY, Clock, Command, Parts, SpoiltError, Stream
 from ocl_runtime.execute.streams.hazards import Touch, conflicts, record
 from ocl_runtime.execute.streams.streams import Streams
 
 
-class Step(NamedTuple):
-    """One command of a program: on which of its streams, and after which steps of other streams.
+class Batch(NamedTuple):
+    """Steps `first … last` of a program that are one command: on which of its streams, and which batches of other
+    streams come before the first of them.
 
-    `lookups` and `records` are numbers of the program's touches: what has to be looked up in front of the step, and
-    what there is to know of it from then on (which is less than it touches where a later step stands for it).
+    `lookups` and `records` are numbers of the program's touches: what has to be looked up in front of the first step,
+    and what there is to know of the last one from then on (which is less than it touches where a later step stands for
+    it).
     """
 
     stream: int
     waits: tuple[int, ...]
     lookups: tuple[int, ...]
     records: tuple[int, ...]
-    what: str
+    first: int
+    last: int
 
 
 class Program(ABC):
-    """Steps over memory, on streams: `streams` by the numbers that steps name, `home` is that of who asks.
+    """Steps over memory, on streams: `streams` by the numbers that batches name, `home` is that of who asks.
 
-    `lines` are the Python lines that asked for the steps, and `keeps` what has to live until each has ended, if
-    anything.
+    `names` are those of the steps in errors, `lines` the Python lines that asked for them, and `keeps` what has to live
+    until each has ended, if anything: then each step is a batch.
     """
 
-    __slots__ = ("home", "keeps", "lines", "steps", "streams", "touches", "what")
+    __slots__ = ("batches", "home", "keeps", "lines", "names", "streams", "touches", "what")
 
     what: str
+    names: Sequence[str]
     lines: Sequence[Where]
-    steps: Sequence[Step]
+    batches: Sequence[Batch]
     streams: Mapping[int, Stream]
     home: Stream
     touches: Sequence[Touch]
@@ -60,8 +64,8 @@ class Program(ABC):
         """All that one step touches."""
 
     @abstractmethod
-    def enqueue(self, number: int, queue: Queue, waits: list[Event] | None) -> Event:
-        """Gives a step to a queue."""
+    def enqueue(self, batch: Batch, queue: Queue, waits: list[Event] | None, events: list[Event]) -> None:
+        """Gives the steps of a batch to a queue, and appends the event of each."""
 
     @abstractmethod
     def ended(self, queue: Queue) -> Event:
@@ -79,7 +83,7 @@ def submit(streams: Streams, program: Program) -> None:
     refused step and those behind it should have written is in error. Any other exception, such as a signal's, may come
     after some steps were given: then all that the program writes is in error.
     """
-    commands: list[Command] = []
+    events: list[Event] = []
     while True:
         refusal: Error | None = None
         try:
@@ -90,10 +94,13 @@ def submit(streams: Streams, program: Program) -> None:
                     _check(streams, program)
                 try:
                     try:
-                        _give(streams, program, commands)
+                        if len(program.batches) == 1:
+                            _give_one(streams, program, program.batches[0], events)
+                        else:
+                            _give(streams, program, events)
                     except Error as error:
                         refusal = error
-                        _refuse(streams, program, commands, error)
+                        _refuse(streams, program, events, error)
                 except BaseException as error:
                     # Nothing is called before this is known: as a call returns the next signal may come.
                     home = program.home
@@ -110,7 +117,7 @@ def submit(streams: Streams, program: Program) -> None:
             streams.wait_out(error)
             continue
         if refusal is not None:
-            raise program.refused(len(commands), refusal) from refusal
+            raise program.refused(len(events), refusal) from refusal
         return
 
 
@@ -125,77 +132,109 @@ def _check(streams: Streams, program: Program) -> None:
             raise SpoiltError(failed)
 
 
-_Before: TypeAlias = tuple[Sequence[Command], list[Event]]
-"""What a step has to come after that was given before the program, and its events."""
-_NOTHING: _Before = ((), [])
+def _looked_up(
+    streams: Streams, program: Program, batch: Batch, stream: Stream, clock: Clock
+) -> tuple[Sequence[Command], list[Event], Clock]:
+    """What a batch has to come after that was given before the program: commands, events, and the clock after that."""
+    looked = [program.touches[one] for one in batch.lookups]
+    needed, clock, elided = conflicts(looked, stream, clock)
+    if elided:
+        streams.counters.waits_elided += elided
+    waits = streams.waits_for(needed, looked, stream, program.names[batch.first]) if needed else []
+    if streams.guests is not None:
+        waits = [*waits, *streams.guests.before(stream, looked)]
+    return needed, waits, clock
 
 
-def _before(streams: Streams, program: Program, clocks: dict[int, Clock]) -> dict[int, _Before]:
-    """By step; all of it is looked up before the first one is given, and the clock of each stream goes along."""
-    found: dict[int, _Before] = {}
-    touches, guests = program.touches, streams.guests
-    for number, step in enumerate(program.steps):
-        if step.lookups:
-            stream = program.streams[step.stream]
-            looked = [touches[one] for one in step.lookups]
-            needed, clocks[step.stream], elided = conflicts(looked, stream, clocks[step.stream])
-            if elided:
-                streams.counters.waits_elided += elided
-            waits = streams.waits_for(needed, looked, stream, step.what) if needed else []
-            if guests is not None:
-                waits = [*waits, *guests.before(stream, looked)]
-            if waits:
-                found[number] = needed, waits
-    return found
-
-
-def _give(streams: Streams, program: Program, commands: list[Command]) -> None:
-    """Appends the command of each step that was given."""
-    touches, lines, keeps, guests = program.touches, program.lines, program.keeps, streams.guests
-    clocks = {number: stream.known for number, stream in program.streams.items()}
-    before = _before(streams, program, clocks)
-    for number, (on, waits, _, records, what) in enumerate(program.steps):
-        stream = program.streams[on]
-        needed, events = before.get(number, _NOTHING) if before else _NOTHING
-        if waits:
-            after = [command for command in map(commands.__getitem__, waits) if command.stream is not stream]
-            events = [*events, *streams.waits_for(after, (), stream, what)]
+def _give(streams: Streams, program: Program, events: list[Event]) -> None:
+    """Gives all batches to their streams, and appends the event of each step."""
+    on = program.streams
+    clocks = {number: stream.known for number, stream in on.items()}
+    commands: list[Command] = []
+    # All of it is looked up before the first one is given: what the program does itself is in order by its waits.
+    before: dict[int, tuple[Sequence[Command], list[Event]]] = {}
+    for number, batch in enumerate(program.batches):
+        if batch.lookups:
+            needed, waits, clock = _looked_up(streams, program, batch, on[batch.stream], clocks[batch.stream])
+            before[number] = needed, waits
+            clocks[batch.stream] = clock
+    for number, batch in enumerate(program.batches):
+        stream = on[batch.stream]
+        needed, waits = before.get(number, ((), []))
+        after = [command for command in map(commands.__getitem__, batch.waits) if command.stream is not stream]
+        if after:
+            waits = [*waits, *streams.waits_for(after, (), stream, program.names[batch.first])]
             needed = [*needed, *after]
             for command in after:
-                clocks[on] = command.joined(clocks[on])
-        event = program.enqueue(number, stream.queue, events or None)
-        stream.known = clocks[on]
-        stream.position += 1
-        keep = None if keeps is None else keeps[number]
-        command = Command(stream, stream.position, clocks[on], what, lines[number], event, keep)
+                clocks[batch.stream] = command.joined(clocks[batch.stream])
+        commands.append(_given(streams, program, batch, stream, clocks[batch.stream], needed, waits, events))
+
+
+def _give_one(streams: Streams, program: Program, batch: Batch, events: list[Event]) -> None:
+    """The same for a single batch, as most programs are."""
+    stream = program.streams[batch.stream]
+    needed, waits, clock = _looked_up(streams, program, batch, stream, stream.known)
+    _given(streams, program, batch, stream, clock, needed, waits, events)
+
+
+def _given(
+    streams: Streams,
+    program: Program,
+    batch: Batch,
+    stream: Stream,
+    clock: Clock,
+    needed: Sequence[Command],
+    waits: list[Event],
+    events: list[Event],
+) -> Command:
+    """Gives a batch to its stream."""
+    _, _, _, records, first, last = batch
+    program.enqueue(batch, stream.queue, waits or None, events)
+    stream.known = clock
+    stream.position += 1
+    keep: object = None
+    if program.keeps is not None:
+        keep = program.keeps[last]
+    elif first < last:
+        keep = Parts(program.names, program.lines, first, events[first:last])
+    command = Command(stream, stream.position, clock, program.names[last], program.lines[last], events[last], keep)
+    if needed:
         command.after = needed
-        if records:
-            recorded = [touches[one] for one in records]
-            record(recorded, command)
-            if guests is not None:
-                guests.after(command, recorded)
-        stream.pending.append(command)
-        commands.append(command)
-        if streams.tells:
-            streams.tell(command, program.of_step(number))
+    if records:
+        recorded = [program.touches[one] for one in records]
+        record(recorded, command)
+        if streams.guests is not None:
+            streams.guests.after(command, recorded)
+    stream.pending.append(command)
+    if streams.tells:
+        streams.tell(command, program.of_step(last))
+    return command
 
 
 def _look(streams: Streams, program: Program) -> None:
     """Has several streams begin at once; and now and then finds out what has ended, which is not to change between the
     steps."""
-    if len(program.streams) > 1:
-        for stream in dict.fromkeys(program.streams.values()):
-            streams.flush(stream)
+    several = len(program.streams) > 1
     for stream in program.streams.values():
+        if several:
+            streams.flush(stream)
         if len(stream.pending) >= stream.look_at:
             streams.look()
             stream.look_at = len(stream.pending) + LOOK_EVERY
 
 
-def _refuse(streams: Streams, program: Program, commands: Sequence[Command], error: Error) -> None:
+def _refuse(streams: Streams, program: Program, events: Sequence[Event], error: Error) -> None:
     """The driver did not take a step: what was given before it is known in full, and the rest is in error."""
-    for number, command in enumerate(commands):
-        record(program.of_step(number), command)
-    step = program.steps[len(commands)]
-    behind = [touch for number in range(len(commands), len(program.steps)) for touch in program.of_step(number)]
-    streams.refused(program.streams[step.stream], behind, step.what, program.lines[len(commands)], (), error)
+    given = len(events)
+    for batch in program.batches:
+        steps = range(batch.first, min(batch.last + 1, given))
+        if steps:  # a command that comes after all that the stream was given
+            stream, number = program.streams[batch.stream], steps[-1]
+            stream.position += 1
+            what, line = program.names[number], program.lines[number]
+            command = Command(stream, stream.position, stream.known, what, line, events[number])
+            record([touch for one in steps for touch in program.of_step(one)], command)
+            stream.pending.append(command)
+    stream = next(program.streams[batch.stream] for batch in program.batches if batch.first <= given <= batch.last)
+    behind = [touch for number in range(given, len(program.names)) for touch in program.of_step(number)]
+    streams.refused(stream, behind, program.names[given], program.lines[given], (), error)

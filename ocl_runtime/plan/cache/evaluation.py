@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from ocl_ir.graph.build import Buffer, Node, Storage
 from ocl_ir.guards import plain
@@ -13,7 +13,8 @@ from ocl_ir.host.grammar import Number
 from ocl_ir.host.schedule import Node as Scheduled
 from ocl_ir.host.schedule import Place
 from ocl_ir.source_line import Where
-from ocl_ir.types import element
+from ocl_ir.types import F32, DType, element
+from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.plan.cache.slots import Asker, asker
 from ocl_runtime.plan.cache.template import Sized, Template
 from ocl_runtime.plan.launch import Address, Argument, InPlace, Launch, Plan, Sizes, passed
@@ -24,20 +25,27 @@ from ocl_runtime.plan.structure import Structure
 class Evaluation:
     """A plan for memory, sizes and scalars: a `Plan` whose parts are made when they are asked for.
 
-    `storages` are by slot: of leaves and results; `arena` is the memory of what is neither.
+    `storages` are by slot: of leaves, then of results; `arena` is the memory of what is neither, or `pieces` by buffer.
     """
 
-    __slots__ = ("_structure", "arena", "sized", "storages", "template")
+    __slots__ = ("_structure", "arena", "pieces", "sized", "storages", "template")
 
     def __init__(self, template: Template, sized: Sized, structure: Structure, executor: Planning) -> None:
         self.template = template
         self._structure = structure
         self.sized = sized
-        self.storages: dict[int, Storage] = dict(enumerate(structure.storages))
-        for slot, nbytes, by in sized.memory:
-            self.storages[slot] = executor.allocate(nbytes, self.line(by))
-        arena = sized.schedule.arena
-        self.arena: Storage | None = executor.allocate(arena) if arena else None
+        self.storages: list[Storage] = [*structure.storages]
+        for nbytes, by in sized.memory:
+            self.storages.append(executor.allocate(nbytes, self.line(by)))
+        self.arena: Storage | None = None
+        self.pieces: dict[int, Storage] = {}
+        if sized.schedule.arena:
+            where = self.line(sized.askers[-1])
+            try:
+                self.arena = executor.allocate(sized.schedule.arena, where)
+            except OutOfMemoryError:  # or more than one allocation may have
+                self.sized = sized.in_pieces()
+                self.pieces = {buffer: executor.allocate(max(nbytes, 1), where) for buffer, nbytes in self.sized.pieces}
 
     def line(self, asker: Asker) -> Where:
         """The Python line of this evaluation."""
@@ -51,7 +59,7 @@ class Evaluation:
     def numbers(self) -> dict[str, bool | int | float]:
         """Scalar arguments, by name."""
         scalars = self._structure.scalars
-        return {name: passed(plain(scalars[place]), dtype).item() for name, place, dtype in self.template.numbers}
+        return {name: _number(scalars[place], dtype) for name, place, dtype in self.template.numbers}
 
     def hand_over(self, anew: Callable[[Storage], Storage]) -> None:
         """Gives memory that was written over another identity: nodes that still name the old one must not be
@@ -87,7 +95,9 @@ class Evaluation:
         schedule, itemsize = self.sized.schedule, place.dtype.size
         start = schedule.offsets.get(place.buffer)
         if start is None:
-            return Address(self.storages[self.template.slots[place.buffer]], place.layout.range()[0], place.layout)
+            slot = self.template.slots[place.buffer]
+            storage = self.pieces[place.buffer] if slot is None else self.storages[slot]
+            return Address(storage, place.layout.range()[0], place.layout)
         layout = replace(place.layout, offset=place.layout.offset + start // itemsize)
         return Address(self.arena, layout.range()[0], layout)
 
@@ -120,6 +130,14 @@ class Evaluation:
     def why(self) -> dict[Node, str]:
         """For what is computed on its own, why it is."""
         return {self._structure.nodes[place]: reason for place, reason in self.template.why}
+
+
+def _number(value: Any, dtype: DType) -> bool | int | float:
+    """A scalar as a kernel gets it."""
+    if type(value) is float and dtype is F32:
+        return value  # rounded already, as every number in an expression is
+    number: bool | int | float = passed(plain(value), dtype).item()
+    return number
 
 
 AnyPlan: TypeAlias = Plan | Evaluation

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from ocl_ir.graph.build import Node
 from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template, Unplanned
@@ -61,7 +62,11 @@ class _Kept:
 
     def fitting(self, sizes: tuple[int, ...], donation: DonationPlaces) -> Template | None:
         """A plan that serves sizes."""
-        return next((one for one in self.templates.get(donation, ()) if one.fits(sizes)), None)
+        templates = self.templates.get(donation, [])
+        for one in templates:
+            if one.knows(sizes):
+                return one
+        return next((one for one in reversed(templates) if one.fits(sizes)), None)
 
     def forget(self, donation: DonationPlaces) -> None:
         """Nobody makes such a plan any more."""
@@ -109,6 +114,10 @@ class PlanCache:
             template.used = True
             planned = Evaluation(template, template.sized(structure), structure, executor)
         return planned
+
+    def held(self, structure: Structure) -> list[Node]:
+        """The nodes of an expression that others need."""
+        return [structure.nodes[place] for place in self._of(structure).donation(structure).needed]
 
     def wanted(self, structure: Structure) -> Wanted:
         """What `make` needs of an expression that `known` did not find."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from ocl_ir.graph.build import Buffer, Elements, Node, buffer, walk
 from ocl_ir.guards import Backed, Given, Guards, formula
+from ocl_ir.host.arena import in_pieces
 from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.grammar import Launch as Command
 from ocl_ir.host.grammar import Program, Value
@@ -27,6 +28,7 @@ from ocl_ir.sizes import value
 from ocl_ir.types import U8
 from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
 from ocl_runtime.plan.donation import Donation, DonationPlaces
+from ocl_runtime.plan.host.in_place import share_results
 from ocl_runtime.plan.host.lower import lower, number_name
 from ocl_runtime.plan.host.prepare import arranged
 from ocl_runtime.plan.host.streams import is_worth_streams
@@ -40,15 +42,26 @@ _MOST_SIZES = 64
 
 @dataclass(slots=True)
 class Sized:
-    """A plan for some sizes: its schedule, who asked for each step, bytes of memory for results by slot, and for each
+    """A plan for some sizes: its schedule, who asked for each step, bytes of memory for each result, and for each
     node that is computed its slot, if it has memory, and how it lies there. `ready` is what the executor made of the
     schedule."""
 
     schedule: Schedule
     askers: Sequence[Asker]
-    memory: Sequence[tuple[int, int, Asker]]
+    memory: Sequence[tuple[int, Asker]]
     computed: Sequence[tuple[int, int | None, Elements]]
     ready: Any = None
+    pieces: Sequence[tuple[int, int]] = ()
+    """(buffer, bytes) of scratch memory that lies in several allocations."""
+    _in_pieces: Sized | None = None
+
+    def in_pieces(self) -> Sized:
+        """The same for where there is no room for all scratch memory in one."""
+        if self._in_pieces is None:
+            schedule = in_pieces(self.schedule)
+            pieces = [(one.id, one.nbytes) for one in schedule.buffers if one.kind == "piece"]
+            self._in_pieces = Sized(schedule, self.askers, self.memory, self.computed, pieces=pieces)
+        return self._in_pieces
 
 
 class Unplanned:
@@ -56,7 +69,7 @@ class Unplanned:
 
     def __init__(self, structure: Structure, donation: DonationPlaces) -> None:
         self.donation = donation
-        self.into = structure.into
+        self.into, self.copied = structure.into, structure.copied
         self.sizes = structure.sizes
         self.guards = Guards()
         sizes = [self.guards.size(name, number) for name, number in named(structure.sizes).items()]
@@ -69,19 +82,23 @@ class Template:
     """A plan over slots, as a host program: memory of results is allocated by who runs it, what is computed on the way
     is scratch memory.
 
-    `taken` are the slots of memory that it writes over, `slots` those of the program's buffers; `numbers` are its
-    scalars, as (name, number of the scalar, dtype). `in_place` and `why` name nodes by number.
+    `taken` are the slots of memory that it writes over, `slots` those of the program's buffers, None for scratch;
+    `numbers` are its scalars, as (name, number of the scalar, dtype). `in_place` and `why` name nodes by number.
     """
 
     def __init__(self, unplanned: Unplanned, executor: Planning) -> None:
         self.used = False
+        self.handles: Any = None
+        """What the executor keeps of the launches for all sizes."""
         self._guards = unplanned.guards
         nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
         memory = Slots(executor.target, executor.kernels, len(leaves))
         needed = {nodes[place] for place in donation.needed}
         given = Donation([leaves[place] for place in donation.storages], needed)
         made = (
-            planned_into(unplanned.roots, memory) if unplanned.into else plan(unplanned.roots, memory, donation=given)
+            planned_into(unplanned.roots, memory)
+            if unplanned.into
+            else plan(unplanned.roots, memory, dense=unplanned.roots[: unplanned.copied], donation=given)
         )
         places = {node: place for place, node in enumerate(nodes)}
         wanted = set() if unplanned.into else needed.union(unplanned.roots)
@@ -91,6 +108,9 @@ class Template:
         ]
         kept = {one.storage.place for _, one in self._computed if one.storage is not None}
         self._results = [slot for slot in memory.slots if slot.place in kept]
+        on_the_way = [slot for slot in memory.slots if slot.place not in kept]
+        for place, slot in enumerate((*self._results, *on_the_way), len(leaves)):
+            slot.place = place
         self.taken = [slot.place for slot in made.taken]
         self.in_place = [(places[one.root], one.reason) for one in made.in_place]
         self.why = [(places[node], reason) for node, reason in made.why.items()]
@@ -103,11 +123,13 @@ class Template:
             }.values()
         )
         self._launches = made.launches
-        program, self.slots = _program(made.launches, leaves, memory.slots, self._results, self._guards)
+        program, slots = _program(made.launches, leaves, memory.slots, self._results, self._guards)
+        last = len(leaves) + len(self._results)
+        self.slots = [slot if slot < last else None for slot in slots]
         self._commands = [stmt for stmt in program.body if isinstance(stmt, Command)]
         formulas = unbound(program)
-        self._formulas = Unbound(formulas)
         self._streams = executor.target.streams if branches(formulas) else 1
+        self._formulas = Unbound(share_results(formulas) if self._streams == 1 else formulas)
         self._sized: OrderedDict[tuple[int, ...], Sized] = OrderedDict()
 
     @property
@@ -122,9 +144,13 @@ class Template:
         found = [getattr(arg, "most", None) for arg in self._launches[place].args]
         return [None if one is None else value(formula(one), bound) for one in found]
 
+    def knows(self, sizes: tuple[int, ...]) -> bool:
+        """Whether it has run for just these sizes."""
+        return sizes in self._sized
+
     def fits(self, sizes: tuple[int, ...]) -> bool:
         """Whether the plan serves these sizes."""
-        return sizes in self._sized or self._guards.hold(named(sizes))
+        return self._guards.hold(named(sizes))
 
     def sized(self, structure: Structure) -> Sized:
         """The plan for sizes that pass the guards."""
@@ -151,7 +177,7 @@ class Template:
         if self._streams > 1 and is_worth_streams(schedule):
             schedule, _ = arranged(schedule, self._streams)
             verify_order(schedule)
-        memory = [(slot.place, number(slot.nbytes), asker(slot.where)) for slot in self._results]
+        memory = [(number(slot.nbytes), asker(slot.where)) for slot in self._results]
         computed = [
             (place, None if one.storage is None else one.storage.place, Elements(one.dtype, layout(one.layout)))
             for place, one in self._computed

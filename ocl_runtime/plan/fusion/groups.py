@@ -236,7 +236,7 @@ class _Growing:
         ends = _ENDS.get(type(node))
         if ends is not None:
             self.reasons[node] = ends
-        leaf = isinstance(node, Buffer | Iota | Scalar)
+        leaf = isinstance(node, Buffer | Iota | Scalar) and node not in self._dense  # which is read where it was copied
         alone = ends is not None or node in self._alone
         return node, chain, node is not self._root and not leaf and alone
 

@@ -1,4 +1,4 @@
-"""Results written over operands that die there.
+"""Results written over operands that die there, and scratch memory in that of results to come.
 
 Where a launch reads a buffer for the last time and writes one of the same size for the first time, element by element
 (`Kernel.pointwise`) and in the same order, the second needs no memory of its own. The first may be scratch memory, or a
@@ -63,6 +63,25 @@ def reuse_in_place(schedule: Schedule, kernels: KernelCache) -> tuple[Schedule, 
     first, last = _uses(changed)
     lives = {one: (first[one], last[one]) for one in sorted(scratch) if one in first}
     return replace(changed, lives=lives), tuple(decided)
+
+
+def share_results(schedule: Schedule) -> Schedule:
+    """The schedule with scratch buffers in the memory of results that are as large, and not written yet while they are
+    used. For programs on one stream: elsewhere, a result would have to wait for who uses its memory."""
+    first, _ = _uses(schedule)
+    moved: dict[int, int] = {}
+    for result in schedule.buffers:
+        if result.kind != "result" or result.id not in first:
+            continue
+        before = first[result.id]  # the latest first: what is left then takes turns in one place
+        for buffer, (begin, last) in sorted(schedule.lives.items(), key=lambda one: -one[1][0]):
+            fits = schedule.buffers[buffer].nbytes == result.nbytes
+            if fits and buffer not in moved and last < before:
+                moved[buffer] = result.id
+                before = begin
+    nodes = tuple([_renamed(node, moved) for node in schedule.nodes])
+    lives = {buffer: life for buffer, life in schedule.lives.items() if buffer not in moved}
+    return replace(schedule, nodes=nodes, lives=lives)
 
 
 def _uses(schedule: Schedule) -> tuple[dict[int, int], dict[int, int]]:

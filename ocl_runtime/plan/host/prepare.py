@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ocl_ir.host.grammar import Program
 from ocl_ir.host.schedule import MemoryPlan, Schedule, bind
@@ -34,5 +35,6 @@ def prepare(
 
 def arranged(schedule: Schedule, streams: int, limit: int | None = None) -> tuple[Schedule, MemoryPlan]:
     """The last of these: a schedule of launches and transfers with streams, scratch memory and waits."""
-    schedule, memory = plan_memory(place_streams(schedule, streams), limit)
+    apart = replace(schedule, offsets={}, arena=0)  # what shares memory on one stream would be in each other's way
+    schedule, memory = plan_memory(place_streams(apart, streams), limit)
     return place_waits(schedule), memory

@@ -1,0 +1,67 @@
+"""Groups in an order in which what reads memory comes before who writes over a part of it, where it can.
+
+The order in which an expression is walked puts a write behind what it needs itself. What else reads the memory as it
+was may come later, and the write would then have to go into a copy. So the readers, with what they need, go first,
+unless they need the write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from ocl_ir.graph.build import Buffer, Node
+from ocl_runtime.plan.fusion.groups import Group
+from ocl_runtime.plan.fusion.values import Leaf
+
+_MOST_BEFORE = 64
+"""Groups that are moved in front of a write for one of its readers."""
+
+
+def readers_first(groups: Sequence[Group]) -> list[Group]:
+    """The groups, of which each comes behind those that it reads."""
+    if not any(group.base is not None for group in groups):
+        return list(groups)
+    number = {group.root: place for place, group in enumerate(groups)}
+    readers: dict[Hashable, list[int]] = {}
+    """By memory, the groups that read it, in order."""
+    for place, group in enumerate(groups):
+        for leaf in group.leaves:
+            readers.setdefault(_memory(leaf), []).append(place)
+    done: set[int] = set()
+    order: list[Group] = []
+
+    def put(place: int) -> None:
+        done.add(place)
+        order.append(groups[place])
+
+    for place, group in enumerate(groups):
+        if place in done:
+            continue
+        if group.base is not None:
+            for reader in readers[_memory(group.base)]:
+                if reader != place and reader not in done and groups[reader].base is None:
+                    before = _before(reader, groups, number, done)
+                    if before is not None and place not in before:
+                        for one in sorted(before):
+                            put(one)
+        put(place)
+    return order
+
+
+def _memory(leaf: Leaf) -> Hashable:
+    source = leaf.source
+    return source if leaf.computed or not isinstance(source, Buffer) else id(source.storage)
+
+
+def _before(reader: int, groups: Sequence[Group], number: dict[Node, int], done: set[int]) -> set[int] | None:
+    """A group with those that have to come before it and have not yet; None where they are many."""
+    found, stack = {reader}, [reader]
+    while stack:
+        for leaf in groups[stack.pop()].leaves:
+            needed = number.get(leaf.source) if leaf.computed else None
+            if needed is not None and needed not in done and needed not in found:
+                if len(found) >= _MOST_BEFORE:
+                    return None
+                found.add(needed)
+                stack.append(needed)
+    return found

@@ -1,0 +1,61 @@
+"""Readers go first: what others still need of memory that is about to be written over, in part.
+
+    t = x[3:4] + 0
+    x[3] = 9
+
+Before `x` is written, `t` needs a row of it as it was. To keep the whole of `x` for that, it would have to be copied.
+So the views that expressions look at are copied instead, in the same program and in front of the write, if they are
+fewer bytes; the expressions find the copies in their place (`ocl_ir.graph.forward`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ocl_ir.graph.build import Assign, Buffer, Node, Scatter
+from ocl_runtime.plan.donation import used_outside
+from ocl_runtime.plan.structure import Structure
+
+
+def readers_of(structure: Structure, held: Collection[Node]) -> list[Node]:
+    """The views that others hold of what an expression writes over, some of them by nodes of it that are `held`, and
+    those that later writes of the same memory need: to be copied first, each once."""
+    own = {*structure.nodes}.difference(held)
+    later = _read_by_later_writes(structure)
+    found: dict[Node, None] = {}
+    for write in structure.writes:
+        base = structure.nodes[write].args[0]
+        if isinstance(base, Buffer):
+            storage = base.storage
+            if storage is None or used_outside(storage):
+                continue
+            readers, nbytes = getattr(storage, "readers", ()), storage.nbytes
+            needed = [node for node in later if node.storage is storage and node is not base]
+        else:
+            readers, nbytes, needed = getattr(base, "readers", ()), base.size * base.dtype.size, []
+        alive = [node for reader in readers if (node := reader()) is not None]
+        outside = [node for node in alive if node.result is None and node not in own and node.size]
+        views = dict.fromkeys([*outside, *needed])
+        # A copy reads and writes each byte, as one of the whole would.
+        if sum(node.size * node.dtype.size for node in views) < nbytes:
+            found.update(views)
+    return list(found)
+
+
+def _read_by_later_writes(structure: Structure) -> list[Buffer]:
+    """The memory that is read for writes over other writes: by then, what lies there may be written over."""
+    found: list[Buffer] = []
+    stack = []
+    for place in structure.writes:
+        base, *needed = structure.nodes[place].args
+        if not isinstance(base, Buffer):
+            stack += needed
+    seen = {*stack}
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Buffer):
+            found.append(node)
+        elif not isinstance(node, Assign | Scatter):
+            stack += [arg for arg in node.args if arg not in seen]
+            seen.update(node.args)
+    return found

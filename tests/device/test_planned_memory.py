@@ -1,0 +1,166 @@
+"""What an evaluation, or a replay, computes on its way shares memory, and takes no more than is alive at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_runtime.device import Device
+from ocl_runtime.errors import OutOfMemoryError
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.replay.bound import Bound
+from ocl_runtime.observe.commands import Logged, Recording
+from ocl_runtime.observe.order import Order
+from ocl_runtime.runtime import Runtime
+from tests.support.arrays import assert_same, counting
+
+SIDE = 96
+NBYTES = SIDE * SIDE * 4
+RANDOM = np.random.default_rng(0)
+HOST, WEIGHTS = (RANDOM.random((SIDE, SIDE), "f4") / SIDE for _ in range(2))
+
+
+@pytest.fixture
+def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, replace(engine.settings, streams=1))
+    with ocl.use(runtime):
+        yield runtime
+
+
+@contextmanager
+def peak(runtime: Runtime) -> Iterator[list[float]]:
+    """Bytes that are in use at once beyond those before, as so many arrays."""
+    runtime.finish()
+    counters = runtime.engine.memory.device_pool.counters
+    before = counters.in_use
+    counters.peak_in_use = before
+    found: list[float] = []
+    yield found
+    runtime.finish()
+    found.append((runtime.engine.memory.device_pool.counters.peak_in_use - before) / NBYTES)
+
+
+def products(x: Any, weights: Any, count: int = 12) -> Any:
+    for _ in range(count):
+        x = x @ weights
+    return x
+
+
+def layers(x: Any, weights: Any) -> Any:
+    for _ in range(8):
+        x = ocl.maximum(x @ weights, 0)
+    return x
+
+
+def heat(x: Any, weights: Any) -> Any:
+    u = x + 0
+    for _ in range(20):
+        u[1:-1, 1:-1] += 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * u[1:-1, 1:-1])
+    return u
+
+
+@pytest.mark.parametrize(("work", "most"), [(products, 2.05), (layers, 2.05), (heat, 2.05)])
+def test_an_evaluation_holds_what_is_alive_at_once(
+    runtime: Runtime, work: Callable[[Any, Any], Any], most: float
+) -> None:
+    x, weights = ocl.asarray(HOST), ocl.asarray(WEIGHTS)
+    expected = work(x, weights).numpy()
+    with peak(runtime) as arrays:
+        result = work(x, weights).compute()
+    assert arrays[0] <= most
+    assert_same(result.numpy(), expected)
+    with peak(runtime) as arrays:
+        capture = ocl.capture(work)
+        for _ in range(3):
+            result = capture(x, weights)
+    assert arrays[0] <= most + 1, "and the result before"
+    assert_same(result.numpy(), expected)
+
+
+def test_what_others_hold_is_computed_once_and_kept(runtime: Runtime) -> None:
+    x, weights = ocl.asarray(HOST), ocl.asarray(WEIGHTS)
+    held = [x @ weights]
+    for _ in range(3):
+        held.append(held[-1] @ weights)
+    last = (held[-1] @ weights) @ weights
+    with counting(runtime) as counted:
+        last.compute()
+    assert counted["launch", "launches"] == 6
+    with counting(runtime) as counted:
+        for one in held:
+            one.compute()
+    assert counted["launch", "launches"] == 0
+
+
+@pytest.mark.parametrize("way", ["evaluated", "captured"])
+def test_scratch_memory_lies_in_pieces_where_there_is_no_room_for_all_of_it(
+    runtime: Runtime, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where it is larger than one allocation may be."""
+    x, weights = ocl.asarray(HOST), ocl.asarray(WEIGHTS)
+
+    def three_at_once(x: Any, weights: Any) -> Any:
+        one, two = x @ weights, x.T @ weights
+        for _ in range(4):
+            one, two = two @ weights, one @ two
+        return (one @ two) @ weights
+
+    expected = three_at_once(x, weights).numpy()
+    work = ocl.capture(three_at_once) if way == "captured" else lambda *given: three_at_once(*given).compute()
+    allocate, refused = runtime.engine.memory.allocate, []
+
+    def scarce(nbytes: int, *more: Any, **given: Any) -> Any:
+        if nbytes > 1.5 * NBYTES:
+            refused.append(nbytes)
+            raise OutOfMemoryError("no room")
+        return allocate(nbytes, *more, **given)
+
+    monkeypatch.setattr(runtime.engine.memory, "allocate", scarce)
+    for _ in range(3):
+        with peak(runtime) as arrays:
+            assert_same(work(x, weights).numpy(), expected)
+        assert arrays[0] <= 5.1
+    assert refused
+
+
+@pytest.fixture
+def poisoned(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, replace(engine.settings, streams=1, poison=True))
+    runtime.engine = Engine(device, runtime.settings, driver=Recording)
+    with ocl.use(runtime):
+        yield runtime
+
+
+def test_scratch_memory_is_poisoned_between_its_uses(poisoned: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, weights = ocl.asarray(HOST), ocl.asarray(WEIGHTS)
+    expected = products(x, weights, 4).numpy()
+    recording = poisoned.engine.driver
+    assert isinstance(recording, Recording)
+    before = len(recording.commands)
+    for turn in range(3):
+        assert_same(products(x, weights, 4).numpy(), expected)
+        assert_same(products(x, weights, 4 + turn % 2).numpy(), products(x, weights, 4 + turn % 2).numpy())
+    fills = [one for one in recording.commands[before:] if isinstance(one, Logged) and "fill" in one.what]
+    assert len(fills) >= 3 * 3
+    assert not list(map(str, Order(recording.log).violations()))
+
+
+def test_who_reads_scratch_memory_after_its_last_use_reads_poison(
+    poisoned: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, weights = ocl.asarray(HOST), ocl.asarray(WEIGHTS)
+    expected = products(x, weights, 3).numpy()
+    ended = Bound._ended
+
+    def too_early(bound: Bound) -> dict[int, list[tuple[int, int]]]:
+        return {step - 1: parts for step, parts in ended(bound).items() if step}
+
+    monkeypatch.setattr(Bound, "_ended", too_early)
+    assert not np.array_equal(products(x, weights, 5).numpy()[:2], expected[:2])
+    assert np.abs(products(x, weights, 5).numpy()).max() > 1e18

@@ -1,0 +1,154 @@
+"""Programs that run again and again: kernel objects of their own, whose arguments are set only where they differ."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_runtime.device import Device
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.launch import Executable
+from ocl_runtime.execute.replay import handles
+from ocl_runtime.execute.replay.handles import Arguments
+from ocl_runtime.runtime import Runtime
+from tests.support.arrays import assert_same
+
+RUNS = 12
+HOST = np.random.default_rng(0).random(300, "f4")
+
+
+@pytest.fixture
+def runtime(device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+    monkeypatch.setattr(handles, "_WORTH", 2)
+    runtime = Runtime(device, engine.settings)
+    with ocl.use(runtime):
+        yield runtime
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether a run found everything as the last one had left it, one by one."""
+    found: list[bool] = []
+    serve = Arguments.serve
+
+    def noted(own: Arguments, *given: Any) -> bool:
+        found.append(serve(own, *given))
+        return found[-1]
+
+    monkeypatch.setattr(Arguments, "serve", noted)
+    return found
+
+
+def evaluated(work: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given: work(*given).compute()
+
+
+WAYS = {"evaluated": evaluated, "captured": ocl.capture}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_is_set_again_where_nothing_differs(runtime: Runtime, served: list[bool], way: str) -> None:
+    work, x = WAYS[way](lambda x: ocl.sum(ocl.cumulative_sum(x)[::-1] * x)), ocl.asarray(HOST)
+    expected = work(x).numpy()
+    for _ in range(RUNS):
+        assert_same(work(x).numpy(), expected)
+    assert served[-RUNS // 2 :] == [True] * (RUNS // 2)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_memory_numbers_and_sizes_that_differ_are_set(runtime: Runtime, way: str) -> None:
+    work = WAYS[way](lambda x, s: ocl.cumulative_sum(x * s + 1)[::-1] * s)
+    arrays = [ocl.asarray(HOST[: 300 - 50 * number] + number) for number in range(3)]
+    held = []
+    for turn in range(5 * RUNS):
+        x, number = arrays[turn // 3 % 3], (0.5, -0.5, 0.0, -0.0, 2.0)[turn // 2 % 5]
+        found = work(x, number)
+        host = x.numpy()
+        expected = np.cumsum(host * np.float32(number) + np.float32(1))[::-1] * np.float32(number)
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4)
+        assert (np.signbit(found.numpy()) == np.signbit(expected)).all()
+        if turn % 4 == 0:
+            held.append(found)  # so the next result lies elsewhere
+
+
+def test_threads_have_their_own(runtime: Runtime) -> None:
+    work = ocl.capture(lambda x: ocl.sin(x) * 2 + ocl.cumulative_sum(x))
+    arrays = [ocl.asarray(HOST * number) for number in range(4)]
+    expected = [(ocl.sin(x) * 2 + ocl.cumulative_sum(x)).numpy() for x in arrays]
+    wrong: list[int] = []
+
+    def turns(number: int) -> None:
+        with ocl.use(runtime):
+            for turn in range(RUNS * 4):
+                place = (number + turn // 5) % 4
+                if work(arrays[place]).numpy().tobytes() != expected[place].tobytes():
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=turns, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_programs_that_go_take_the_kernel_objects_along(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Executable] = []
+    new = Executable.new_handle
+
+    def noted(executable: Executable) -> Any:
+        made.append(executable)
+        return new(executable)
+
+    x = ocl.asarray(HOST)
+    work = ocl.capture(lambda x: x * 3 + 1)
+    expected = work(x).numpy()
+    for _ in range(RUNS):
+        work(x)
+    monkeypatch.setattr(Executable, "new_handle", noted)
+    work(x)
+    assert not made
+    for executable in {id(one): one for _, one in runtime.engine._executables.values()}.values():
+        executable.let_go()
+    assert_same(work(x).numpy(), expected)
+    assert made, "and for the next run they are made again"
+
+
+def test_a_run_within_a_run_of_the_same_program_does_not_share_its_objects(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a handler of a signal computes what its thread is about to enqueue."""
+    work = ocl.capture(lambda x, y: ocl.cumulative_sum(x) * y)
+    x, y = ocl.asarray(HOST), ocl.asarray(HOST + 1)
+    expected, turned = work(x, y).numpy(), work(y, x).numpy()
+    for turn in range(RUNS):
+        work(*((x, y) if turn % 2 else (y, x)))
+    opencl, within = runtime.engine.opencl, []
+    enqueue = opencl.enqueue
+
+    def interrupted(*args: Any) -> Any:
+        if not within:
+            within.append(None)
+            within.append(work(y, x).numpy())
+        return enqueue(*args)
+
+    monkeypatch.setattr(opencl, "enqueue", interrupted)
+    assert_same(work(x, y).numpy(), expected)
+    assert_same(within[1], turned)
+    assert_same(work(x, y).numpy(), expected)
+
+
+def test_memory_of_others_is_not_held_by_what_was_set(runtime: Runtime) -> None:
+    work, held = ocl.capture(lambda x: x + 1), ocl.asarray(HOST)
+    for _ in range(RUNS):
+        work(held)
+    runtime.finish()
+    before = runtime.statistics()["memory"]["live"]
+    del held
+    runtime.finish()
+    assert runtime.statistics()["memory"]["live"] == before - 1
