@@ -274,9 +274,7 @@ class Runtime:
         bound: Bound | None = sized.ready
         if bound is None:
             template = plan.template
-            handles = handles_for(engine, sized.schedule, template.handles)
-            if template.handles is None:
-                template.handles = handles
+            template.handles = handles = handles_for(engine, sized.schedule, template.handles)
             bound = sized.ready = Bound(sized.schedule, handles)
         storages = plan.storages
         memory: Memory = [None if slot is None else (storages[slot], 0) for slot in plan.template.slots]

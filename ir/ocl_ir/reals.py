@@ -2,8 +2,9 @@
 
 A `Real` computes as the float that it is in one call, and keeps the formula by which it follows from those that the
 call gave. Where code decides something by it, that becomes a guard; where code needs the plain float (for `math`,
-NumPy, a dictionary), the guard is that it is this very one. Nothing is lost silently, because a `Real` is no `float`,
-though `isinstance` takes it for one.
+NumPy, a dictionary), the guard is that it is this very one. A `Real` is no `float`, so that no code in C takes its
+value unseen, though `isinstance` takes it for one; whoever asks for `type(x) is float` hears that it is none. One that
+outlives its call, as in a cache of the function's, is a plain float there.
 """
 
 from __future__ import annotations
@@ -11,27 +12,24 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ocl_ir.guards import Given, plain
 
 
-class Input(NamedTuple):
-    """Float number `place` of a call."""
+class Slot(NamedTuple):
+    """A number in the table of a call: the floats that it gives come first, then what was computed from them."""
 
-    place: int
+    number: int
 
 
-class Applied(NamedTuple):
-    """An operation on formulas."""
+class Row(NamedTuple):
+    """An operation on numbers of the table and constants."""
 
     op: str
-    operands: tuple[Formula, ...]
-
-
-Formula: TypeAlias = "Input | Applied | float | int"
+    operands: tuple[Slot | float | int, ...]
 
 
 def _same(left: float, right: float) -> bool:
@@ -45,40 +43,63 @@ def _operation(op: str) -> Callable[..., Any]:
     return _same if op == "same" else getattr(operator, op)
 
 
-def evaluated(formula: Formula, given: Sequence[float]) -> Any:
-    """The value of a formula for the floats of a call. Raises what Python raises for the operations in it."""
-    if isinstance(formula, Input):
-        return given[formula.place]
-    if isinstance(formula, Applied):
-        return _operation(formula.op)(*[evaluated(one, given) for one in formula.operands])
-    return formula
-
-
 class Reals:
-    """The floats of one call: what code found out about them, and those that kernels take, by number."""
+    """The floats of one call, `count` of them, and a table of all that code computed from them, each once.
 
-    def __init__(self) -> None:
-        self.found: dict[Formula, bool] = {}
-        """Conditions, with whether they were true."""
-        self.taken: list[Formula] = []
+    `taken` are the numbers that kernels take.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.rows: list[Row] = []
+        self.taken: list[Slot] = []
         self.closed = False
+        self._slots: dict[str, Slot] = {}
+        self._truths: dict[int, bool] = {}
+        """By row, for those that are conditions: whether they were true."""
 
     def real(self, place: int, number: float) -> Real:
         """A float that a call gives."""
-        return Real(number, Input(place), self)
+        return Real(number, Slot(place), self)
 
-    def given(self, formula: Formula) -> Given:
-        """The number of a formula whose value kernels take."""
-        if formula not in self.taken:
-            self.taken.append(formula)
-        return Given(self.taken.index(formula))
+    def row(self, op: str, *operands: Slot | float | int) -> Slot:
+        """The number of an operation."""
+        row = Row(op, operands)
+        told = repr(row)  # 0.0 == -0.0, and they are not the same
+        slot = self._slots.get(told)
+        if slot is None:
+            slot = self._slots[told] = Slot(self.count + len(self.rows))
+            self.rows.append(row)
+        return slot
+
+    def decide(self, op: str, *operands: Slot | float | int, truth: bool = True) -> None:
+        """Takes note of a condition that code went by."""
+        self._truths[self.row(op, *operands).number - self.count] = truth
+
+    def given(self, slot: Slot) -> Given:
+        """What stands for a number that kernels take."""
+        if slot not in self.taken:
+            self.taken.append(slot)
+        return Given(self.taken.index(slot))
+
+    def values(self, given: Sequence[float]) -> list[Any] | None:
+        """All numbers of the table for the floats of a call; None where they do not agree in everything that was
+        decided, or an operation gives no float for them."""
+        values: list[Any] = list(given)
+        for place, (op, operands) in enumerate(self.rows):
+            try:
+                value = _operation(op)(*[values[one.number] if type(one) is Slot else one for one in operands])
+            except ArithmeticError:
+                return None
+            truth = self._truths.get(place)
+            if (type(value) is not float) if truth is None else (bool(value) != truth):
+                return None
+            values.append(value)
+        return values
 
     def hold(self, given: Sequence[float]) -> bool:
-        """Whether other floats agree in everything that was found."""
-        try:
-            return all(bool(evaluated(condition, given)) == truth for condition, truth in self.found.items())
-        except ArithmeticError:
-            return False
+        """Whether other floats agree in everything that was decided."""
+        return self.values(given) is not None
 
 
 def _traced(op: str, *, turned: bool = False) -> Callable[..., Any]:
@@ -98,11 +119,11 @@ def _condition(op: str) -> Callable[..., Any]:
 class Real:
     """A float of one call, with its formula."""
 
-    __slots__ = ("formula", "number", "reals")
+    __slots__ = ("number", "reals", "slot")
 
-    def __init__(self, number: float, formula: Formula, reals: Reals) -> None:
+    def __init__(self, number: float, slot: Slot, reals: Reals) -> None:
         self.number = number
-        self.formula = formula
+        self.slot = slot
         self.reals = reals
 
     @property  # type: ignore[misc]
@@ -121,7 +142,7 @@ class Real:
         number = _operation(op)(_example(left), _example(right))
         if type(number) is not float:
             return _operation(op)(plain_real(left), plain_real(right))
-        return Real(number, Applied(op, (_formula(left), _formula(right))), self.reals)
+        return Real(number, self.reals.row(op, self._operand(left), self._operand(right)), self.reals)
 
     def _decided(self, op: str, other: Any) -> Any:
         if not isinstance(other, int | float):
@@ -129,8 +150,14 @@ class Real:
         if isinstance(other, np.generic) or self.reals.closed:
             return _operation(op)(plain_real(self), plain_real(other))
         truth = bool(_operation(op)(self.number, _example(other)))
-        self.reals.found[Applied(op, (self.formula, _formula(other)))] = truth
+        self.reals.decide(op, self.slot, self._operand(other), truth=truth)
         return truth
+
+    def _operand(self, number: Any) -> Slot | float | int:
+        """A number as a part of this call's table; that of another call is the plain float."""
+        if type(number) is not Real:
+            return plain(number)  # type: ignore[no-any-return]
+        return number.slot if number.reals is self.reals else float(number)
 
     __add__, __radd__ = _traced("add"), _traced("add", turned=True)
     __sub__, __rsub__ = _traced("sub"), _traced("sub", turned=True)
@@ -144,7 +171,7 @@ class Real:
 
     def _alone(self, op: str) -> Any:
         number = _operation(op)(self.number)
-        return number if self.reals.closed else Real(number, Applied(op, (self.formula,)), self.reals)
+        return number if self.reals.closed else Real(number, self.reals.row(op, self.slot), self.reals)
 
     def __neg__(self) -> Any:
         return self._alone("neg")
@@ -162,7 +189,7 @@ class Real:
 
     def __float__(self) -> float:
         if not self.reals.closed:
-            self.reals.found[Applied("same", (self.formula, self.number))] = True
+            self.reals.decide("same", self.slot, self.number)
         return self.number
 
     def __int__(self) -> int:
@@ -214,7 +241,7 @@ def given_of(number: object) -> Given | None:
     """What stands for a `Real` in an expression; None for other numbers, and once the call is over."""
     if type(number) is not Real or number.reals.closed:
         return None
-    return number.reals.given(number.formula)
+    return number.reals.given(number.slot)
 
 
 def plain_real(number: Any) -> Any:
@@ -224,8 +251,3 @@ def plain_real(number: Any) -> Any:
 
 def _example(number: Any) -> Any:
     return number.number if type(number) is Real else plain(number)
-
-
-def _formula(number: Any) -> Formula:
-    formula: Formula = number.formula if type(number) is Real else plain(number)
-    return formula

@@ -12,6 +12,7 @@ In the order in which an operation goes through them:
     indexing.py         what index arrays mean in nodes
     masks.py            what masks mean in nodes
     elements.py         elements that were read, and writes behind them
+    pending.py          long pending work, started by itself
     core.py             what every array is
     axes.py             axes and shapes as users give them
     hosts.py            values of the host

@@ -18,6 +18,7 @@ from ocl_ir.graph.forward import apart
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.current_runtime import current
 from ocl_runtime.arrays.elements import settled_if_planned
+from ocl_runtime.arrays.pending import BOUND, deepened, relieve
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
@@ -55,6 +56,15 @@ class ArrayCore:
         self._steps = ()
         self._known = None
         self._value = False
+        if node.args and deepened(node) >= BOUND:
+            self._relieve(node)
+
+    def _relieve(self, node: Node) -> None:
+        """Starts long pending work; in a captured function nothing is."""
+        if tracer.get() is None:
+            whole = self._by(self._executor)
+            whole._steps = ()
+            relieve(node, self._executor.registry, lambda: compute_together((whole,)))
 
     def _new(self, node: Node) -> Self:
         """An array of the same runtime."""
@@ -108,6 +118,9 @@ class ArrayCore:
         """Makes the elements those of a node of the same shape and dtype. Raises `DTypeError` for a value."""
         self._check_writable()
         until_planned(lambda make: self._written(value, make=make))
+        node = self._cell.node
+        if node.args and deepened(node) >= BOUND:
+            self._relieve(node)
 
     def _written(self, value: Node, *, make: bool) -> Missing | None:
         """Writes; unless the plan of what has to be computed before is to be made if there is none, says what is

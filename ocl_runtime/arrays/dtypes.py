@@ -85,7 +85,7 @@ def checked(value: Number, dtype: DType) -> Number | Given:
     if dtype.kind == "float":
         if type(value) is not float and (given := given_of(value)) is not None:
             return given
-        return _rounded(value, dtype)
+        return rounded(value, dtype)
     if dtype.is_integer:
         if isinstance(value, float):
             raise _no_value(value, dtype, "round it to an int, or convert the array to a float dtype")
@@ -103,7 +103,8 @@ def checked(value: Number, dtype: DType) -> Number | Given:
     return value
 
 
-def _rounded(value: Number, dtype: DType) -> Number:
+def rounded(value: Number, dtype: DType) -> Number:
+    """A number as a float dtype has it. Raises `NumberRangeError` for an integer that is too large for any float."""
     if isinstance(value, Backed) and abs(value) <= 2 ** np.finfo(dtype.numpy).nmant:
         return value  # exact
     try:

@@ -19,5 +19,6 @@ In the order in which an expression goes through them:
     registry.py         what an array is now
     checks.py           places in index arrays, checked on the device
     readers.py          what others need of memory that is about to be written over
+    history.py          which live values are kept that are computed on the way
     evaluate.py         computing nodes
 """

@@ -13,7 +13,20 @@ from collections.abc import Callable, Collection, Sequence
 from operator import gt
 from typing import NamedTuple
 
-from ocl_ir.graph.build import Buffer, Iota, Node, Scalar, Storage, walk
+from ocl_ir.graph.build import (
+    Assign,
+    Buffer,
+    Contract,
+    Elementwise,
+    Iota,
+    Node,
+    Reduce,
+    Scalar,
+    Scan,
+    Scatter,
+    Storage,
+    walk,
+)
 from ocl_runtime.plan.structure import Structure
 
 _MOST_KNOWN = 64
@@ -28,10 +41,11 @@ class Donation(NamedTuple):
 
 
 class DonationPlaces(NamedTuple):
-    """The same by number, as a structure lists them."""
+    """The same by number, as a structure lists them; `computes`, whether any of the needed ones is an operation."""
 
     storages: tuple[int, ...]
     needed: tuple[int, ...]
+    computes: bool = False
 
 
 class _Needs(NamedTuple):
@@ -79,23 +93,33 @@ class Holders:
                 _wasted(storage, [structure.nodes[one] for one in buffers]) or used_outside(storage)
             ):
                 free.append(place)
-        return DonationPlaces(tuple(free), needs.least.needed)
+        return DonationPlaces(tuple(free), needs.least.needed, needs.least.computes)
+
+    def direct(self, structure: Structure) -> list[Node]:
+        """The nodes that others hold themselves, and not only by what is made of them; none where nobody can tell."""
+        if _counted is None:
+            return []
+        held = tuple(map(gt, map(_counted, structure.nodes), self._own))  # before anything here holds a node, too
+        return [node for node, one in zip(structure.nodes, held, strict=True) if one]
 
     def _needs(self, held: Sequence[bool], structure: Structure) -> _Needs:
-        """Who holds a node needs its operands, too, but those of a root, which gets its result."""
+        """Who holds a node needs its operands, too, but those of a root, and of what always ends a kernel: these get
+        their results."""
         wanted = list(held)
         storage = {id(one): place for place, one in enumerate(structure.storages) if one is not None}
         buffers: dict[int, list[int]] = {}
         for place in reversed(self._args):
             node = structure.nodes[place]
-            if wanted[place] and place not in self._numbers and place not in self._roots:
+            computed = place in self._roots or isinstance(node, Reduce | Contract | Scan | Assign | Scatter)
+            if wanted[place] and place not in self._numbers and not computed:
                 for arg in self._args[place]:
                     wanted[arg] = True
             elif isinstance(node, Buffer) and node.storage is not None:
                 buffers.setdefault(storage[id(node.storage)], []).append(place)
         needed = tuple([place for place, one in enumerate(wanted) if one and place not in self._numbers])
+        computes = any(isinstance(structure.nodes[place], Elementwise) for place in needed)
         return _Needs(
-            DonationPlaces((), needed), tuple([(place, tuple(own)) for place, own in sorted(buffers.items())])
+            DonationPlaces((), needed, computes), tuple([(place, tuple(own)) for place, own in sorted(buffers.items())])
         )
 
 
@@ -105,6 +129,19 @@ def held_once(buffer: list[Node]) -> bool:
     if _counted is None:
         return False
     return {*map(_counted, buffer), *map(_counted, storage)} == {1 + _COUNTING} and not used_outside(storage[0])
+
+
+def shared_storages(structure: Structure) -> set[int]:
+    """Of the memory in an expression, by `id`, what others hold too."""
+    if _counted is None:
+        return set(map(id, structure.storages))
+    own = Counter(id(node.storage) for node in structure.nodes if isinstance(node, Buffer))
+    references = list(map(_counted, structure.storages))
+    return {
+        id(storage)
+        for storage, count in zip(structure.storages, references, strict=True)
+        if count > own[id(storage)] + _COUNTING
+    }
 
 
 def _wasted(storage: Storage, buffers: Sequence[Node]) -> bool:

@@ -12,10 +12,14 @@ from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.graph.forward import current, forward, turned_back
+from ocl_runtime.errors import OutOfMemoryError
+from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.plans import Wanted
 from ocl_runtime.plan.cache.slots import Slots
+from ocl_runtime.plan.donation import DonationPlaces
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.explain import explain
+from ocl_runtime.plan.history import NO_HISTORY, History, history
 from ocl_runtime.plan.readers import readers_of
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.structure import Structure
@@ -74,11 +78,18 @@ def _evaluated(
     roots = [current(node) for node in nodes]
     nodes.clear()
     wanted = _not_computed(roots)
-    structure = _structure(wanted, executor)
-    planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)
+    structure, donation, past = _structure(wanted, executor)
+    try:
+        planned = _planned(structure, donation, executor, make=make)
+    except OutOfMemoryError:
+        structure, donation, past = _structure(wanted, executor, keeping=False)
+        planned = _planned(structure, donation, executor, make=make)
     if planned is None:
         executor.announce(wanted)
         return Missing(executor.plans.wanted(structure), executor)
+    for value in past.left_out:
+        value.left_out = True
+    del past
     executor.ready(planned)
     planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
     executor.run(planned)
@@ -97,11 +108,29 @@ def _evaluated(
     return results
 
 
-def _structure(wanted: list[Node], executor: Executor) -> Structure:
-    """That of some nodes; what others need of memory that they write over is copied first."""
-    structure = Structure(wanted)
-    readers = readers_of(structure, executor.plans.held(structure)) if structure.writes else []
-    return Structure([*readers, *wanted], copied=len(readers)) if readers else structure
+def _planned(
+    structure: Structure, donation: DonationPlaces | None, executor: Executor, *, make: bool
+) -> Evaluation | None:
+    plans = executor.plans
+    return plans.plan(structure, executor) if make else plans.known(structure, executor, donation)
+
+
+def _structure(
+    wanted: list[Node], executor: Executor, *, keeping: bool = True
+) -> tuple[Structure, DonationPlaces | None, History]:
+    """That of some nodes, with what becomes a result besides: what others need of memory that is written over, and what
+    they hold that is computed on the way, where memory is not short."""
+    structure, plans = Structure(wanted), executor.plans
+    donation = plans.donation(structure)
+    if not (donation.computes or structure.writes):
+        return structure, donation, NO_HISTORY
+    needed = [structure.nodes[place] for place in donation.needed]
+    copied = readers_of(structure, needed) if structure.writes else []
+    del needed
+    past = history(structure, plans.held(structure), executor.target) if keeping and donation.computes else NO_HISTORY
+    if not (copied or past.kept):
+        return structure, donation, past
+    return Structure([*copied, *wanted, *past.kept], copied=len(copied)), None, past
 
 
 def _not_computed(roots: Sequence[Node]) -> list[Node]:
@@ -112,6 +141,6 @@ def look(nodes: Sequence[Node], executor: Executor) -> str:
     """What `evaluate` would do, as text."""
     registry = executor.registry
     with registry.lock:
-        structure = _structure(_not_computed([current(node) for node in nodes]), executor)
+        structure, _, past = _structure(_not_computed([current(node) for node in nodes]), executor)
         planned = executor.plans.plan(structure, Slots(executor.target, executor.kernels))
-        return explain(planned, structure.storages)
+        return explain(planned, structure.storages, past.kept)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.printer import text
@@ -13,8 +14,9 @@ from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.launch import Address, Launch
 
 
-def explain(plan: AnyPlan, inputs: Sequence[object]) -> str:
-    """The text for a plan whose memory is `inputs` and what it allocates; it need not have run.
+def explain(plan: AnyPlan, inputs: Sequence[object], kept: Mapping[Node, str] = MappingProxyType({})) -> str:
+    """The text for a plan whose memory is `inputs` and what it allocates; it need not have run. `kept` are results that
+    nobody has asked for, with the reasons.
 
     The least bytes are those of the inputs' elements that are read, and of the results, each moved once.
     """
@@ -35,6 +37,8 @@ def explain(plan: AnyPlan, inputs: Sequence[object]) -> str:
             f"  {number}. {launch.kernel.name}  {over} work-items in groups of {launch.group_size[0]}, "
             f"stream +{launch.stream}: reads {read:,} bytes, writes {written:,}    {launch.where}".rstrip()
         )
+    for node, why in kept.items():
+        lines.append(f"  {_name(node)} is kept, since somebody holds it: {why}")
     for node, why in plan.why.items():
         if node not in plan.roots:
             lines.append(f"  {_name(node)} is computed by itself: {why}")

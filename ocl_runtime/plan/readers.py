@@ -29,15 +29,15 @@ def readers_of(structure: Structure, held: Collection[Node]) -> list[Node]:
             storage = base.storage
             if storage is None or used_outside(storage):
                 continue
-            readers, nbytes = getattr(storage, "readers", ()), storage.nbytes
+            readers = getattr(storage, "readers", ())
             needed = [node for node in later if node.storage is storage and node is not base]
         else:
-            readers, nbytes, needed = getattr(base, "readers", ()), base.size * base.dtype.size, []
+            readers, needed = getattr(base, "readers", ()), []
         alive = [node for reader in readers if (node := reader()) is not None]
-        outside = [node for node in alive if node.result is None and node not in own and node.size]
+        outside = [node for node in alive if node.result is None and node is not base and node not in own and node.size]
         views = dict.fromkeys([*outside, *needed])
         # A copy reads and writes each byte, as one of the whole would.
-        if sum(node.size * node.dtype.size for node in views) < nbytes:
+        if sum(node.size * node.dtype.size for node in views) < base.size * base.dtype.size:
             found.update(views)
     return list(found)
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from weakref import ref
 
 from ocl_ir.graph.build import Buffer, Node
+from ocl_ir.source_line import Line
 from ocl_runtime.plan.donation import held_once
 
 
@@ -28,6 +29,7 @@ class Cell:
 
     def __init__(self, node: Node, registry: Registry) -> None:
         self._node = node
+        node.cell = ref(self)
         self.reads: list[Read] = []
         """Elements that were read, until the next write."""
         self.born: Final = registry.captures
@@ -44,6 +46,7 @@ class Cell:
     def become(self, node: Node) -> None:
         """Makes it another node."""
         self._node = node
+        node.cell = ref(self)
 
 
 def alone(cell: Cell) -> bool:
@@ -82,4 +85,6 @@ class Registry:
         self.lock = threading.RLock()
         """Held while arrays are computed or written."""
         self.captures = 0
+        self.cut_at: Line | None = None
+        """Where the last part of pending work was cut that was started by itself."""
         self.evaluating = Evaluating()

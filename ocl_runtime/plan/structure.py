@@ -41,9 +41,10 @@ class Structure:
     among them. `key` is equal for expressions that differ in `storages`, `sizes` and `scalars` only, each of which is
     listed once. With `into`, the first root is computed into the memory of the second; the first `copied` ones get
     memory of their own, even where they only look at memory that exists. `writes` are the numbers of nodes that write a
-    part of another one: who else holds a node is found out by counting references."""
+    part of another one: who else holds a node is found out by counting references. `kept` is what a cache has for the
+    key, once it has been looked up."""
 
-    __slots__ = ("copied", "into", "key", "nodes", "roots", "scalars", "sizes", "storages", "writes")
+    __slots__ = ("copied", "into", "kept", "key", "nodes", "roots", "scalars", "sizes", "storages", "writes")
 
     def __init__(self, roots: Sequence[Node], *, into: bool = False, copied: int = 0) -> None:
         self.into = into
@@ -93,6 +94,7 @@ class Structure:
         self.nodes, self.storages, self.scalars = nodes, storages, scalars
         self.roots = tuple([places[root] for root in roots])
         self.key: Hashable = (tuple(parts), pattern, into, copied)
+        self.kept: Any = None
 
     # ------------------------------------------------------------------ building it again
 

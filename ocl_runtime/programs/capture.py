@@ -6,14 +6,14 @@
 
 The first call with arrays of some dtypes and numbers of axes runs the function once with arrays that have no memory
 yet. What it would have computed is written down as a host program, in which the lengths and strides of the arguments
-are sizes that each call binds. Later calls run no Python of the function: for new shapes the program is planned and
-prepared again, and for shapes that were there it is replayed. No kernel is built twice.
+are sizes that each call binds. Later calls run no Python of the function: for new shapes the program's formulas are
+filled in, and for shapes that were there it is replayed. No kernel is built twice.
 
 Where the function, or the planning of its kernels, decides something by a size, that becomes a guard of the program
 (`ocl_ir.guards`), and a call that does not pass it is captured again. Values it must not depend on: asking for one (in
 an `if`, by `float(x)` or `x.numpy()`) is an error that names the line. What it does beside arrays happens when it is
 captured. Arrays that it refers to, other than its arguments, are constants: the program keeps the memory that they
-have then. Calls with other Python values are captured apart.
+have then. Floats are numbers of the program (`ocl_ir.reals`); calls with other Python values are captured apart.
 """
 
 from __future__ import annotations
@@ -131,8 +131,9 @@ def capture(function: Callable[_Args, _Returned]) -> Callable[_Args, _Returned]:
     """A function that replays what `function` does with arrays.
 
     Arrays may stand in tuples, lists and dictionaries, in arguments as in what is returned. Floats are numbers of the
-    program from the second call on that has others, unless the function decides something by them; other arguments are
-    told apart by their values. With `OCL_RUNTIME_CHECK=on` the function is called as it is. Raises `DTypeError` for
+    program from the second call on that has others, and what the function decides by one becomes a guard: by comparing
+    it, by `isinstance`, by `float(x)`, but not by `type(x) is float`, which is False for such a number. Other arguments
+    are told apart by their values. With `OCL_RUNTIME_CHECK=on` the function is called as it is. Raises `DTypeError` for
     arguments without an array or that cannot be told apart.
     """
     captured = _Function(function)
@@ -248,7 +249,7 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
         if not isinstance(node, Buffer) or node.storage is None or x._value:
             return None, []
         nodes.append(node)
-        parts.extend((x._executor, node.dtype, node.layout))
+        parts.extend((x._executor.default_real, node.dtype, node.layout))
     if len({id(node.storage) for node in nodes}) < len(nodes):
         return None, []
     return tuple(parts), nodes

@@ -17,11 +17,12 @@ from ocl_ir.host.grammar import Program
 from ocl_ir.host.unbound import Unbound, branches, is_straight, unbound
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.layout import Layout
-from ocl_ir.reals import Reals, evaluated
+from ocl_ir.reals import Reals, plain_real
 from ocl_ir.sizes import value
 from ocl_ir.source_line import caller
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.dtypes import rounded
 from ocl_runtime.arrays.reals import with_real
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.replay.bound import Bound
@@ -32,12 +33,11 @@ from ocl_runtime.plan.host.in_place import reuse_in_place, share_results
 from ocl_runtime.plan.host.lower import number_name
 from ocl_runtime.plan.host.prepare import arranged, prepare
 from ocl_runtime.plan.host.streams import is_worth_streams
-from ocl_runtime.plan.launch import passed
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments, Range
 from ocl_runtime.programs.trace import Result, Trace
-from ocl_runtime.programs.trees import Shape, flatten, unflatten
+from ocl_runtime.programs.trees import Shape, flatten, unflatten, with_leaves
 from ocl_runtime.runtime import Runtime
 
 _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
@@ -68,9 +68,10 @@ class Captured:
 
     def numbers(self, floats: Sequence[float]) -> dict[str, float]:
         """The program's scalars for the floats of a call."""
+        values = self.reals.values(floats) or ()
         return {
-            number_name(Given(place), number.dtype): passed(evaluated(formula, floats), number.dtype).item()
-            for place, formula in enumerate(self.reals.taken)
+            number_name(Given(place), number.dtype): float(rounded(values[slot.number], number.dtype))
+            for place, slot in enumerate(self.reals.taken)
             for number in self.program.numbers
             if number_name(Given(place), number.dtype) == number.name
         }
@@ -116,7 +117,7 @@ def captured_by(
     runtime: Runtime,
 ) -> Captured:
     """Runs a function once with arrays that have no memory, and floats that keep their formula."""
-    guards, reals = Guards(), Reals()
+    guards, reals = Guards(), Reals(len(floats))
     trace = Trace(name, runtime, guards)
     numbers = [reals.real(place, number) for place, number in enumerate(floats)]
     args, kwargs = unflatten(shape, trace.parameters(arguments), cast("list[float]", numbers))
@@ -130,6 +131,7 @@ def captured_by(
         tracer.set(None)  # of a captured function inside of a captured one, the Python runs
         guards.close()
         reals.closed = True
+    returned_shape = with_leaves(returned_shape, plain_real)
     default_reals = [None if one._executor is runtime else one._executor.default_real for one in returned]
     formulas, branching = None, False
     if is_straight(program):
@@ -162,7 +164,7 @@ def prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> Pre
     names = [one.value.hint for one in program.params]
     origins = [constants[name] if name in constants else int(name[1:]) for name in names]
     handles = handles_for(engine, schedule, captured.handles.get("known"))
-    captured.handles.setdefault("known", handles)
+    captured.handles["known"] = handles
     bound = Bound(schedule, handles)
     buffers = [place.buffer for place in schedule.results]
     results = []

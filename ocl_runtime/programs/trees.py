@@ -6,7 +6,7 @@ in their arrays only, and enough for `unflatten` to put other arrays in their pl
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -77,6 +77,13 @@ def _shape(tree: Any, arrays: list[Array], floats: list[float] | None, what: str
             remedy="use arrays, numbers, strings, and tuples, lists and dictionaries of them",
         ) from None
     return _Leaf(type(tree), repr(tree) if isinstance(tree, float) else "", tree)
+
+
+def with_leaves(shape: Shape, change: Callable[[Any], Any]) -> Shape:
+    """The shape with another value for each that is no array."""
+    if isinstance(shape, _Branch):
+        return _Branch(shape.kind, shape.keys, tuple([with_leaves(child, change) for child in shape.children]))
+    return _Leaf(shape.kind, shape.told, change(shape.value)) if isinstance(shape, _Leaf) else shape
 
 
 class _Positional(dict[int, _Branch]):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import functools
 import gc
+import json
+import math
 import threading
+import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +19,16 @@ import pytest
 import ocl_runtime as ocl
 from ocl_ir.host.printer import text
 from ocl_ir.host.schedule import MemoryPlan, Schedule
+from ocl_ir.kernel.accesses import WRITE
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.types import F32, U32
 from ocl_runtime.device import Device
-from ocl_runtime.errors import DTypeError, Error, SharingError
+from ocl_runtime.errors import DTypeError, Error, LaunchError, SharingError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.programs import capture
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
-from tests.support.programs import SCALE
+from tests.support.programs import REVERSED, SCALE
 
 HOST = np.random.default_rng(0).random((60, 50), dtype="f4")
 
@@ -688,3 +695,112 @@ def test_floats_in_trees_and_beside_arrays_of_other_dtypes(runtime: Runtime) -> 
     for number in (0.5, 1.5, 2.5):
         found = replayed({"by": (number, 3)}, x)
         assert_same(found["sum"].numpy(), HOST + np.float32(number))
+
+
+def test_floats_of_kernels_that_are_launched_by_hand(runtime: Runtime) -> None:
+    calls = []
+    kernel = KernelBuilder("scaled", pointwise=True)
+    n, factor = kernel.scalar("n", U32), kernel.scalar("factor", F32)
+    x_, y_ = (kernel.pointer(name, F32, length=n) for name in ("x", "y"))
+    i = kernel.global_id(0)
+    with kernel.if_(i < n):
+        kernel.store(y_, i, kernel.load(x_, i) * factor)
+    scaled = kernel.build()
+
+    @capture
+    def by_hand(x: Any, factor: float) -> Any:
+        calls.append(factor)
+        y = ocl.allocate(x.shape)
+        runtime.launch(scaled, [x.size, factor * 2, (x._node.storage, 0), (y._node.storage, 0)], (x.size,))
+        return y
+
+    x = ocl.asarray(HOST)
+    for factor in (1.0, 2.0, 3.5, -0.25):
+        assert_same(by_hand(x, factor).numpy(), HOST * np.float32(factor * 2))
+    assert len(calls) == 2
+
+
+def test_regression_launches_over_nothing_are_left_out_of_some_sizes_and_others_of_others(runtime: Runtime) -> None:
+    @capture
+    def both(x: Any, y: Any) -> Any:
+        n, m = x.shape[0] - 5, y.shape[0] - 5
+        halves, turned = ocl.zeros(n + 5).compute(), ocl.zeros(m + 5).compute()
+        runtime.launch(SCALE, [n, (x._node.storage, 0), (halves._node.storage, 0)], (n,))
+        runtime.launch(REVERSED, [m, (y._node.storage, 0), (turned._node.storage, 0)], (m,))
+        return halves, turned
+
+    for n, m in ((5, 9), (9, 5), (9, 8), (5, 9), (9, 5), (7, 8)):
+        x, y = (np.arange(size, dtype="f4") + 1 for size in (n, m))
+        halves, turned = both(ocl.asarray(x), ocl.asarray(y))
+        assert_same(halves.numpy(), np.append(x[: n - 5] / 2 + 1, np.zeros(5, "f4")).astype("f4"))
+        assert_same(turned.numpy(), np.append(y[: m - 5][::-1], np.zeros(5, "f4")).astype("f4"))
+
+
+def test_regression_floats_that_functions_keep(runtime: Runtime) -> None:
+    @functools.lru_cache
+    def twice(number: float) -> float:
+        return number * 2
+
+    first, second = capture(lambda x, a: x * twice(a)), capture(lambda x, b, a: x * (b + twice(a)))
+    x = ocl.asarray(HOST)
+    for a in (1.0, 3.0):
+        assert_same(first(x, a).numpy(), HOST * np.float32(a * 2))
+    for b, a in ((10.0, 1.0), (100.0, 3.0), (1000.0, 1.0)):
+        assert_same(second(x, b, a).numpy(), HOST * np.float32(b + 2 * a))
+
+
+def test_floats_are_returned_as_they_were_given(runtime: Runtime) -> None:
+    step = capture(lambda x, a: {"x": x * a, "a": [a]})
+    for a in (1.0, 2.0, 2.5):
+        assert json.dumps(step(ocl.asarray(HOST), a)["a"]) == f"[{a}]"
+
+
+@pytest.mark.filterwarnings("error")
+def test_floats_too_large_for_their_dtype(runtime: Runtime) -> None:
+    step, x = capture(lambda x, a: x * a), ocl.asarray(np.ones(3, "f4"))
+    for a in (1.0, 2.0, 1e39, -1e39):
+        assert_same(step(x, a).numpy(), np.full(3, a if abs(a) < 3 else math.copysign(math.inf, a), "f4"))
+
+
+def test_a_runtime_that_nobody_holds_is_freed_whatever_it_captured(device: Device, engine: Engine) -> None:
+    step, runtime = capture(lambda x: x + 1), Runtime(device, engine.settings)
+    with ocl.use(runtime):
+        x = ocl.asarray(HOST)
+        for _ in range(3):
+            step(x).numpy()
+    alive = weakref.ref(runtime)
+    del runtime, x
+    gc.collect()
+    assert alive() is None
+
+
+def test_what_a_failure_spoilt_is_written_over_and_then_read(runtime: Runtime) -> None:
+    @capture
+    def repaired(x: Any, y: Any) -> Any:
+        ocl.compute_into(x, y * 2)
+        return (x + 1).compute()
+
+    x, y, streams = ocl.allocate(HOST.shape), ocl.asarray(HOST), runtime.engine.streams
+    repaired(x, y)
+    for _ in range(3):
+        streams.refused(streams.current(), [x._node.storage.touch(WRITE)], "a kernel", "here", (), RuntimeError("no"))
+        assert_same(repaired(x, y).numpy(), HOST * 2 + 1)
+        assert_same(x.numpy(), HOST * 2)
+
+
+def test_what_a_failure_spoilt_between_rows_that_are_written_stays_spoilt(runtime: Runtime) -> None:
+    @capture
+    def rows(x: Any, y: Any) -> None:
+        for row in range(0, 40, 2):
+            x[row] = ocl.sin(y[row])
+
+    x, y, streams = ocl.asarray(HOST).compute(), ocl.asarray(HOST), runtime.engine.streams
+    rows(x, y)
+    width = HOST.shape[1] * 4
+    spoilt = x._node.storage.touch(WRITE, 3 * width, 4 * width)
+    streams.refused(streams.current(), [spoilt], "a kernel", "here", (), RuntimeError("no"))
+    with suppress(LaunchError):
+        rows(x, y)
+    assert_same(x[4].numpy(), np.asarray(ocl.sin(y[4])))
+    with pytest.raises(LaunchError, match="a kernel"):
+        x[3].numpy()

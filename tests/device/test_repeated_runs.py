@@ -152,3 +152,23 @@ def test_memory_of_others_is_not_held_by_what_was_set(runtime: Runtime) -> None:
     del held
     runtime.finish()
     assert runtime.statistics()["memory"]["live"] == before - 1
+
+
+def test_an_interrupted_run_leaves_its_objects_to_the_next(
+    runtime: Runtime, served: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, x = ocl.capture(lambda x: x + 1), ocl.asarray(HOST)
+    for _ in range(RUNS):
+        work(x)
+
+    def interrupted(executable: Executable) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Executable, "note_use", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            work(x)
+    served.clear()
+    for _ in range(RUNS):
+        assert_same(work(x).numpy(), HOST + 1)
+    assert len(served) == RUNS

@@ -157,13 +157,13 @@ def test_what_others_hold_is_needed_and_the_rest_is_spare(monkeypatch: pytest.Mo
 
     structure, inner = expression()  # exp, mul, leaf, 2.0
     holders = Holders(structure)
-    assert holders.donation(structure) == DonationPlaces((), (1, 2)), "who holds the product needs its operand"
+    assert holders.donation(structure) == DonationPlaces((), (1, 2), True), "who holds the product needs its operand"
     del inner
     assert holders.donation(structure) == DonationPlaces((0,), ())
     assert len(asked) == 2
     for _ in range(3):
         structure, inner = expression()
-        assert holders.donation(structure) == DonationPlaces((), (1, 2))
+        assert holders.donation(structure) == DonationPlaces((), (1, 2), True)
         del inner
         assert holders.donation(structure) == DonationPlaces((0,), ())
     assert len(asked) == 2

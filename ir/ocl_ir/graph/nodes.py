@@ -78,6 +78,12 @@ class AnyNode:
     """The memory that its elements are in, once they have been computed or moved. Set once, by `forward`."""
     entry: Any = field(default=None, init=False)
     """Where the intern table has it."""
+    cell: ref[Any] | None = field(default=None, init=False)
+    """Of an array that is just this node, the newest one's."""
+    depth: int = field(default=0, init=False)
+    """How many nodes that arrays are stand above each other below it, as far as that is known; 0: unknown, or none."""
+    left_out: bool = field(default=False, init=False)
+    """Whether an evaluation has computed it on its way and not kept the values."""
 
     @property
     def where(self) -> str:

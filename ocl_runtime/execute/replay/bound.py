@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ocl_ir.host.arena import in_pieces
@@ -148,9 +149,7 @@ class Bound:
         one: dict[int, Access] = {}
         for buffer, accesses in of_buffer.items():
             if len(accesses) > _MOST_TRACKED and len(self.used) == 1 and buffer != ARENA:
-                modes = {access.mode for access in accesses}
-                low, high = min(access.low for access in accesses), max(access.high for access in accesses)
-                one[buffer] = Access(buffer, READ | WRITE if len(modes) > 1 else modes.pop(), low, high, None)
+                one[buffer] = _span(buffer, accesses)
         if not one:
             return self.touched
         return [[one.get(access.buffer, access) for access in accesses] for accesses in self.touched]
@@ -266,6 +265,18 @@ def _what(command: Dispatch | Transfer) -> str:
     if isinstance(command, Dispatch):
         return command.executable.what
     return f"the {'upload' if command.up else 'download'} of {command.nbytes:,} bytes"
+
+
+def _span(buffer: int, accesses: Iterable[Access]) -> Access:
+    """One access to all bytes from the first to the last that some touch. It writes only if each of the bytes is
+    written: of others, who reads them next has to hear who wrote them before."""
+    ordered = sorted(accesses, key=attrgetter("low"))
+    modes, low, high = {access.mode for access in ordered}, ordered[0].low, ordered[0].low
+    written = modes == {WRITE}
+    for access in ordered:
+        written = written and access.footprint is None and access.low <= high
+        high = max(high, access.high)
+    return Access(buffer, READ if modes == {READ} else WRITE if written else READ | WRITE, low, high, None)
 
 
 def _inside(access: Access, ranges: Iterable[tuple[int, int]]) -> bool:

@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any, TypeAlias
 
+from ocl_ir.host.grammar import Launch
 from ocl_ir.host.schedule import Schedule
+from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.execute.driver import Buffer, Bytes, KernelHandle, Sizes
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
@@ -77,11 +80,18 @@ class Arguments:
 
 
 class Handles:
-    """The kernel objects of one program, for all of its sizes."""
+    """The kernel objects of one program, for all sizes at which it launches the same kernels."""
 
     def __init__(
-        self, executables: Sequence[Executable | None], *, watched: bool, listened: bool, poison: bool
+        self,
+        kernels: Sequence[Kernel | None],
+        executables: Sequence[Executable | None],
+        *,
+        watched: bool,
+        listened: bool,
+        poison: bool,
     ) -> None:
+        self.kernels = kernels
         self.executables = executables
         self.poison = poison
         """Whether scratch memory is to be filled where it is used no more."""
@@ -94,8 +104,8 @@ class Handles:
         self._runs = 0
 
     def own(self) -> Arguments | None:
-        """This thread's, for one run at a time; None for the first runs, and where another is under way, as in a
-        handler of a signal. Whoever gets them is to say when it is done: `busy` is True until then."""
+        """This thread's, for one run at a time; None for the first runs, and where another is under way. Whoever gets
+        them sets `busy` until it is done."""
         if self._runs < _WORTH:
             self._runs += len(self.executables) <= _MOST_OWN
             return None
@@ -107,7 +117,6 @@ class Handles:
             self._of_thread.own = own
         elif own.busy:
             return None
-        own.busy = True
         for executable in self.distinct:
             executable.note_use()
         return own
@@ -121,9 +130,11 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def handles_for(engine: Engine, schedule: Schedule, known: Handles | None = None) -> Handles:
-    """Those of a schedule's launches: the known ones of its program, unless its sizes leave some launches out."""
-    if known is not None and len(known.executables) == len(schedule.nodes):
+    """Those of a schedule's launches: the known ones of its program, unless they are of other kernels, since a launch
+    over nothing is left out."""
+    kernels = [node.command.kernel if isinstance(node.command, Launch) else None for node in schedule.nodes]
+    if known is not None and len(known.kernels) == len(kernels) and all(map(is_, known.kernels, kernels)):
         return known
     watched = engine.settings.profile or engine.streams.tells
     executables, listened = engine.executables_of(schedule), engine.driver.listens()
-    return Handles(executables, watched=watched, listened=listened, poison=engine.settings.poison)
+    return Handles(kernels, executables, watched=watched, listened=listened, poison=engine.settings.poison)

@@ -181,7 +181,8 @@ class Run(Program):
     def note(self, own: Arguments) -> None:
         """Kernel objects have the arguments of this run from now on."""
         bound, memory = self._bound, self._memory
-        own.places, own.numbers, own.ranges = self._places, self._numbers, None
+        own.places, own.numbers = self._places, self._numbers
+        own.ranges, own.touches, own.launches = None, (), ()
         asked = bound.handles.listened or bound.handles.watched or bound.transfers or bound.ended
         if not (self._stale is None or self._stale or asked):  # as in the run before: so it may be in the next
             own.touches = self.touches
@@ -277,6 +278,7 @@ def run(
         submit(engine.streams, program)
     else:
         try:
+            own.busy = True
             if own.serve(bound, memory, numbers):
                 program.repeat(own)
                 submit(engine.streams, program)

@@ -61,12 +61,18 @@ class Command:
 
     def joined(self, known: Clock) -> Clock:
         """The clock of a stream that knew of others, and not of this command, and now waits for it."""
-        clock = known.copy()
-        for stream, position in self.clock.items():
-            if position > clock.get(stream, 0):
-                clock[stream] = position
+        clock = later(known, self.clock)
         clock[self.stream] = self.position
         return clock
+
+
+def later(clock: Clock, other: Clock) -> Clock:
+    """A new clock, of who knows what two clocks say."""
+    both = clock.copy()
+    for stream, position in other.items():
+        if position > both.get(stream, 0):
+            both[stream] = position
+    return both
 
 
 class Parts(NamedTuple):

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import Error, Event, Queue
-from ocl_runtime.execute.streams.command import LOOK_EVERY, Clock, Command, Parts, SpoiltError, Stream
+from ocl_runtime.execute.streams.command import LOOK_EVERY, Clock, Command, Parts, SpoiltError, Stream, later
 from ocl_runtime.execute.streams.hazards import Touch, conflicts, record
 from ocl_runtime.execute.streams.streams import Streams
 
@@ -76,6 +77,9 @@ class Program(ABC):
         """What to say where the driver does not take a step."""
 
 
+_NOTHING: tuple[Sequence[Command], list[Event], Clock] = ((), [], {})
+
+
 def submit(streams: Streams, program: Program) -> None:
     """Gives all steps to their streams.
 
@@ -123,10 +127,11 @@ def submit(streams: Streams, program: Program) -> None:
 
 def _check(streams: Streams, program: Program) -> None:
     """After a failure: raises `SpoiltError` for what must have ended first, `LaunchError` where what is to be read was
-    spoilt."""
+    spoilt, unless the program has written over that by then."""
+    looked = [program.touches[one] for one in dict.fromkeys(chain.from_iterable(b.lookups for b in program.batches))]
     for stream in program.streams.values():
-        streams.check(program.touches, stream)
-        needed, _, _ = conflicts(program.touches, stream)
+        streams.check(looked, stream)
+        needed, _, _ = conflicts(looked, stream)
         failed = [command for command in needed if command.error is not None]
         if failed:
             raise SpoiltError(failed)
@@ -149,18 +154,21 @@ def _looked_up(
 def _give(streams: Streams, program: Program, events: list[Event]) -> None:
     """Gives all batches to their streams, and appends the event of each step."""
     on = program.streams
-    clocks = {number: stream.known for number, stream in on.items()}
+    known = {number: stream.known for number, stream in on.items()}
+    clocks = known.copy()
     commands: list[Command] = []
     # All of it is looked up before the first one is given: what the program does itself is in order by its waits.
-    before: dict[int, tuple[Sequence[Command], list[Event]]] = {}
+    before: dict[int, tuple[Sequence[Command], list[Event], Clock]] = {}
     for number, batch in enumerate(program.batches):
         if batch.lookups:
-            needed, waits, clock = _looked_up(streams, program, batch, on[batch.stream], clocks[batch.stream])
-            before[number] = needed, waits
-            clocks[batch.stream] = clock
+            looked = _looked_up(streams, program, batch, on[batch.stream], known[batch.stream])
+            before[number] = looked
+            known[batch.stream] = looked[2]
     for number, batch in enumerate(program.batches):
         stream = on[batch.stream]
-        needed, waits = before.get(number, ((), []))
+        needed, waits, found = before.get(number, _NOTHING)
+        if needed:  # only from here on: what a later batch waits for, those before it know nothing of
+            clocks[batch.stream] = later(clocks[batch.stream], found)
         after = [command for command in map(commands.__getitem__, batch.waits) if command.stream is not stream]
         if after:
             waits = [*waits, *streams.waits_for(after, (), stream, program.names[batch.first])]

@@ -94,10 +94,21 @@ class PlanCache:
         self._lock = threading.RLock()
         """Held for single steps of these."""
 
-    def known(self, structure: Structure, executor: Planning) -> Evaluation | None:
-        """The plan that computes the roots of an expression, with memory allocated for it; None where none was made."""
+    def donation(self, structure: Structure) -> DonationPlaces:
+        """What only an expression needs, and what of it others need."""
+        return self._of(structure).donation(structure)
+
+    def held(self, structure: Structure) -> list[Node]:
+        """The nodes of an expression that others hold themselves."""
+        return self._of(structure).holders.direct(structure)
+
+    def known(
+        self, structure: Structure, executor: Planning, donation: DonationPlaces | None = None
+    ) -> Evaluation | None:
+        """The plan that computes the roots of an expression, with memory allocated for it; None where none was made.
+        `donation` is what `donation` has just said, if anybody has asked."""
         kept = self._of(structure)
-        template = kept.fitting(structure.sizes, kept.donation(structure))
+        template = kept.fitting(structure.sizes, donation or kept.donation(structure))
         if template is None:
             return None
         self._hits += template.used  # the first who asks is who it was made for
@@ -115,10 +126,6 @@ class PlanCache:
             planned = Evaluation(template, template.sized(structure), structure, executor)
         return planned
 
-    def held(self, structure: Structure) -> list[Node]:
-        """The nodes of an expression that others need."""
-        return [structure.nodes[place] for place in self._of(structure).donation(structure).needed]
-
     def wanted(self, structure: Structure) -> Wanted:
         """What `make` needs of an expression that `known` did not find."""
         kept = self._of(structure)
@@ -135,8 +142,11 @@ class PlanCache:
                 self._keep(wanted, template)
 
     def _of(self, structure: Structure) -> _Kept:
+        known: _Kept | None = structure.kept  # a key takes long to hash
+        if known is not None:
+            return known
         with self._lock:
-            kept = self._kept.get(structure.key)  # once, since a key takes long to hash
+            kept = self._kept.get(structure.key)
             if kept is None:
                 if len(self._kept) >= self._limit:
                     del self._kept[min(self._kept, key=lambda key: self._kept[key].used)]
@@ -144,6 +154,7 @@ class PlanCache:
                 kept = self._kept[structure.key] = _Kept(structure)
             self._used += 1
             kept.used = self._used
+            structure.kept = kept
             return kept
 
     def _keep(self, wanted: Wanted, made: Template) -> None:

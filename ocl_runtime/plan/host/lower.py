@@ -18,8 +18,9 @@ from ocl_ir.host.grammar import SymbolicLayout, Value
 from ocl_ir.kernel.accesses import modes
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
+from ocl_ir.reals import given_of
 from ocl_ir.source_line import Where
-from ocl_ir.types import DType, Pointer
+from ocl_ir.types import DType, Pointer, element
 from ocl_runtime.plan.launch import Address, Argument, Later
 
 
@@ -37,8 +38,12 @@ def lower(
     for param, arg, mode in zip(kernel.params, args, modes(kernel), strict=True):
         if isinstance(arg, Later):
             written.append(builder.number(number_name(arg.value, arg.dtype), arg.dtype))
+        elif (given := given_of(arg)) is not None and (dtype := element(param.value.type)).kind == "float":
+            written.append(builder.number(number_name(given, dtype), dtype))
+        elif isinstance(arg, float | np.generic):
+            written.append(arg.item() if isinstance(arg, np.generic) else float(arg))
         elif not isinstance(arg, Address):
-            written.append(arg.item() if isinstance(arg, np.generic) else formula(arg))
+            written.append(formula(arg))
         else:
             pointer = param.value.type
             assert isinstance(pointer, Pointer)

@@ -1,0 +1,88 @@
+"""Which values an evaluation keeps that it computes on its way, so that nobody's history grows.
+
+    for _ in range(1000):
+        x = ocl.sin(x) * 1.01
+        print(float(ocl.sum(x * x)))
+
+The sum needs `x`, which somebody holds. If it were computed for the sum only, the next turn would compute it again with
+all turns before, and another kernel would be built for each turn. So what somebody holds, an array or an expression,
+becomes a further result of the kernel that computes it anyway. It stays an expression only where that is cheap for
+ever: computing it again takes less than writing it down, all memory that it is made of is held by others anyway, and
+no evaluation has left it out before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from ocl_ir.graph.build import Buffer, Elementwise, Iota, Movement, Node, Scalar
+from ocl_runtime.plan.donation import shared_storages
+from ocl_runtime.plan.fusion.cost import choice, operation
+from ocl_runtime.plan.structure import Structure
+from ocl_runtime.plan.target import Target
+
+_MOST_KEPT = 32
+"""Further results of one evaluation."""
+_MOST_LOOKED_AT = 64
+"""Nodes below a value, beyond which computing it again is not cheap."""
+
+
+class History(NamedTuple):
+    """Nodes that others hold, and that an evaluation computes on its way: those whose values it keeps, with the
+    reasons, and those that it leaves out."""
+
+    kept: dict[Node, str]
+    left_out: list[Node]
+
+
+NO_HISTORY = History({}, [])
+
+
+def history(structure: Structure, held: Sequence[Node], target: Target) -> History:
+    """What becomes of the values of an expression that others hold, and that are none of its roots."""
+    live = [node for node in held if type(node) is Elementwise]
+    if not live:
+        return NO_HISTORY
+    shared = shared_storages(structure)
+    kept: dict[Node, str] = {}
+    left_out: list[Node] = []
+    for node in reversed(live):  # operands first
+        again = node.left_out and _is_live(node)
+        why = "an evaluation has computed it before" if again else _why(node, shared, kept, target)
+        if why and len(kept) < _MOST_KEPT:
+            kept[node] = why
+        else:
+            left_out.append(node)
+    return History(kept, left_out)
+
+
+def _is_live(node: Node) -> bool:
+    """Whether an array is just this node."""
+    cell = None if node.cell is None else node.cell()
+    return cell is not None and cell.node is node
+
+
+def _why(node: Node, shared: set[int], kept: Collection[Node], target: Target) -> str:
+    """Why a value is kept; nothing where it may stay an expression: it is cheap to compute again, and holds no memory
+    by that."""
+    operations = loads = looked_at = 0
+    stack, seen = [node], {node}
+    while stack:
+        one = stack.pop()
+        looked_at += 1
+        if looked_at > _MOST_LOOKED_AT:
+            return f"it is made of more than {_MOST_LOOKED_AT} nodes"
+        if isinstance(one, Buffer):
+            loads += 1
+            if one.storage is not None and id(one.storage) not in shared and not _is_live(one):
+                return "nobody else needs the memory that it is made of"
+        elif one is not node and (one in kept or not isinstance(one, Elementwise | Movement | Scalar | Iota)):
+            loads += 1  # which will be in memory
+        else:
+            if isinstance(one, Elementwise):
+                operations += operation(one.op, [arg.dtype for arg in one.args])
+            stack += [arg for arg in one.args if arg not in seen]
+            seen.update(one.args)
+    found = choice(1, operations, loads, 2 * node.dtype.size, target)
+    return str(found) if found.keeps else ""

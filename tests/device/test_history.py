@@ -1,0 +1,130 @@
+"""What a live array is, and an evaluation computes on its way, is kept: no history grows, nothing is stored twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_runtime.device import Device
+from ocl_runtime.errors import OutOfMemoryError
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.runtime import Runtime
+from tests.support.arrays import assert_same, counting
+
+HOST = np.random.default_rng(0).random((40, 60), "f4")
+TURNS = 60
+
+
+@pytest.fixture
+def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, engine.settings)
+    with ocl.use(runtime):
+        yield runtime
+
+
+def waves(x: Any, turn: int) -> tuple[Any, Any]:
+    x = ocl.sin(x) * 1.01
+    return x, ocl.sum(x * x)
+
+
+def averages(x: Any, turn: int) -> tuple[Any, Any]:
+    x = (x + x[::-1] + x[:, ::-1]) * 0.3
+    return x, ocl.max(x)
+
+
+def stencil(x: Any, turn: int) -> tuple[Any, Any]:
+    x[1:-1] += 0.1 * (x[2:] + x[:-2] - 2 * x[1:-1])
+    return x, x[5, 3]
+
+
+def pairs(x: Any, turn: int) -> tuple[Any, Any]:
+    distance = x[:, None, 0] - x[None, :, 0]
+    force = ocl.sum(distance / (distance * distance + 1), axis=1)
+    x = x + 0.01 * force[:, None]
+    return x, ocl.sum(force)
+
+
+@pytest.mark.parametrize("step", [waves, averages, stencil, pairs], ids=lambda step: step.__name__)
+def test_a_loop_that_asks_for_a_value_each_turn_plans_and_builds_a_few(
+    runtime: Runtime, step: Callable[[Any, int], tuple[Any, Any]]
+) -> None:
+    x, expected = ocl.asarray(HOST), ocl.asarray(HOST)
+    values = []
+    with counting(runtime) as counted:
+        for turn in range(TURNS):
+            x, value = step(x, turn)
+            values.append(float(value))
+    assert counted["plan", "misses"] <= 4
+    assert counted["launch", "compiled"] <= 8
+    assert counted["launch", "launches"] <= 4 * TURNS
+    for turn in range(TURNS):
+        expected, value = step(expected, turn)
+        ocl.compute(expected, value)
+        np.testing.assert_allclose(values[turn], float(value), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(x.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_named_values_that_are_cheap_to_make_of_what_is_there_are_not_stored(runtime: Runtime) -> None:
+    x = ocl.asarray(HOST)
+    most = ocl.max(x, axis=1, keepdims=True)
+    raised = ocl.exp(x - most)
+    total = ocl.sum(raised, axis=1, keepdims=True)
+    y = raised / total
+    with counting(runtime) as counted:
+        y.compute()
+    assert counted["launch", "launches"] == 1
+    assert counted["memory", "in_use"] <= HOST.nbytes + 2 * 4 * 40
+    with counting(runtime) as counted:
+        ocl.compute(most, total)
+    assert counted["launch", "launches"] == 0, "which are small, and were computed"
+
+
+def test_no_live_value_is_computed_more_than_twice(runtime: Runtime) -> None:
+    x = ocl.asarray(HOST)
+    named = x * 2 + 1
+    first = (named + 1).compute()
+    with counting(runtime) as counted:
+        second = (named + 2).compute()
+    assert counted["launch", "launches"] == 1
+    with counting(runtime) as counted:
+        named.compute()
+    assert counted["launch", "launches"] == 0, "the second evaluation kept it"
+    for one, more in ((first, 1), (second, 2), (named, 0)):
+        assert_same(one.numpy(), HOST * 2 + 1 + np.float32(more))
+
+
+def test_what_nobody_else_could_compute_again_is_kept_at_once(runtime: Runtime) -> None:
+    x = ocl.asarray(HOST)
+    named = x * 2 + 1
+    del x
+    total = ocl.sum(named)
+    with counting(runtime) as counted:
+        total.compute()
+    assert counted["launch", "launches"] <= 2
+    with counting(runtime) as counted:
+        assert_same(named.numpy(), HOST * 2 + 1)
+    assert counted["launch", "launches"] == 0
+
+
+def test_memory_that_is_short_is_not_for_what_nobody_has_asked_for(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = ocl.asarray(HOST)
+    named = x * 2 + 1
+    del x
+    total = ocl.sum(named)
+    allocate = runtime.engine.memory.allocate
+
+    def scarce(nbytes: int, *more: Any, **given: Any) -> Any:
+        if nbytes >= HOST.nbytes:
+            raise OutOfMemoryError("no room")
+        return allocate(nbytes, *more, **given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runtime.engine.memory, "allocate", scarce)
+        np.testing.assert_allclose(float(total), (HOST * 2 + 1).sum(dtype="f8"), rtol=1e-5)
+    assert_same(named.numpy(), HOST * 2 + 1)

@@ -1,0 +1,187 @@
+"""Long pending work is started by itself, in parts that share a plan; nobody has to know when to call `compute`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_ir.graph.build import Buffer
+from ocl_runtime.arrays import core
+from ocl_runtime.arrays.pending import BOUND
+from ocl_runtime.device import Device
+from ocl_runtime.errors import OutOfMemoryError
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.runtime import Runtime
+from tests.support.arrays import assert_same, counting
+
+HOST = np.random.default_rng(0).random((24, 32), "f4")
+TURNS = 700
+
+
+@pytest.fixture
+def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, engine.settings)
+    with ocl.use(runtime):
+        yield runtime
+
+
+def waves(state: list[Any]) -> list[Any]:
+    return [ocl.sin(state[0]) * 1.01]
+
+
+def pendulum(state: list[Any]) -> list[Any]:
+    x, v = state
+    v = v - 0.01 * x
+    return [x + 0.01 * v, v]
+
+
+def heat(state: list[Any]) -> list[Any]:
+    u = state[0]
+    u[1:-1, 1:-1] += 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * u[1:-1, 1:-1])
+    return [u]
+
+
+def helped(state: list[Any]) -> list[Any]:
+    def half(x: Any) -> Any:
+        return x * 0.5
+
+    return [half(state[0]) + half(ocl.roll(state[0], 1, axis=0))]
+
+
+def fields(state: list[Any]) -> list[Any]:
+    e, h = state
+    h[:-1] += 0.5 * (e[1:] - e[:-1])
+    e[1:-1] += 0.5 * (h[1:-1] - h[:-2])
+    return [e, h]
+
+
+LOOPS = {
+    "waves": (waves, 1),
+    "pendulum": (pendulum, 2),
+    "heat": (heat, 1),
+    "helped": (helped, 1),
+    "fields": (fields, 2),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_without_compute_has_a_few_plans(runtime: Runtime, name: str) -> None:
+    step, arrays = LOOPS[name]
+    turns = TURNS if name in {"waves", "pendulum"} else TURNS // 4
+    state = [ocl.asarray(HOST + number) for number in range(arrays)]
+    runtime.finish()
+    with counting(runtime) as counted:
+        for _ in range(turns):
+            state = step(state)
+        found = [x.numpy() for x in state]
+    assert counted["plan", "misses"] <= 4
+    assert counted["launch", "compiled"] <= 9
+    state = [ocl.asarray(HOST + number) for number in range(arrays)]
+    for _ in range(turns):
+        state = step(state)
+        ocl.compute(*state)
+    for one, x in zip(found, state, strict=True):
+        np.testing.assert_allclose(one, x.numpy(), rtol=1e-3, atol=1e-4)
+
+
+def test_pending_memory_is_what_a_part_needs(runtime: Runtime) -> None:
+    x, weights = ocl.asarray(HOST), ocl.asarray(np.eye(32, dtype="f4") * np.float32(0.999))
+    runtime.finish()
+    counters = runtime.engine.memory.device_pool.counters
+    before = counters.peak_in_use = counters.in_use
+    for _ in range(TURNS):
+        x = x @ weights
+    x.compute()
+    runtime.finish()
+    assert runtime.engine.memory.device_pool.counters.peak_in_use - before <= 4 * HOST.nbytes
+
+
+def test_one_long_expression_is_not_cut(runtime: Runtime) -> None:
+    source = "x" + "".join(f"*1.0{number % 7}" for number in range(2 * BOUND))
+    x = ocl.asarray(HOST)
+    with counting(runtime) as counted:
+        y = eval(source, {"x": x})  # noqa: S307  # which is text of this test
+        y = sum((ocl.sin(y), ocl.cos(y)), y)
+    assert counted["launch", "launches"] == 0
+    assert not isinstance(y._node, Buffer)
+
+
+def test_nothing_is_started_in_a_captured_function(runtime: Runtime) -> None:
+    @ocl.capture
+    def many(x: Any) -> Any:
+        for _ in range(BOUND):
+            x = ocl.sin(x) * 1.01
+        return x
+
+    x = ocl.asarray(HOST)
+    assert_same(many(x).numpy(), many(x).numpy())
+    with counting(runtime) as counted:
+        many(x)
+    assert counted["plan", "misses"] == 0
+
+
+def test_operators_do_not_raise_for_what_cannot_be_started(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, failed = ocl.asarray(HOST), []
+
+    def refuse(arrays: Any) -> None:
+        failed.append(arrays)
+        raise OutOfMemoryError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(core, "compute_together", refuse)
+        for _ in range(BOUND):
+            x = ocl.sin(x) * 1.01
+    assert failed
+    assert not isinstance(x._node, Buffer)
+    expected = ocl.asarray(HOST)
+    for _ in range(BOUND):
+        expected = (ocl.sin(expected) * 1.01).compute()
+    np.testing.assert_allclose(x.numpy(), expected.numpy(), rtol=1e-3)
+
+
+def test_threads_have_loops_of_their_own(runtime: Runtime) -> None:
+    expected = [ocl.asarray(HOST + number) for number in range(3)]
+    for _ in range(TURNS // 2):
+        expected = [(x * 0.99 + 0.5).compute() for x in expected]
+    found: dict[int, Any] = {}
+
+    def loop(number: int) -> None:
+        with ocl.use(runtime):
+            x = ocl.asarray(HOST + number)
+            for _ in range(TURNS // 2):
+                x = x * 0.99 + 0.5
+            found[number] = x.numpy()
+
+    threads = [threading.Thread(target=loop, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, x in enumerate(expected):
+        np.testing.assert_allclose(found[number], x.numpy(), rtol=1e-4)
+
+
+def _views(x: Any) -> Any:
+    part = x[2:5]
+    for _ in range(BOUND):
+        part += 1
+    return part
+
+
+def _rows(x: Any) -> Any:
+    for number in range(BOUND):
+        x[number % 24] = x[(number + 1) % 24] * 0.5 + x[number % 24]
+    return x
+
+
+@pytest.mark.parametrize("work", [_views, _rows])
+def test_writes_are_cut_too(runtime: Runtime, work: Callable[[Any], Any]) -> None:
+    x, host = ocl.asarray(HOST), HOST.copy()
+    found, expected = work(x), work(host)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4)
+    np.testing.assert_allclose(x.numpy(), host, rtol=1e-4)
