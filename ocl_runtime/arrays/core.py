@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import Any, Self
 
 import numpy as np
@@ -60,8 +61,9 @@ class ArrayCore:
             self._relieve(node)
 
     def _relieve(self, node: Node) -> None:
-        """Starts long pending work; in a captured function nothing is."""
-        if tracer.get() is None:
+        """Starts long pending work: not in a captured function, nor amid an evaluation of this thread, as in a
+        finalizer or a handler of a signal."""
+        if tracer.get() is None and get_ident() not in self._executor.registry.evaluating:
             whole = self._by(self._executor)
             whole._steps = ()
             relieve(node, self._executor.registry, lambda: compute_together((whole,)))

@@ -18,7 +18,7 @@ from ocl_ir.types import F64, DType
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.dtypes import checked
 from ocl_runtime.arrays.operands import operands_of
-from ocl_runtime.arrays.semantics import apply, typed
+from ocl_runtime.arrays.semantics import apply, is_square, typed
 from ocl_runtime.arrays.table import TABLE
 from ocl_runtime.plan.executor import Executor
 
@@ -75,6 +75,8 @@ def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
         node = x._node
         recipe = _RECIPES[name, executor.default_real, node.dtype, type(other)]
         if recipe is not None:
+            if is_square(recipe.op, other):
+                return graph.typed("mul", recipe.dtype, (node, node)), executor
             return graph.with_number(recipe.op, recipe.dtype, node, checked(other, node.dtype)), executor
     elif isinstance(other, ArrayCore) and other._executor is executor:
         node, right = x._node, other._node

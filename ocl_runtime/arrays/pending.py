@@ -4,9 +4,9 @@
         x = 0.5 * (x + ocl.roll(x, 1))
 
 Nobody has to know when to call `compute`. What an array is grows by each turn; once it is as deep as a bound, and some
-Python line stands in it more than once, it is computed as far as it goes, without waiting. From then on that very line
-is where parts are cut: so each has the same whole number of turns, and all but the first two share one plan. One long
-expression without a loop is never cut.
+Python line stands in it more than once, it is computed as far as it goes, without waiting. From then on that line is
+where parts of this loop are cut: each has the same whole number of turns, and all but the first and the last share one
+plan; and another run of the loop has the parts of this one. One long expression without a loop is never cut.
 """
 
 from __future__ import annotations
@@ -45,27 +45,28 @@ def _deepest(node: Node, levels: int) -> int:
 
 
 def relieve(node: Node, registry: Registry, compute: Callable[[], object]) -> None:
-    """Has work started that is pending below a node, if it is time: where the last part was cut, or, at every so many
-    nodes, where a line comes again. What fails there is raised where the values are asked for."""
-    line, cut_at = node.line, registry.cut_at
+    """Has work started that is pending below a node, if it is time: at a line where parts were cut before, or, at every
+    so many nodes, where a line comes again and no such line is in between. What fails there is raised where the values
+    are asked for."""
+    line = node.line
     if not isinstance(line, Line):
         return
-    again = cut_at is not None and line.code is cut_at.code and line.at == cut_at.at
-    if not again and (node.depth % BOUND or (cut_at is not None and node.depth < 2 * BOUND)):
+    again = registry.is_cut(line)
+    if not again and node.depth % BOUND:
         return
-    length, repeats = _chain(node, line)
+    length, repeats, soon = _chain(node, line, registry)
     if length < BOUND:
         node.depth = length  # some of it has been computed since
-    elif again or repeats:
-        registry.cut_at = line
+    elif again or (repeats and (not soon or node.depth >= 2 * BOUND)):
+        registry.note_cut(line)
         with suppress(Exception):
             compute()
 
 
-def _chain(node: Node, line: Line) -> tuple[int, bool]:
-    """How many open nodes that arrays are stand above each other, up to the bound, and whether some other one of them
-    was made at the same place of the program."""
-    length, repeats = 0, False
+def _chain(node: Node, line: Line, registry: Registry) -> tuple[int, bool, bool]:
+    """How many open nodes that arrays are stand above each other, up to the bound; whether some other one of them was
+    made at the same place of the program; and whether one between the two was made where parts are cut."""
+    length, repeats, soon = 0, False, False
     stack: list[Node] = [node]
     while stack and length <= BOUND:
         one = current(stack.pop())
@@ -74,12 +75,10 @@ def _chain(node: Node, line: Line) -> tuple[int, bool]:
         if one.depth:
             length += 1
             other = one.line
-            repeats = repeats or (one is not node and isinstance(other, Line) and _same(other, line))
+            if not repeats and one is not node and isinstance(other, Line):
+                repeats = other.code is line.code and other.at == line.at
+                soon = soon or registry.is_cut(other)
             stack.clear()
         deepest = max(one.args, key=lambda arg: arg.depth or _deepest(arg, _NEAR))
         stack.append(deepest)
-    return length, repeats
-
-
-def _same(one: Line, other: Line) -> bool:
-    return one.code is other.code and one.at == other.at
+    return length, repeats, soon

@@ -97,7 +97,15 @@ def apply(row: Row, operands: Sequence[Operand], executor: Executor) -> Node:
 
 def _at(op: str, operands: Sequence[Operand], dtype: DType) -> Node:
     shape = common_shape(operands)
+    if is_square(op, operands[-1]):
+        base = as_node(operands[0], dtype, shape)
+        return graph.elementwise("mul", base, base)
     return graph.elementwise(op, *[as_node(operand, dtype, shape) for operand in operands])
+
+
+def is_square(op: str, exponent: object) -> bool:
+    """Whether an operation is a power that is one product: many times faster than `pow`, and rounded once."""
+    return op in {"pow", "ipow"} and type(exponent) in {int, float} and exponent == 2
 
 
 def _beyond(op: str, operands: Sequence[Operand]) -> Node:

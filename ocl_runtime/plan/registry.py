@@ -7,6 +7,8 @@ built on a node that is computed meanwhile finds its result there (`ocl_ir.graph
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
+from types import CodeType
 from typing import Final, NamedTuple
 from weakref import ref
 
@@ -78,6 +80,10 @@ class Evaluating:
         return self._depth.get(thread, 0) > 0
 
 
+_MOST_CUTS = 64
+"""Lines where pending work was cut that are remembered."""
+
+
 class Registry:
     """What the arrays of one runtime have in common."""
 
@@ -85,6 +91,17 @@ class Registry:
         self.lock = threading.RLock()
         """Held while arrays are computed or written."""
         self.captures = 0
-        self.cut_at: Line | None = None
-        """Where the last part of pending work was cut that was started by itself."""
+        self._cuts: OrderedDict[tuple[int, int], CodeType] = OrderedDict()
         self.evaluating = Evaluating()
+
+    def is_cut(self, line: Line) -> bool:
+        """Whether pending work that was started by itself was cut at a line of a program."""
+        return (id(line.code), line.at) in self._cuts
+
+    def note_cut(self, line: Line) -> None:
+        """Pending work is cut at a line."""
+        with self.lock:
+            self._cuts[id(line.code), line.at] = line.code  # which keeps its id from being given again
+            self._cuts.move_to_end((id(line.code), line.at))
+            while len(self._cuts) > _MOST_CUTS:
+                self._cuts.popitem(last=False)

@@ -185,3 +185,45 @@ def test_writes_are_cut_too(runtime: Runtime, work: Callable[[Any], Any]) -> Non
     found, expected = work(x), work(host)
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4)
     np.testing.assert_allclose(x.numpy(), host, rtol=1e-4)
+
+
+def test_nothing_is_started_amid_an_evaluation(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a finalizer or a handler of a signal may build expressions there."""
+    x, runs = ocl.asarray(HOST), 0
+    run = runtime.run
+
+    def built_meanwhile(plan: Any) -> None:
+        nonlocal runs
+        runs += 1
+        y = x
+        for _ in range(2 * BOUND + 1 if runs == 1 else 0):
+            y = ocl.sin(y)
+        run(plan)
+
+    monkeypatch.setattr(runtime, "run", built_meanwhile)
+    assert_same((x + 1).numpy(), HOST + 1)
+    assert runs == 1
+
+
+def _thomas(x: Any) -> Any:
+    for _ in range(BOUND):
+        x[:, 1] = 0.5 / (x[:, 0] + 2.0)
+        x[:, 0] = x[:, 1] * 0.25
+    return x
+
+
+def _diffused(x: Any) -> Any:
+    for _ in range(BOUND):
+        x = 0.5 * (x + ocl.roll(x, 1, axis=0))
+    return x
+
+
+def test_another_run_of_a_loop_has_the_plans_of_the_first_whatever_ran_between(runtime: Runtime) -> None:
+    loops = [_rows, _diffused, _thomas]
+    first = [loop(ocl.asarray(HOST)).numpy() for loop in loops]
+    for loops_again in (range(3), reversed(range(3))):
+        for number in loops_again:
+            with counting(runtime) as counted:
+                again = loops[number](ocl.asarray(HOST)).numpy()
+            assert counted["plan", "misses"] == 0, loops[number].__name__
+            assert_same(again, first[number])

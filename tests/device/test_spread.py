@@ -67,6 +67,17 @@ def test_what_is_small_or_depends_on_each_other_stays_together(runtime: Runtime)
     assert len(set(queues(runtime))) == 1
 
 
+def test_long_chains_of_small_kernels_stay_together(runtime: Runtime) -> None:
+    """Enqueueing them takes longer than they do."""
+    arrays = [ocl.asarray(host[:8, :41]) for host in HOST]
+    for column in range(40):
+        for x in arrays:
+            x[:, column + 1] = ocl.sin(x[:, column]) * 0.5
+    ocl.compute(*arrays)
+    assert len(queues(runtime)) == 120
+    assert len(set(queues(runtime))) == 1
+
+
 def test_a_stream_that_was_chosen_is_kept(runtime: Runtime) -> None:
     arrays = [ocl.asarray(host) for host in HOST]
     with ocl.stream(2):

@@ -60,3 +60,12 @@ def test_of_two(name: str) -> None:
             assert short == said(lambda x=x, other=other: operation(name, (x, other))[0])  # type: ignore[misc]
             turned = said(lambda x=x, other=other: reflected(name, x, other)[0])  # type: ignore[misc]
             assert turned == said(lambda x=x, other=other: operation(name, (other, x))[0])  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u1", "f4", "f8"])
+@pytest.mark.parametrize("way", [lambda x: x**2, lambda x: xp.pow(x, 2), lambda x: operation("pow", (x, 2))[0]])
+def test_a_square_is_one_product(dtype: str, way: Callable[[Any], Any]) -> None:
+    x = xp.asarray(np.array([0, 1, 3], dtype))
+    square = way(x)
+    assert getattr(square, "_node", square) is (x * x)._node
+    assert (x**3)._node is not (x * x * x)._node

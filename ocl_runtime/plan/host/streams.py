@@ -53,9 +53,11 @@ def place_streams(schedule: Schedule, count: int, costs: Costs | None = None) ->
 
 
 def is_worth_streams(schedule: Schedule, costs: Costs | None = None) -> bool:
-    """Whether there is so much work that two chains of it could each be worth a stream."""
+    """Whether there is so much work that two chains of it could each be worth a stream. To start a node does not count:
+    the host takes longer to enqueue it, so that many small ones leave the device idle on one stream already."""
     costs = costs or Costs()
-    return len(schedule.nodes) > 1 and sum(estimate(node, costs) for node in schedule.nodes) >= 2 * costs.chain
+    work = sum(estimate(node, costs) - costs.start for node in schedule.nodes)
+    return len(schedule.nodes) > 1 and work >= 2 * costs.chain
 
 
 def place(
