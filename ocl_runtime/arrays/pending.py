@@ -11,16 +11,13 @@ plan; and another run of the loop has the parts of this one. One long expression
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.forward import current
 from ocl_ir.source_line import Line
 from ocl_runtime.plan.registry import Registry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BOUND = 256
 """Nodes above each other that are left pending."""
@@ -67,18 +64,13 @@ def _chain(node: Node, line: Line, registry: Registry) -> tuple[int, bool, bool]
     """How many open nodes that arrays are stand above each other, up to the bound; whether some other one of them was
     made at the same place of the program; and whether one between the two was made where parts are cut."""
     length, repeats, soon = 0, False, False
-    stack: list[Node] = [node]
-    while stack and length <= BOUND:
-        one = current(stack.pop())
-        if not one.args:
-            continue
-        if one.depth:
+    below = current(node)
+    while below.args and length <= BOUND:
+        if below.depth:
             length += 1
-            other = one.line
-            if not repeats and one is not node and isinstance(other, Line):
+            other = below.line
+            if not repeats and below is not node and isinstance(other, Line):
                 repeats = other.code is line.code and other.at == line.at
                 soon = soon or registry.is_cut(other)
-            stack.clear()
-        deepest = max(one.args, key=lambda arg: arg.depth or _deepest(arg, _NEAR))
-        stack.append(deepest)
+        below = current(max(below.args, key=lambda arg: arg.depth or _deepest(arg, _NEAR)))
     return length, repeats, soon

@@ -7,7 +7,7 @@ order, unless it has so much work in independent parts that streams and their pr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
@@ -43,7 +43,7 @@ from ocl_runtime.runtime import Runtime
 _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Captured:
     """A function's program, for arguments whose sizes pass the guards.
 
@@ -63,18 +63,22 @@ class Captured:
     results: Sequence[Result]
     default_reals: Sequence[DType | None]
     shape: Shape
-    handles: dict[str, Handles] = field(default_factory=dict)
-    """The kernel objects for all sizes, once there are any."""
+    handles: Handles | None = None
+    """The kernel objects for the sizes that were prepared last."""
 
-    def numbers(self, floats: Sequence[float]) -> dict[str, float]:
-        """The program's scalars for the floats of a call."""
-        values = self.reals.values(floats) or ()
-        return {
-            number_name(Given(place), number.dtype): float(rounded(values[slot.number], number.dtype))
+    def __post_init__(self) -> None:
+        self._numbers = [
+            (number.name, slot.number, number.dtype)
             for place, slot in enumerate(self.reals.taken)
             for number in self.program.numbers
-            if number_name(Given(place), number.dtype) == number.name
-        }
+            if number.name == number_name(Given(place), number.dtype)
+        ]
+
+    def numbers(self, floats: Sequence[float]) -> dict[str, float]:
+        """The program's scalars for floats that pass the guards."""
+        values = self.reals.values(floats)
+        assert values is not None
+        return {name: float(rounded(values[slot], dtype)) for name, slot, dtype in self._numbers}
 
     @property
     def what(self) -> str:
@@ -163,8 +167,7 @@ def prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> Pre
     constants = captured.constants
     names = [one.value.hint for one in program.params]
     origins = [constants[name] if name in constants else int(name[1:]) for name in names]
-    handles = handles_for(engine, schedule, captured.handles.get("known"))
-    captured.handles["known"] = handles
+    captured.handles = handles = handles_for(engine, schedule, captured.handles)
     bound = Bound(schedule, handles)
     buffers = [place.buffer for place in schedule.results]
     results = []

@@ -360,12 +360,10 @@ def contract(left: Node, right: Node, where: Where = "") -> Node:
         return scalar(dtype.numpy.type(0).item(), dtype, shape)
 
     key = ("contract", id(left), id(right))
-    found = _known(key)
-    if found is None:
-        joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
-        made = Contract(shape=shape, dtype=dtype, line=where or caller(), args=(left, right), accumulator=joined)
-        found = _entered(key, made)
-    return found
+    joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
+    return _known(key) or _entered(
+        key, Contract(shape=shape, dtype=dtype, line=where or caller(), args=(left, right), accumulator=joined)
+    )
 
 
 def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
@@ -381,13 +379,10 @@ def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
             remedy="check x.size first",
         )
     operands = (arg, *indices)
-    key = ("gather", *map(id, operands))
-    found = _known(key)
-    if found is None:
-        flat = all(index.flat for index in indices)
-        made = Gather(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, args=operands)
-        found = _entered(key, made)
-    return found
+    key, flat = ("gather", *map(id, operands)), all(index.flat for index in indices)
+    return _known(key) or _entered(
+        key, Gather(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, args=operands)
+    )
 
 
 def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence[Node], where: Where = "") -> Node:
@@ -395,11 +390,9 @@ def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence
     `gather`. No two places that are `set` are the same; `max` leaves the greatest value, of 32-bit integers."""
     operands = (arg, value, kept, *indices)
     key = ("scatter", op, *map(id, operands))
-    found = _known(key)
-    if found is None:
-        made = Scatter(shape=arg.shape, dtype=arg.dtype, line=where or caller(), op=op, args=operands)
-        found = _entered(key, made)
-    return found
+    return _known(key) or _entered(
+        key, Scatter(shape=arg.shape, dtype=arg.dtype, line=where or caller(), op=op, args=operands)
+    )
 
 
 def undefined(dtype: DType, shape: Shape) -> Node:
