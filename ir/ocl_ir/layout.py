@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
-from types import EllipsisType
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+from types import EllipsisType, NoneType
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,57 +25,46 @@ from ocl_ir.source_line import calling_line
 Shape: TypeAlias = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """The part `start, start + step, …` of an axis, `length` elements long."""
 
     start: int
     step: int
     length: int
 
-    def __hash__(self) -> int:
-        return hash(formulas((self.start, self.step, self.length)))
-
 
 Item: TypeAlias = int | Span | None
 """What an index does with an axis: picks one element, keeps a part, or (None) makes a new axis of size 1."""
 
-
-class _Told:
-    """Has room for what tells a layout from others, once that was asked for."""
-
-    __slots__ = ("_formulas",)
-    _formulas: tuple[tuple[Size, ...], tuple[Size, ...], Size]
+Formulas: TypeAlias = tuple[tuple[Size, ...], tuple[Size, ...], Size]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout(_Told):
+@dataclass(slots=True)  # frozen, making one takes twice as long
+class Layout:
     """Element `(i, j, …)` lies at `offset + i * strides[0] + j * strides[1] + …`; strides may be negative or zero."""
 
-    shape: Shape
-    strides: tuple[int, ...]
-    offset: int = 0
+    shape: Final[Shape]
+    strides: Final[tuple[int, ...]]
+    offset: Final[int] = 0
+    _formulas: Formulas | None = field(default=None, init=False, repr=False, compare=False)
 
     def __hash__(self) -> int:
         return hash(self.formulas)
 
     @property
-    def formulas(self) -> tuple[tuple[Size, ...], tuple[Size, ...], Size]:
+    def formulas(self) -> Formulas:
         """Shape, strides and offset with formulas in place of sizes: to be told apart by."""
-        try:
-            return self._formulas
-        except AttributeError:
-            found = formulas(self.shape), formulas(self.strides), formula(self.offset)
-            object.__setattr__(self, "_formulas", found)
-            return found
+        found = self._formulas
+        if found is None:
+            found = self._formulas = formulas(self.shape), formulas(self.strides), formula(self.offset)
+        return found
 
     @classmethod
     def contiguous(cls, shape: Shape, offset: int = 0) -> Layout:
         """Row-major, without gaps."""
-        strides = [1] if shape else []
-        for length in reversed(shape[1:]):
-            strides.append(strides[-1] * max(length, 1))
-        return cls(shape, tuple(reversed(strides)), offset)
+        if not offset and formulas(shape) is shape:
+            return _contiguous(shape)
+        return cls(shape, _row_major(shape), offset)
 
     @property
     def ndim(self) -> int:
@@ -88,14 +79,13 @@ class Layout(_Told):
     @property
     def is_dense(self) -> bool:
         """Whether the elements follow each other in memory in row-major order."""
-        dense, gaps = 1, False
+        dense = 1
         for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if length == 0:
-                return True
             if length != 1:
-                gaps = gaps or stride != dense
+                if stride != dense:
+                    return 0 in self.shape
                 dense *= length
-        return not gaps
+        return True
 
     def packed(self) -> Layout:
         """The same axes in the same order in memory, without gaps and offset; what repeats elements still does."""
@@ -183,10 +173,58 @@ class Layout(_Told):
             return False
         if self.is_dense and other.is_dense:
             return True
+        overlaps = _boxes_overlap(self, other)
+        if overlaps is not None:
+            return overlaps
         try:
             return np.shares_memory(_addresses(self), _addresses(other), _SOLVER_WORK)
         except np.exceptions.TooHardError:
             return True
+
+
+def _boxes_overlap(*layouts: Layout) -> bool | None:
+    """Whether two layouts overlap, if both are boxes of the same grid, of which a stride leads from one row, column, …
+    to the next; None where they are not. Of sizes, it asks for less than the solver, which needs all of them."""
+    axes = [
+        [(abs(stride), length) for length, stride in zip(one.shape, one.strides, strict=True) if length != 1 and stride]
+        for one in layouts
+    ]
+    strides: list[int] = []
+    for stride, _ in chain(*axes):
+        if all(stride != known for known in strides):
+            strides.append(stride)
+    strides.sort(reverse=True)
+    boxes: list[list[tuple[int, int]]] = []
+    for layout, own in zip(layouts, axes, strict=True):
+        rest, box = layout.range()[0], list[tuple[int, int]]()
+        for step in strides:
+            lengths = [length for stride, length in own if stride == step]
+            if len(lengths) > 1:
+                return None
+            box.append((rest // step, lengths[0] if lengths else 1))
+            rest = rest % step
+        reach = rest
+        for (first, length), step, row in zip(reversed(box), reversed(strides), (*reversed(strides[:-1]), None), strict=True):
+            reach += (first + length - 1) * step
+            if row is not None and reach >= row:
+                return None  # it runs over the end of a row
+        boxes.append([*box, (rest, 1)])
+    return all(
+        first < other + length and other < first + count
+        for (first, count), (other, length) in zip(*boxes, strict=True)
+    )
+
+
+def _row_major(shape: Shape) -> tuple[int, ...]:
+    strides = [1] if shape else []
+    for length in reversed(shape[1:]):
+        strides.append(strides[-1] * max(length, 1))
+    return tuple(reversed(strides))
+
+
+@lru_cache(maxsize=4096)  # asked for every write
+def _contiguous(shape: Shape) -> Layout:
+    return Layout(shape, _row_major(shape))
 
 
 _SOLVER_WORK: Any = 100_000
@@ -245,22 +283,28 @@ def collapse(shape: Shape, layouts: Sequence[Layout], kept: Container[int] = ())
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """The shape that all the shapes broadcast to, by NumPy's rule. Raises `ShapeError` where there is none."""
-    rank = max((len(shape) for shape in shapes), default=0)
-    result: list[int] = []
-    for axis in range(-rank, 0):
-        lengths: list[int] = []
-        for shape in shapes:
-            if -axis <= len(shape) and shape[axis] != 1 and shape[axis] not in lengths:
-                lengths.append(shape[axis])
-        if len(lengths) > 1:
-            listed = " and ".join(map(str, dict.fromkeys(shapes)))
-            raise ShapeError(
-                f"shapes {listed} do not broadcast: axis {axis} has lengths {', '.join(map(str, sorted(lengths)))}",
-                place=calling_line(),
-                remedy="make the lengths equal or 1: reshape an operand, or add an axis with x[:, None]",
-            )
-        result.append(lengths.pop() if lengths else 1)
-    return tuple(result)
+    joined = shapes[0] if shapes else ()
+    for shape in shapes[1:]:
+        longer, shorter = (joined, shape) if len(joined) >= len(shape) else (shape, joined)
+        front = len(longer) - len(shorter)
+        lengths = [*longer[:front]]
+        for one, other in zip(longer[front:], shorter, strict=True):
+            if one is not other and other != 1 and one != 1 and one != other:
+                listed = " and ".join(map(str, dict.fromkeys(shapes)))
+                unlike = ", ".join(map(str, sorted((one, other))))
+                raise ShapeError(
+                    f"shapes {listed} do not broadcast: axis {len(lengths) - len(longer)} has lengths {unlike}",
+                    place=calling_line(),
+                    remedy="make the lengths equal or 1: reshape an operand, or add an axis with x[:, None]",
+                )
+            lengths.append(other if one == 1 else one)
+        joined = tuple(lengths)
+    return joined
+
+
+def indexed_shape(items: Sequence[Item]) -> Shape:
+    """The shape of what an index picks."""
+    return tuple([1 if item is None else item.length for item in items if item is None or isinstance(item, Span)])
 
 
 def parse_index(shape: Shape, key: object) -> tuple[Item, ...]:
@@ -270,8 +314,12 @@ def parse_index(shape: Shape, key: object) -> tuple[Item, ...]:
     for indices that are not basic.
     """
     keys = key if isinstance(key, tuple) else (key,)
-    ellipses = sum(k is Ellipsis for k in keys)
-    used = sum(not (k is None or k is Ellipsis) for k in keys)
+    used = ellipses = 0
+    for part in keys:
+        if part is Ellipsis:
+            ellipses += 1
+        elif part is not None:
+            used += 1
     if ellipses > 1:
         raise _index_error("an index has more than one Ellipsis", "write `...` once")
     if used > len(shape):
@@ -280,28 +328,23 @@ def parse_index(shape: Shape, key: object) -> tuple[Item, ...]:
         )
     items: list[Item] = []
     axis = 0
-    for part in (*keys, Ellipsis) if not ellipses else keys:
-        if isinstance(part, EllipsisType):
-            rest = len(shape) - used
-            items.extend(Span(0, 1, length) for length in shape[axis : axis + rest])
-            axis += rest
-        elif part is None:
+    for part in keys:
+        if part is None:
             items.append(None)
+        elif isinstance(part, EllipsisType):
+            rest = axis + len(shape) - used
+            items += [Span(0, 1, length) for length in shape[axis:rest]]
+            axis = rest
         else:
-            items.append(_item(part, axis, shape))
+            items.append(_span(part, axis, shape) if isinstance(part, slice) else _position(part, axis, shape))
             axis += 1
+    if axis < len(shape):
+        items += [Span(0, 1, length) for length in shape[axis:]]
     return tuple(items)
 
 
-def _item(part: object, axis: int, shape: Shape) -> Item:
+def _position(part: object, axis: int, shape: Shape) -> int:
     length = shape[axis]
-    if isinstance(part, slice):
-        try:
-            return _span(part, length)
-        except (TypeError, ValueError) as error:
-            raise _index_error(
-                f"axis {axis} has the index {part}: {error}", "use integers or nothing, and a step that is not 0"
-            ) from error
     try:
         if isinstance(part, bool | np.bool_):
             raise TypeError
@@ -319,7 +362,23 @@ def _item(part: object, axis: int, shape: Shape) -> Item:
     return position + length if position < 0 else position
 
 
-def _span(part: slice, length: int) -> Span:
+_PLAIN = frozenset({int, NoneType})
+
+
+def _span(part: slice, axis: int, shape: Shape) -> Span:
+    length = shape[axis]
+    try:
+        if type(length) is int and _PLAIN.issuperset((type(part.start), type(part.stop), type(part.step))):
+            start, stop, step = part.indices(length)
+            return Span(start, step, len(range(start, stop, step)))
+        return _span_of_sizes(part, length)
+    except (TypeError, ValueError) as error:
+        raise _index_error(
+            f"axis {axis} has the index {part}: {error}", "use integers or nothing, and a step that is not 0"
+        ) from error
+
+
+def _span_of_sizes(part: slice, length: int) -> Span:
     """What a slice picks of an axis: `slice.indices`, of sizes too."""
     step = 1 if part.step is None else integer(part.step)
     if step == 0:

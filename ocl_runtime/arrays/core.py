@@ -18,7 +18,6 @@ from ocl_ir.graph.build import Buffer, Node, Step
 from ocl_ir.graph.forward import apart
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.current_runtime import current
-from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.pending import BOUND, deepened, relieve
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.arrays.values import copied
@@ -119,25 +118,16 @@ class ArrayCore:
     def _write(self, value: Node) -> None:
         """Makes the elements those of a node of the same shape and dtype. Raises `DTypeError` for a value."""
         self._check_writable()
-        until_planned(lambda make: self._written(value, make=make))
-        node = self._cell.node
-        if node.args and deepened(node) >= BOUND:
-            self._relieve(node)
-
-    def _written(self, value: Node, *, make: bool) -> Missing | None:
-        """Writes; unless the plan of what has to be computed before is to be made if there is none, says what is
-        missing."""
+        cell = self._cell
         with self._executor.registry.lock:
             trace = tracer.get()
             if trace is not None:
-                trace.writes(self._cell)
-            if value is self._node:  # `x[1:] += y` writes the view, and then gives it to `x[1:] = …`
-                return None
-            settled = settled_if_planned(self._cell, value, self._executor, make=make)
-            if isinstance(settled, Missing):
-                return settled
-            self._cell.become(written(self._cell.node, self._steps, settled))
-        return None
+                trace.writes(cell)
+            cell.reads.clear()  # a program puts them in front of what it writes
+            cell.become(written(cell.node, self._steps, value))
+        node = cell.node
+        if node.args and deepened(node) >= BOUND:
+            self._relieve(node)
 
     def _check_writable(self) -> None:
         if self._value:

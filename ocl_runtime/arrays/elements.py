@@ -1,8 +1,9 @@
 """Elements that were read with integers, which are values: a later write into the array does not change them.
 
-Reading one computes nothing: the element is an expression over the array as it is now. A write would then have to copy
-the array, for as long as somebody needs its old contents. So what a few pending reads of elements need goes first: they
-are computed into memory of their own before the array is written, with what is pending in the array itself.
+Reading one computes nothing: the element is an expression over the array as it is now. What a program writes over, it
+copies first as far as others need it (`ocl_runtime.plan.readers`). But memory that somebody is given to write into, by
+`compute_into` or as an array of PyOpenCL, changes without that: so a few pending reads of elements of such memory are
+computed into memory of their own before.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.registry import Cell, Read
 from ocl_runtime.plan.tracing import tracer
 
-_FEW = 16
-"""More pending elements than this are left to a copy of the array: one launch each would take longer."""
 _MOST_READS = 64
 """Reads of an array that are noted: then those that are over are dropped, and if none is, the older half."""
 
@@ -36,14 +35,14 @@ def note(cell: Cell, element: Node, holder: Cell) -> None:
     """An element of what a cell is was read, and is what another cell holds."""
     if len(cell.reads) >= _MOST_READS:
         alive = [read for read in cell.reads if read.node() is not None or read.cell() is not None]
-        # So many are left to a copy of the array anyway, and looking through all of them at each read takes too long.
+        # Looking through all of them at each read would take too long.
         cell.reads = alive[-_MOST_READS // 2 :]
     cell.reads.append(Read(weakref.ref(element), weakref.ref(holder)))
 
 
 def settle(cell: Cell, value: Node, executor: Executor) -> Node:
-    """Computes what a few reads need of an array that is about to be written with a value; gives the value over what
-    was computed. The registry's lock is held."""
+    """Computes what reads need of memory that is about to be written with a value; gives the value over what was
+    computed. The registry's lock is held."""
     settled = settled_if_planned(cell, value, executor, make=True)
     assert not isinstance(settled, Missing)
     return settled
@@ -55,21 +54,16 @@ def settled_if_planned(cell: Cell, value: Node, executor: Executor, *, make: boo
         return value
     reads, cell.reads = cell.reads, []
     pending = _pending(reads, cell, value)
-    if not 0 < len(pending) <= _FEW:
+    if not pending:
         return value
-    nodes = list(pending)
-    roots = [] if isinstance(cell.node, Buffer) else [cell.node]
-    cells: list[Cell | None] = [cell for _ in roots]
-    wanted = [*roots, *(graph.elementwise("copy", node) for node in nodes)]
-    cells += [None for _ in nodes]
-    found = evaluate_if_planned(wanted, cells, executor, make=make)
+    copies = [graph.elementwise("copy", node) for node in pending]
+    found = evaluate_if_planned(copies, [None for _ in pending], executor, make=make)
     if isinstance(found, Missing):
         cell.reads = reads
         return found
-    results = found[len(roots) :]
-    for node, result in zip(nodes, results, strict=True):
-        for computed in pending[node]:
-            computed.become(result)
+    for (node, holders), result in zip(pending.items(), found, strict=True):
+        for holder in holders:
+            holder.become(result)
         forward(node, result)
     return current(value)
 

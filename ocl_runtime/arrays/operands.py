@@ -67,6 +67,8 @@ def node_of(what: str, value: object, executor: Executor) -> Node:
 def written_operand(value: object, like: ArrayCore) -> Operand:
     """What is written into an array. Where the device has no float64, values of the host are converted there."""
     executor = like._executor
+    if isinstance(value, ArrayCore) and value._executor is executor:
+        return value._node
     if isinstance(value, (ArrayCore, *NUMBERS, np.generic)) or not is_array_like(value):
         return operands_of("writing", (like, value))[0][1]
     host = host_values(value, executor.default_real)

@@ -13,22 +13,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
-from ocl_ir.graph.build import Node
+from ocl_ir.graph.build import Assign, Contract, Node, Reduce, Scan, Scatter
 from ocl_ir.graph.forward import current
 from ocl_ir.source_line import Line
 from ocl_runtime.plan.registry import Registry
 
 BOUND = 256
-"""Nodes above each other that are left pending."""
+"""Operations above each other that are left pending."""
+_KERNEL = 8
+"""For how many operations one counts that needs a kernel of its own: those of an expression are one kernel."""
+_TURNS = 16
+"""Of which a part has a multiple."""
+_MOST = 8 * BOUND
+"""More work than this is never left pending by a loop."""
+_KERNELS = frozenset({Assign, Contract, Reduce, Scan, Scatter})
 _NEAR = 3
 """Levels of nodes between two that arrays are."""
 
 
 def deepened(node: Node) -> int:
     """The depth of a new node that an array is, which is noted there."""
-    node.depth = depth = 1 + _deepest(node, _NEAR)
+    node.depth = depth = _work(node) + _deepest(node, _NEAR)
     return depth
+
+
+def _work(node: Node) -> int:
+    return _KERNEL if type(node) in _KERNELS else 1
 
 
 def _deepest(node: Node, levels: int) -> int:
@@ -42,35 +54,61 @@ def _deepest(node: Node, levels: int) -> int:
 
 
 def relieve(node: Node, registry: Registry, compute: Callable[[], object]) -> None:
-    """Has work started that is pending below a node, if it is time: at a line where parts were cut before, or, at every
-    so many nodes, where a line comes again and no such line is in between. What fails there is raised where the values
-    are asked for."""
+    """Has work started that is pending below a node, if it is time: at a line where parts are cut, once there is enough
+    for a part; such a line is found, at every so much work, where one comes again and no such line is in between. What
+    fails there is raised where the values are asked for."""
     line = node.line
     if not isinstance(line, Line):
         return
-    again = registry.is_cut(line)
-    if not again and node.depth % BOUND:
-        return
-    length, repeats, soon = _chain(node, line, registry)
-    if length < BOUND:
-        node.depth = length  # some of it has been computed since
-    elif again or (repeats and (not soon or node.depth >= 2 * BOUND)):
-        registry.note_cut(line)
+    enough = registry.part(line)
+    if enough is None:
+        if node.depth % BOUND >= _work(node):
+            return
+        pending, turn, soon = _chain(node, line, registry, BOUND)
+        if turn and pending >= BOUND and (not soon or node.depth >= 2 * BOUND):
+            enough = _part(turn)
+            registry.cut(line, enough)
+    else:
+        if node.depth < enough:
+            return
+        pending = _chain(node, line, registry, enough).pending
+    if enough is not None and pending >= enough:
         with suppress(Exception):
             compute()
 
 
-def _chain(node: Node, line: Line, registry: Registry) -> tuple[int, bool, bool]:
-    """How many open nodes that arrays are stand above each other, up to the bound; whether some other one of them was
-    made at the same place of the program; and whether one between the two was made where parts are cut."""
-    length, repeats, soon = 0, False, False
+def _part(turn: int) -> int:
+    """Enough work for a part of a loop, of so much a turn: that many turns after which sizes that change by one each
+    time can be divided as before. Half a turn less, so that no odd operation makes it one more."""
+    return min(-(-BOUND // (turn * _TURNS)) * _TURNS * turn - turn // 2, _MOST)
+
+
+class _Chain(NamedTuple):
+    """Work of arrays that stands above each other; how much of it is a turn of a loop, if it is one; and whether some
+    of it was made, since the last turn, where parts are cut."""
+
+    pending: int
+    turn: int
+    soon: bool
+
+
+def _chain(node: Node, line: Line, registry: Registry, most: int) -> _Chain:
+    """That below a node, up to a limit. A turn is from one node that was made at a line to the next."""
+    length = turns = last = 0
+    soon = False
+    above: list[tuple[Node, int]] = []
     below = current(node)
-    while below.args and length <= BOUND:
+    while below.args and length <= most:
         if below.depth:
-            length += 1
+            above.append((below, length))
             other = below.line
-            if not repeats and below is not node and isinstance(other, Line):
-                repeats = other.code is line.code and other.at == line.at
-                soon = soon or registry.is_cut(other)
+            if below is not node and isinstance(other, Line):
+                if other.code is line.code and other.at == line.at:
+                    turns, last = turns + 1, length
+                soon = soon or (not turns and registry.part(other) is not None)
+            length += _work(below)
         below = current(max(below.args, key=lambda arg: arg.depth or _deepest(arg, _NEAR)))
-    return length, repeats, soon
+    if not below.args:
+        for passed, before in above:  # some of what was below has been computed since
+            passed.depth = length - before
+    return _Chain(length, last // turns if turns else 0, soon)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ocl_ir.graph.build import Buffer, Node, Step
 from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.guards import Number
-from ocl_ir.layout import Shape, parse_index
+from ocl_ir.layout import Shape, indexed_shape, parse_index
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL
 from ocl_runtime.arrays.core import ArrayCore
@@ -69,6 +69,10 @@ class Subscripts(ArrayCore):
         left out. Where an index array has a place several times, the last value stays. Places are checked as by
         reading. Raises `ShapeError`, `IndexingError`, `DTypeError` or `NumberRangeError` for what does not fit.
         """
+        parts = key if isinstance(key, tuple) else (key,)
+        if _BASIC.issuperset(map(type, parts)):
+            self._write_part(key, value)
+            return
         given, dtype = written_operand(value, self), self._node.dtype
         parts = self._parts(key)
         if len(parts) == 1 and _is_mask(parts[0]):
@@ -95,9 +99,18 @@ class Subscripts(ArrayCore):
             with self._executor.registry.lock:
                 self._write(index.written(self._node, fitted(given, dtype, index.shape)))
         else:
-            self._check_writable()
-            view = self._stepped(Step("index", parse_index(self._node.shape, key)))
-            view._write(fitted(given, dtype, view._node.shape))
+            self._write_part(key, value)
+
+    def _write_part(self, key: object, value: object) -> None:
+        """Writes to what a basic index picks."""
+        self._check_writable()
+        node = self._node
+        step, dtype = Step("index", parse_index(node.shape, key)), node.dtype
+        del node  # whoever holds it needs its elements as they are
+        if isinstance(value, ArrayCore) and value._cell is self._cell and value._steps == (*self._steps, step):
+            return  # `x[1:] += y` has written the view, which it then gives to `x[1:] = …`
+        given = written_operand(value, self)
+        self._stepped(step)._write(fitted(given, dtype, indexed_shape(step.value)))
 
     def __len__(self) -> int:
         """The length of the first axis. Raises `RankError` (a TypeError) for an array of shape ()."""

@@ -62,6 +62,8 @@ def fitted(value: Operand, dtype: DType, shape: Shape) -> Node:
     if isinstance(value, Number):
         return as_node(_number(value, dtype), dtype, shape)
     given = value.shape
+    if given == shape and value.dtype is dtype:
+        return value
     while len(value.shape) > len(shape) and value.shape[0] == 1:  # NumPy drops axes in front
         value = graph.reshape(value, value.shape[1:])
     ends = zip(reversed(value.shape), reversed(shape), strict=False)
@@ -96,7 +98,7 @@ def where_mask(mask: Node, value: Node, x: Node) -> Node:
 
 def check_kind(name: str, result: DType, x: DType) -> None:
     """Raises `DTypeError` where the result of an operation in place is of another kind than the array."""
-    if not np.can_cast(result.numpy, x.numpy, "same_kind"):
+    if result is not x and not np.can_cast(result.numpy, x.numpy, "same_kind"):
         raise DTypeError(
             f"{name} of {x.numpy} in place gives {result.numpy}",
             place=calling_line(),

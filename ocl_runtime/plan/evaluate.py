@@ -130,7 +130,8 @@ def _structure(
     past = history(structure, plans.held(structure), executor.target) if keeping and donation.computes else NO_HISTORY
     if not (copied or past.kept):
         return structure, donation, past
-    return Structure([*copied, *wanted, *past.kept], copied=len(copied)), None, past
+    structure.add([*copied, *past.kept], copied)
+    return structure, None, past
 
 
 def _not_computed(roots: Sequence[Node]) -> list[Node]:

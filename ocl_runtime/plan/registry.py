@@ -33,7 +33,7 @@ class Cell:
         self._node = node
         node.cell = ref(self)
         self.reads: list[Read] = []
-        """Elements that were read, until the next write."""
+        """Elements that were read since the last write."""
         self.born: Final = registry.captures
         """How many functions had been captured by then."""
 
@@ -84,6 +84,13 @@ _MOST_CUTS = 64
 """Lines where pending work was cut that are remembered."""
 
 
+class _Cut(NamedTuple):
+    """A place in a code, which keeps its id from being given again, where so much work is cut off."""
+
+    code: CodeType
+    enough: int
+
+
 class Registry:
     """What the arrays of one runtime have in common."""
 
@@ -91,17 +98,18 @@ class Registry:
         self.lock = threading.RLock()
         """Held while arrays are computed or written."""
         self.captures = 0
-        self._cuts: OrderedDict[tuple[int, int], CodeType] = OrderedDict()
+        self._cuts: OrderedDict[tuple[int, int], _Cut] = OrderedDict()
         self.evaluating = Evaluating()
 
-    def is_cut(self, line: Line) -> bool:
-        """Whether pending work that was started by itself was cut at a line of a program."""
-        return (id(line.code), line.at) in self._cuts
+    def part(self, line: Line) -> int | None:
+        """How much pending work is started by itself at a line of a program, if any is."""
+        cut = self._cuts.get((id(line.code), line.at))
+        return None if cut is None else cut.enough
 
-    def note_cut(self, line: Line) -> None:
-        """Pending work is cut at a line."""
+    def cut(self, line: Line, enough: int) -> None:
+        """Pending work is started at a line from now on."""
         with self.lock:
-            self._cuts[id(line.code), line.at] = line.code  # which keeps its id from being given again
+            self._cuts[id(line.code), line.at] = _Cut(line.code, enough)
             self._cuts.move_to_end((id(line.code), line.at))
             while len(self._cuts) > _MOST_CUTS:
                 self._cuts.popitem(last=False)

@@ -39,40 +39,51 @@ from ocl_ir.layout import Layout, Span
 class Structure:
     """Some nodes, taken apart. `nodes` are all below the roots, by first visit; `roots` are the numbers of the roots
     among them. `key` is equal for expressions that differ in `storages`, `sizes` and `scalars` only, each of which is
-    listed once. With `into`, the first root is computed into the memory of the second; the first `copied` ones get
-    memory of their own, even where they only look at memory that exists. `writes` are the numbers of nodes that write a
-    part of another one: who else holds a node is found out by counting references. `kept` is what a cache has for the
-    key, once it has been looked up."""
+    listed once. With `into`, the first root is computed into the memory of the second; roots that are `copied`, by
+    number, get memory of their own, even where they only look at memory that exists. `writes` are the numbers of nodes
+    that write a part of another one: who else holds a node is found out by counting references. `kept` is what a cache
+    has for the key, once it has been looked up."""
 
-    __slots__ = ("copied", "into", "kept", "key", "nodes", "roots", "scalars", "sizes", "storages", "writes")
+    __slots__ = (
+        "_memory", "_numbers", "_parts", "_places", "copied", "into", "kept", "key", "nodes", "roots", "scalars",
+        "sizes", "storages", "writes",
+    )  # fmt: skip
 
-    def __init__(self, roots: Sequence[Node], *, into: bool = False, copied: int = 0) -> None:
+    def __init__(self, roots: Sequence[Node], *, into: bool = False) -> None:
         self.into = into
-        self.copied = copied
         self.writes: list[int] = []
-        nodes: list[Node] = []
-        storages: list[Storage] = []
-        scalars: list[Number | Given] = []
-        parts: list[Hashable] = []
-        places: dict[Node, int] = {}
-        memory: dict[int, int] = {}
-        numbers: dict[int | tuple[int, ...], int] = {}
+        self.nodes: list[Node] = []
+        self.storages: list[Storage] = []
+        self.scalars: list[Number | Given] = []
+        self._parts: list[Hashable] = []
+        # By `id`: whoever counts references to a node or a storage finds none of these.
+        self._places: dict[int, int] = {}
+        self._memory: dict[int, int] = {}
+        self._numbers: dict[int | tuple[int, ...], int] = {}
+        self.roots: tuple[int, ...] = ()
+        self.add(roots)
+
+    def add(self, roots: Sequence[Node], copied: Sequence[Node] = ()) -> None:
+        """Takes more nodes apart, of which some are copied."""
+        nodes, storages, scalars, places = self.nodes, self.storages, self.scalars, self._places
+        memory, numbers, parts = self._memory, self._numbers, self._parts
         number, add, stack = numbers.setdefault, parts.append, [*reversed(roots)]
         while stack:  # once for each use of a node
             node = stack.pop()
-            place = places.setdefault(node, len(nodes))
+            place = places.setdefault(id(node), len(nodes))
             if place != len(nodes):
                 add(place)
                 continue
             nodes.append(node)
-            if type(node) is Elementwise:
+            kind = type(node)
+            if kind is Elementwise:
                 add(node.op)
                 add(node.dtype)
-                stack.extend(reversed(operands(node)))
-            elif type(node) is Scalar:
+                stack += operands(node)[::-1]
+            elif kind is Scalar:
                 scalars.append(node.value)
                 parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
-            elif type(node) is Buffer:
+            elif kind is Buffer:
                 storage, layout = node.storage, node.layout
                 known = memory.setdefault(id(storage), len(storages))
                 if known == len(storages):
@@ -86,14 +97,14 @@ class Structure:
                     number(layout.offset, len(numbers)),
                 )
             else:
-                if isinstance(node, Assign | Scatter):
+                if kind is Assign or kind is Scatter:
                     self.writes.append(place)
                 parts += _parts(node, numbers)
-                stack.extend(reversed(operands(node)))
+                stack += operands(node)[::-1]
         pattern, self.sizes = _pattern(tuple(numbers))
-        self.nodes, self.storages, self.scalars = nodes, storages, scalars
-        self.roots = tuple([places[root] for root in roots])
-        self.key: Hashable = (tuple(parts), pattern, into, copied)
+        self.roots += tuple([places[id(root)] for root in roots])
+        self.copied = tuple([places[id(root)] for root in copied])
+        self.key: Hashable = (tuple(parts), pattern, self.into, self.copied)
         self.kept: Any = None
 
     # ------------------------------------------------------------------ building it again

@@ -458,7 +458,8 @@ def test_a_signal_handler_computes_while_its_thread_builds_and_another_one_write
     waited: list[bool] = []
 
     def write() -> None:
-        lazy[1, 1] = 3  # computes the element first
+        lazy[1, 1] = 3
+        lazy.compute()
 
     def both(kernels: Any) -> None:
         here = threading.get_ident() == main

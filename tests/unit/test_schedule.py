@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
+from ocl_runtime.arrays import core
 from ocl_ir.errors import IRError, ShapeError, VerifyError
 from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.conflicts import conflicts
@@ -474,13 +475,17 @@ def test_views_of_other_dtypes_see_the_same_bytes() -> None:
     np.testing.assert_array_equal(out, 1)
 
 
-def test_streams_of_a_plan_are_found_from_few_pairs_however_many_launches_write_an_array() -> None:
+def test_streams_of_a_plan_are_found_from_few_pairs_however_many_launches_write_an_array(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     count = 80
     runtime = InterpretedRuntime()
     with xp.use(runtime):  # type: ignore[arg-type]
         x = xp.asarray(np.ones((count, 4), np.float32)).compute()
-        for row in range(1, count):
-            x[row] = x[row] - x[row - 1] * 0.5
+        with monkeypatch.context() as patch:
+            patch.setattr(core, "BOUND", 10**6)  # it is one plan
+            for row in range(1, count):
+                x[row] = x[row] - x[row - 1] * 0.5
         planned = runtime.plans.plan(Structure([x._node]), runtime)
     assert len(planned.launches) == count - 1
     found = conflicts(planned.sized.schedule)

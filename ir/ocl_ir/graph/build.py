@@ -40,7 +40,7 @@ from ocl_ir.graph.nodes import (
 )
 from ocl_ir.graph.readers import note_reader
 from ocl_ir.guards import Given, Number
-from ocl_ir.layout import Item, Layout, Shape, Span
+from ocl_ir.layout import Item, Layout, Shape, Span, indexed_shape
 from ocl_ir.ops import result_type
 from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import BOOL, DType
@@ -193,10 +193,18 @@ def _elementwise(key: Hashable | None, op: str, dtype: DType, operands: tuple[No
 
 def index(arg: Node, items: tuple[Item, ...]) -> Node:
     """The view that an index (see `ocl_ir.layout.parse_index`) picks."""
-    kept = [item for item in items if item is None or isinstance(item, Span)]  # not places, which may be sizes
-    shape = tuple(item.length if isinstance(item, Span) else 1 for item in kept)
-    whole = tuple(Span(0, 1, length) for length in arg.shape)
-    return arg if items == whole else move(arg, Step("index", items), shape)
+    return _indexed(arg, Step("index", items))
+
+
+def _indexed(arg: Node, step: Step) -> Node:
+    items, shape = step.value, arg.shape
+    if len(items) == len(shape):
+        for item, length in zip(items, shape, strict=True):
+            if not isinstance(item, Span) or item.start != 0 or item.step != 1 or item.length != length:
+                break
+        else:
+            return arg
+    return move(arg, step, indexed_shape(items))
 
 
 def permute(arg: Node, axes: tuple[int, ...]) -> Node:
@@ -230,7 +238,7 @@ def reshape(arg: Node, shape: Shape) -> Node:
 def stepped(arg: Node, step: Step) -> Node:
     """The view that a step makes of a node."""
     if step.kind == "index":
-        return index(arg, step.value)
+        return _indexed(arg, step)
     numbers = cast("Shape", step.value)
     if step.kind == "permute":
         return permute(arg, numbers)
@@ -239,29 +247,35 @@ def stepped(arg: Node, step: Step) -> Node:
 
 def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     """The elements moved by a step, which gives this shape."""
-    if isinstance(arg, Scalar):
+    kind = type(arg)
+    if kind is Scalar:
         return scalar(arg.value, arg.dtype, shape)
-    if isinstance(arg, Buffer | Iota):
-        storage = arg.storage if isinstance(arg, Buffer) else None
-        if arg.result is not None:  # another thread has moved the elements
-            return move(arg.result, step, shape, where)
-        layout = step.apply(arg.layout)
-        if layout is not None:
-            if isinstance(arg, Iota):
-                return iota(arg.dtype, layout)
-            view = buffer(storage, arg.dtype, layout)
-            if step.kind == "index":
-                note_reader(getattr(storage, "readers", None), view)
-            return view
-
-    key, flat = (step, id(arg)), step.kind == "reshape"
+    if kind is Buffer or kind is Iota:
+        moved = _in_memory(arg, step)
+        if moved is not None:
+            return moved
+    key, flat = (step.key, id(arg)), step.kind == "reshape"
     known = _known(key)
     if known is not None:
         return known
     made = Movement(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, step=step, args=(arg,))
-    if step.kind == "index" and isinstance(arg, Assign | Scatter):
+    if step.kind == "index" and (kind is Assign or kind is Scatter):
         note_reader(arg.readers, made)
     return _entered(key, made)
+
+
+def _in_memory(arg: Buffer | Iota, step: Step) -> Node | None:
+    """What a step makes of a leaf; None for a reshape that has to copy."""
+    storage = arg.storage if type(arg) is Buffer else None
+    if arg.result is not None:  # another thread has moved the elements
+        return _in_memory(arg.result, step)
+    layout = step.apply(arg.layout)
+    if layout is None or type(arg) is Iota:
+        return None if layout is None else iota(arg.dtype, layout)
+    view = buffer(storage, arg.dtype, layout)
+    if step.kind == "index":
+        note_reader(getattr(storage, "readers", None), view)
+    return view
 
 
 def reduce(

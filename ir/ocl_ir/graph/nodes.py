@@ -26,13 +26,13 @@ an expression reads `args` first and follows the `result` if there is one; `ocl_
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 from weakref import ref
 
 from ocl_ir.guards import Given, Number, formulas
-from ocl_ir.layout import Item, Layout, Shape
+from ocl_ir.layout import Item, Layout, Shape, Span
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, I64, U8, U64, DType
 
@@ -41,15 +41,28 @@ Storage: TypeAlias = Any
 elements."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)  # frozen, making one takes twice as long
 class Step:
     """One movement; `value` is the index items, the order of axes, or the new shape."""
 
-    kind: Literal["index", "permute", "expand", "reshape"]
-    value: tuple[Item, ...]
+    kind: Final[Literal["index", "permute", "expand", "reshape"]]
+    value: Final[tuple[Item, ...]]
+    _key: Hashable = field(default=None, init=False, repr=False, compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Step) and self.key == other.key
 
     def __hash__(self) -> int:
-        return hash((self.kind, formulas(self.value)))
+        return hash(self.key)
+
+    @property
+    def key(self) -> Hashable:
+        """The step with formulas in place of sizes: to be told apart by."""
+        found = self._key
+        if found is None:
+            value = self.value if self.kind != "index" else tuple(map(_told, self.value))
+            found = self._key = self.kind, formulas(value)
+        return found
 
     def apply(self, layout: Layout) -> Layout | None:
         """The layout that the view of a layout has; None for a reshape that would have to copy."""
@@ -59,6 +72,10 @@ class Step:
         if self.kind == "permute":
             return layout.permute(numbers)
         return layout.expand(numbers) if self.kind == "expand" else layout.reshape(numbers)
+
+
+def _told(item: Item) -> Any:
+    return formulas(item) if isinstance(item, Span) else item
 
 
 @dataclass(eq=False, repr=False, slots=True, weakref_slot=True, kw_only=True)  # frozen, making one takes twice as long

@@ -69,13 +69,14 @@ class Unplanned:
 
     def __init__(self, structure: Structure, donation: DonationPlaces) -> None:
         self.donation = donation
-        self.into, self.copied = structure.into, structure.copied
+        self.into = structure.into
         self.sizes = structure.sizes
         self.guards = Guards()
         sizes = [self.guards.size(name, number) for name, number in named(structure.sizes).items()]
         self.leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
         self.nodes = structure.again(self.leaves, sizes, [Given(place) for place in range(len(structure.scalars))])
         self.roots = [self.nodes[place] for place in structure.roots]
+        self.copied = [self.nodes[place] for place in structure.copied]
 
 
 class Template:
@@ -98,7 +99,7 @@ class Template:
         made = (
             planned_into(unplanned.roots, memory)
             if unplanned.into
-            else plan(unplanned.roots, memory, dense=unplanned.roots[: unplanned.copied], donation=given)
+            else plan(unplanned.roots, memory, dense=unplanned.copied, donation=given)
         )
         places = {node: place for place, node in enumerate(nodes)}
         wanted = set() if unplanned.into else needed.union(unplanned.roots)
