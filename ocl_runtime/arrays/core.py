@@ -6,8 +6,10 @@ its values, how it is shown, and methods. Any thread may use any array.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import get_ident
 from typing import Any, Self
 
@@ -17,6 +19,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node, Step
 from ocl_ir.graph.forward import apart
 from ocl_ir.source_line import calling_line
+from ocl_ir.types import DType
 from ocl_runtime.arrays.current_runtime import current
 from ocl_runtime.arrays.pending import BOUND, deepened, relieve
 from ocl_runtime.arrays.reals import runtime_of
@@ -36,7 +39,7 @@ After that it is made under the lock, so that there is an end."""
 class ArrayCore:
     """A node, or a view of what a cell holds; see `Array`."""
 
-    __slots__ = ("__weakref__", "_cell", "_executor", "_known", "_steps", "_value")
+    __slots__ = ("__weakref__", "_cell", "_executor", "_known", "_shape", "_steps", "_value")
 
     _executor: Executor
     """The runtime that the array belongs to."""
@@ -44,6 +47,8 @@ class ArrayCore:
     """What the array is, or is a view of."""
     _steps: tuple[Step, ...]
     """The movements from there to this array."""
+    _shape: tuple[int, ...] | None
+    """That of a view."""
     _known: tuple[weakref.ref[Node], weakref.ref[Node], Cell | None] | None
     """What a view looked at, and what it was then; weak, so that it keeps no memory that has been replaced since. Then
     what it was computed to by itself; a cell, so that nobody writes over it. One tuple, which changes at once."""
@@ -54,6 +59,7 @@ class ArrayCore:
         self._executor = executor
         self._cell = Cell(node, executor.registry)
         self._steps = ()
+        self._shape = None
         self._known = None
         self._value = False
         if node.args and deepened(node) >= BOUND:
@@ -63,9 +69,7 @@ class ArrayCore:
         """Starts long pending work: not in a captured function, nor amid an evaluation of this thread, as in a
         finalizer or a handler of a signal."""
         if tracer.get() is None and get_ident() not in self._executor.registry.evaluating:
-            whole = self._by(self._executor)
-            whole._steps = ()
-            relieve(node, self._executor.registry, lambda: compute_together((whole,)))
+            relieve(node, self._cell, self._executor.registry, partial(_compute_cell, type(self), self._executor))
 
     def _new(self, node: Node) -> Self:
         """An array of the same runtime."""
@@ -75,7 +79,8 @@ class ArrayCore:
         """The same array, whose results belong to another executor of its runtime."""
         other = type(self).__new__(type(self))
         other._executor = executor
-        other._cell, other._steps, other._known, other._value = self._cell, self._steps, self._known, self._value
+        other._cell, other._steps, other._shape = self._cell, self._steps, self._shape
+        other._known, other._value = self._known, self._value
         return other
 
     def _stepped(self, step: Step) -> Self:
@@ -86,6 +91,7 @@ class ArrayCore:
         view._executor = self._executor
         view._cell = self._cell
         view._steps = (*self._steps, step)
+        view._shape = step.shape(self.shape)
         view._known = None
         view._value = False
         return view
@@ -175,12 +181,17 @@ class ArrayCore:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the elements, as NumPy's."""
-        return self._node.dtype.numpy
+        return self._dtype.numpy
+
+    @property
+    def _dtype(self) -> DType:
+        return self._cell.node.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        return self._node.shape
+        shape = self._shape
+        return self._cell.node.shape if shape is None else shape
 
     @property
     def ndim(self) -> int:
@@ -190,12 +201,12 @@ class ArrayCore:
     @property
     def size(self) -> int:
         """Number of elements."""
-        return self._node.size
+        return math.prod(self.shape)
 
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return self._node.dtype.size
+        return self._dtype.size
 
     @property
     def nbytes(self) -> int:
@@ -233,6 +244,13 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
     arrays of several."""
     executor = runtime_of(executor_of("compute", arrays))  # and no nodes: `evaluate` asks who holds them
     until_planned(lambda make: _compute(arrays, executor, make=make))
+
+
+def _compute_cell(array: type[ArrayCore], executor: Executor, cell: Cell) -> None:
+    """Computes what a cell is."""
+    whole = array.__new__(array)
+    whole._executor, whole._cell, whole._steps, whole._shape, whole._known = executor, cell, (), None, None
+    compute_together((whole,))
 
 
 def until_planned(attempt: Callable[[bool], Missing | None]) -> None:

@@ -53,7 +53,7 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: object = None, copy: bool
 def _own(x: Array, dtype: DType | None, executor: Executor, copy: bool | None) -> Array:
     """An array in a dtype and on a runtime, itself if it is that already, unless `copy`."""
     here = runtime_of(x._executor) is runtime_of(executor)
-    same = dtype is None or dtype == x._node.dtype
+    same = dtype is None or dtype == x._dtype
     if copy is False and not (here and same):
         raise SharingError(
             f"asarray of {x.dtype} on {x.device} as {x.dtype if dtype is None else dtype.numpy} on {executor.device}"
@@ -143,7 +143,7 @@ def full_like(
     if isinstance(fill_value, Array):
         x, fill_value = arrays_of("full_like", x, fill_value)
         return full(x.shape, fill_value, x.dtype if dtype is None else dtype)
-    type_ = _dtype(x.dtype if dtype is None else dtype, x._node.dtype, _executor_like(x, device))
+    type_ = _dtype(x.dtype if dtype is None else dtype, x._dtype, _executor_like(x, device))
     number = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     return Array(graph.scalar(checked(number, type_), type_, x.shape), _executor_like(x, device))
 

@@ -103,7 +103,7 @@ class Exports(ArrayCore):
         return complex(self._item("complex", RankError))
 
     def __index__(self) -> int:
-        if not self._node.dtype.is_integer:
+        if not self._dtype.is_integer:
             raise DTypeError(
                 f"an array of {self.dtype} is no index", place=calling_line(), remedy="convert it: astype(x, int64)"
             )

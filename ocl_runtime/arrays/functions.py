@@ -140,7 +140,7 @@ def round(x: ArrayLike, /, decimals: int = 0) -> Array:  # noqa: A001
     if not decimals:
         return elementwise("round", x)
     x = array_of("round", x)
-    if not x._node.dtype.is_float and decimals > 0:
+    if not x._dtype.is_float and decimals > 0:
         return positive(x)
     scale = 10.0 ** builtins.abs(decimals)
     if decimals > 0:
@@ -161,7 +161,7 @@ def real(x: ArrayLike, /) -> Array:
 def imag(x: ArrayLike, /) -> Array:
     """The imaginary part: of real numbers zeros of their shape and dtype."""
     x = array_of("imag", x)
-    return Array(cast(graph.scalar(False, BOOL, x.shape), x._node.dtype), x._executor)
+    return Array(cast(graph.scalar(False, BOOL, x.shape), x._dtype), x._executor)
 
 
 def positive(x: ArrayLike, /) -> Array:
@@ -242,7 +242,7 @@ def astype(x: ArrayLike, dtype: Any, /, copy: bool = True, *, device: object = N
     if device is not None:
         x = x.to_device(device)
     wanted = require(to_dtype(dtype), x._executor.target)
-    return x if not copy and wanted == x._node.dtype else Array(cast(x._node, wanted), x._executor)
+    return x if not copy and wanted == x._dtype else Array(cast(x._node, wanted), x._executor)
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:

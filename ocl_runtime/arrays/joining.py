@@ -154,7 +154,7 @@ def diff(
     times = length_of("diff", n)
     for _ in range(times if times < 2 else min(times, joined.shape[place])):  # then nothing is left
         later, earlier = (joined[(slice(None),) * place + (part,)] for part in (slice(1, None), slice(None, -1)))
-        joined = later != earlier if joined._node.dtype == BOOL else subtract(later, earlier)
+        joined = later != earlier if joined._dtype == BOOL else subtract(later, earlier)
     return joined
 
 
@@ -178,7 +178,7 @@ def pad(
         raise Error(f"pad has no mode {mode!r}", place=calling_line(), remedy=f"use one of {', '.join(_PADDED)}")
     widths = _widths(pad_width, x.ndim)
     shape = tuple(before + length + after for length, (before, after) in zip(x.shape, widths, strict=True))
-    filling = fitted(operands_of("pad", [x, constant_values])[0][1], x._node.dtype, shape)
+    filling = fitted(operands_of("pad", [x, constant_values])[0][1], x._dtype, shape)
     if not x.size:
         if mode != "constant" and filling.size:
             raise ShapeError(

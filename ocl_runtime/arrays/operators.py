@@ -51,14 +51,14 @@ class Operators(ArrayCore):
         return self._replaced(name, binary(name, self, other)[0])
 
     def _replaced(self, name: str, result: Node) -> Self:
-        check_kind(name, result.dtype, self._node.dtype)
+        check_kind(name, result.dtype, self._dtype)
         if result.shape != self.shape:
             raise ShapeError(
                 f"{name} of shape {self.shape} in place gives shape {result.shape}",
                 place=calling_line(),
                 remedy="write x = x … for a new array",
             )
-        self._write(converted(result, self._node.dtype))
+        self._write(converted(result, self._dtype))
         return self
 
     def _product(self, left: object, right: object) -> Self:

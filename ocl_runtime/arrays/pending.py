@@ -7,18 +7,23 @@ Nobody has to know when to call `compute`. What an array is grows by each turn; 
 Python line stands in it more than once, it is computed as far as it goes, without waiting. From then on that line is
 where parts of this loop are cut: each has the same whole number of turns, and all but the first and the last share one
 plan; and another run of the loop has the parts of this one. One long expression without a loop is never cut.
+
+A part starts as something is built on it: by then the statement that made it is over, and what only this statement
+needed, such as the array that it replaces, is gone and can be written over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from typing import NamedTuple
+from weakref import ref
 
 from ocl_ir.graph.build import Assign, Contract, Node, Reduce, Scan, Scatter
 from ocl_ir.graph.forward import current
 from ocl_ir.source_line import Line
-from ocl_runtime.plan.registry import Registry
+from ocl_runtime.plan.registry import Cell, Registry
 
 BOUND = 256
 """Operations above each other that are left pending."""
@@ -46,17 +51,23 @@ def _work(node: Node) -> int:
 def _deepest(node: Node, levels: int) -> int:
     deepest = 0
     for arg in node.args:
-        depth = arg.depth
+        depth = 0 if arg.result is not None else arg.depth
         if not depth and levels and arg.args:
             depth = _deepest(arg, levels - 1)
         deepest = max(deepest, depth)
     return deepest
 
 
-def relieve(node: Node, registry: Registry, compute: Callable[[], object]) -> None:
-    """Has work started that is pending below a node, if it is time: at a line where parts are cut, once there is enough
-    for a part; such a line is found, at every so much work, where one comes again and no such line is in between. What
-    fails there is raised where the values are asked for."""
+def relieve(node: Node, cell: Cell, registry: Registry, compute: Callable[[Cell], object]) -> None:
+    """Has work started that is pending below a node, which a cell is, if it is time: at a line where parts are cut,
+    once there is enough for a part; such a line is found, at every so much work, where one comes again and no such line
+    is in between. What fails there is raised where the values are asked for."""
+    due: Callable[[], None] | None = getattr(registry.due, "start", None)
+    if due is not None:
+        registry.due.start = None
+        due()
+        if deepened(node) < BOUND:
+            return
     line = node.line
     if not isinstance(line, Line):
         return
@@ -73,8 +84,22 @@ def relieve(node: Node, registry: Registry, compute: Callable[[], object]) -> No
             return
         pending = _chain(node, line, registry, enough).pending
     if enough is not None and pending >= enough:
-        with suppress(Exception):
-            compute()
+        registry.due.start = _Part(cell, compute)
+
+
+class _Part:
+    """What is to be started: an array, on the stream that is chosen now."""
+
+    def __init__(self, cell: Cell, compute: Callable[[Cell], object]) -> None:
+        self._cell = ref(cell)
+        self._compute = compute
+        self._context = copy_context()
+
+    def __call__(self) -> None:
+        cell = self._cell()
+        if cell is not None:
+            with suppress(Exception):
+                self._context.run(self._compute, cell)
 
 
 def _part(turn: int) -> int:

@@ -48,7 +48,7 @@ def _scan(op: ScanOp, x: Array, axis: int | None, dtype: Any, include_initial: b
             remedy=f"say which: cumulative_{op}(x, axis=0)",
         )
     place = axis_of(f"cumulative_{op}", 0 if axis is None else axis, x.ndim)
-    given = x._node.dtype
+    given = x._dtype
     if dtype is None:
         wanted = given if given.is_float else graph.accumulator(op, given)
     else:

@@ -46,7 +46,7 @@ def _place(what: str, given: ArrayLike, axis: int | None, keepdims: bool) -> Arr
         )
     extreme = (_max if what == "argmax" else _min)(x, axis=number, keepdims=True)
     holds = x == extreme
-    if x._node.dtype.is_float:
+    if x._dtype.is_float:
         holds = holds | isnan(x)  # if there is one, nothing equals the extreme
     if number is None:
         place, behind = graph.iota(I64, Layout.contiguous(x.shape)), x.size
@@ -101,7 +101,7 @@ def _in_front(element: Array, value: Array, side: str) -> Array:
 
 
 def _has_nan(*arrays: Array) -> bool:
-    return any(x._node.dtype.is_float for x in arrays)
+    return any(x._dtype.is_float for x in arrays)
 
 
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:

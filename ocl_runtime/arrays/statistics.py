@@ -47,13 +47,13 @@ def min(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     Raises `ShapeError` if there are no elements, and for axes that do not exist or are named twice.
     """
     x = array_of("min", x)
-    return _reduce("min", x, axis, x._node.dtype, keepdims)
+    return _reduce("min", x, axis, x._dtype, keepdims)
 
 
 def max(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
     """The greatest element along axes; NaN if there is one. Errors as of `min`."""
     x = array_of("max", x)
-    return _reduce("max", x, axis, x._node.dtype, keepdims)
+    return _reduce("max", x, axis, x._dtype, keepdims)
 
 
 def any(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
@@ -108,7 +108,7 @@ def std(x: ArrayLike, /, axis: Axis = None, *, correction: float = 0.0, keepdims
 
 def _accumulated(op: ReduceOp, x: Array, axis: Axis, dtype: Any, keepdims: bool) -> Array:
     if dtype is None:
-        given = x._node.dtype
+        given = x._dtype
         return _reduce(op, x, axis, given if given.is_float else graph.accumulator(op, given), keepdims)
     wanted = require(to_dtype(dtype), x._executor.target)
     if wanted == BOOL:
@@ -138,4 +138,4 @@ def _count(x: Array, axis: Axis) -> int:
 
 
 def _real(x: Array) -> DType:
-    return x._node.dtype if x._node.dtype.is_float else x._executor.default_real
+    return x._dtype if x._dtype.is_float else x._executor.default_real

@@ -52,12 +52,12 @@ class Subscripts(ArrayCore):
                 return self[axes][rest]
             parts = self._without_masks(parts)
             if any(map(is_array, parts)):
-                elements = picked(self._node.shape, parts, self._uploaded, self._note_places).of(self._node)
+                elements = picked(self.shape, parts, self._uploaded, self._note_places).of(self._node)
                 return self._new(elements) if elements.shape else self._element(elements)
-        node = self._node
-        items = parse_index(node.shape, key)
-        if len(parts) == len(node.shape) and _VIEWING.isdisjoint(map(type, parts)):
-            return self._element(read(node, items))
+        shape = self.shape
+        items = parse_index(shape, key)
+        if len(parts) == len(shape) and _VIEWING.isdisjoint(map(type, parts)):
+            return self._element(read(self._node, items))
         return self._stepped(Step("index", items))
 
     def __setitem__(self, key: object, value: object, /) -> None:
@@ -73,10 +73,10 @@ class Subscripts(ArrayCore):
         if _BASIC.issuperset(map(type, parts)):
             self._write_part(key, value)
             return
-        given, dtype = written_operand(value, self), self._node.dtype
+        given, dtype = written_operand(value, self), self._dtype
         parts = self._parts(key)
         if len(parts) == 1 and _is_mask(parts[0]):
-            mask, shape = self._mask_node(parts[0]), self._node.shape
+            mask, shape = self._mask_node(parts[0]), self.shape
             check(mask, shape, 0)
             if not isinstance(given, Number):
                 rest = shape[len(mask.shape) :]
@@ -95,7 +95,7 @@ class Subscripts(ArrayCore):
             return
         parts = self._without_masks(parts)
         if any(map(is_array, parts)):
-            index = picked(self._node.shape, parts, self._uploaded, self._note_places)
+            index = picked(self.shape, parts, self._uploaded, self._note_places)
             with self._executor.registry.lock:
                 self._write(index.written(self._node, fitted(given, dtype, index.shape)))
         else:
@@ -104,13 +104,11 @@ class Subscripts(ArrayCore):
     def _write_part(self, key: object, value: object) -> None:
         """Writes to what a basic index picks."""
         self._check_writable()
-        node = self._node
-        step, dtype = Step("index", parse_index(node.shape, key)), node.dtype
-        del node  # whoever holds it needs its elements as they are
+        step = Step("index", parse_index(self.shape, key))
         if isinstance(value, ArrayCore) and value._cell is self._cell and value._steps == (*self._steps, step):
             return  # `x[1:] += y` has written the view, which it then gives to `x[1:] = …`
         given = written_operand(value, self)
-        self._stepped(step)._write(fitted(given, dtype, indexed_shape(step.value)))
+        self._stepped(step)._write(fitted(given, self._dtype, indexed_shape(step.value)))
 
     def __len__(self) -> int:
         """The length of the first axis. Raises `RankError` (a TypeError) for an array of shape ()."""
@@ -146,7 +144,7 @@ class Subscripts(ArrayCore):
         masks = {number for number, part in enumerate(parts) if _is_mask(part)}
         if not masks:
             return parts
-        shape, without, axis = self._node.shape, list[object](), 0
+        shape, without, axis = self.shape, list[object](), 0
         used = sum(map(_axes, parts))
         for number, part in enumerate(parts):
             if number in masks:

@@ -129,7 +129,7 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
             place=calling_line(),
             remedy="use allocate, or a view of it",
         )
-    if target.dtype != x._node.dtype:
+    if target.dtype != x._dtype:
         raise DTypeError(
             f"compute_into {out.dtype} from {x.dtype}",
             place=calling_line(),

@@ -100,6 +100,8 @@ class Registry:
         self.captures = 0
         self._cuts: OrderedDict[tuple[int, int], _Cut] = OrderedDict()
         self.evaluating = Evaluating()
+        self.due = threading.local()
+        """`start`: what the next operation of a thread starts of long pending work."""
 
     def part(self, line: Line) -> int | None:
         """How much pending work is started by itself at a line of a program, if any is."""

@@ -143,7 +143,7 @@ class Prepared:
                 place=calling_line(),
                 remedy="move it first: with use(runtime): asarray(x.numpy())",
             )
-        dtype = given._node.dtype.numpy if isinstance(given, Array) else given.dtype
+        dtype = given._dtype.numpy if isinstance(given, Array) else given.dtype
         if dtype != param.value.dtype.numpy:
             raise DTypeError(
                 f"program {self.program.name} got {dtype} for {name}",

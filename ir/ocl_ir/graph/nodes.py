@@ -32,7 +32,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from weakref import ref
 
 from ocl_ir.guards import Given, Number, formulas
-from ocl_ir.layout import Item, Layout, Shape, Span
+from ocl_ir.layout import Item, Layout, Shape, Span, indexed_shape
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, I64, U8, U64, DType
 
@@ -63,6 +63,13 @@ class Step:
             value = self.value if self.kind != "index" else tuple(map(_told, self.value))
             found = self._key = self.kind, formulas(value)
         return found
+
+    def shape(self, shape: Shape) -> Shape:
+        """The shape that the view of one of a shape has."""
+        if self.kind == "index":
+            return indexed_shape(self.value)
+        numbers = cast("Shape", self.value)
+        return tuple([shape[axis] for axis in numbers]) if self.kind == "permute" else numbers
 
     def apply(self, layout: Layout) -> Layout | None:
         """The layout that the view of a layout has; None for a reshape that would have to copy."""
