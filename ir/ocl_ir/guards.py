@@ -27,7 +27,7 @@ import numpy as np
 
 from ocl_ir.errors import ShapeError
 from ocl_ir.formulas import Formulas
-from ocl_ir.sizes import Size, Symbol, symbols, term
+from ocl_ir.sizes import Size, Symbol, known_term, symbols, term
 
 
 class Guards:
@@ -80,6 +80,11 @@ class Guards:
         return " and ".join(str(one) if truth else f"not ({one})" for one, truth in self.found.items()) or "none"
 
 
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    op: getattr(operator, op) for op in ("add", "sub", "mul", "floordiv", "mod", "eq", "lt", "le")
+}
+
+
 def _as_integers(op: Callable[[Any, Any], Any], *, turned: bool = False) -> Callable[[Backed, Any], Any]:
     """An operator that sizes do not have."""
 
@@ -107,11 +112,11 @@ class Backed:
         other = right if left is self else left
         if type(other) is not int and type(other) is not Backed:
             if isinstance(other, float | np.number):
-                return getattr(operator, op)(plain(left), plain(right))
+                return _OPERATORS[op](plain(left), plain(right))
             if not isinstance(other, int):
                 return NotImplemented
             left, right = +left, +right  # bools are integers
-        size, number = term(op, formula(left), formula(right)), getattr(operator, op)(example(left), example(right))
+        size, number = known_term(op, formula(left), formula(right)), _OPERATORS[op](example(left), example(right))
         return number if type(size) is int else Backed(number, size, self._open(other))
 
     def __add__(self, other: object) -> Any:
@@ -184,11 +189,12 @@ class Backed:
         other = right if left is self else left
         if type(other) is not int and type(other) is not Backed:
             if isinstance(other, float | np.number):
-                return getattr(operator, op)(plain(left), plain(right))
+                return _OPERATORS[op](plain(left), plain(right))
             if not isinstance(other, int):
                 return NotImplemented
             left, right = +left, +right
-        condition, truth = term(op, formula(left), formula(right)), getattr(operator, op)(example(left), example(right))
+        condition = known_term(op, formula(left), formula(right))
+        truth = _OPERATORS[op](example(left), example(right))
         if type(condition) is not int:
             self._open(other).found[condition] = truth
         return truth
@@ -269,7 +275,7 @@ class Given:
 def formula(number: Any) -> Size:
     """The formula of a size; an integer is its own."""
     size: Size = number
-    if isinstance(number, Backed):
+    if type(number) is Backed:
         size = number.number if number.guards.closed else number.size
     return size
 
@@ -277,7 +283,7 @@ def formula(number: Any) -> Size:
 def formulas(numbers: tuple[Any, ...]) -> tuple[Any, ...]:
     """The numbers with formulas in place of sizes: to be told apart by, which asks nothing of the sizes."""
     for one in numbers:
-        if isinstance(one, Backed):
+        if type(one) is Backed:
             return tuple(map(formula, numbers))
     return numbers
 
@@ -294,4 +300,4 @@ def plain(number: Any) -> Any:
 
 def example(number: Any) -> Any:
     """The integer that a size is in this call, for a guess that is checked by comparing sizes."""
-    return number.number if isinstance(number, Backed) else number
+    return number.number if type(number) is Backed else number

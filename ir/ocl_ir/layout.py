@@ -47,6 +47,9 @@ class Layout:
     strides: Final[tuple[int, ...]]
     offset: Final[int] = 0
     _formulas: Formulas | None = field(default=None, init=False, repr=False, compare=False)
+    _dense: bool | None = field(default=None, init=False, repr=False, compare=False)
+    _range: tuple[int, int] | None = field(default=None, init=False, repr=False, compare=False)
+    """What has been found out by now."""
 
     def __hash__(self) -> int:
         return hash(self.formulas)
@@ -79,6 +82,12 @@ class Layout:
     @property
     def is_dense(self) -> bool:
         """Whether the elements follow each other in memory in row-major order."""
+        dense = self._dense
+        if dense is None:
+            dense = self._dense = self._is_dense()
+        return dense
+
+    def _is_dense(self) -> bool:
         dense = 1
         for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if length != 1:
@@ -101,6 +110,12 @@ class Layout:
 
     def range(self) -> tuple[int, int]:
         """The lowest touched element and the one after the highest; equal for an array without elements."""
+        found = self._range
+        if found is None:
+            found = self._range = self._ends()
+        return found
+
+    def _ends(self) -> tuple[int, int]:
         if self.size == 0:
             return self.offset, self.offset
         low = high = self.offset
@@ -204,14 +219,15 @@ def _boxes_overlap(*layouts: Layout) -> bool | None:
             box.append((rest // step, lengths[0] if lengths else 1))
             rest = rest % step
         reach = rest
-        for (first, length), step, row in zip(reversed(box), reversed(strides), (*reversed(strides[:-1]), None), strict=True):
+        for (first, length), step, row in zip(
+            reversed(box), reversed(strides), (*reversed(strides[:-1]), None), strict=True
+        ):
             reach += (first + length - 1) * step
             if row is not None and reach >= row:
                 return None  # it runs over the end of a row
         boxes.append([*box, (rest, 1)])
     return all(
-        first < other + length and other < first + count
-        for (first, count), (other, length) in zip(*boxes, strict=True)
+        first < other + length and other < first + count for (first, count), (other, length) in zip(*boxes, strict=True)
     )
 
 

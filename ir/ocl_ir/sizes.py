@@ -92,6 +92,9 @@ class Symbol(_Arithmetic):
 
     name: str
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __str__(self) -> str:
         return self.name
 
@@ -124,11 +127,12 @@ Size: TypeAlias = Union[int, Symbol, Term]  # noqa: UP007  # the classes above a
 
 def term(op: str, left: object, right: object) -> Size:
     """An operation on two sizes, done at once where both are known. Raises `IRError` for what is no size."""
-    return _term(op, checked(left), checked(right))
+    return known_term(op, checked(left), checked(right))
 
 
 @lru_cache(maxsize=2**14)  # plans work out the same formulas again and again
-def _term(op: str, left: Size, right: Size) -> Size:
+def known_term(op: str, left: Size, right: Size) -> Size:
+    """The same for what are sizes."""
     if isinstance(left, int) and isinstance(right, int):
         return _apply(op, left, right)
     if op in {"add", "mul"} and isinstance(left, int):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 from ocl_ir.kernel.grammar import Atomic, Kernel, Load, Store, walk
 
 READ, WRITE = 1, 2
@@ -10,6 +12,20 @@ READ, WRITE = 1, 2
 
 def modes(kernel: Kernel) -> tuple[int, ...]:
     """For each parameter, how the kernel uses what it points to; 0 for numbers and for what is not used."""
+    known = _KNOWN.get(id(kernel))
+    if known is None or known[0]() is not kernel:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        known = _KNOWN[id(kernel)] = ref(kernel), _modes(kernel)
+    return known[1]
+
+
+_MOST_KNOWN = 4096
+_KNOWN: dict[int, tuple[ref[Kernel], tuple[int, ...]]] = {}
+"""By `id`: a kernel's hash is that of all its statements."""
+
+
+def _modes(kernel: Kernel) -> tuple[int, ...]:
     found: dict[int, int] = {}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Load | Store | Atomic):
