@@ -152,12 +152,10 @@ class Layout:
 
     def expand(self, shape: Shape) -> Layout:
         """The view of a shape that this one's broadcasts to: repeated axes have stride 0."""
-        new = len(shape) - self.ndim
-        strides = tuple(
-            stride if length == wanted else 0
-            for length, stride, wanted in zip(self.shape, self.strides, shape[new:], strict=True)
-        )
-        return Layout(shape, (0,) * new + strides, self.offset)
+        new = len(shape) - len(self.shape)
+        lengths = zip(self.shape, self.strides, shape[new:], strict=True)
+        strides = [stride if length == wanted else 0 for length, stride, wanted in lengths]
+        return Layout(shape, (*(0,) * new, *strides), self.offset)
 
     def reshape(self, shape: Shape) -> Layout | None:
         """The view with another shape of the same size, or None where only a copy could have it."""
@@ -305,7 +303,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         front = len(longer) - len(shorter)
         lengths = [*longer[:front]]
         for one, other in zip(longer[front:], shorter, strict=True):
-            if one is not other and other != 1 and one != 1 and one != other:
+            if other != 1 and one not in (1, other):
                 listed = " and ".join(map(str, dict.fromkeys(shapes)))
                 unlike = ", ".join(map(str, sorted((one, other))))
                 raise ShapeError(

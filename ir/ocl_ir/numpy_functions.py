@@ -104,3 +104,9 @@ def divide_checked(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(a, b)
 
     return reference
+
+
+def nearest(index: Any, length: Any) -> Any:
+    """The place that an index points to, from the end where it is negative, or the nearest one below a length."""
+    one = length.dtype.type(1)
+    return np.maximum(np.minimum(np.where(index < 0, index + length, index), length - one), index.dtype.type(0))

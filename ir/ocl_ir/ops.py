@@ -254,6 +254,18 @@ _ROWS = [
         np.where,
         ulp=EXACT,
     ),
+    # where an index points, of which negative ones count from the end: the nearest place below a length
+    _row(
+        "nearest",
+        "SS->S",
+        {
+            "vector": "max(min(select({0}, as_{T}(as_{U}({0}) + as_{U}({1})), {0} < ({T})(0)), "
+            "as_{T}(as_{U}({1}) - ({U})(1))), ({T})(0))",
+            "narrow": "max(min(({T})({0} < 0 ? {0} + {1} : {0}), ({T})({1} - 1)), ({T})0)",
+            "any": "max(min({0} < 0 ? ({T})(({U}){0} + ({U}){1}) : {0}, ({T})(({U}){1} - 1)), ({T})0)",
+        },
+        functions.nearest,
+    ),
     # rounding of a float32 to the values that a narrower storage type has
     _row("round_f16", "F->F", {"any": "round_to_half{V}({0})"}, functions.round_f16, ulp=EXACT, helper="round_to_half"),
     _row(

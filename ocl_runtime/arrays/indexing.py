@@ -214,9 +214,7 @@ def _nearest(index: Node, length: int) -> Node:
     signed = index.dtype.kind == "int"
     index = graph.convert(index, dtype)
     if signed:
-        negative = graph.elementwise("lt", index, _number(0, index))
-        index = graph.elementwise("select", negative, graph.elementwise("add", index, _number(length, index)), index)
-        index = _limited("maximum", index, 0)
+        return graph.with_number("nearest", dtype, index, length)
     return _limited("minimum", index, length - 1)
 
 

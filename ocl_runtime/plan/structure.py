@@ -75,15 +75,14 @@ class Structure:
                 add(place)
                 continue
             nodes.append(node)
-            kind = type(node)
-            if kind is Elementwise:
+            if type(node) is Elementwise:
                 add(node.op)
                 add(node.dtype)
                 stack += operands(node)[::-1]
-            elif kind is Scalar:
+            elif type(node) is Scalar:
                 scalars.append(node.value)
                 parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
-            elif kind is Buffer:
+            elif type(node) is Buffer:
                 storage, layout = node.storage, node.layout
                 known = memory.setdefault(id(storage), len(storages))
                 if known == len(storages):
@@ -97,7 +96,7 @@ class Structure:
                     number(layout.offset, len(numbers)),
                 )
             else:
-                if kind is Assign or kind is Scatter:
+                if type(node) is Assign or type(node) is Scatter:
                     self.writes.append(place)
                 parts += _parts(node, numbers)
                 stack += operands(node)[::-1]

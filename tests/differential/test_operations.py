@@ -184,6 +184,10 @@ def integer_power(x: int, y: int) -> int:
 def in_integers(row: Op, dtype: DType, args: list[np.ndarray]) -> np.ndarray:
     """The result in Python's integers, wrapped to the width."""
     bits, mask = dtype.bits, (1 << dtype.bits) - 1
+
+    def wrapped(number: int) -> int:
+        return ((number + (1 << bits - 1)) & mask) - (1 << bits - 1)
+
     python: dict[str, Callable[..., Any]] = {
         "floordiv": lambda a, b: a // b if b else 0,
         "rem": lambda a, b: a % b if b else 0,
@@ -194,6 +198,7 @@ def in_integers(row: Op, dtype: DType, args: list[np.ndarray]) -> np.ndarray:
         "popcount": lambda a: (a & mask).bit_count(),
         "clz": lambda a: bits - (a & mask).bit_length(),
         "select": lambda c, a, b: a if c else b,
+        "nearest": lambda a, n: max(0, min(wrapped(n - 1), a if a >= 0 else wrapped(a + n))),
         "and": operator.and_, "or": operator.or_, "not": (lambda a: not a) if dtype == BOOL else operator.invert,
     }  # fmt: skip
     function = python.get(row.name) or getattr(operator, row.name)

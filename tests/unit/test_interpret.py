@@ -84,6 +84,7 @@ ELSEWHERE = {
     "rsqrt",
     "nextafter",
     "select",
+    "nearest",
     "ipow",
     "shl",
     "shr",
@@ -236,6 +237,12 @@ def test_bit_counts() -> None:
         assert value_of("clz", dtype, numbers) == [dtype.bits - n.bit_length() for n in numbers]
     assert value_of("popcount", I16, [-1, 3]) == [16, 2]
     assert value_of("clz", I8, [-1, 1]) == [0, 7]
+
+
+@pytest.mark.parametrize("dtype", [I8, I64])
+def test_nearest_counts_from_the_end_and_stays_below_a_length(dtype: DType) -> None:
+    assert value_of("nearest", dtype, [0, 4, -1, -5, 5, 99, -6, -99], [5] * 8) == [0, 4, 4, 0, 4, 4, 0, 0]
+    assert value_of("nearest", dtype, [0, -1], [0, 0]) == [0, 0]
 
 
 def test_select_takes_the_second_operand_where_the_first_holds() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
-from ocl_runtime.arrays import core
 from ocl_ir.errors import IRError, ShapeError, VerifyError
 from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.conflicts import conflicts
@@ -20,6 +19,7 @@ from ocl_ir.interpret.host import run
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.sizes import Symbol, parts, smaller, value
 from ocl_ir.types import F32, U32
+from ocl_runtime.arrays import core
 from ocl_runtime.plan.host.in_place import reuse_in_place
 from ocl_runtime.plan.host.memory import plan_memory
 from ocl_runtime.plan.host.prepare import prepare

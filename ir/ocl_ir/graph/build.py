@@ -247,10 +247,9 @@ def stepped(arg: Node, step: Step) -> Node:
 
 def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     """The elements moved by a step, which gives this shape."""
-    kind = type(arg)
-    if kind is Scalar:
+    if type(arg) is Scalar:
         return scalar(arg.value, arg.dtype, shape)
-    if kind is Buffer or kind is Iota:
+    if type(arg) is Buffer or type(arg) is Iota:
         moved = _in_memory(arg, step)
         if moved is not None:
             return moved
@@ -259,7 +258,7 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     if known is not None:
         return known
     made = Movement(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, step=step, args=(arg,))
-    if step.kind == "index" and (kind is Assign or kind is Scatter):
+    if step.kind == "index" and (type(arg) is Assign or type(arg) is Scatter):
         note_reader(arg.readers, made)
     return _entered(key, made)
 

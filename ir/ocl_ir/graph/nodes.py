@@ -329,6 +329,8 @@ def order_in_memory(operands: Sequence[Node]) -> tuple[int, ...] | None:
     for operand in operands:
         if isinstance(operand, Scalar) or (isinstance(operand, Movement) and operand.step.kind == "expand"):
             continue
+        if operand.flat:
+            return None
         if isinstance(operand, Movement) and operand.step.kind == "permute":
             axes = cast("Shape", operand.step.value)
             order = tuple(sorted(range(len(axes)), key=axes.__getitem__))

@@ -108,6 +108,7 @@ _RULES: Mapping[str, Callable[..., Interval | None]] = {
     "mul": _product,
     "minimum": lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high)),
     "maximum": lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high)),
+    "nearest": lambda _, b: Interval(0, max(b.high - 1, 0)),
     "udiv": _quotient,
     "urem": _remainder,
     "floordiv": _quotient,

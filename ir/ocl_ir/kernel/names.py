@@ -65,6 +65,7 @@ _RESULTS = {
     "minimum": "smaller",
     "maximum": "larger",
     "select": "chosen",
+    "nearest": "place",
     "splat": "repeated",
     "vector": "joined",
     "extract": "lane",
