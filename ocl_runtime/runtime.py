@@ -83,11 +83,16 @@ class Runtime:
         self.numpy_calls: Final = self.settings.numpy_calls
         """What NumPy's functions that have to download arrays do: "warn", be "quiet", or raise an "error"."""
         self._over = over
-        self._kernels = KernelCache()
-        self._plans = PlanCache()
-        self._registry = Registry()
-        self._checks = Checks() if self.settings.check else None
-        self._target = _target(found, self.engine.streams.count)
+        self.kernels: Final = KernelCache()
+        """The kernels made for this runtime, by structure."""
+        self.plans: Final = PlanCache()
+        """The plans made for this runtime, by structure."""
+        self.registry: Final = Registry()
+        """The arrays of this runtime."""
+        self.checks: Final = Checks() if self.settings.check else None
+        """Places of index arrays that are checked on the device, if they are."""
+        self.target: Final = _target(found, self.engine.streams.count)
+        """The device as the planner sees it."""
         # Some drivers abort when the process ends with commands still running.
         weakref.finalize(self, self.engine.close)
 
@@ -116,21 +121,6 @@ class Runtime:
         return self.engine.streams.first.queue
 
     @property
-    def target(self) -> Target:
-        """The device as the planner sees it."""
-        return self._target
-
-    @property
-    def kernels(self) -> KernelCache:
-        """The kernels made for this runtime, by structure."""
-        return self._kernels
-
-    @property
-    def checks(self) -> Checks | None:
-        """Places of index arrays that are checked on the device, if they are."""
-        return self._checks
-
-    @property
     def is_shared(self) -> bool:
         """Whether PyOpenCL uses its memory or its queues too."""
         return self._over is not None or self.engine.streams.guests is not None
@@ -139,16 +129,6 @@ class Runtime:
     def shows_values(self) -> bool:
         """Whether an array that is not computed is computed to be shown."""
         return self.settings.repr == "values"
-
-    @property
-    def registry(self) -> Registry:
-        """The arrays of this runtime."""
-        return self._registry
-
-    @property
-    def plans(self) -> PlanCache:
-        """The plans made for this runtime, by structure."""
-        return self._plans
 
     def allocate(self, nbytes: int, where: Where = "") -> Any:
         """Memory with undefined contents, asked for at `where`. Raises `OutOfMemoryError`."""
@@ -327,8 +307,8 @@ class Runtime:
         return {
             "launch": asdict(self.engine.counters),
             "program": asdict(self.engine.programs.counters),
-            "kernel": asdict(self._kernels.statistics),
-            "plan": asdict(self._plans.statistics),
+            "kernel": asdict(self.kernels.statistics),
+            "plan": asdict(self.plans.statistics),
             "stream": asdict(self.engine.streams.counters),
             "memory": asdict(self.engine.memory.device_pool.counters),
             "pinned": asdict(self.engine.memory.host_pool.counters),

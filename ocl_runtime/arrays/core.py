@@ -39,7 +39,7 @@ After that it is made under the lock, so that there is an end."""
 class ArrayCore:
     """A node, or a view of what a cell holds; see `Array`."""
 
-    __slots__ = ("__weakref__", "_cell", "_executor", "_known", "_shape", "_steps", "_value")
+    __slots__ = ("__weakref__", "_cell", "_executor", "_index", "_known", "_shape", "_steps", "_value")
 
     _executor: Executor
     """The runtime that the array belongs to."""
@@ -49,6 +49,8 @@ class ArrayCore:
     """The movements from there to this array."""
     _shape: tuple[int, ...] | None
     """That of a view."""
+    _index: object
+    """What the last step of a view was written as, if it is a basic index."""
     _known: tuple[weakref.ref[Node], weakref.ref[Node], Cell | None] | None
     """What a view looked at, and what it was then; weak, so that it keeps no memory that has been replaced since. Then
     what it was computed to by itself; a cell, so that nobody writes over it. One tuple, which changes at once."""
@@ -60,6 +62,7 @@ class ArrayCore:
         self._cell = Cell(node, executor.registry)
         self._steps = ()
         self._shape = None
+        self._index = None
         self._known = None
         self._value = False
         if node.args and deepened(node) >= BOUND:
@@ -80,11 +83,12 @@ class ArrayCore:
         other = type(self).__new__(type(self))
         other._executor = executor
         other._cell, other._steps, other._shape = self._cell, self._steps, self._shape
-        other._known, other._value = self._known, self._value
+        other._index, other._known, other._value = self._index, self._known, self._value
         return other
 
-    def _stepped(self, step: Step) -> Self:
-        """The view that a movement gives, which fits the array; of a value, an array of its own."""
+    def _stepped(self, step: Step, index: object = None) -> Self:
+        """The view that a movement gives, which fits the array; of a value, an array of its own. `index` is how it was
+        written."""
         if self._value:
             return self._new(graph.stepped(self._node, step))
         view = type(self).__new__(type(self))
@@ -92,9 +96,14 @@ class ArrayCore:
         view._cell = self._cell
         view._steps = (*self._steps, step)
         view._shape = step.shape(self.shape)
+        view._index = index
         view._known = None
         view._value = False
         return view
+
+    def _is_view_of(self, other: ArrayCore) -> bool:
+        """Whether one step leads from another array to this one."""
+        return self._cell is other._cell and len(self._steps) > 0 and self._steps[:-1] == other._steps
 
     @property
     def _node(self) -> Node:
@@ -249,7 +258,8 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
 def _compute_cell(array: type[ArrayCore], executor: Executor, cell: Cell) -> None:
     """Computes what a cell is."""
     whole = array.__new__(array)
-    whole._executor, whole._cell, whole._steps, whole._shape, whole._known = executor, cell, (), None, None
+    whole._executor, whole._cell, whole._steps, whole._shape = executor, cell, (), None
+    whole._index, whole._known, whole._value = None, None, False
     compute_together((whole,))
 
 

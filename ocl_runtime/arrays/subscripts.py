@@ -58,7 +58,7 @@ class Subscripts(ArrayCore):
         items = parse_index(shape, key)
         if len(parts) == len(shape) and _VIEWING.isdisjoint(map(type, parts)):
             return self._element(read(self._node, items))
-        return self._stepped(Step("index", items))
+        return self._stepped(Step("index", items), key)
 
     def __setitem__(self, key: object, value: object, /) -> None:
         """Writes a value, broadcast and converted, to what a basic index, a mask or an index with arrays picks.
@@ -104,9 +104,9 @@ class Subscripts(ArrayCore):
     def _write_part(self, key: object, value: object) -> None:
         """Writes to what a basic index picks."""
         self._check_writable()
-        step = Step("index", parse_index(self.shape, key))
-        if isinstance(value, ArrayCore) and value._cell is self._cell and value._steps == (*self._steps, step):
+        if isinstance(value, ArrayCore) and value._index is key and value._is_view_of(self):
             return  # `x[1:] += y` has written the view, which it then gives to `x[1:] = …`
+        step = Step("index", parse_index(self.shape, key))
         given = written_operand(value, self)
         self._stepped(step)._write(fitted(given, self._dtype, indexed_shape(step.value)))
 

@@ -100,8 +100,8 @@ class Desk:
         engine = self.runtime.engine
         engine._executables.clear()
         engine.programs._programs.clear()
-        self.runtime._kernels._kernels.clear()
-        self.runtime._plans._kept.clear()
+        self.runtime.kernels._kernels.clear()
+        self.runtime.plans._kept.clear()
         return self.launch()
 
     def right(self, name: str, result: Any) -> None:

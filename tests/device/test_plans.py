@@ -140,6 +140,28 @@ def test_the_cache_is_bounded() -> None:
     assert (found.hits, found.misses, found.evictions, found.plans) == (1, 5, 2, 3)
 
 
+def test_kept_plans_take_only_so_much_memory() -> None:
+    runtime = InterpretedRuntime()
+    with ocl.use(runtime):  # type: ignore[arg-type]
+        x = ocl.asarray(np.ones(3, "f4"))
+        (x + 1).compute()
+        one = runtime.plans.statistics.nbytes
+        ocl.compute(*(ocl.sum(x * float(number)) for number in range(9)))
+        large = runtime.plans.statistics.nbytes - one
+        assert 0 < one < large, "more launches take more"
+        runtime.plans = PlanCache(most_bytes=2 * one)
+        for function in (ocl.sqrt, ocl.exp, ocl.sin):
+            function(x).compute()
+        found = runtime.plans.statistics
+        assert (found.plans, found.evictions, found.nbytes) == (2, 1, 2 * one)
+        for length in (7, 5):  # other sizes of a plan take some, too
+            ocl.sin(ocl.asarray(np.ones(length, "f4"))).compute()
+        before = runtime.plans.statistics
+        assert before.plans == 1
+        ocl.exp(x).compute()
+        assert runtime.plans.statistics.misses == before.misses + 1
+
+
 def test_the_plans_that_were_used_last_are_kept() -> None:
     runtime = InterpretedRuntime()
     runtime.plans = PlanCache(limit=2)

@@ -193,18 +193,18 @@ def _elementwise(key: Hashable | None, op: str, dtype: DType, operands: tuple[No
 
 def index(arg: Node, items: tuple[Item, ...]) -> Node:
     """The view that an index (see `ocl_ir.layout.parse_index`) picks."""
-    return _indexed(arg, Step("index", items))
+    return _indexed(arg, Step("index", items), indexed_shape(items))
 
 
-def _indexed(arg: Node, step: Step) -> Node:
-    items, shape = step.value, arg.shape
-    if len(items) == len(shape):
-        for item, length in zip(items, shape, strict=True):
-            if not isinstance(item, Span) or item.start != 0 or item.step != 1 or item.length != length:
+def _indexed(arg: Node, step: Step, shape: Shape) -> Node:
+    items = step.value
+    if shape == arg.shape and len(items) == len(shape):
+        for item in items:
+            if not isinstance(item, Span) or item.start != 0 or item.step != 1:
                 break
         else:
             return arg
-    return move(arg, step, indexed_shape(items))
+    return move(arg, step, shape)
 
 
 def permute(arg: Node, axes: tuple[int, ...]) -> Node:
@@ -238,7 +238,7 @@ def reshape(arg: Node, shape: Shape) -> Node:
 def stepped(arg: Node, step: Step) -> Node:
     """The view that a step makes of a node."""
     if step.kind == "index":
-        return _indexed(arg, step)
+        return _indexed(arg, step, indexed_shape(step.value))
     numbers = cast("Shape", step.value)
     if step.kind == "permute":
         return permute(arg, numbers)

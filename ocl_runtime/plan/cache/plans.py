@@ -20,18 +20,22 @@ from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.structure import Structure
 
 _MOST_PLANS = 1024
+_MOST_BYTES = 256 * 2**20
+"""Of the host's memory for plans, as far as `Template.nbytes` tells."""
 _MOST_ALIKE = 32
 """Plans for one structure, which differ in what they decide by sizes."""
 
 
 @dataclass(frozen=True)
 class PlanStatistics:
-    """Counts since the cache was made, and the structures that it has plans for now."""
+    """Counts since the cache was made; the structures that it has plans for now, and about how many bytes these take of
+    the host's memory."""
 
     hits: int
     misses: int
     evictions: int
     plans: int
+    nbytes: int
 
 
 class Building(Planning, Protocol):
@@ -60,6 +64,11 @@ class _Kept:
         nothing else is kept."""
         return _NOTHING if structure.into else self.holders.donation(structure)
 
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes the plans take."""
+        return sum(one.nbytes for alike in self.templates.values() for one in alike)
+
     def fitting(self, sizes: tuple[int, ...], donation: DonationPlaces) -> Template | None:
         """A plan that serves sizes."""
         templates = self.templates.get(donation, [])
@@ -87,8 +96,9 @@ class Wanted(NamedTuple):
 class PlanCache:
     """The most recently used plans of one executor. Used under the registry's lock, but for `make`."""
 
-    def __init__(self, limit: int = _MOST_PLANS) -> None:
+    def __init__(self, limit: int = _MOST_PLANS, most_bytes: int = _MOST_BYTES) -> None:
         self._limit = limit
+        self._most_bytes = most_bytes
         self._kept: dict[Hashable, _Kept] = {}
         self._used = self._hits = self._misses = self._evictions = 0
         self._lock = threading.RLock()
@@ -113,6 +123,9 @@ class PlanCache:
             return None
         self._hits += template.used  # the first who asks is who it was made for
         template.used = True
+        if not template.knows(structure.sizes):
+            template.sized(structure)
+            self._make_room()
         return Evaluation(template, template.sized(structure), structure, executor)
 
     def plan(self, structure: Structure, executor: Planning) -> Evaluation:
@@ -168,8 +181,23 @@ class PlanCache:
                 self._evictions += len(templates.pop(oldest))
                 kept.forget(oldest)
             kept.templates = templates
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Drops plans that were not used for the longest time, where all together take too much memory."""
+        with self._lock:
+            held = {key: kept.nbytes for key, kept in self._kept.items()}
+            total = sum(held.values())
+            for key in sorted(held, key=lambda key: self._kept[key].used)[:-1]:
+                if total <= self._most_bytes:
+                    break
+                del self._kept[key]
+                total -= held[key]
+                self._evictions += 1
 
     @property
     def statistics(self) -> PlanStatistics:
         """How the cache did so far."""
-        return PlanStatistics(self._hits, self._misses, self._evictions, len(self._kept))
+        with self._lock:
+            nbytes = sum(kept.nbytes for kept in self._kept.values())
+        return PlanStatistics(self._hits, self._misses, self._evictions, len(self._kept), nbytes)

@@ -38,6 +38,8 @@ from ocl_runtime.plan.structure import Structure
 
 _MOST_SIZES = 64
 """Sizes for which a plan stays bound."""
+_LAUNCH_BYTES, _SIZED_BYTES = 10_000, 4_000
+"""What a launch takes of the host's memory, and again for each sizes, as measured in plans of 60 launches."""
 
 
 @dataclass(slots=True)
@@ -137,6 +139,11 @@ class Template:
     def kernels(self) -> list[Kernel]:
         """What it launches."""
         return [launch.kernel for launch in self._launches]
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes of the host's memory the plan takes."""
+        return max(len(self._launches), 1) * (_LAUNCH_BYTES + _SIZED_BYTES * len(self._sized))
 
     def most(self, command: Command, sizes: Sequence[int]) -> list[int | None]:
         """For each argument of a launch how many elements it touches at most, where which ones depends on values."""
