@@ -125,7 +125,7 @@ def _structure(
     if not (donation.computes or structure.writes):
         return structure, donation, NO_HISTORY
     needed = [structure.nodes[place] for place in donation.needed]
-    copied = readers_of(structure, needed) if structure.writes else []
+    copied = readers_of(structure, needed, plans.later(structure)) if structure.writes else []
     del needed
     past = history(structure, plans.held(structure), executor.target) if keeping and donation.computes else NO_HISTORY
     if not (copied or past.kept):

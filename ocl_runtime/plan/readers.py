@@ -10,18 +10,18 @@ fewer bytes; the expressions find the copies in their place (`ocl_ir.graph.forwa
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from ocl_ir.graph.build import Assign, Buffer, Node, Scatter
 from ocl_runtime.plan.donation import used_outside
 from ocl_runtime.plan.structure import Structure
 
 
-def readers_of(structure: Structure, held: Collection[Node]) -> list[Node]:
+def readers_of(structure: Structure, held: Collection[Node], later: Sequence[int]) -> list[Node]:
     """The views that others hold of what an expression writes over, some of them by nodes of it that are `held`, and
-    those that later writes of the same memory need: to be copied first, each once."""
-    own = {*structure.nodes}.difference(held)
-    later = _read_by_later_writes(structure)
+    those that later writes of the same memory need, which are among the nodes `later`: to be copied first, each
+    once."""
+    own: set[Node] = set()
     found: dict[Node, None] = {}
     for write in structure.writes:
         base = structure.nodes[write].args[0]
@@ -30,10 +30,13 @@ def readers_of(structure: Structure, held: Collection[Node]) -> list[Node]:
             if storage is None or used_outside(storage):
                 continue
             readers = getattr(storage, "readers", ())
-            needed = [node for node in later if node.storage is storage and node is not base]
+            others = [node for node in map(structure.nodes.__getitem__, later) if isinstance(node, Buffer)]
+            needed = [node for node in others if node.storage is storage and node is not base]
         else:
             readers, needed = getattr(base, "readers", ()), []
         alive = [node for reader in readers if (node := reader()) is not None]
+        if alive and not own:
+            own = {*structure.nodes}.difference(held)
         outside = [node for node in alive if node.result is None and node is not base and node not in own and node.size]
         views = dict.fromkeys([*outside, *needed])
         # A copy reads and writes each byte, as one of the whole would.
@@ -42,20 +45,22 @@ def readers_of(structure: Structure, held: Collection[Node]) -> list[Node]:
     return list(found)
 
 
-def _read_by_later_writes(structure: Structure) -> list[Buffer]:
-    """The memory that is read for writes over other writes: by then, what lies there may be written over."""
-    found: list[Buffer] = []
+def read_by_later_writes(structure: Structure) -> list[int]:
+    """The memory that is read for writes over other writes, by number: by then, what lies there may be written over.
+    It is the same for all expressions of a structure."""
+    place = {node: number for number, node in enumerate(structure.nodes)}
+    found: list[int] = []
     stack = []
-    for place in structure.writes:
-        base, *needed = structure.nodes[place].args
+    for write in structure.writes:
+        base, *needed = structure.nodes[write].args
         if not isinstance(base, Buffer):
             stack += needed
     seen = {*stack}
     while stack:
         node = stack.pop()
         if isinstance(node, Buffer):
-            found.append(node)
-        elif not isinstance(node, Assign | Scatter):
+            found.append(place[node])
+        elif not isinstance(node, (Assign, Scatter)):
             stack += [arg for arg in node.args if arg not in seen]
             seen.update(node.args)
     return found

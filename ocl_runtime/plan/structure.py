@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import (
@@ -33,7 +33,10 @@ from ocl_ir.graph.build import (
 from ocl_ir.graph.forward import operands
 from ocl_ir.graph.substitute import rebuilt
 from ocl_ir.guards import Given, Number, plain
-from ocl_ir.layout import Layout, Span
+from ocl_ir.layout import Item, Layout, Span
+
+_Numbers: TypeAlias = int | tuple[Item, ...]
+"""A size, or a tuple of some."""
 
 
 class Structure:
@@ -59,7 +62,7 @@ class Structure:
         # By `id`: whoever counts references to a node or a storage finds none of these.
         self._places: dict[int, int] = {}
         self._memory: dict[int, int] = {}
-        self._numbers: dict[int | tuple[int, ...], int] = {}
+        self._numbers: dict[_Numbers, int] = {}
         self.roots: tuple[int, ...] = ()
         self.add(roots)
 
@@ -95,8 +98,23 @@ class Structure:
                     number(layout.strides, len(numbers)),
                     number(layout.offset, len(numbers)),
                 )
+            elif type(node) is Movement:
+                step = node.step  # the axes of a permutation are no sizes
+                value = step.value if step.kind == "permute" else number(step.value, len(numbers))
+                parts += (Movement, step.kind, value)
+                stack += operands(node)
+            elif type(node) is Assign:
+                self.writes.append(place)
+                region = node.region
+                parts += (
+                    Assign,
+                    number(region.shape, len(numbers)),
+                    number(region.strides, len(numbers)),
+                    number(region.offset, len(numbers)),
+                )
+                stack += operands(node)[::-1]
             else:
-                if type(node) is Assign or type(node) is Scatter:
+                if type(node) is Scatter:
                     self.writes.append(place)
                 parts += _parts(node, numbers)
                 stack += operands(node)[::-1]
@@ -124,25 +142,13 @@ class Structure:
         return [made[node] for node in self.nodes]
 
 
-def _parts(node: Node, numbers: dict[int | tuple[int, ...], int]) -> tuple[Hashable, ...]:
+def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
     """What a node of one of the rarer kinds is, but for its operands; tuples of sizes by number."""
 
-    def number(given: int | tuple[int, ...]) -> int:
+    def number(given: _Numbers) -> int:
         return numbers.setdefault(given, len(numbers))
 
-    def layout(given: Layout) -> tuple[int, int, int]:
-        return number(given.shape), number(given.strides), number(given.offset)
-
-    def item(given: Any) -> Hashable:
-        if isinstance(given, Span):
-            return Span, number((given.start, given.step, given.length))
-        return None if given is None else number(given)
-
     match node:
-        case Movement():
-            step = node.step  # the axes of a permutation are no sizes
-            value = step.value if step.kind == "permute" else tuple(map(item, step.value))
-            return Movement, step.kind, value, number(node.shape)
         case Reduce():
             return Reduce, node.op, node.axes, node.keepdims, node.dtype
         case Gather():
@@ -154,23 +160,23 @@ def _parts(node: Node, numbers: dict[int | tuple[int, ...], int]) -> tuple[Hasha
         case Contract():
             return (Contract,)
         case Iota():
-            return Iota, node.dtype, *layout(node.layout)
+            return Iota, node.dtype, number(node.layout.shape), number(node.layout.strides), number(node.layout.offset)
         case Scan():
             return Scan, node.op, node.axis, node.dtype
-        case Assign():
-            return Assign, *layout(node.region)
     raise AssertionError(node)
 
 
 @lru_cache(maxsize=1024)  # asked for every evaluation
-def _pattern(numbers: tuple[int | tuple[int, ...], ...]) -> tuple[Hashable, tuple[int, ...]]:
+def _pattern(numbers: tuple[_Numbers, ...]) -> tuple[Hashable, tuple[int, ...]]:
     """Numbers with 0 and 1 as they are and a size as a negative one, by first appearance; and the sizes."""
     sizes: dict[int, int] = {}
 
-    def number(given: int) -> int:
-        return given if given in (0, 1) else -1 - sizes.setdefault(given, len(sizes))
+    def number(given: Any) -> Hashable:
+        if isinstance(given, tuple):
+            return tuple(map(number, given))
+        return given if given in (0, 1, None) else -1 - sizes.setdefault(given, len(sizes))
 
-    found = tuple([tuple(map(number, one)) if isinstance(one, tuple) else number(one) for one in numbers])
+    found = tuple(map(number, numbers))
     return found, tuple(map(plain, sizes))
 
 

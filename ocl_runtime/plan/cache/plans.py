@@ -17,6 +17,7 @@ from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template, Unplanned
 from ocl_runtime.plan.donation import DonationPlaces, Holders
 from ocl_runtime.plan.planner import Planning
+from ocl_runtime.plan.readers import read_by_later_writes
 from ocl_runtime.plan.structure import Structure
 
 _MOST_PLANS = 1024
@@ -51,11 +52,12 @@ _NOTHING = DonationPlaces((), ())
 class _Kept:
     """The plans for one structure, by what may be written over; `used` counts with the cache."""
 
-    __slots__ = ("_making", "holders", "templates", "used")
+    __slots__ = ("_making", "holders", "later", "templates", "used")
 
     def __init__(self, structure: Structure) -> None:
         self.used = 0
         self.holders = Holders(structure)
+        self.later = read_by_later_writes(structure)
         self.templates: dict[DonationPlaces, list[Template]] = {}
         self._making: dict[DonationPlaces, threading.RLock] = {}
 
@@ -107,6 +109,10 @@ class PlanCache:
     def donation(self, structure: Structure) -> DonationPlaces:
         """What only an expression needs, and what of it others need."""
         return self._of(structure).donation(structure)
+
+    def later(self, structure: Structure) -> list[int]:
+        """What `ocl_runtime.plan.readers.read_by_later_writes` finds, once for a structure."""
+        return self._of(structure).later
 
     def held(self, structure: Structure) -> list[Node]:
         """The nodes of an expression that others hold themselves."""
