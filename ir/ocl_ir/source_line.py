@@ -34,9 +34,21 @@ class Line:
         found = next((line for low, high, line in self.code.co_lines() if low <= self.at < high), None)
         return f"{self.code.co_filename}:{self.code.co_firstlineno if found is None else found}"
 
+    @property
+    def function(self) -> str:
+        """The function that the line is in; empty for the top level of a file, and for functions without a name."""
+        name = self.code.co_name
+        return "" if name.startswith("<") else name
+
 
 Where: TypeAlias = Line | str
 """A Python line that asked for something; the empty text where it is not known."""
+
+
+def in_function(what: str, where: Where) -> str:
+    """What was asked for at a line, with the function that it is in: `denoise: kernel mul_add`."""
+    function = where.function if isinstance(where, Line) else ""
+    return f"{function}: {what}" if function else what
 
 
 def caller() -> Line:

@@ -37,7 +37,8 @@ def test_a_table_of_what_ran(runtime: Runtime) -> None:
         kept.append((x * 2 + 1).compute())
     kept.append((y[:, ::2] - 1).compute())  # reads every second element
     runtime.finish()
-    rows = {row.what.removeprefix("kernel "): row for row in runtime.profile().rows}
+    function = "test_a_table_of_what_ran"
+    rows = {row.what.removeprefix(f"{function}: kernel "): row for row in runtime.profile().rows}
     fused, strided = rows["mul_add"], rows["sub"]
     assert (fused.calls, fused.nbytes) == (3, 3 * 2 * 4 * N)
     assert (strided.calls, strided.nbytes) == (1, 2 * 4 * N)

@@ -12,7 +12,7 @@ import pytest
 import ocl_runtime.arrays as xp
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.kernel.grammar import Let, walk
+from ocl_ir.kernel.grammar import Kernel, Let, walk
 from ocl_ir.layout import Span
 from ocl_ir.types import F32
 from ocl_runtime.plan.fusion import groups as fuse
@@ -95,12 +95,17 @@ def test_what_is_read_through_nine_views(name: str) -> None:
     assert bits[0] == bits[1]
 
 
+def lets(kernel: Kernel, op: str) -> int:
+    """How many operations of a kind a kernel has, on places too."""
+    return sum(isinstance(stmt, Let) and stmt.op == op for stmt in walk(kernel.body))
+
+
 def test_what_one_kernel_computes_once_counts_once(desk: Desk) -> None:
     _, node = desk.random(50)
     for _ in range(12):  # 4096 operations without sharing
         node = graph.elementwise("mul", node, node)
     (launch,) = desk.plan(summed(node, 2)).launches
-    assert launch.kernel.name.startswith("mul_mul")
+    assert 2 * 12 <= lets(launch.kernel, "mul") < 256
 
 
 def test_loads_in_place_of_one_count(desk: Desk) -> None:
@@ -115,7 +120,8 @@ def test_loads_in_place_of_one_count(desk: Desk) -> None:
 def test_neighbours_take_one_argument(desk: Desk) -> None:
     x, a = desk.random(100)
     node = summed(summed(a, 4), 4)  # 12 additions more and as many loads: less than 8 bytes on both
-    assert [launch.kernel.name for launch in desk.plan(node).launches] == ["add_add_add_add_add_add_add_add_add_add"]
+    (launch,) = desk.plan(node).launches
+    assert lets(launch.kernel, "add") >= 3 + 4 * 3
     once = x[:-3] + x[1:-2] + x[2:-1] + x[3:]
     np.testing.assert_array_equal(desk.values(node), once[:-3] + once[1:-2] + once[2:-1] + once[3:])
 
@@ -125,7 +131,8 @@ def test_more_arguments_than_a_device_takes_are_not_loaded_again(desk: Desk) -> 
     for _ in range(12):
         node = graph.elementwise("add", node, desk.random(100)[1])
     planned = desk.plan(summed(node, 2))
-    assert [launch.kernel.name for launch in planned.launches] == ["_".join(["add"] * 10), "add"]
+    first, last = (lets(launch.kernel, "add") for launch in planned.launches)
+    assert first >= 12 > last
     assert "to compute it again for each takes more arguments than the device takes" in " ".join(planned.why.values())
 
 

@@ -40,6 +40,7 @@ from ocl_ir.kernel.accesses import READ, WRITE, modes
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, Symbol, Term
 from ocl_ir.sizes import value as number_of
+from ocl_ir.source_line import in_function
 from ocl_ir.types import BOOL, DType, element
 
 _MOST_NODES = 1_000_000
@@ -126,7 +127,7 @@ class Node:
         """Its name for people."""
         match self.command:
             case Launch():
-                return self.command.kernel.name
+                return in_function(self.command.kernel.name, self.command.where)
             case Copy():
                 return "copy"
         return "fill"

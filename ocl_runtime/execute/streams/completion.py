@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ocl_ir.kernel.accesses import READ, WRITE
+from ocl_ir.source_line import in_function
 from ocl_runtime.execute.driver import Driver, Error
 from ocl_runtime.execute.log import Log
 from ocl_runtime.execute.streams import failures
@@ -140,7 +141,8 @@ class Completion:
             with suppress(Error):  # a gate has no times
                 start, end = self._driver.times(command.event)
                 moved = getattr(command.keep, "nbytes", 0)  # steps that are measured are commands by themselves
-                self.profile.append(Timed(command.what, str(command.where), command.stream.index, start, end, moved))
+                what = in_function(command.what, command.where)
+                self.profile.append(Timed(what, str(command.where), command.stream.index, start, end, moved))
         # Nothing is called before all of it is done, so that no signal comes in between.
         command.event = command.keep = None
         command.after = ()

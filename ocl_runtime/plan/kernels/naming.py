@@ -15,6 +15,7 @@ _RESERVED = re.compile(r"[imnsy]\d*|k|rows|columns|per|.*_(first|stride\d+)")
 """Names of parameters that are no leaves."""
 
 _NAME_LENGTH = 40
+_PLUMBING = frozenset({"convert", "copy"})
 _NOTE_LENGTH = 100
 _TIGHTEST = 9
 
@@ -43,13 +44,14 @@ def leaf_names(values: Sequence[Value], wanted: Mapping[Node, str], unnamed: Con
 
 
 def kernel_name(values: Sequence[Term], *more: str) -> str:
-    """The operations in order: mul_sin_add."""
+    """What a kernel does: its operations by first appearance, conversions where there is nothing else: mul_sin_add."""
     ops = ["gather" if isinstance(value, Fetch) else value.op for value in values if not isinstance(value, Access)]
-    ops += more
-    if not ops:
+    kinds = dict.fromkeys([*ops, *more])
+    named = [op for op in kinds if op not in _PLUMBING] or list(kinds)
+    if not named:
         return "copy" if any(isinstance(value, Access) and value.kind == "memory" for value in values) else "fill"
-    name = ops[0]
-    for op in ops[1:]:
+    name = named[0]
+    for op in named[1:]:
         if len(name) + len(op) >= _NAME_LENGTH:
             break
         name += f"_{op}"
