@@ -6,31 +6,33 @@
 from __future__ import annotations
 
 import gc
-import os
 import random
 import signal
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 import pyopencl.array
 import pytest
 
 import ocl_runtime as ocl
+from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import violations
 from ocl_runtime.runtime import Runtime
+from tests.support.depth import NIGHTLY
 from tests.support.interrupts import Interrupt, interrupt
 from tests.support.wrapped import PIECE, busy, eventually
 
-NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 PLACES = 2000 if NIGHTLY else 100  # of building there are tens of thousands
 """At which an exception is raised, of those that there are, for each of what is interrupted."""
 SIGNALS = 2000 if NIGHTLY else 150
@@ -338,3 +340,20 @@ def test_the_event_of_a_transfer_is_not_lost_by_who_would_have_to_wait_for_it(de
         runtime.finish()
         np.testing.assert_array_equal(ocl.upload(HOST).numpy(), HOST)
         assert opencl._strays == []
+
+
+def test_a_program_whose_build_was_interrupted_is_built_by_who_asks_next(device: Device) -> None:
+    programs = ProgramCache(cl.Context([device.cl]), device, None)
+    source = "__kernel void answer(__global int *a) { a[get_global_id(0)] = 42; }"
+    at, came = 1, 0
+    while True:
+        with interrupt(at, "codegen") as injection:
+            programs.program(source)
+        with ThreadPoolExecutor(1) as pool:  # not even another thread has to wait
+            assert pool.submit(programs.program, source).result(30).kernel("answer").num_args == 1
+        programs._programs.clear()
+        if not injection.came:
+            break
+        came += 1
+        at += 1 if NIGHTLY else 7
+    assert came

@@ -12,20 +12,16 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import CodeType
 from typing import Any
 
 import numpy as np
-import pyopencl as cl
 import pytest
 
 import ocl_runtime.arrays as xp
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_runtime.arrays import current_runtime, use
-from ocl_runtime.codegen.cache import ProgramCache
-from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.streams import streams
@@ -342,23 +338,6 @@ def test_what_a_thread_has_chosen_is_as_before_after_any_interrupt() -> None:
         assert chosen() is None
         assert current_runtime._chosen.get() is None
     assert 5 < came < 39
-
-
-def test_a_program_whose_build_was_interrupted_is_built_by_who_asks_next(device: Device) -> None:
-    programs = ProgramCache(cl.Context([device.cl]), device, None)
-    source = "__kernel void answer(__global int *a) { a[get_global_id(0)] = 42; }"
-    at, came = 1, 0
-    while True:
-        with interrupt(at, "codegen") as injection:
-            programs.program(source)
-        with ThreadPoolExecutor(1) as pool:  # not even another thread has to wait
-            assert pool.submit(programs.program, source).result(30).kernel("answer").num_args == 1
-        programs._programs.clear()
-        if not injection.came:
-            break
-        came += 1
-        at += 1 if NIGHTLY else 7
-    assert came
 
 
 @pytest.mark.parametrize("first", range(3))
