@@ -40,6 +40,7 @@ from ocl_runtime.observe.timeline import write_timeline
 from ocl_runtime.plan.cache.evaluation import AnyPlan, Evaluation
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.checks import Checks
+from ocl_runtime.plan.host.prepare import described
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Plan
 from ocl_runtime.plan.launch import Argument as PlannedArgument
@@ -256,6 +257,8 @@ class Runtime:
             template = plan.template
             template.handles = handles = handles_for(engine, sized.schedule, template.handles)
             bound = sized.ready = Bound(sized.schedule, handles)
+            if self.is_watched and len(sized.schedule.nodes) > 1:
+                self.prepared(*described(sized.schedule, plan.lines()))
         storages = plan.storages
         memory: Memory = [None if slot is None else (storages[slot], 0) for slot in plan.template.slots]
         memory.append(None if plan.arena is None else (plan.arena, 0))
@@ -275,7 +278,7 @@ class Runtime:
         return self._recorder is not None
 
     def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
-        """Shows a planned host program to who looks on, if anybody does."""
+        """Shows a planned host program, a captured one or an evaluation, to who looks on, if anybody does."""
         if self._recorder is not None:
             self._recorder.prepared(schedule, memory)
 

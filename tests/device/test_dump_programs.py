@@ -144,3 +144,32 @@ def test_a_program_is_dumped_once_for_each_choice_of_sizes(engine: Engine, tmp_p
     assert all(node.stream is not None for node in seen.programs[1][0].nodes)
     texts = [path.read_text() for path in sorted(tmp_path.glob("*_copied/schedule.txt"))]
     assert [text.splitlines()[0].partition(":")[0] for text in texts] == ["copied with n = 4", "copied with n = 8"]
+
+
+def normalised(x: ocl.Array) -> ocl.Array:
+    y = x / ocl.sum(x, axis=1, keepdims=True)
+    return y / ocl.sum(y * y)
+
+
+def test_an_evaluation_of_several_kernels_is_dumped_once_for_each_choice_of_sizes(
+    engine: Engine, tmp_path: Path
+) -> None:
+    seen = Seen(tmp_path)
+    with ocl.use(ocl.Runtime(engine.device, engine.settings, seen)):
+        for length in (8, 8, 24):
+            x = np.arange(1, 8 * length + 1, dtype="f4").reshape(8, length)
+            expected = x / x.sum(axis=1, keepdims=True)
+            expected /= (expected * expected).sum()
+            np.testing.assert_allclose(normalised(ocl.asarray(x)).numpy(), expected, rtol=1e-4)
+            (ocl.asarray(x) * 2).compute()  # one kernel is no program to look at
+    assert len(seen.programs) == 2
+    for schedule, memory in seen.programs:
+        assert len(schedule.nodes) > 1
+        assert memory.arena >= memory.live > 0
+        assert {node.what.partition(": ")[0] for node in schedule.nodes} == {"normalised"}
+        assert all("test_dump_programs.py:" in str(node.command.where) for node in schedule.nodes)
+    folders = sorted(tmp_path.glob("*_evaluation"))
+    assert [path.name for path in sorted(folders[0].iterdir())] == [
+        "memory.svg", "program.txt", "schedule.txt", "streams.dot", "streams.svg",
+    ]  # fmt: skip
+    assert "normalised: " in (folders[0] / "streams.svg").read_text()

@@ -37,6 +37,13 @@ def plan_memory(schedule: Schedule, limit: int | None = None) -> tuple[Schedule,
     return replace(schedule, offsets=offsets, arena=arena), plan
 
 
+def memory_of(schedule: Schedule) -> MemoryPlan:
+    """What was reached in a schedule whose buffers have offsets already, on one stream."""
+    sizes = {buffer: _rounded(schedule.buffers[buffer].nbytes) for buffer in schedule.lives}
+    live = largest_live_set(schedule.lives, sizes)
+    return MemoryPlan(schedule.arena, live, live, sum(sizes.values()), by_program_order=False)
+
+
 def largest_live_set(lives: Mapping[int, tuple[int, int]], sizes: Mapping[int, int]) -> int:
     """The most bytes alive at one node, in program order."""
     change: dict[int, int] = {}
