@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.printer import text
 from ocl_ir.guards import plain
-from ocl_ir.host.schedule import MemoryPlan, Schedule
+from ocl_ir.host.schedule import Schedule
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
@@ -40,7 +40,7 @@ from ocl_runtime.observe.timeline import write_timeline
 from ocl_runtime.plan.cache.evaluation import AnyPlan, Evaluation
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.checks import Checks
-from ocl_runtime.plan.host.prepare import described
+from ocl_runtime.plan.host.prepare import HostTarget, described
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Plan
 from ocl_runtime.plan.launch import Argument as PlannedArgument
@@ -94,6 +94,10 @@ class Runtime:
         """Places of index arrays that are checked on the device, if they are."""
         self.target: Final = _target(found, self.engine.streams.count)
         """The device as the planner sees it."""
+        self.host_target: Final = HostTarget(
+            self.kernels, self.target.group_size, self.target.streams, self.settings.memory_limit
+        )
+        """The same for passes over host programs."""
         # Some drivers abort when the process ends with commands still running.
         weakref.finalize(self, self.engine.close)
 
@@ -258,7 +262,7 @@ class Runtime:
             template.handles = handles = handles_for(engine, sized.schedule, template.handles)
             bound = sized.ready = Bound(sized.schedule, handles)
             if self.is_watched and len(sized.schedule.nodes) > 1:
-                self.prepared(*described(sized.schedule, plan.lines()))
+                self.prepared(described(sized.schedule, plan.lines()))
         storages = plan.storages
         memory: Memory = [None if slot is None else (storages[slot], 0) for slot in plan.template.slots]
         memory.append(None if plan.arena is None else (plan.arena, 0))
@@ -277,10 +281,11 @@ class Runtime:
         """Whether somebody looks on, to whom programs are shown as they are planned."""
         return self._recorder is not None
 
-    def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
-        """Shows a planned host program, a captured one or an evaluation, to who looks on, if anybody does."""
+    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Schedule]] = ()) -> None:
+        """Shows a planned host program, a captured one or an evaluation, and what came of each pass, to who looks on,
+        if anybody does."""
         if self._recorder is not None:
-            self._recorder.prepared(schedule, memory)
+            self._recorder.prepared(schedule, stages)
 
     def finish(self) -> None:
         """Returns when the device has done everything it was given. Raises the first failure that nobody has seen."""

@@ -15,7 +15,7 @@ from weakref import WeakSet
 import numpy as np
 
 from ocl_ir.host.grammar import Launch as HostLaunch
-from ocl_ir.host.schedule import MemoryPlan, Schedule
+from ocl_ir.host.schedule import Schedule
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import Where, calling_line
 from ocl_runtime.codegen.cache import ProgramCache
@@ -62,8 +62,8 @@ class Recorder(Protocol):
     def compiled(self, compilation: Compilation, program: Program) -> None:
         """A kernel was compiled for the first time in this process."""
 
-    def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
-        """A host program was planned for some sizes, and is about to be made ready to be replayed."""
+    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Schedule]]) -> None:
+        """A host program was planned for some sizes, and is about to run; what came of each pass, by name."""
 
 
 @dataclass

@@ -12,10 +12,10 @@ import itertools
 import secrets
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ocl_ir.host.schedule import MemoryPlan, Schedule
+from ocl_ir.host.schedule import Schedule
 from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.errors import InputFileError
@@ -50,10 +50,11 @@ class FolderDump:
         files = {f"{NAMES.index(stage.name):02}_{stage.name}.{stage.ending}": stage.text for stage in found}
         self._write(compilation.kernel.name, files)
 
-    def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
-        """Writes a host program and its pictures; the kernels that this thread compiles next are its own."""
+    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Schedule]]) -> None:
+        """Writes a host program, what came of each pass, and its pictures; the kernels that this thread compiles next
+        are its own."""
         name = schedule.program.name
-        files = {f"{stage.name}.{stage.ending}": stage.text for stage in program_stages(schedule, memory)}
+        files = {f"{stage.name}.{stage.ending}": stage.text for stage in program_stages(schedule, stages)}
         folder = self._write(name, files)
         self._expression.text = f"program {name}, in {folder.name}\n"
 

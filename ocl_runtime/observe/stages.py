@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ocl_ir.host.printer import text as program_text
-from ocl_ir.host.schedule import MemoryPlan, Schedule
+from ocl_ir.host.schedule import Schedule
 from ocl_ir.host.verify_order import text as nodes_text
 from ocl_ir.kernel.printer import text
 from ocl_ir.passes import PIPELINE
@@ -17,8 +17,8 @@ from ocl_runtime.observe.pictures import streams_dot, streams_svg, summary
 
 NAMES = ("graph", "built", *(name for name, _ in PIPELINE), "locals", "source", "log", "binary")
 """In order: the expression, kernel IR as built and after each pass, declarations, OpenCL C, build log, binary."""
-PROGRAM_NAMES = ("program", "schedule", "streams", "memory")
-"""Of a host program: as it was written, bound to sizes, and as pictures."""
+PROGRAM_NAMES = ("program", "passes", "schedule", "streams", "memory")
+"""Of a host program: as it was written, bound to sizes and after each pass, as it runs, and as pictures."""
 
 
 @dataclass(frozen=True)
@@ -46,24 +46,44 @@ def stages(compilation: Compilation, program: Program | None = None) -> list[Sta
     return found
 
 
-def program_stages(schedule: Schedule, memory: MemoryPlan) -> list[Stage]:
-    """A host program for one choice of sizes; its streams as a Graphviz graph, too."""
+def program_stages(schedule: Schedule, passes: Sequence[tuple[str, Schedule]] = ()) -> list[Stage]:
+    """A host program for one choice of sizes, with what came of each pass that it went through by name; its streams as
+    a Graphviz graph, too."""
+    assert schedule.memory is not None, "memory is planned before a program is shown"
     return [
         Stage("program", program_text(schedule.program) + "\n", "txt"),
-        Stage("schedule", schedule_text(schedule, memory), "txt"),
+        *([Stage("passes", passes_text(passes), "txt")] if passes else []),
+        Stage("schedule", schedule_text(schedule), "txt"),
         Stage("streams", streams_dot(schedule), "dot"),
         Stage("streams", streams_svg(schedule), "svg"),
-        Stage("memory", memory_svg(schedule, memory), "svg"),
+        Stage("memory", memory_svg(schedule, schedule.memory), "svg"),
     ]
 
 
-def schedule_text(schedule: Schedule, memory: MemoryPlan) -> str:
+def passes_text(passes: Sequence[tuple[str, Schedule]]) -> str:
+    """The buffers and nodes of a host program after each pass."""
+    lines: list[str] = []
+    before = ""
+    for name, schedule in passes:
+        now = "\n".join(_lines(schedule))
+        lines += [f"{name}:", "  no change" if now == before else now]
+        before = now
+    return "\n".join([*lines, ""])
+
+
+def schedule_text(schedule: Schedule) -> str:
     """The memory of a schedule, and its nodes in order."""
-    lines = [summary(schedule), memory_summary(schedule, memory)]
+    assert schedule.memory is not None, "memory is planned before a program is shown"
+    return "\n".join([summary(schedule), memory_summary(schedule, schedule.memory), *_lines(schedule), ""])
+
+
+def _lines(schedule: Schedule) -> list[str]:
+    """Its buffers and nodes."""
+    lines = []
     for buffer in schedule.buffers:
         at = f" at {schedule.offsets[buffer.id]:,}" if buffer.id in schedule.offsets else ""
         lines.append(f"  {buffer.kind} {buffer.name}: {buffer.nbytes:,} bytes{at}")
-    return "\n".join([*lines, nodes_text(schedule), ""])
+    return [*lines, nodes_text(schedule)]
 
 
 def _log_text(program: Program) -> str:

@@ -90,25 +90,16 @@ class Prepared:
                 self._prepared.move_to_end(key)
                 return found
         runtime = self.runtime
-        schedule, memory = self._schedule(sizes)
-        runtime.prepared(schedule, memory)
-        made = Replay(runtime.engine, schedule), memory
+        stages: list[tuple[str, Schedule]] = []
+        schedule = prepare_schedule(self.program, sizes, runtime.host_target, lambda *stage: stages.append(stage))
+        runtime.prepared(schedule, stages)
+        assert schedule.memory is not None
+        made = Replay(runtime.engine, schedule), schedule.memory
         with self._lock:
             self._prepared[key] = made
             for _ in range(len(self._prepared) - _MOST_PREPARED):
                 self._prepared.popitem(last=False)
         return made
-
-    def _schedule(self, sizes: Mapping[str, int]) -> tuple[Schedule, MemoryPlan]:
-        runtime = self.runtime
-        return prepare_schedule(
-            self.program,
-            sizes,
-            runtime.kernels,
-            streams=runtime.engine.streams.count,
-            group_size=runtime.target.group_size,
-            limit=runtime.settings.memory_limit,
-        )
 
     # ------------------------------------------------------------------ arguments
 

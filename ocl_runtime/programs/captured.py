@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 from ocl_ir.graph.build import Buffer, Elements
 from ocl_ir.guards import Given, Guards
 from ocl_ir.host.grammar import Program
+from ocl_ir.host.schedule import Schedule
 from ocl_ir.host.unbound import Unbound, branches, is_straight, unbound
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.layout import Layout
@@ -31,7 +32,8 @@ from ocl_runtime.execute.replay.run import run
 from ocl_runtime.execute.streams.chosen import unchosen
 from ocl_runtime.plan.host.in_place import reuse_in_place, share_results
 from ocl_runtime.plan.host.lower import number_name
-from ocl_runtime.plan.host.prepare import arranged, prepare
+from ocl_runtime.plan.host.prepare import ARRANGE, prepare
+from ocl_runtime.plan.host.prepare import run as arrange
 from ocl_runtime.plan.host.streams import is_worth_streams
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
@@ -150,20 +152,21 @@ def captured_by(
 
 def prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> Prepared:
     """The program for sizes that pass its guards."""
-    program, engine = captured.program, runtime.engine
-    streams, limit = engine.streams.count, runtime.settings.memory_limit
+    program, engine, target = captured.program, runtime.engine, runtime.host_target
     schedule = None if captured.unbound is None else captured.unbound.at(sizes)
+    stages: list[tuple[str, Schedule]] = []
+
+    def watch(name: str, after: Schedule) -> None:
+        stages.append((name, after))
+
     if schedule is None:
         own = {symbol.name: sizes[symbol.name] for symbol in program.symbols}
-        group_size = runtime.target.group_size
-        schedule, memory = prepare(program, own, runtime.kernels, streams=streams, group_size=group_size, limit=limit)
+        schedule = prepare(program, own, target, watch)
     elif runtime.is_watched or (captured.branches and is_worth_streams(schedule)):
-        schedule, memory = arranged(schedule, streams, limit)
-    else:
-        memory = None
-    if memory is not None:
+        schedule = arrange(schedule, target, watch, ARRANGE)
+    if stages:
         verify_order(schedule)
-        runtime.prepared(schedule, memory)
+        runtime.prepared(schedule, stages)
     constants = captured.constants
     names = [one.value.hint for one in program.params]
     origins = [constants[name] if name in constants else int(name[1:]) for name in names]

@@ -29,7 +29,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay.replay import Replay
 from ocl_runtime.execute.replay.run import Part
 from ocl_runtime.plan.host.memory import plan_memory
-from ocl_runtime.plan.host.prepare import prepare
+from ocl_runtime.plan.host.prepare import HostTarget, prepare
 from ocl_runtime.plan.host.streams import place_streams
 
 sys.path.insert(0, str(ROOT))
@@ -54,7 +54,7 @@ def chain(links: int) -> Program:
 
 
 def made(runtime: ocl.Runtime, program: Program, streams: int = 8, **sizes: int) -> Schedule:
-    return prepare(program, sizes, runtime.kernels, streams=streams, group_size=runtime.target.group_size)[0]
+    return prepare(program, sizes, HostTarget(runtime.kernels, runtime.target.group_size, streams))
 
 
 def replays(runtime: ocl.Runtime) -> list[Figure]:

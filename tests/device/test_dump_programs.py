@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,11 +12,12 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_ir.host.builder import HostBuilder
-from ocl_ir.host.schedule import MemoryPlan, Schedule
+from ocl_ir.host.schedule import Schedule
 from ocl_ir.types import F32
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.stages import PROGRAM_NAMES
+from ocl_runtime.plan.host.prepare import PIPELINE
 from tests.support.arrays import python
 from tests.support.checkout import ROOT
 
@@ -61,7 +63,7 @@ def test_a_host_program_is_shown_once_before_its_kernels(program: Path, tmp_path
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("[1.0, 0.0, 1.0, 4.0]\n[1.0, 0.0, 1.0, 4.0]\n")
     assert titles(done.stdout) == [
-        "step: program", "step: schedule", "step: streams", "step: streams", "step: memory",
+        "step: program", "step: passes", "step: schedule", "step: streams", "step: streams", "step: memory",
         "sub: graph", "sub: source", "mul: graph", "mul: source"
     ]  # fmt: skip
     for shown in (
@@ -83,7 +85,7 @@ def test_a_folder_has_the_pictures_of_a_program(program: Path, tmp_path: Path, c
     done = run(str(program), "--out", str(out), cwd=tmp_path, cache=cache)
     assert done.stdout.endswith(f"2 kernels and 1 programs in {out}\n")
     assert sorted(path.name for path in out.iterdir()) == ["001_step", "002_sub", "003_mul"]
-    names = ["memory.svg", "program.txt", "schedule.txt", "streams.dot", "streams.svg"]
+    names = ["memory.svg", "passes.txt", "program.txt", "schedule.txt", "streams.dot", "streams.svg"]
     assert sorted(path.name for path in (out / "001_step").iterdir()) == names
     for name in ("streams.svg", "memory.svg"):
         assert ElementTree.parse(out / "001_step" / name).getroot().tag == "{http://www.w3.org/2000/svg}svg"
@@ -118,11 +120,11 @@ class Seen(FolderDump):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.programs: list[tuple[Schedule, MemoryPlan]] = []
+        self.programs: list[Schedule] = []
 
-    def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
-        self.programs.append((schedule, memory))
-        super().prepared(schedule, memory)
+    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Schedule]]) -> None:
+        self.programs.append(schedule)
+        super().prepared(schedule, stages)
 
 
 def test_a_program_is_dumped_once_for_each_choice_of_sizes(engine: Engine, tmp_path: Path) -> None:
@@ -138,10 +140,12 @@ def test_a_program_is_dumped_once_for_each_choice_of_sizes(engine: Engine, tmp_p
             found = copied(ocl.asarray(np.arange(length, dtype="f4")))
             assert isinstance(found, ocl.Array)
             assert found.numpy().tolist() == list(range(length))
-    assert [dict(schedule.bound) for schedule, _ in seen.programs] == [{"n": 4}, {"n": 8}]
-    assert seen.programs[1][1] == copied.prepared({"n": 8})[1]
-    assert seen.programs[1][0].offsets
-    assert all(node.stream is not None for node in seen.programs[1][0].nodes)
+    assert [dict(schedule.bound) for schedule in seen.programs] == [{"n": 4}, {"n": 8}]
+    assert seen.programs[1].memory == copied.prepared({"n": 8})[1]
+    assert seen.programs[1].offsets
+    assert all(node.stream is not None for node in seen.programs[1].nodes)
+    passes = sorted(tmp_path.glob("*_copied/passes.txt"))[0].read_text().splitlines()
+    assert [line[:-1] for line in passes if line.endswith(":")] == ["bound", *(one.name for one in PIPELINE)]
     texts = [path.read_text() for path in sorted(tmp_path.glob("*_copied/schedule.txt"))]
     assert [text.splitlines()[0].partition(":")[0] for text in texts] == ["copied with n = 4", "copied with n = 8"]
 
@@ -163,8 +167,10 @@ def test_an_evaluation_of_several_kernels_is_dumped_once_for_each_choice_of_size
             np.testing.assert_allclose(normalised(ocl.asarray(x)).numpy(), expected, rtol=1e-4)
             (ocl.asarray(x) * 2).compute()  # one kernel is no program to look at
     assert len(seen.programs) == 2
-    for schedule, memory in seen.programs:
+    for schedule in seen.programs:
         assert len(schedule.nodes) > 1
+        memory = schedule.memory
+        assert memory is not None
         assert memory.arena >= memory.live > 0
         assert {node.what.partition(": ")[0] for node in schedule.nodes} == {"normalised"}
         assert all("test_dump_programs.py:" in str(node.command.where) for node in schedule.nodes)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from ocl_ir.host.conflicts import conflicts
-from ocl_ir.host.schedule import Place
+from ocl_ir.host.schedule import Place, Schedule
 from ocl_ir.host.verify_order import unordered
 from ocl_ir.interpret.host import run as interpret
 from ocl_runtime.device import Device
@@ -24,7 +24,7 @@ from ocl_runtime.execute.replay.run import Part
 from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import Order
-from ocl_runtime.plan.host.prepare import prepare
+from ocl_runtime.plan.host.prepare import HostTarget, prepare
 from ocl_runtime.plan.host.waits import place_waits
 from ocl_runtime.plan.kernels.cache import KernelCache
 from tests.differential.host_programs import WIDTH, Made, host_programs
@@ -85,9 +85,15 @@ def on_device(
     ]
 
 
+def scheduled(made: Made) -> Schedule:
+    return prepare(made.program, {"n": made.rows}, HostTarget(KERNELS, group_size=16, streams=made.streams))
+
+
 @given(host_programs())
 def test_every_wait_of_a_schedule_is_needed(made: Made) -> None:
-    schedule, memory = prepare(made.program, {"n": made.rows}, KERNELS, streams=made.streams, group_size=16)
+    schedule = scheduled(made)
+    memory = schedule.memory
+    assert memory is not None
     assert memory.bound <= memory.arena <= memory.unshared
     conflicting = conflicts(schedule)
     assert unordered(schedule, conflicting) is None
@@ -101,9 +107,10 @@ def test_every_wait_of_a_schedule_is_needed(made: Made) -> None:
 @given(host_programs())
 @settings(max_examples=max(1, settings.default.max_examples // 2))
 def test_sharing_memory_adds_no_wait(made: Made) -> None:
-    schedule, memory = prepare(made.program, {"n": made.rows}, KERNELS, streams=made.streams, group_size=16)
+    schedule = scheduled(made)
     apart = replace(schedule, offsets={}, arena=0)
-    assert not memory.by_program_order
+    assert schedule.memory is not None
+    assert not schedule.memory.by_program_order
     assert [node.waits for node in place_waits(apart).nodes] == [node.waits for node in schedule.nodes]
 
 
@@ -112,7 +119,7 @@ def test_sharing_memory_adds_no_wait(made: Made) -> None:
 def test_slow_kernels_change_nothing(delayed: Engine, made: Made) -> None:
     arrays = inputs(made)
     expected = interpret(made.program, {"n": made.rows}, arrays)
-    schedule, _ = prepare(made.program, {"n": made.rows}, KERNELS, streams=made.streams, group_size=16)
+    schedule = scheduled(made)
     replay = Replay(delayed, schedule)
     for run in (replay, replay, lambda parts: run_eagerly(delayed, schedule, parts)):
         for one, other in zip(on_device(delayed, made, run), expected, strict=True):
@@ -123,7 +130,7 @@ def test_slow_kernels_change_nothing(delayed: Engine, made: Made) -> None:
 @settings(max_examples=max(1, settings.default.max_examples // 8))
 def test_replays_on_record_are_ordered(device: Device, engine: Engine, made: Made) -> None:
     """Replays and eager runs over the same memory from several streams; of a replay's nodes every wait is needed."""
-    schedule, _ = prepare(made.program, {"n": made.rows}, KERNELS, streams=made.streams, group_size=16)
+    schedule = scheduled(made)
     recorded = Engine(device, replace(engine.settings, streams=8), driver=Recording)
     driver = recorded.driver
     assert isinstance(driver, Recording)

@@ -51,7 +51,8 @@ def small(hint: str = "t") -> tuple[Schedule, MemoryPlan]:
     waits = ((), (0,), (1,), ())
     nodes = tuple(replace(node, waits=after) for node, after in zip(schedule.nodes, waits, strict=True))
     scratch = {one.id: 0 for one in schedule.buffers if one.kind == "scratch"}
-    return replace(schedule, nodes=nodes, offsets=scratch, arena=256), MemoryPlan(256, 256, 256, 512, False)
+    memory = MemoryPlan(256, 256, 256, 512, False)
+    return replace(schedule, nodes=nodes, offsets=scratch, arena=256, memory=memory), memory
 
 
 def large(nodes: int, streams: int, seed: int = 0) -> tuple[Schedule, MemoryPlan]:
@@ -68,7 +69,7 @@ def large(nodes: int, streams: int, seed: int = 0) -> tuple[Schedule, MemoryPlan
             p.copy(p.slice(target, 0, 0, length), p.slice(source, 0, 0, length))
             values.append(target)
     schedule, memory = plan_memory(bind(p.build(values[-1]), {}))
-    return place_waits(schedule), memory
+    return replace(place_waits(schedule), memory=memory), memory
 
 
 def waits(svg: str) -> dict[str, ElementTree.Element]:
@@ -295,7 +296,7 @@ def test_names_cannot_break_a_picture() -> None:
 
 def test_the_same_program_gives_the_same_pictures() -> None:
     for make in (small, lambda: large(50, 4)):
-        one, other = ([re.sub(r"\.py:\d+", "", stage.text) for stage in program_stages(*make())] for _ in range(2))
+        one, other = ([re.sub(r"\.py:\d+", "", stage.text) for stage in program_stages(make()[0])] for _ in range(2))
         assert one == other
 
 
@@ -311,12 +312,18 @@ def test_a_program_without_nodes_has_pictures_too() -> None:
 
 
 def test_stages_of_a_program() -> None:
-    schedule, memory = small()
-    found = program_stages(schedule, memory)
+    schedule, _ = small()
+    passes = [("bound", replace(schedule, offsets={}, arena=0)), ("memory", schedule), ("waits", schedule)]
+    found = program_stages(schedule, passes)
+    assert [one.name for one in program_stages(schedule)] == [one.name for one in found if one.name != "passes"]
+    text = found.pop(1).text.splitlines()
+    assert [line for line in text if line.endswith(":") or line.startswith(("  scratch t", "  no change"))] == [
+        "bound:", "  scratch t: 256 bytes", "memory:", "  scratch t: 256 bytes at 0", "waits:", "  no change"
+    ]  # fmt: skip
     assert [(one.name, one.ending) for one in found] == [
         ("program", "txt"), ("schedule", "txt"), ("streams", "dot"), ("streams", "svg"), ("memory", "svg")
     ]  # fmt: skip
-    assert tuple(dict.fromkeys(one.name for one in found)) == PROGRAM_NAMES
+    assert ["program", "passes", *dict.fromkeys(one.name for one in found[1:])] == list(PROGRAM_NAMES)
     assert found[0].text.startswith("program smooth(n; x: f32[n] input,")
     assert found[1].text.splitlines()[:4] == [
         "smooth with n = 64: 4 nodes on 3 streams, 2 waits",

@@ -22,7 +22,7 @@ from ocl_ir.types import F32, U32
 from ocl_runtime.arrays import core
 from ocl_runtime.plan.host.in_place import reuse_in_place
 from ocl_runtime.plan.host.memory import plan_memory
-from ocl_runtime.plan.host.prepare import prepare
+from ocl_runtime.plan.host.prepare import HostTarget, prepare
 from ocl_runtime.plan.host.streams import Costs, place_streams
 from ocl_runtime.plan.host.waits import place_waits
 from ocl_runtime.plan.kernels.cache import KernelCache
@@ -45,7 +45,7 @@ def chain(links: int, streams: int = 0) -> Program:
 
 
 def ready(program: Program, streams: int = 4, **sizes: int) -> Schedule:
-    return prepare(program, sizes, KernelCache(), streams=streams, group_size=16)[0]
+    return prepare(program, sizes, HostTarget(KernelCache(), group_size=16, streams=streams))
 
 
 # ---------------------------------------------------------------------- what runs

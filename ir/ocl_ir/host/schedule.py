@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -148,6 +148,8 @@ class Schedule:
     lives: Mapping[int, tuple[int, int]]
     offsets: Mapping[int, int]
     arena: int = 0
+    memory: MemoryPlan | None = field(default=None, compare=False)
+    """How well the arena came out, once planned."""
 
     def is_transfer(self, node: Node) -> bool:
         """Whether a node copies between host and device."""

@@ -30,7 +30,7 @@ from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
 from ocl_runtime.plan.donation import Donation, DonationPlaces
 from ocl_runtime.plan.host.in_place import share_results
 from ocl_runtime.plan.host.lower import lower, number_name
-from ocl_runtime.plan.host.prepare import arranged
+from ocl_runtime.plan.host.prepare import ARRANGE, HostTarget, run
 from ocl_runtime.plan.host.streams import is_worth_streams
 from ocl_runtime.plan.launch import Address, Later, Launch, Plan
 from ocl_runtime.plan.planner import Planning, plan
@@ -131,7 +131,9 @@ class Template:
         self.slots = [slot if slot < last else None for slot in slots]
         self._commands = [stmt for stmt in program.body if isinstance(stmt, Command)]
         formulas = unbound(program)
-        self._streams = executor.target.streams if branches(formulas) else 1
+        target = executor.target
+        self._streams = target.streams if branches(formulas) else 1
+        self._target = HostTarget(executor.kernels, target.group_size, self._streams)
         self._formulas = Unbound(share_results(formulas) if self._streams == 1 else formulas)
         self._sized: OrderedDict[tuple[int, ...], Sized] = OrderedDict()
 
@@ -183,7 +185,7 @@ class Template:
 
         schedule = self._formulas.at(sizes)
         if self._streams > 1 and is_worth_streams(schedule):
-            schedule, _ = arranged(schedule, self._streams)
+            schedule = run(schedule, self._target, pipeline=ARRANGE)
             verify_order(schedule)
         memory = [(number(slot.nbytes), asker(slot.where)) for slot in self._results]
         computed = [

@@ -1,12 +1,16 @@
-"""All passes from a host program to a schedule that can be replayed."""
+"""All passes from a host program to a schedule that can be replayed. Each is a function from schedule to schedule.
+
+`PIPELINE` names them in the order in which they run; a `watch` sees every stage.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
 
 from ocl_ir.host.grammar import Program
-from ocl_ir.host.schedule import MemoryPlan, Schedule, bind
+from ocl_ir.host.schedule import Schedule, bind
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.host.copies import as_launches
 from ocl_runtime.plan.host.in_place import reuse_in_place
@@ -16,36 +20,79 @@ from ocl_runtime.plan.host.waits import place_waits
 from ocl_runtime.plan.kernels.cache import KernelCache
 
 
+@dataclass(frozen=True, slots=True)
+class HostTarget:
+    """What passes know of where a program runs: the kernels made for it, the work-items of a group, how many streams
+    there are, and within how many bytes scratch memory is placed where that is possible by waiting."""
+
+    kernels: KernelCache
+    group_size: int
+    streams: int
+    limit: int | None = None
+
+
+class HostPass(NamedTuple):
+    """A pass and its name."""
+
+    name: str
+    run: Callable[[Schedule, HostTarget], Schedule]
+
+
+def _on_streams(schedule: Schedule, target: HostTarget) -> Schedule:
+    apart = replace(schedule, offsets={}, arena=0)  # what shares memory on one stream would be in each other's way
+    return place_streams(apart, target.streams)
+
+
+def _in_memory(schedule: Schedule, target: HostTarget) -> Schedule:
+    schedule, memory = plan_memory(schedule, target.limit)
+    return replace(schedule, memory=memory)
+
+
+ARRANGE = (
+    HostPass("streams", _on_streams),
+    HostPass("memory", _in_memory),
+    HostPass("waits", lambda schedule, _: place_waits(schedule)),
+)
+"""What is left to do for a schedule of launches and transfers that has results in place."""
+PIPELINE = (
+    HostPass("launches", lambda schedule, target: as_launches(schedule, target.kernels, target.group_size)),
+    HostPass("in_place", lambda schedule, target: reuse_in_place(schedule, target.kernels)[0]),
+    *ARRANGE,
+)
+Watch: TypeAlias = Callable[[str, Schedule], None]
+
+
 def prepare(
-    program: Program,
-    sizes: Mapping[str, int],
-    kernels: KernelCache,
-    *,
-    streams: int,
-    group_size: int,
-    limit: int | None = None,
-) -> tuple[Schedule, MemoryPlan]:
-    """The schedule for these sizes: streams chosen, scratch memory placed (within `limit` bytes where that is possible
-    by waiting), waits placed; and how well memory came out. `Replay` proves the order before it runs any of it.
+    program: Program, sizes: Mapping[str, int], target: HostTarget, watch: Watch = lambda name, schedule: None
+) -> Schedule:
+    """The schedule for these sizes: streams chosen, scratch memory and waits placed. `watch` gets the name and the
+    outcome of each pass, and "bound" first. `Replay` proves the order before it runs any of it.
 
     Raises what `ocl_ir.host.schedule.bind` does.
     """
-    schedule, _ = reuse_in_place(as_launches(bind(program, sizes), kernels, group_size), kernels)
-    return arranged(schedule, streams, limit)
+    schedule = bind(program, sizes)
+    watch("bound", schedule)
+    return run(schedule, target, watch)
 
 
-def arranged(schedule: Schedule, streams: int, limit: int | None = None) -> tuple[Schedule, MemoryPlan]:
-    """The last of these: a schedule of launches and transfers with streams, scratch memory and waits."""
-    apart = replace(schedule, offsets={}, arena=0)  # what shares memory on one stream would be in each other's way
-    schedule, memory = plan_memory(place_streams(apart, streams), limit)
-    return place_waits(schedule), memory
+def run(
+    schedule: Schedule,
+    target: HostTarget,
+    watch: Watch = lambda name, schedule: None,
+    pipeline: Sequence[HostPass] = PIPELINE,
+) -> Schedule:
+    """The schedule after some passes."""
+    for one in pipeline:
+        schedule = one.run(schedule, target)
+        watch(one.name, schedule)
+    return schedule
 
 
-def described(schedule: Schedule, lines: Sequence[Where]) -> tuple[Schedule, MemoryPlan]:
+def described(schedule: Schedule, lines: Sequence[Where]) -> Schedule:
     """A schedule whose formulas were filled in, as pictures show it: on one stream where none was chosen, with the
-    Python line of each node; and how well its memory came out."""
+    Python line of each node, and how well its memory came out."""
     nodes = [
         replace(node, command=replace(node.command, where=line), stream=node.stream or 0)
         for node, line in zip(schedule.nodes, lines, strict=True)
     ]
-    return replace(schedule, nodes=tuple(nodes)), memory_of(schedule)
+    return replace(schedule, nodes=tuple(nodes), memory=schedule.memory or memory_of(schedule))
