@@ -221,8 +221,9 @@ def walk(block: Block) -> Iterator[Stmt]:
     """Every statement, outer before inner, in textual order."""
     for stmt in block:
         yield stmt
-        for inner in blocks(stmt):
-            yield from walk(inner)
+        if type(stmt) is For or type(stmt) is If:  # most programs have none
+            for inner in blocks(stmt):
+                yield from walk(inner)
 
 
 def used(stmt: Stmt) -> tuple[Value, ...]:

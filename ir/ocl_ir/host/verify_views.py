@@ -97,6 +97,8 @@ def _nbytes(root: Value, known: _Known) -> int | None:
 
 def _number(size: Size, known: _Known) -> int | None:
     """The number of a size, or None where it is not known, or is none."""
+    if isinstance(size, int):
+        return size
     if symbols(size) - known.keys():
         return None
     try:
