@@ -57,10 +57,10 @@ class Layout:
     @property
     def formulas(self) -> Formulas:
         """Shape, strides and offset with formulas in place of sizes: to be told apart by."""
-        found = self._formulas
-        if found is None:
-            found = self._formulas = formulas(self.shape), formulas(self.strides), formula(self.offset)
-        return found
+        written = self._formulas
+        if written is None:
+            written = self._formulas = formulas(self.shape), formulas(self.strides), formula(self.offset)
+        return written
 
     @classmethod
     def contiguous(cls, shape: Shape, offset: int = 0) -> Layout:
@@ -110,10 +110,10 @@ class Layout:
 
     def range(self) -> tuple[int, int]:
         """The lowest touched element and the one after the highest; equal for an array without elements."""
-        found = self._range
-        if found is None:
-            found = self._range = self._ends()
-        return found
+        ends = self._range
+        if ends is None:
+            ends = self._range = self._ends()
+        return ends
 
     def _ends(self) -> tuple[int, int]:
         if self.size == 0:
@@ -199,8 +199,12 @@ def _boxes_overlap(*layouts: Layout) -> bool | None:
     """Whether two layouts overlap, if both are boxes of the same grid, of which a stride leads from one row, column, …
     to the next; None where they are not. Of sizes, it asks for less than the solver, which needs all of them."""
     axes = [
-        [(abs(stride), length) for length, stride in zip(one.shape, one.strides, strict=True) if length != 1 and stride]
-        for one in layouts
+        [
+            (abs(stride), length)
+            for length, stride in zip(layout.shape, layout.strides, strict=True)
+            if length != 1 and stride
+        ]
+        for layout in layouts
     ]
     strides: list[int] = []
     for stride, _ in chain(*axes):
@@ -302,16 +306,16 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         longer, shorter = (joined, shape) if len(joined) >= len(shape) else (shape, joined)
         front = len(longer) - len(shorter)
         lengths = [*longer[:front]]
-        for one, other in zip(longer[front:], shorter, strict=True):
-            if other != 1 and one not in (1, other):
+        for left, right in zip(longer[front:], shorter, strict=True):
+            if right != 1 and left not in (1, right):
                 listed = " and ".join(map(str, dict.fromkeys(shapes)))
-                unlike = ", ".join(map(str, sorted((one, other))))
+                unlike = ", ".join(map(str, sorted((left, right))))
                 raise ShapeError(
                     f"shapes {listed} do not broadcast: axis {len(lengths) - len(longer)} has lengths {unlike}",
                     place=calling_line(),
                     remedy="make the lengths equal or 1: reshape an operand, or add an axis with x[:, None]",
                 )
-            lengths.append(other if one == 1 else one)
+            lengths.append(right if left == 1 else left)
         joined = tuple(lengths)
     return joined
 

@@ -108,5 +108,5 @@ def divide_checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def nearest(index: Any, length: Any) -> Any:
     """The place that an index points to, from the end where it is negative, or the nearest one below a length."""
-    one = length.dtype.type(1)
-    return np.maximum(np.minimum(np.where(index < 0, index + length, index), length - one), index.dtype.type(0))
+    last = length - length.dtype.type(1)
+    return np.maximum(np.minimum(np.where(index < 0, index + length, index), last), index.dtype.type(0))

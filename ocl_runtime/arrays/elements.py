@@ -57,11 +57,11 @@ def settled_if_planned(cell: Cell, value: Node, executor: Executor, *, make: boo
     if not pending:
         return value
     copies = [graph.elementwise("copy", node) for node in pending]
-    found = evaluate_if_planned(copies, [None for _ in pending], executor, make=make)
-    if isinstance(found, Missing):
+    results = evaluate_if_planned(copies, [None for _ in pending], executor, make=make)
+    if isinstance(results, Missing):
         cell.reads = reads
-        return found
-    for (node, holders), result in zip(pending.items(), found, strict=True):
+        return results
+    for (node, holders), result in zip(pending.items(), results, strict=True):
         for holder in holders:
             holder.become(result)
         forward(node, result)

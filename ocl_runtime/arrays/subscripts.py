@@ -107,8 +107,8 @@ class Subscripts(ArrayCore):
         if isinstance(value, ArrayCore) and value._index is key and value._is_view_of(self):
             return  # `x[1:] += y` has written the view, which it then gives to `x[1:] = …`
         step = Step("index", parse_index(self.shape, key))
-        given = written_operand(value, self)
-        self._stepped(step)._write(fitted(given, self._dtype, indexed_shape(step.value)))
+        operand = written_operand(value, self)
+        self._stepped(step)._write(fitted(operand, self._dtype, indexed_shape(step.value)))
 
     def __len__(self) -> int:
         """The length of the first axis. Raises `RankError` (a TypeError) for an array of shape ()."""

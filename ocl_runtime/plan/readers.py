@@ -48,8 +48,8 @@ def readers_of(structure: Structure, held: Collection[Node], later: Sequence[int
 def read_by_later_writes(structure: Structure) -> list[int]:
     """The memory that is read for writes over other writes, by number: by then, what lies there may be written over.
     It is the same for all expressions of a structure."""
-    place = {node: number for number, node in enumerate(structure.nodes)}
-    found: list[int] = []
+    numbers = {node: number for number, node in enumerate(structure.nodes)}
+    buffers: list[int] = []
     stack = []
     for write in structure.writes:
         base, *needed = structure.nodes[write].args
@@ -59,8 +59,8 @@ def read_by_later_writes(structure: Structure) -> list[int]:
     while stack:
         node = stack.pop()
         if isinstance(node, Buffer):
-            found.append(place[node])
+            buffers.append(numbers[node])
         elif not isinstance(node, (Assign, Scatter)):
             stack += [arg for arg in node.args if arg not in seen]
             seen.update(node.args)
-    return found
+    return buffers

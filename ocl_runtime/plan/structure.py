@@ -145,8 +145,8 @@ class Structure:
 def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
     """What a node of one of the rarer kinds is, but for its operands; tuples of sizes by number."""
 
-    def number(given: _Numbers) -> int:
-        return numbers.setdefault(given, len(numbers))
+    def number(size: _Numbers) -> int:
+        return numbers.setdefault(size, len(numbers))
 
     match node:
         case Reduce():
@@ -171,13 +171,12 @@ def _pattern(numbers: tuple[_Numbers, ...]) -> tuple[Hashable, tuple[int, ...]]:
     """Numbers with 0 and 1 as they are and a size as a negative one, by first appearance; and the sizes."""
     sizes: dict[int, int] = {}
 
-    def number(given: Any) -> Hashable:
-        if isinstance(given, tuple):
-            return tuple(map(number, given))
-        return given if given in (0, 1, None) else -1 - sizes.setdefault(given, len(sizes))
+    def pattern(size: Any) -> Hashable:
+        if isinstance(size, tuple):
+            return tuple(map(pattern, size))
+        return size if size in (0, 1, None) else -1 - sizes.setdefault(size, len(sizes))
 
-    found = tuple(map(number, numbers))
-    return found, tuple(map(plain, sizes))
+    return tuple(map(pattern, numbers)), tuple(map(plain, sizes))
 
 
 def _again(

@@ -58,11 +58,11 @@ class Step:
     @property
     def key(self) -> Hashable:
         """The step with formulas in place of sizes: to be told apart by."""
-        found = self._key
-        if found is None:
+        key = self._key
+        if key is None:
             value = self.value if self.kind != "index" else tuple(map(_told, self.value))
-            found = self._key = self.kind, formulas(value)
-        return found
+            key = self._key = self.kind, formulas(value)
+        return key
 
     def shape(self, shape: Shape) -> Shape:
         """The shape that the view of one of a shape has."""

@@ -69,7 +69,7 @@ class _Kept:
     @property
     def nbytes(self) -> int:
         """About how many bytes the plans take."""
-        return sum(one.nbytes for alike in self.templates.values() for one in alike)
+        return sum(template.nbytes for alike in self.templates.values() for template in alike)
 
     def fitting(self, sizes: tuple[int, ...], donation: DonationPlaces) -> Template | None:
         """A plan that serves sizes."""

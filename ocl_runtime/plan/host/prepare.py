@@ -82,9 +82,9 @@ def run(
     pipeline: Sequence[HostPass] = PIPELINE,
 ) -> Schedule:
     """The schedule after some passes."""
-    for one in pipeline:
-        schedule = one.run(schedule, target)
-        watch(one.name, schedule)
+    for name, change in pipeline:
+        schedule = change(schedule, target)
+        watch(name, schedule)
     return schedule
 
 
