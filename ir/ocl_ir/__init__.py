@@ -11,6 +11,7 @@ What all of them share:
     guards.py           sizes with an example, and what code found out about them
     reals.py            floats with an example, and what code found out about them
     source_line.py      which line of Python asked for something
+    indices.py          what a basic index picks of an array
     layout.py           shapes, strides and offsets of arrays
 
 The languages:

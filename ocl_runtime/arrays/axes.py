@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable
 
 from ocl_ir.guards import integer
-from ocl_ir.layout import Shape
+from ocl_ir.indices import Shape
 from ocl_ir.source_line import calling_line
 from ocl_runtime.errors import IndexingError, ShapeError
 

@@ -11,7 +11,8 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.guards import Backed, Number
-from ocl_ir.layout import Layout, Shape
+from ocl_ir.indices import Shape
+from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, from_host

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node, walk
 from ocl_ir.graph.forward import current, forward
-from ocl_ir.layout import Item
+from ocl_ir.indices import Item
 from ocl_runtime.plan.evaluate import Missing, evaluate_if_planned
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.registry import Cell, Read

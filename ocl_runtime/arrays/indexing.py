@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.nodes import AnyNode
-from ocl_ir.layout import Item, Layout, Shape, Span, broadcast_shapes, parse_index
+from ocl_ir.indices import Item, Shape, Span, parse_index
+from ocl_ir.layout import Layout, broadcast_shapes
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I32, I64, U32, U64
 from ocl_runtime.errors import DTypeError, IndexingError, ShapeError

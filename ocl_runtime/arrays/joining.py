@@ -14,7 +14,8 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.guards import integer
-from ocl_ir.layout import Layout, Span
+from ocl_ir.indices import Span
+from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL
 from ocl_runtime.arrays.array import Array, array_of, arrays_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Step
-from ocl_ir.layout import Span
+from ocl_ir.indices import Span
 from ocl_ir.layout import broadcast_shapes as _common_shape
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, array_of, arrays_of

@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.layout import Layout, Shape
+from ocl_ir.indices import Shape
+from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import I64, U32, U64
 from ocl_runtime.errors import IndexingError

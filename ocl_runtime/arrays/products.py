@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.layout import broadcast_shapes, parse_index
+from ocl_ir.indices import parse_index
+from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.semantics import cast, common_dtype
 from ocl_runtime.errors import DTypeError, ShapeError

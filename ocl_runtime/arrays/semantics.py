@@ -16,7 +16,8 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.guards import Given, Number
-from ocl_ir.layout import Shape, broadcast_shapes
+from ocl_ir.indices import Shape
+from ocl_ir.layout import broadcast_shapes
 from ocl_ir.ops import OPS
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, F64, I8, U8, DType

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ocl_ir.graph.build import Buffer, Node, Step
 from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.guards import Number
-from ocl_ir.layout import Shape, indexed_shape, parse_index
+from ocl_ir.indices import Shape, indexed_shape, parse_index
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL
 from ocl_runtime.arrays.core import ArrayCore

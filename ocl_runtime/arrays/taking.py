@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.graph import build as graph
-from ocl_ir.layout import Shape, broadcast_shapes
+from ocl_ir.indices import Shape
+from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64
 from ocl_runtime.arrays.array import Array, array_of

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer
 from ocl_ir.graph.forward import current
-from ocl_ir.layout import Layout, Shape
+from ocl_ir.indices import Shape
+from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, compute
 from ocl_runtime.arrays.axes import shape_of

@@ -17,7 +17,8 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node, Step
 from ocl_ir.guards import Backed, Number
-from ocl_ir.layout import Layout, Shape
+from ocl_ir.indices import Shape
+from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, DType
 from ocl_runtime.arrays.semantics import Operand, as_node, cast

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from ocl_ir.graph.build import Node, Storage
+from ocl_ir.indices import Shape
 from ocl_ir.kernel.grammar import Kernel
-from ocl_ir.layout import Shape
 from ocl_ir.source_line import Where
 from ocl_ir.types import DType
 from ocl_runtime.plan.cache.evaluation import AnyPlan

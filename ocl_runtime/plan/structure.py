@@ -33,7 +33,8 @@ from ocl_ir.graph.build import (
 from ocl_ir.graph.forward import operands
 from ocl_ir.graph.substitute import rebuilt
 from ocl_ir.guards import Given, Number, plain
-from ocl_ir.layout import Item, Layout, Span
+from ocl_ir.indices import Item, Span
+from ocl_ir.layout import Layout
 
 _Numbers: TypeAlias = int | tuple[Item, ...]
 """A size, or a tuple of some."""

@@ -7,11 +7,11 @@ order, unless it has so much work in independent parts that streams and their pr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from ocl_ir.graph.build import Buffer, Elements
+from ocl_ir.graph.build import Buffer, buffer
 from ocl_ir.guards import Given, Guards
 from ocl_ir.host.grammar import Program
 from ocl_ir.host.schedule import Schedule
@@ -93,7 +93,8 @@ class _Result(NamedTuple):
     real of its executor where that is not the runtime's."""
 
     buffer: int | None
-    elements: Elements
+    dtype: DType
+    layout: Layout
     real: DType | None
 
 
@@ -176,8 +177,8 @@ def prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> Pre
     results = []
     for (place, dtype, given), real in zip(captured.results, captured.default_reals, strict=True):
         shape, strides = (tuple(value(one, sizes) for one in part) for part in (given.shape, given.strides))
-        elements = Elements(dtype, Layout(shape, strides, value(given.offset, sizes)))
-        results.append(_Result(None if place is None else buffers[place], elements, real))
+        layout = Layout(shape, strides, value(given.offset, sizes))
+        results.append(_Result(None if place is None else buffers[place], dtype, layout, real))
     return Prepared(captured, bound, origins, results)
 
 
@@ -191,27 +192,25 @@ def replay(
     """Replays a program over the memory of arguments, of which each begins at a byte, with the floats of a call."""
     captured, bound, origins, wanted = prepared
     memory: Memory = [None] * (len(bound.schedule.buffers) + 1)
-    for buffer, origin in enumerate(origins):
+    for param, origin in enumerate(origins):
         if isinstance(origin, int):
-            memory[buffer] = arguments[origin].storage, starts[origin]
+            memory[param] = arguments[origin].storage, starts[origin]
         else:
-            memory[buffer] = _buffer(origin).storage, 0
+            memory[param] = _buffer(origin).storage, 0
     run(runtime.engine, bound, memory, captured.what, bound.lines, captured.numbers(floats) if floats else _NO_NUMBERS)
     line = caller()
     results = []
-    for of, given, real in wanted:
-        elements = given
+    for of, dtype, layout, real in wanted:
         storage: Storage | None = None
+        lies = layout
         if of is not None:
             part = memory[of]
             assert isinstance(part, tuple)
             storage, start = part
             if start:
-                layout = elements.layout
-                moved = replace(layout, offset=layout.offset + start // elements.dtype.size)
-                elements = Elements(elements.dtype, moved)
+                lies = Layout(layout.shape, layout.strides, layout.offset + start // dtype.size)
         executor = runtime if real is None else with_real(runtime, real)
-        results.append(Array(elements.within(storage, line), executor))
+        results.append(Array(buffer(storage, dtype, lies, line), executor))
     return unflatten(captured.shape, results)
 
 

@@ -195,8 +195,8 @@ def test_a_hit_takes_no_expression_apart_and_binds_nothing(runtime: Runtime, mon
     ):
         monkeypatch.setattr(f"ocl_runtime.plan.{name}", never)
     monkeypatch.setattr(Executable, "padded", never)
-    monkeypatch.setattr(Layout, "formulas", property(never))
-    monkeypatch.setattr(Layout, "is_dense", property(never))
+    monkeypatch.setattr("ocl_ir.layout.formulas", never)
+    monkeypatch.setattr(Layout, "_is_dense", never)
     with counting(runtime) as counted:
         built.compute()
     monkeypatch.undo()

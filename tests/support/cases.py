@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.graph import build as graph
+from ocl_ir.indices import parse_index
 from ocl_ir.kernel.builder import KernelBuilder, Ref
 from ocl_ir.kernel.grammar import Kernel
-from ocl_ir.layout import Layout, parse_index
+from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target

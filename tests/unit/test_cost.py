@@ -12,8 +12,8 @@ import pytest
 import ocl_runtime.arrays as xp
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
+from ocl_ir.indices import Span
 from ocl_ir.kernel.grammar import Kernel, Let, walk
-from ocl_ir.layout import Span
 from ocl_ir.types import F32
 from ocl_runtime.plan.fusion import groups as fuse
 from ocl_runtime.plan.fusion.cost import choice, operation

@@ -12,7 +12,8 @@ from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Elementwise, Movement, Node, Scalar
 from ocl_ir.graph.printer import letter, text
-from ocl_ir.layout import Layout, Span, parse_index
+from ocl_ir.indices import Span, parse_index
+from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, U8, U32, U64, DType
 
 
@@ -84,14 +85,13 @@ def test_the_table_holds_little_of_nodes_that_are_gone() -> None:
     assert len(graph._NODES) == before
 
 
-def test_elements_are_buffers_of_any_storage() -> None:
+def test_buffers_are_told_apart_by_their_storage() -> None:
     memory, layout = Memory(), Layout((4, 6), (1, 4), 3)
-    elements = graph.Elements(F32, layout)
-    made = elements.within(memory, "here")
-    assert made is graph.buffer(memory, F32, layout)
+    made = graph.buffer(memory, F32, layout, "here")
+    assert made is graph.buffer(memory, F32, Layout((4, 6), (1, 4), 3))
     assert (made.layout, made.dtype, made.where, made.flat) == (layout, F32, "here", False)
-    assert elements.within(Memory(), "") is not made
-    assert elements.within(None, "") is not elements.within(None, "")
+    assert graph.buffer(Memory(), F32, layout) is not made
+    assert graph.buffer(None, F32, layout) is not graph.buffer(None, F32, layout)
 
 
 def test_the_table_refers_to_no_operand() -> None:

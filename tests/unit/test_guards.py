@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocl_ir.guards import Backed, Guards, formula, formulas, integer, plain
-from ocl_ir.layout import Layout, broadcast_shapes, collapse, parse_index
+from ocl_ir.indices import parse_index
+from ocl_ir.layout import Layout, broadcast_shapes, collapse
 from ocl_ir.sizes import Symbol, value
 
 N = 24

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.layout import Layout, Span, broadcast_shapes, collapse, parse_index
+from ocl_ir.indices import Span, parse_index
+from ocl_ir.layout import Layout, broadcast_shapes, collapse
 
 
 def elements(layout: Layout) -> np.ndarray:

@@ -8,9 +8,10 @@ import pytest
 from ocl_ir import passes
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node
+from ocl_ir.indices import parse_index
 from ocl_ir.kernel.grammar import For, Load, Store, walk
 from ocl_ir.kernel.printer import text
-from ocl_ir.layout import Layout, parse_index
+from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, I64, U64, Pointer, from_numpy, lanes
 from ocl_runtime.plan.fusion import reduction_order as order
 from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS, MAX_POINTERS, groups

@@ -40,7 +40,8 @@ from ocl_ir.graph.nodes import (
 )
 from ocl_ir.graph.readers import note_reader
 from ocl_ir.guards import Given, Number
-from ocl_ir.layout import Item, Layout, Shape, Span, indexed_shape
+from ocl_ir.indices import Item, Shape, Span, indexed_shape
+from ocl_ir.layout import Layout
 from ocl_ir.ops import result_type
 from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import BOOL, DType
@@ -49,7 +50,6 @@ __all__ = [
     "Assign",
     "Buffer",
     "Contract",
-    "Elements",
     "Elementwise",
     "Gather",
     "Iota",
@@ -99,33 +99,13 @@ _known, _entered, leave = _NODES.known, _NODES.enter, _NODES.leave
 
 def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") -> Buffer:
     """Elements of `dtype` that lie in `storage` as `layout` says."""
-    return _buffer(("buffer", id(storage), dtype, *layout.formulas), storage, dtype, layout, None, where)
-
-
-class Elements:
-    """How elements lie in some storage, for who needs the same of many."""
-
-    __slots__ = ("_dense", "_key", "dtype", "layout")
-
-    def __init__(self, dtype: DType, layout: Layout) -> None:
-        self.dtype = dtype
-        self.layout = layout
-        self._dense = layout.is_dense
-        self._key = (dtype, *layout.formulas)
-
-    def within(self, storage: Storage, where: Where) -> Buffer:
-        """What `buffer` gives."""
-        key = ("buffer", id(storage), *self._key)
-        return _buffer(key, storage, self.dtype, self.layout, self._dense, where)
-
-
-def _buffer(key: Hashable, storage: Storage, dtype: DType, layout: Layout, dense: bool | None, where: Where) -> Buffer:
-    found = None if storage is None else _known(key)  # nothing tells nodes without storage apart
-    if found is None:
-        flat, line = layout.is_dense if dense is None else dense, where or caller()
+    key = ("buffer", id(storage), dtype, *layout.formulas)
+    known = None if storage is None else _known(key)  # nothing tells nodes without storage apart
+    if known is None:
+        flat, line = layout.is_dense, where or caller()
         made = Buffer(shape=layout.shape, dtype=dtype, line=line, flat=flat, storage=storage, layout=layout)
-        found = made if storage is None else _entered(key, made)
-    return cast("Buffer", found)
+        known = made if storage is None else _entered(key, made)
+    return cast("Buffer", known)
 
 
 def iota(dtype: DType, layout: Layout) -> Node:
@@ -192,7 +172,7 @@ def _elementwise(key: Hashable | None, op: str, dtype: DType, operands: tuple[No
 
 
 def index(arg: Node, items: tuple[Item, ...]) -> Node:
-    """The view that an index (see `ocl_ir.layout.parse_index`) picks."""
+    """The view that an index (see `ocl_ir.indices.parse_index`) picks."""
     return _indexed(arg, Step("index", items), indexed_shape(items))
 
 

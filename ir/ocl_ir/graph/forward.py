@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import cast
 
 from ocl_ir.graph.build import Buffer, Movement, Node, leave, move, permute
-from ocl_ir.layout import Shape
+from ocl_ir.indices import Shape
 
 
 def forward(node: Node, result: Buffer) -> None:

@@ -32,7 +32,8 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from weakref import ref
 
 from ocl_ir.guards import Given, Number, formulas
-from ocl_ir.layout import Item, Layout, Shape, Span, indexed_shape
+from ocl_ir.indices import Item, Shape, Span, indexed_shape
+from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, I64, U8, U64, DType
 

@@ -25,7 +25,7 @@ from ocl_ir.graph.build import (
     Undefined,
     walk,
 )
-from ocl_ir.layout import Item
+from ocl_ir.indices import Item
 
 _LONGEST = 72
 """Characters that a nested expression may take before it gets a line of its own."""

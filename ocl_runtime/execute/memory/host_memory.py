@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ocl_ir.indices import Shape
 from ocl_ir.kernel.accesses import READ
-from ocl_ir.layout import Shape
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.memory.blocks import Block
 from ocl_runtime.execute.memory.pool import Pool

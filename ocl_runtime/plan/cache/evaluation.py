@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from ocl_ir.graph.build import Buffer, Node, Storage
+from ocl_ir.graph.build import Buffer, Node, Storage, buffer
 from ocl_ir.guards import plain
 from ocl_ir.host.grammar import Launch as Command
 from ocl_ir.host.grammar import Number
@@ -104,11 +104,11 @@ class Evaluation:
     @property
     def computed(self) -> dict[Node, Buffer]:
         """What is in memory once they have run, by node."""
-        nodes, storages, found = self._structure.nodes, self.storages, {}
-        for place, slot, elements in self.sized.computed:
-            node = nodes[place]
-            found[node] = elements.within(None if slot is None else storages[slot], node.line)
-        return found
+        nodes, storages = self._structure.nodes, self.storages
+        return {
+            nodes[place]: buffer(None if slot is None else storages[slot], dtype, layout, nodes[place].line)
+            for place, slot, dtype, layout in self.sized.computed
+        }
 
     @property
     def results(self) -> tuple[Buffer, ...]:

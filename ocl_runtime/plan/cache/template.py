@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ocl_ir.graph.build import Buffer, Elements, Node, buffer, walk
+from ocl_ir.graph.build import Buffer, Node, buffer, walk
 from ocl_ir.guards import Backed, Given, Guards, formula
 from ocl_ir.host.arena import in_pieces
 from ocl_ir.host.builder import HostBuilder
@@ -25,7 +25,7 @@ from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import value
-from ocl_ir.types import U8
+from ocl_ir.types import U8, DType
 from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
 from ocl_runtime.plan.donation import Donation, DonationPlaces
 from ocl_runtime.plan.host.in_place import share_results
@@ -51,7 +51,7 @@ class Sized:
     schedule: Schedule
     askers: Sequence[Asker]
     memory: Sequence[tuple[int, Asker]]
-    computed: Sequence[tuple[int, int | None, Elements]]
+    computed: Sequence[tuple[int, int | None, DType, Layout]]
     ready: Any = None
     pieces: Sequence[tuple[int, int]] = ()
     """(buffer, bytes) of scratch memory that lies in several allocations."""
@@ -189,7 +189,7 @@ class Template:
             verify_order(schedule)
         memory = [(number(slot.nbytes), asker(slot.where)) for slot in self._results]
         computed = [
-            (place, None if one.storage is None else one.storage.place, Elements(one.dtype, layout(one.layout)))
+            (place, None if one.storage is None else one.storage.place, one.dtype, layout(one.layout))
             for place, one in self._computed
         ]
         askers = [asker(node.command.where) for node in schedule.nodes]

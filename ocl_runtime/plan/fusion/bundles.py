@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ocl_ir.layout import Shape
+from ocl_ir.indices import Shape
 from ocl_runtime.plan.fusion.cost import operation
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.reduction_order import Order

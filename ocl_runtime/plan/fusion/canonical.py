@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import cast
 
 from ocl_ir.graph.build import Buffer, Iota, Movement, Node, Scalar
-from ocl_ir.layout import Layout, Shape
+from ocl_ir.indices import Shape
+from ocl_ir.layout import Layout
 
 
 def canonical(node: Node) -> Layout:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ocl_ir.graph.build import Step
-from ocl_ir.layout import Layout, Shape, Span
+from ocl_ir.indices import Shape, Span
+from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.canonical import axes_in_memory
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ocl_ir.graph.build import Node, Scalar
-from ocl_ir.layout import Layout, Shape
+from ocl_ir.indices import Shape
+from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.reduction_order import Order
 from ocl_runtime.plan.fusion.values import Leaf

@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ocl_ir.graph.build import Buffer, Node, Storage, buffer
-from ocl_ir.layout import Layout, Shape, collapse
+from ocl_ir.indices import Shape
+from ocl_ir.layout import Layout, collapse
 from ocl_ir.types import DType
 from ocl_runtime.plan.fusion.reduction_order import order, power_of_two
 from ocl_runtime.plan.fusion.values import Fold, Leaf

@@ -17,7 +17,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ocl_ir.graph.build import Node
-from ocl_ir.layout import Layout, Shape, collapse
+from ocl_ir.indices import Shape
+from ocl_ir.layout import Layout, collapse
 from ocl_runtime.plan.fusion.groups import fits
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.fusion.values import Leaf, Operation, Value, leaf_layouts, table_layouts

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ocl_ir.graph.build import Node, Storage, buffer
+from ocl_ir.indices import Shape
 from ocl_ir.kernel.grammar import Kernel
-from ocl_ir.layout import Layout, Shape, collapse
+from ocl_ir.layout import Layout, collapse
 from ocl_runtime.plan.fusion.reduction_order import Order, order, power_of_two, slab
 from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value, below, leaf_layouts, table_layouts
 from ocl_runtime.plan.kernels.accesses import accesses

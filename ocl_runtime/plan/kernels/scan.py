@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ocl_ir.graph.build import Node, ScanOp, Storage, buffer
-from ocl_ir.layout import Layout, Shape, collapse
+from ocl_ir.indices import Shape
+from ocl_ir.layout import Layout, collapse
 from ocl_ir.types import DType, Pointer
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.fusion.values import Leaf, Value, leaf_layouts, table_layouts

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ocl_ir.graph.build import Buffer, Node, ScatterOp, Storage
+from ocl_ir.indices import Shape
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.layout import Shape, collapse
+from ocl_ir.layout import collapse
 from ocl_ir.types import DType
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value, leaf_layouts, table_layouts
 from ocl_runtime.plan.kernels.accesses import accesses
