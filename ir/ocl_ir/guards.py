@@ -288,6 +288,15 @@ def formulas(numbers: tuple[Any, ...]) -> tuple[Any, ...]:
     return numbers
 
 
+def identity(numbers: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same for who keeps it beyond the call that bound the sizes: those of different calls are different."""
+    written = formulas(numbers)
+    if written is numbers:
+        return numbers
+    guards = next(number.guards for number in numbers if type(number) is Backed)
+    return written if guards.closed else (*written, id(guards))  # which every such size keeps alive
+
+
 def integer(number: Any) -> Any:
     """`operator.index`, but for sizes, which are integers as they are."""
     return number if isinstance(number, Backed) and not number.guards.closed else operator.index(number)

@@ -7,7 +7,7 @@ reshapes move no data. The index that a view is written as is resolved by `ocl_i
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.guards import formula, formulas, plain
+from ocl_ir.guards import formula, formulas, identity, plain
 from ocl_ir.indices import Item, Shape, Span
 from ocl_ir.sizes import Size
 from ocl_ir.source_line import calling_line
@@ -46,6 +46,14 @@ class Layout:
         if written is None:
             written = self._formulas = formulas(self.shape), formulas(self.strides), formula(self.offset)
         return written
+
+    @property
+    def identity(self) -> Hashable:
+        """The same for who keeps it beyond a call that bound sizes."""
+        shape, strides, offset = self.formulas
+        if shape is self.shape and strides is self.strides and offset is self.offset:
+            return self.formulas
+        return identity((*self.shape, *self.strides, self.offset))
 
     @classmethod
     def contiguous(cls, shape: Shape, offset: int = 0) -> Layout:
@@ -180,9 +188,11 @@ class Layout:
             return True
 
 
-def _boxes_overlap(*layouts: Layout) -> bool | None:
+def _boxes_overlap(first: Layout, second: Layout) -> bool | None:
     """Whether two layouts overlap, if both are boxes of the same grid, of which a stride leads from one row, column, …
-    to the next; None where they are not. Of sizes, it asks for less than the solver, which needs all of them."""
+    to the next: then they do if they do along each axis of the grid. None where they are no such boxes. Of sizes, it
+    asks for less than the solver, which needs all of them."""
+    layouts = first, second
     axes = [
         [
             (abs(stride), length)
@@ -195,10 +205,12 @@ def _boxes_overlap(*layouts: Layout) -> bool | None:
     for stride, _ in chain(*axes):
         if all(stride != known for known in strides):
             strides.append(stride)
+    if not strides:
+        return True  # two elements at places that touch
     strides.sort(reverse=True)
     boxes: list[list[tuple[int, int]]] = []
     for layout, own in zip(layouts, axes, strict=True):
-        rest, box = layout.range()[0], list[tuple[int, int]]()
+        rest, box = layout.range()[0], list[tuple[int, int]]()  # (place, length) along each axis of the grid
         for step in strides:
             lengths = [length for stride, length in own if stride == step]
             if len(lengths) > 1:
@@ -206,15 +218,15 @@ def _boxes_overlap(*layouts: Layout) -> bool | None:
             box.append((rest // step, lengths[0] if lengths else 1))
             rest = rest % step
         reach = rest
-        for (first, length), step, row in zip(
+        for (place, length), step, row in zip(
             reversed(box), reversed(strides), (*reversed(strides[:-1]), None), strict=True
         ):
-            reach += (first + length - 1) * step
+            reach += (place + length - 1) * step
             if row is not None and reach >= row:
                 return None  # it runs over the end of a row
         boxes.append([*box, (rest, 1)])
     return all(
-        first < other + length and other < first + count for (first, count), (other, length) in zip(*boxes, strict=True)
+        place < other + length and other < place + count for (place, count), (other, length) in zip(*boxes, strict=True)
     )
 
 

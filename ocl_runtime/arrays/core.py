@@ -39,7 +39,7 @@ After that it is made under the lock, so that there is an end."""
 class ArrayCore:
     """A node, or a view of what a cell holds; see `Array`."""
 
-    __slots__ = ("__weakref__", "_cell", "_executor", "_index", "_known", "_shape", "_steps", "_value")
+    __slots__ = ("__weakref__", "_cell", "_executor", "_known", "_shape", "_steps", "_value")
 
     _executor: Executor
     """The runtime that the array belongs to."""
@@ -49,8 +49,6 @@ class ArrayCore:
     """The movements from there to this array."""
     _shape: tuple[int, ...] | None
     """That of a view."""
-    _index: object
-    """What the last step of a view was written as, if it is a basic index."""
     _known: tuple[weakref.ref[Node], weakref.ref[Node], Cell | None] | None
     """What a view looked at, and what it was then; weak, so that it keeps no memory that has been replaced since. Then
     what it was computed to by itself; a cell, so that nobody writes over it. One tuple, which changes at once."""
@@ -62,7 +60,6 @@ class ArrayCore:
         self._cell = Cell(node, executor.registry)
         self._steps = ()
         self._shape = None
-        self._index = None
         self._known = None
         self._value = False
         if node.args and deepened(node) >= BOUND:
@@ -72,7 +69,7 @@ class ArrayCore:
         """Starts long pending work: not in a captured function, nor amid an evaluation of this thread, as in a
         finalizer or a handler of a signal."""
         if tracer.get() is None and get_ident() not in self._executor.registry.evaluating:
-            relieve(node, self._cell, self._executor.registry, partial(_compute_cell, type(self), self._executor))
+            relieve(node, self._cell, self._executor.registry, partial(_compute_node, runtime_of(self._executor)))
 
     def _new(self, node: Node) -> Self:
         """An array of the same runtime."""
@@ -83,12 +80,11 @@ class ArrayCore:
         other = type(self).__new__(type(self))
         other._executor = executor
         other._cell, other._steps, other._shape = self._cell, self._steps, self._shape
-        other._index, other._known, other._value = self._index, self._known, self._value
+        other._known, other._value = self._known, self._value
         return other
 
-    def _stepped(self, step: Step, index: object = None) -> Self:
-        """The view that a movement gives, which fits the array; of a value, an array of its own. `index` is how it was
-        written."""
+    def _stepped(self, step: Step) -> Self:
+        """The view that a movement gives, which fits the array; of a value, an array of its own."""
         if self._value:
             return self._new(graph.stepped(self._node, step))
         view = type(self).__new__(type(self))
@@ -96,14 +92,9 @@ class ArrayCore:
         view._cell = self._cell
         view._steps = (*self._steps, step)
         view._shape = step.shape(self.shape)
-        view._index = index
         view._known = None
         view._value = False
         return view
-
-    def _is_view_of(self, other: ArrayCore) -> bool:
-        """Whether one step leads from another array to this one."""
-        return self._cell is other._cell and len(self._steps) > 0 and self._steps[:-1] == other._steps
 
     @property
     def _node(self) -> Node:
@@ -132,6 +123,11 @@ class ArrayCore:
 
     def _write(self, value: Node) -> None:
         """Makes the elements those of a node of the same shape and dtype. Raises `DTypeError` for a value."""
+        self._replace(value)
+        self._relieve_written()
+
+    def _replace(self, value: Node) -> None:
+        """The same, but starts nothing: for who holds the lock."""
         self._check_writable()
         cell = self._cell
         with self._executor.registry.lock:
@@ -140,7 +136,10 @@ class ArrayCore:
                 trace.writes(cell)
             cell.reads.clear()  # a program puts them in front of what it writes
             cell.become(written(cell.node, self._steps, value))
-        node = cell.node
+
+    def _relieve_written(self) -> None:
+        """Starts long pending work that a write has made longer."""
+        node = self._cell.node
         if node.args and deepened(node) >= BOUND:
             self._relieve(node)
 
@@ -255,12 +254,22 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
     until_planned(lambda make: _compute(arrays, executor, make=make))
 
 
-def _compute_cell(array: type[ArrayCore], executor: Executor, cell: Cell) -> None:
-    """Computes what a cell is."""
-    whole = array.__new__(array)
-    whole._executor, whole._cell, whole._steps, whole._shape = executor, cell, (), None
-    whole._index, whole._known, whole._value = None, None, False
-    compute_together((whole,))
+def _compute_node(executor: Executor, node: weakref.ref[Node], cell: weakref.ref[Cell]) -> None:
+    """Computes a node, which becomes the result of a cell that is just this node; nothing where it is gone, or has been
+    computed."""
+
+    def attempt(make: bool) -> Missing | None:
+        with executor.registry.lock:
+            pending, holder = node(), cell()
+            if pending is None or pending.result is not None:
+                return None
+            is_whole = holder is not None and holder.node is pending
+            nodes = [pending]
+            del pending  # `evaluate` asks who holds it
+            results = evaluate_if_planned(nodes, [holder if is_whole else None], executor, make=make)
+        return results if isinstance(results, Missing) else None
+
+    until_planned(attempt)
 
 
 def until_planned(attempt: Callable[[bool], Missing | None]) -> None:

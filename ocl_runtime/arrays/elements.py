@@ -2,8 +2,8 @@
 
 Reading one computes nothing: the element is an expression over the array as it is now. What a program writes over, it
 copies first as far as others need it (`ocl_runtime.plan.readers`). But memory that somebody is given to write into, by
-`compute_into` or as an array of PyOpenCL, changes without that: so a few pending reads of elements of such memory are
-computed into memory of their own before.
+`compute_into` or as an array of PyOpenCL, changes without that: so what pending reads of elements of such memory
+need is computed into memory of their own before.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ from ocl_ir.graph.forward import current, forward
 from ocl_ir.indices import Item
 from ocl_runtime.plan.evaluate import Missing, evaluate_if_planned
 from ocl_runtime.plan.executor import Executor
-from ocl_runtime.plan.registry import Cell, Read
+from ocl_runtime.plan.registry import MOST_READS, Cell, Read
 from ocl_runtime.plan.tracing import tracer
-
-_MOST_READS = 64
-"""Reads of an array that are noted: then those that are over are dropped, and if none is, the older half."""
 
 
 def read(node: Node, items: Sequence[Item]) -> Node:
@@ -33,10 +30,9 @@ def read(node: Node, items: Sequence[Item]) -> Node:
 
 def note(cell: Cell, element: Node, holder: Cell) -> None:
     """An element of what a cell is was read, and is what another cell holds."""
-    if len(cell.reads) >= _MOST_READS:
-        alive = [read for read in cell.reads if read.node() is not None or read.cell() is not None]
-        # Looking through all of them at each read would take too long.
-        cell.reads = alive[-_MOST_READS // 2 :]
+    if len(cell.reads) >= cell.most_reads:
+        cell.reads = [read for read in cell.reads if read.node() is not None or read.cell() is not None]
+        cell.most_reads = max(MOST_READS, 2 * len(cell.reads))  # so that all are looked through ever more seldom
     cell.reads.append(Read(weakref.ref(element), weakref.ref(holder)))
 
 

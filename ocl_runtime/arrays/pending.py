@@ -8,16 +8,16 @@ Python line stands in it more than once, it is computed as far as it goes, witho
 where parts of this loop are cut: each has the same whole number of turns, and all but the first and the last share one
 plan; and another run of the loop has the parts of this one. One long expression without a loop is never cut.
 
-A part starts as something is built on it: by then the statement that made it is over, and what only this statement
-needed, such as the array that it replaces, is gone and can be written over.
+A part starts as the next array is made that has so much below it: by then the statement that made the part is over, and
+what only this statement needed, such as the array that it replaces, is gone and can be written over.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from contextlib import suppress
-from contextvars import copy_context
-from typing import NamedTuple
+from contextvars import Context, copy_context
+from typing import NamedTuple, TypeAlias
 from weakref import ref
 
 from ocl_ir.graph.build import Assign, Contract, Node, Reduce, Scan, Scatter
@@ -26,25 +26,30 @@ from ocl_ir.source_line import Line
 from ocl_runtime.plan.registry import Cell, Registry
 
 BOUND = 256
-"""Operations above each other that are left pending."""
+"""Cost of what stands above each other, in operations, that is left pending."""
 _KERNEL = 8
-"""For how many operations one counts that needs a kernel of its own: those of an expression are one kernel."""
+"""The cost of an operation that needs a kernel of its own: those of an expression are one kernel."""
+_KERNELS = frozenset({Assign, Contract, Reduce, Scan, Scatter})
 _TURNS = 16
 """Of which a part has a multiple."""
 _MOST = 8 * BOUND
-"""More work than this is never left pending by a loop."""
-_KERNELS = frozenset({Assign, Contract, Reduce, Scan, Scatter})
+"""A part costs no more than this, unless a single turn does."""
+_NEVER = frozenset({"__del__", "__repr__", "__str__", "__format__"})
+"""Functions in which nothing is started."""
 _NEAR = 3
 """Levels of nodes between two that arrays are."""
+
+Compute: TypeAlias = Callable[[ref[Node], ref[Cell]], object]
+"""Computes a node, and makes it the result of a cell that is just this node; nothing where it is gone or computed."""
 
 
 def deepened(node: Node) -> int:
     """The depth of a new node that an array is, which is noted there."""
-    node.depth = depth = _work(node) + _deepest(node, _NEAR)
+    node.depth = depth = _cost(node) + _deepest(node, _NEAR)
     return depth
 
 
-def _work(node: Node) -> int:
+def _cost(node: Node) -> int:
     return _KERNEL if type(node) in _KERNELS else 1
 
 
@@ -58,69 +63,98 @@ def _deepest(node: Node, levels: int) -> int:
     return deepest
 
 
-def relieve(node: Node, cell: Cell, registry: Registry, compute: Callable[[Cell], object]) -> None:
+def relieve(node: Node, cell: Cell, registry: Registry, compute: Compute) -> None:
     """Has work started that is pending below a node, which a cell is, if it is time: at a line where parts are cut,
-    once there is enough for a part; such a line is found, at every so much work, where one comes again and no such line
-    is in between. What fails there is raised where the values are asked for."""
-    due: Callable[[], None] | None = getattr(registry.due, "start", None)
-    if due is not None:
-        registry.due.start = None
-        due()
+    once a part costs enough; such a line is found, at every so much, where one comes again and no such line that
+    will do is in between. What fails there is raised where the values are asked for."""
+    scheduled: _Scheduled | None = getattr(registry.scheduled, "part", None)
+    if scheduled is not None:
+        if _is_amid_more():
+            return
+        registry.scheduled.part = None
+        scheduled.start()
         if deepened(node) < BOUND:
             return
     line = node.line
     if not isinstance(line, Line):
         return
-    enough = registry.part(line)
-    if enough is None:
-        if node.depth % BOUND >= _work(node):
+    threshold = registry.threshold(line)
+    if threshold is None:
+        # The whole of it is looked through at 256, 512, 1,024, …: so that takes no longer than making it.
+        rounds = node.depth // BOUND
+        if node.depth % BOUND >= _cost(node) or rounds & (rounds - 1):
             return
-        pending, turn, soon = _chain(node, line, registry, BOUND)
-        if turn and pending >= BOUND and (not soon or node.depth >= 2 * BOUND):
-            enough = _part(turn)
-            registry.cut(line, enough)
+        pending, turn, other = _chain(node, line, registry, node.depth)
+        if turn and pending >= max(BOUND, 2 * other):
+            threshold = _threshold(turn)
+            registry.cut(line, threshold)
     else:
-        if node.depth < enough:
+        if node.depth < threshold:
             return
-        pending = _chain(node, line, registry, enough).pending
-    if enough is not None and pending >= enough:
-        registry.due.start = _Part(cell, compute)
+        pending = _chain(node, line, registry, threshold).pending
+    if threshold is not None and pending >= threshold:
+        registry.scheduled.part = _Scheduled(node, cell, line, threshold, registry, compute)
 
 
-class _Part:
-    """What is to be started: an array, on the stream that is chosen now."""
+def _is_amid_more() -> bool:
+    """Whether the calling code is a part of something that must not start any work."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_code.co_name in _NEVER:
+            return True
+    return False
 
-    def __init__(self, cell: Cell, compute: Callable[[Cell], object]) -> None:
+
+class _Scheduled:
+    """A part that is to be started, on the stream that is chosen now. It keeps nothing of what it computes alive."""
+
+    def __init__(
+        self, node: Node, cell: Cell, line: Line, threshold: int, registry: Registry, compute: Compute
+    ) -> None:
+        self._node = ref(node, self._forget)
         self._cell = ref(cell)
+        self._context: Context | None = copy_context()
+        self._line = line
+        self._threshold = threshold
+        self._registry = registry
         self._compute = compute
-        self._context = copy_context()
 
-    def __call__(self) -> None:
-        cell = self._cell()
-        if cell is not None:
-            with suppress(Exception):
-                self._context.run(self._compute, cell)
+    def _forget(self, _: ref[Node]) -> None:
+        self._context = None  # which has values of the user's
+
+    def start(self) -> None:
+        """Starts it, unless somebody has computed it since. If that fails, twice as much is pending the next time."""
+        context = self._context
+        if context is None:
+            return
+        try:
+            context.run(self._compute, self._node, self._cell)
+        except Exception:
+            self._registry.cut(self._line, 2 * self._threshold)
 
 
-def _part(turn: int) -> int:
-    """Enough work for a part of a loop, of so much a turn: that many turns after which sizes that change by one each
-    time can be divided as before. Half a turn less, so that no odd operation makes it one more."""
-    return min(-(-BOUND // (turn * _TURNS)) * _TURNS * turn - turn // 2, _MOST)
+def _threshold(turn: int) -> int:
+    """What a part of a loop costs whose turns cost so much: as many turns after which sizes that change by one each
+    time can be divided as before, if that is not too much. Half a turn less, so that no odd operation makes it one
+    more."""
+    turns = -(-BOUND // (turn * _TURNS)) * _TURNS
+    return min(turns, max(_MOST // turn, 1)) * turn - turn // 2
 
 
 class _Chain(NamedTuple):
-    """Work of arrays that stands above each other; how much of it is a turn of a loop, if it is one; and whether some
-    of it was made, since the last turn, where parts are cut."""
+    """What arrays cost that stand above each other; how much of it a turn of a loop does, if it is one; and what parts
+    cost that are cut at other lines of the turn, 0 if none is."""
 
     pending: int
     turn: int
-    soon: bool
+    other: int
 
 
 def _chain(node: Node, line: Line, registry: Registry, most: int) -> _Chain:
     """That below a node, up to a limit. A turn is from one node that was made at a line to the next."""
     length = turns = last = 0
-    soon = False
+    cut_at = 0
     above: list[tuple[Node, int]] = []
     below = current(node)
     while below.args and length <= most:
@@ -130,10 +164,11 @@ def _chain(node: Node, line: Line, registry: Registry, most: int) -> _Chain:
             if below is not node and isinstance(other, Line):
                 if other.code is line.code and other.at == line.at:
                     turns, last = turns + 1, length
-                soon = soon or (not turns and registry.part(other) is not None)
-            length += _work(below)
+                elif not turns:
+                    cut_at = max(cut_at, registry.threshold(other) or 0)
+            length += _cost(below)
         below = current(max(below.args, key=lambda arg: arg.depth or _deepest(arg, _NEAR)))
     if not below.args:
         for passed, before in above:  # some of what was below has been computed since
             passed.depth = length - before
-    return _Chain(length, last // turns if turns else 0, soon)
+    return _Chain(length, last // turns if turns else 0, cut_at)

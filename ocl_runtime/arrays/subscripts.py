@@ -58,7 +58,7 @@ class Subscripts(ArrayCore):
         items = parse_index(shape, key)
         if len(parts) == len(shape) and _VIEWING.isdisjoint(map(type, parts)):
             return self._element(read(self._node, items))
-        return self._stepped(Step("index", items), key)
+        return self._stepped(Step("index", items))
 
     def __setitem__(self, key: object, value: object, /) -> None:
         """Writes a value, broadcast and converted, to what a basic index, a mask or an index with arrays picks.
@@ -87,7 +87,8 @@ class Subscripts(ArrayCore):
                         return
                     given = spread(fitted(given, dtype, (given.shape[0], *rest)), mask, shape)
             with self._executor.registry.lock:  # what others write where the mask does not hold is not lost
-                self._write(where_mask(mask, fitted(given, dtype, shape), self._node))
+                self._replace(where_mask(mask, fitted(given, dtype, shape), self._node))
+            self._relieve_written()
             return
         if any(map(_is_scalar_mask, parts)):
             axes, key = self._with_mask_axes(parts)
@@ -97,16 +98,17 @@ class Subscripts(ArrayCore):
         if any(map(is_array, parts)):
             index = picked(self.shape, parts, self._uploaded, self._note_places)
             with self._executor.registry.lock:
-                self._write(index.written(self._node, fitted(given, dtype, index.shape)))
+                self._replace(index.written(self._node, fitted(given, dtype, index.shape)))
+            self._relieve_written()
         else:
             self._write_part(key, value)
 
     def _write_part(self, key: object, value: object) -> None:
         """Writes to what a basic index picks."""
         self._check_writable()
-        if isinstance(value, ArrayCore) and value._index is key and value._is_view_of(self):
-            return  # `x[1:] += y` has written the view, which it then gives to `x[1:] = …`
         step = Step("index", parse_index(self.shape, key))
+        if isinstance(value, ArrayCore) and value._cell is self._cell and value._steps == (*self._steps, step):
+            return  # `x[1:] += y` has written the view, which it then gives to `x[1:] = …`
         operand = written_operand(value, self)
         self._stepped(step)._write(fitted(operand, self._dtype, indexed_shape(step.value)))
 

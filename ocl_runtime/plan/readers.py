@@ -1,4 +1,4 @@
-"""Readers go first: what others still need of memory that is about to be written over, in part.
+"""Readers go first: what others, and elements that were read, still need of memory that is about to be written over.
 
     t = x[3:4] + 0
     x[3] = 9

@@ -24,16 +24,22 @@ class Read(NamedTuple):
     cell: ref[Cell]
 
 
+MOST_READS = 64
+"""Reads of elements that are noted before those that are over are dropped."""
+
+
 class Cell:
     """What an array is now. Whoever writes it holds the registry's lock."""
 
-    __slots__ = ("__weakref__", "_node", "born", "reads")
+    __slots__ = ("__weakref__", "_node", "born", "most_reads", "reads")
 
     def __init__(self, node: Node, registry: Registry) -> None:
         self._node = node
         node.cell = ref(self)
         self.reads: list[Read] = []
         """Elements that were read since the last write."""
+        self.most_reads = MOST_READS
+        """How many are noted before those that are over are dropped."""
         self.born: Final = registry.captures
         """How many functions had been captured by then."""
 
@@ -85,10 +91,10 @@ _MOST_CUTS = 64
 
 
 class _Cut(NamedTuple):
-    """A place in a code, which keeps its id from being given again, where so much work is cut off."""
+    """A place in a code, which keeps its id from being given again, where parts are cut, and what these cost."""
 
     code: CodeType
-    enough: int
+    threshold: int
 
 
 class Registry:
@@ -100,18 +106,18 @@ class Registry:
         self.captures = 0
         self._cuts: OrderedDict[tuple[int, int], _Cut] = OrderedDict()
         self.evaluating = Evaluating()
-        self.due = threading.local()
-        """`start`: what the next operation of a thread starts of long pending work."""
+        self.scheduled = threading.local()
+        """`part`: of long pending work, what a thread starts next (`ocl_runtime.arrays.pending`)."""
 
-    def part(self, line: Line) -> int | None:
-        """How much pending work is started by itself at a line of a program, if any is."""
+    def threshold(self, line: Line) -> int | None:
+        """What pending work costs that is started by itself at a line of a program, if any is."""
         cut = self._cuts.get((id(line.code), line.at))
-        return None if cut is None else cut.enough
+        return None if cut is None else cut.threshold
 
-    def cut(self, line: Line, enough: int) -> None:
+    def cut(self, line: Line, threshold: int) -> None:
         """Pending work is started at a line from now on."""
         with self.lock:
-            self._cuts[id(line.code), line.at] = _Cut(line.code, enough)
+            self._cuts[id(line.code), line.at] = _Cut(line.code, threshold)
             self._cuts.move_to_end((id(line.code), line.at))
             while len(self._cuts) > _MOST_CUTS:
                 self._cuts.popitem(last=False)

@@ -804,3 +804,24 @@ def test_what_a_failure_spoilt_between_rows_that_are_written_stays_spoilt(runtim
     assert_same(x[4].numpy(), np.asarray(ocl.sin(y[4])))
     with pytest.raises(LaunchError, match="a kernel"):
         x[3].numpy()
+
+
+def test_parts_of_an_outer_expression_are_those_of_each_call(runtime: Runtime) -> None:
+    """Two functions whose sizes have the same names look at other parts of what both have from outside."""
+    outer = [ocl.asarray(np.arange(20, dtype="f4")) + 0.5, (ocl.asarray(np.arange(20, dtype="f4")) + 0.5).compute()]
+    kept: list[Any] = []
+
+    def function(value: Any) -> Any:
+        @ocl.capture
+        def part(x: Any) -> Any:
+            length = x.shape[0]
+            seen = value[length : length + 3]
+            kept.extend((seen, seen * 1))
+            return seen + 0 * x[:3]
+
+        return part
+
+    for value in outer:
+        for length in (5, 7):
+            found = function(value)(ocl.asarray(np.ones(length, "f4")))
+            assert_same(found.numpy(), np.arange(length, length + 3, dtype="f4") + np.float32(0.5))

@@ -367,3 +367,54 @@ def test_copies_share_nothing(runtime: Runtime) -> None:
         assert float(y[0]) == 7
         x[2] = -1
         assert_same(y[1:].numpy(), HOST[2::2])
+
+
+def _transposed(np_: Any, x: Any) -> Any:
+    x[None] = x.T
+    return x
+
+
+def _by_an_index_that_changes(np_: Any, x: Any) -> Any:
+    at = np.array(0)
+    row = x[at]
+    at += 1
+    x[at] = row
+    return x
+
+
+def _of_another_axis(np_: Any, x: Any) -> Any:
+    key = 1
+    row = x[key]
+    x.T[key] = row
+    return x
+
+
+def _of_a_view_of_a_view(np_: Any, x: Any) -> Any:
+    key = slice(1, 3)
+    inner = x[key][key]
+    x[key] = inner
+    return x
+
+
+@pytest.mark.parametrize("write", [_transposed, _by_an_index_that_changes, _of_another_axis, _of_a_view_of_a_view])
+def test_only_a_part_that_is_written_with_itself_is_left_alone(
+    runtime: Runtime, write: Callable[[Any, Any], Any]
+) -> None:
+    host = np.arange(9, dtype="f4").reshape(3, 3)
+    x = ocl.asarray(host.copy())
+    assert_same(write(ocl, x).numpy(), write(np, host))
+
+
+def test_a_part_that_was_written_in_place_is_not_written_again(runtime: Runtime) -> None:
+    x, n = ocl.asarray(HOST), HOST.copy()
+    with counting(runtime) as counted:
+        for _ in range(10):
+            part = x[1:5]
+            part += 1
+            x[1:5] = part
+            x.compute()
+            n[1:5] += 1
+        x[2:7] = x[2:7]
+        x.compute()
+    assert counted["launch", "launches"] == 10
+    assert_same(x.numpy(), n)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextvars
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +19,7 @@ from ocl_runtime.arrays.pending import BOUND
 from ocl_runtime.device import Device
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
 
@@ -60,7 +64,16 @@ def fields(state: list[Any]) -> list[Any]:
     return [e, h]
 
 
+def _long_turn() -> Callable[[list[Any]], list[Any]]:
+    """A turn of forty writes, each in a line of its own."""
+    lines = [f"    u[{number % 20 + 1}] = 0.5 * u[{number % 20}] + 0.25 * u[{number % 20 + 2}]" for number in range(40)]
+    names: dict[str, Any] = {}
+    exec("\n".join(["def turn(state):", "    (u,) = state", *lines, "    return [u]"]), names)  # noqa: S102
+    return names["turn"]  # type: ignore[no-any-return]
+
+
 LOOPS = {
+    "long": (_long_turn(), 1),
     "waves": (waves, 1),
     "pendulum": (pendulum, 2),
     "heat": (heat, 1),
@@ -72,12 +85,13 @@ LOOPS = {
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_without_compute_has_a_few_plans(runtime: Runtime, name: str) -> None:
     step, arrays = LOOPS[name]
-    turns = TURNS if name in {"waves", "pendulum"} else TURNS // 4
+    turns = {"waves": TURNS, "pendulum": TURNS, "long": 30}.get(name, TURNS // 4)
     state = [ocl.asarray(HOST + number) for number in range(arrays)]
     runtime.finish()
     with counting(runtime) as counted:
         for _ in range(turns):
             state = step(state)
+        assert sum(x._node.depth for x in state) <= 2 * 8 * BOUND, "it was cut"
         found = [x.numpy() for x in state]
     assert counted["plan", "misses"] <= 4
     assert counted["launch", "compiled"] <= 9
@@ -128,18 +142,18 @@ def test_nothing_is_started_in_a_captured_function(runtime: Runtime) -> None:
 def test_operators_do_not_raise_for_what_cannot_be_started(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     x, failed = ocl.asarray(HOST), []
 
-    def refuse(arrays: Any) -> None:
-        failed.append(arrays)
+    def refuse(*_: Any) -> None:
+        failed.append(True)
         raise OutOfMemoryError("no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr(core, "compute_together", refuse)
-        for _ in range(BOUND):
+        patch.setattr(core, "_compute_node", refuse)
+        for _ in range(4 * BOUND):
             x = ocl.sin(x) * 1.01
-    assert failed
+    assert 2 <= len(failed) <= 5, "each time after twice as much"
     assert not isinstance(x._node, Buffer)
     expected = ocl.asarray(HOST)
-    for _ in range(BOUND):
+    for _ in range(4 * BOUND):
         expected = (ocl.sin(expected) * 1.01).compute()
     np.testing.assert_allclose(x.numpy(), expected.numpy(), rtol=1e-3)
 
@@ -227,3 +241,76 @@ def test_another_run_of_a_loop_has_the_plans_of_the_first_whatever_ran_between(r
                 again = loops[number](ocl.asarray(HOST)).numpy()
             assert counted["plan", "misses"] == 0, loops[number].__name__
             assert_same(again, first[number])
+
+
+def test_a_part_that_was_read_is_not_started_again(runtime: Runtime) -> None:
+    """Nor is anything of the context kept in which it was scheduled."""
+    mark: contextvars.ContextVar[object] = contextvars.ContextVar("mark")
+
+    def loop() -> tuple[Any, weakref.ref[Mark]]:
+        mark.set(Mark())
+        x = ocl.asarray(HOST)
+        while getattr(runtime.registry.scheduled, "part", None) is None:
+            x = x * 1.5
+        return x, weakref.ref(mark.get())
+
+    x, alive = contextvars.copy_context().run(loop)
+    x.compute()
+    with counting(runtime) as counted:
+        y = x * 2
+        del x
+        gc.collect()
+        assert alive() is None
+        for _ in range(BOUND // 2):
+            y = y + 1
+    assert counted["launch", "launches"] == 0
+
+
+class Mark:
+    """What a user keeps in a context."""
+
+
+def test_nothing_is_started_by_a_finalizer(runtime: Runtime) -> None:
+    x = ocl.asarray(HOST)
+    made: list[Any] = []
+
+    class Final:
+        def __del__(self) -> None:
+            made.append(x * 2)
+
+    while getattr(runtime.registry.scheduled, "part", None) is None:
+        x = x * 1.01
+    with counting(runtime) as counted:
+        final = Final()
+        del final
+        gc.collect()
+        assert made
+    assert counted["launch", "launches"] == 0
+    with counting(runtime) as counted:
+        x = x + 1
+    assert counted["launch", "launches"] > 0
+
+
+@pytest.mark.parametrize("key", ["mask", "index"])
+def test_parts_are_planned_without_the_lock(runtime: Runtime, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, rows = ocl.asarray(HOST), ocl.asarray(np.array([1, 3]))
+    free: list[bool] = []
+    make = PlanCache.make
+
+    def asked(*args: Any) -> Any:
+        def ask() -> None:
+            free.append(runtime.registry.lock.acquire(blocking=False))
+            if free[-1]:
+                runtime.registry.lock.release()
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+        return make(*args)
+
+    monkeypatch.setattr(PlanCache, "make", asked)
+    for number in range(BOUND):
+        x[x > 0.5 + number if key == "mask" else rows] = 0.25
+        if free:
+            break
+    assert free == [True]

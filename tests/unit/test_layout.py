@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ocl_ir.errors import ShapeError
+from ocl_ir.guards import Guards
 from ocl_ir.indices import Span, parse_index
 from ocl_ir.layout import Layout, broadcast_shapes, collapse
 
@@ -158,3 +159,47 @@ def test_shapes_broadcast_as_numpys() -> None:
 
 def test_items_are_resolved() -> None:
     assert parse_index((4, 6), np.s_[-1, None, ::-1]) == (3, None, Span(5, -1, 6))
+
+
+def test_overlaps_of_random_layouts_are_those_of_their_elements() -> None:
+    """Rows, columns, boxes, steps backwards, broadcast and empty axes, over one base and over unlike ones."""
+    rng = np.random.default_rng(0)
+
+    def part(layout: Layout) -> Layout:
+        for _ in range(2):
+            key = tuple(
+                int(rng.integers(length)) if length and rng.random() < 0.25
+                else slice(*sorted(rng.integers(0, length + 1, 2).tolist()), int(rng.integers(1, 4)))
+                if rng.random() < 0.8
+                else slice(None, None, -int(rng.integers(1, 3)))
+                for length in layout.shape
+            )  # fmt: skip
+            layout = layout.index(parse_index(layout.shape, key))
+        if layout.size == 1 and rng.random() < 0.5:
+            layout = layout.expand((3, *layout.shape))
+        return layout
+
+    answers = []
+    for _ in range(3000):
+        whole = base(*rng.integers(1, 7, rng.integers(1, 4)).tolist())
+        other = whole if rng.random() < 0.7 else base(int(rng.integers(1, 60)))
+        first, second = part(whole), part(other)
+        shared = not set(elements(first).ravel().tolist()).isdisjoint(elements(second).ravel().tolist())
+        assert first.overlaps(second) == shared, (first, second)
+        answers.append(shared)
+    assert 100 < sum(answers) < 2700
+
+
+def test_two_repeated_elements_overlap_where_they_are_one() -> None:
+    first, second = Layout((3,), (0,), 5), Layout((1,), (1,), 5)
+    assert first.overlaps(second)
+    assert not first.overlaps(Layout((1,), (1,), 6))
+
+
+def test_whether_parts_of_a_size_overlap_holds_for_other_sizes() -> None:
+    guards = Guards()
+    rows, width = guards.size("rows", 40), guards.size("width", 30)
+    column = base(rows, width).index(parse_index((rows, width), np.s_[3:, 2]))
+    rest = base(rows, width).index(parse_index((rows, width), np.s_[3:, 3:]))
+    assert not column.overlaps(rest)
+    assert guards.hold({"rows": 50, "width": 70})

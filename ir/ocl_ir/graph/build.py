@@ -99,7 +99,7 @@ _known, _entered, leave = _NODES.known, _NODES.enter, _NODES.leave
 
 def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") -> Buffer:
     """Elements of `dtype` that lie in `storage` as `layout` says."""
-    key = ("buffer", id(storage), dtype, *layout.formulas)
+    key = ("buffer", id(storage), dtype, layout.identity)
     known = None if storage is None else _known(key)  # nothing tells nodes without storage apart
     if known is None:
         flat, line = layout.is_dense, where or caller()
@@ -323,7 +323,7 @@ def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
     if region == Layout.contiguous(arg.shape):
         return value
 
-    key = ("assign", id(arg), region, id(value))
+    key = ("assign", id(arg), region.identity, id(value))
     return _known(key) or _entered(
         key,
         Assign(shape=arg.shape, dtype=arg.dtype, line=where or caller(), args=(arg, value), region=region),

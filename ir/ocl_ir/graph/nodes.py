@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 from weakref import ref
 
-from ocl_ir.guards import Given, Number, formulas
+from ocl_ir.guards import Given, Number, identity
 from ocl_ir.indices import Item, Shape, Span, indexed_shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
@@ -58,11 +58,11 @@ class Step:
 
     @property
     def key(self) -> Hashable:
-        """The step with formulas in place of sizes: to be told apart by."""
+        """The step with formulas in place of sizes: to be told apart by, also from those of other calls."""
         key = self._key
         if key is None:
-            value = self.value if self.kind != "index" else tuple(map(_told, self.value))
-            key = self._key = self.kind, formulas(value)
+            value = self.value if self.kind != "index" else tuple(map(_without_sizes, self.value))
+            key = self._key = self.kind, identity(value)
         return key
 
     def shape(self, shape: Shape) -> Shape:
@@ -82,8 +82,8 @@ class Step:
         return layout.expand(numbers) if self.kind == "expand" else layout.reshape(numbers)
 
 
-def _told(item: Item) -> Any:
-    return formulas(item) if isinstance(item, Span) else item
+def _without_sizes(item: Item) -> Any:
+    return identity(item) if isinstance(item, Span) else item
 
 
 @dataclass(eq=False, repr=False, slots=True, weakref_slot=True, kw_only=True)  # frozen, making one takes twice as long

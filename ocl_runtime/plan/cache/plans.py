@@ -29,8 +29,8 @@ _MOST_ALIKE = 32
 
 @dataclass(frozen=True)
 class PlanStatistics:
-    """Counts since the cache was made; the structures that it has plans for now, and about how many bytes these take of
-    the host's memory."""
+    """Counts of plans since the cache was made; the structures that it has plans for now, and an estimate of the bytes
+    that these take of the host's memory."""
 
     hits: int
     misses: int
@@ -52,10 +52,11 @@ _NOTHING = DonationPlaces((), ())
 class _Kept:
     """The plans for one structure, by what may be written over; `used` counts with the cache."""
 
-    __slots__ = ("_making", "holders", "later", "templates", "used")
+    __slots__ = ("_making", "holders", "is_dropped", "later", "templates", "used")
 
     def __init__(self, structure: Structure) -> None:
         self.used = 0
+        self.is_dropped = False
         self.holders = Holders(structure)
         self.later = read_by_later_writes(structure)
         self.templates: dict[DonationPlaces, list[Template]] = {}
@@ -102,7 +103,7 @@ class PlanCache:
         self._limit = limit
         self._most_bytes = most_bytes
         self._kept: dict[Hashable, _Kept] = {}
-        self._used = self._hits = self._misses = self._evictions = 0
+        self._used = self._hits = self._misses = self._evictions = self._nbytes = 0
         self._lock = threading.RLock()
         """Held for single steps of these."""
 
@@ -129,10 +130,14 @@ class PlanCache:
             return None
         self._hits += template.used  # the first who asks is who it was made for
         template.used = True
-        if not template.knows(structure.sizes):
-            template.sized(structure)
-            self._make_room()
-        return Evaluation(template, template.sized(structure), structure, executor)
+        if template.knows(structure.sizes):
+            sized = template.sized(structure)
+        else:
+            before = template.nbytes
+            sized = template.sized(structure)
+            if not kept.is_dropped:
+                self._grow(template.nbytes - before)
+        return Evaluation(template, sized, structure, executor)
 
     def plan(self, structure: Structure, executor: Planning) -> Evaluation:
         """The same, made where it is missing."""
@@ -141,8 +146,8 @@ class PlanCache:
             wanted = self.wanted(structure)
             template = Template(wanted.unplanned, executor)
             self._keep(wanted, template)
-            template.used = True
-            planned = Evaluation(template, template.sized(structure), structure, executor)
+            planned = self.known(structure, executor)
+            assert planned is not None, "what has just been made fits"
         return planned
 
     def wanted(self, structure: Structure) -> Wanted:
@@ -168,8 +173,7 @@ class PlanCache:
             kept = self._kept.get(structure.key)
             if kept is None:
                 if len(self._kept) >= self._limit:
-                    del self._kept[min(self._kept, key=lambda key: self._kept[key].used)]
-                    self._evictions += 1
+                    self._drop(min(self._kept.items(), key=lambda item: item[1].used)[0])
                 kept = self._kept[structure.key] = _Kept(structure)
             self._used += 1
             kept.used = self._used
@@ -181,29 +185,34 @@ class PlanCache:
         with self._lock:
             self._misses += 1
             templates = dict(kept.templates)  # another thread may be looking
+            before = kept.nbytes
             alike = templates[donation] = [*templates.get(donation, ()), made][-_MOST_ALIKE:]
             self._evictions += len(kept.templates.get(donation, ())) + 1 - len(alike)
             for oldest in list(templates)[: len(templates) - _MOST_ALIKE]:
                 self._evictions += len(templates.pop(oldest))
                 kept.forget(oldest)
             kept.templates = templates
-        self._make_room()
+            if not kept.is_dropped:
+                self._grow(kept.nbytes - before)
 
-    def _make_room(self) -> None:
-        """Drops plans that were not used for the longest time, where all together take too much memory."""
+    def _grow(self, nbytes: int) -> None:
+        """Plans take more memory; drops those that were not used for the longest time, if it is too much."""
         with self._lock:
-            held = {key: kept.nbytes for key, kept in self._kept.items()}
-            total = sum(held.values())
-            for key in sorted(held, key=lambda key: self._kept[key].used)[:-1]:
-                if total <= self._most_bytes:
+            self._nbytes += nbytes
+            if self._nbytes <= self._most_bytes:
+                return
+            for key, _ in sorted(self._kept.items(), key=lambda item: item[1].used)[:-1]:
+                self._drop(key)
+                if self._nbytes <= self._most_bytes:
                     break
-                del self._kept[key]
-                total -= held[key]
-                self._evictions += 1
+
+    def _drop(self, key: Hashable) -> None:
+        kept = self._kept.pop(key)
+        kept.is_dropped = True
+        self._nbytes -= kept.nbytes
+        self._evictions += max(sum(map(len, kept.templates.values())), 1)
 
     @property
     def statistics(self) -> PlanStatistics:
         """How the cache did so far."""
-        with self._lock:
-            nbytes = sum(kept.nbytes for kept in self._kept.values())
-        return PlanStatistics(self._hits, self._misses, self._evictions, len(self._kept), nbytes)
+        return PlanStatistics(self._hits, self._misses, self._evictions, len(self._kept), self._nbytes)

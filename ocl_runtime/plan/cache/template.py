@@ -39,7 +39,7 @@ from ocl_runtime.plan.structure import Structure
 _MOST_SIZES = 64
 """Sizes for which a plan stays bound."""
 _LAUNCH_BYTES, _SIZED_BYTES = 10_000, 4_000
-"""What a launch takes of the host's memory, and again for each sizes, as measured in plans of 60 launches."""
+"""About what a launch takes of the host's memory, and again for each sizes: measured in plans of 60 small launches."""
 
 
 @dataclass(slots=True)
