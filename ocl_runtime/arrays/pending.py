@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextvars import Context, copy_context
+from contextvars import copy_context
+from functools import partial
 from typing import NamedTuple, TypeAlias
 from weakref import ref
 
@@ -72,7 +73,7 @@ def relieve(node: Node, cell: Cell, registry: Registry, compute: Compute) -> Non
         if _is_amid_more():
             return
         registry.scheduled.part = None
-        scheduled.start()
+        scheduled.start(registry)
         if deepened(node) < BOUND:
             return
     line = node.line
@@ -93,7 +94,7 @@ def relieve(node: Node, cell: Cell, registry: Registry, compute: Compute) -> Non
             return
         pending = _chain(node, line, registry, threshold).pending
     if threshold is not None and pending >= threshold:
-        registry.scheduled.part = _Scheduled(node, cell, line, threshold, registry, compute)
+        registry.scheduled.part = _Scheduled(node, cell, line, threshold, compute)
 
 
 def _is_amid_more() -> bool:
@@ -107,31 +108,27 @@ def _is_amid_more() -> bool:
 
 
 class _Scheduled:
-    """A part that is to be started, on the stream that is chosen now. It keeps nothing of what it computes alive."""
+    """A part that is to be started, on the stream that is chosen now. It keeps nothing of what it computes alive, and
+    nothing of the context or the runtime once that is gone."""
 
-    def __init__(
-        self, node: Node, cell: Cell, line: Line, threshold: int, registry: Registry, compute: Compute
-    ) -> None:
-        self._node = ref(node, self._forget)
-        self._cell = ref(cell)
-        self._context: Context | None = copy_context()
+    def __init__(self, node: Node, cell: Cell, line: Line, threshold: int, compute: Compute) -> None:
         self._line = line
         self._threshold = threshold
-        self._registry = registry
-        self._compute = compute
+        self._node = ref(node, self._forget)
+        self._compute: Callable[[], object] | None = partial(copy_context().run, compute, self._node, ref(cell))
 
     def _forget(self, _: ref[Node]) -> None:
-        self._context = None  # which has values of the user's
+        self._compute = None
 
-    def start(self) -> None:
+    def start(self, registry: Registry) -> None:
         """Starts it, unless somebody has computed it since. If that fails, twice as much is pending the next time."""
-        context = self._context
-        if context is None:
+        compute = self._compute
+        if compute is None:
             return
         try:
-            context.run(self._compute, self._node, self._cell)
+            compute()
         except Exception:
-            self._registry.cut(self._line, 2 * self._threshold)
+            registry.cut(self._line, 2 * self._threshold)
 
 
 def _threshold(turn: int) -> int:

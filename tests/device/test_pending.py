@@ -314,3 +314,17 @@ def test_parts_are_planned_without_the_lock(runtime: Runtime, key: str, monkeypa
         if free:
             break
     assert free == [True]
+
+
+def test_a_part_that_is_never_started_keeps_no_runtime(device: Device, engine: Engine) -> None:
+    def loop() -> weakref.ref[Runtime]:
+        runtime = Runtime(device, engine.settings)
+        with ocl.use(runtime):
+            x = ocl.asarray(HOST)
+            while getattr(runtime.registry.scheduled, "part", None) is None:
+                x = x * 1.01
+        return weakref.ref(runtime)
+
+    alive = loop()
+    gc.collect()
+    assert alive() is None
