@@ -37,8 +37,8 @@ class Guards:
         self.found: dict[Size, bool] = {}
         """Conditions, with whether they were true."""
         self._first: dict[int, Symbol] = {}
-        self._table: tuple[int, Formulas, list[tuple[int, bool]]] | None = None
-        """How many conditions there were, and their rows."""
+        self._table: tuple[int, Formulas, list[int], list[int]] | None = None
+        """How many conditions there were, and the rows of those that were true and of the others."""
         self.closed = False
 
     def close(self) -> None:
@@ -67,14 +67,17 @@ class Guards:
         if table is None or table[0] != len(self.found):
             names = sorted(frozenset().union(*map(symbols, self.found)))
             formulas = Formulas(names)
-            rows = [(formulas.add(condition), truth) for condition, truth in self.found.items()]
-            table = self._table = len(rows), formulas, rows
-        _, formulas, rows = table
+            rows = {True: list[int](), False: list[int]()}
+            for condition, truth in self.found.items():
+                rows[truth].append(formulas.add(condition))
+            table = self._table = len(self.found), formulas, rows[True], rows[False]
+        _, formulas, true, false = table
         try:
             values = formulas.values([bound[name] for name in formulas.names])
         except ShapeError:  # a division by 0
             return False
-        return all(bool(values[number]) == truth for number, truth in rows)
+        row = values.__getitem__
+        return all(map(row, true)) and not any(map(row, false))
 
     def __repr__(self) -> str:
         return " and ".join(str(one) if truth else f"not ({one})" for one, truth in self.found.items()) or "none"
