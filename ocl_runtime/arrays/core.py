@@ -22,6 +22,7 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays.current_runtime import current
 from ocl_runtime.arrays.pending import BOUND, deepened, relieve
+from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
@@ -278,8 +279,10 @@ def until_planned(attempt: Callable[[bool], Missing | None]) -> None:
         missing = attempt(False)
         if missing is None:
             return
-        missing.make()
-    attempt(True)
+        with progress():
+            missing.make()
+    with progress():
+        attempt(True)
 
 
 def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> Missing | None:

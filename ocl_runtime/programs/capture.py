@@ -29,6 +29,7 @@ from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
+from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.plan.planner import plan
@@ -222,13 +223,14 @@ class _Function:
         """A program for arguments: one whose guards they pass, or a new one."""
         family, sizes = (shape, arguments.family()), arguments.sizes()
         captured = programs.fitting(family, sizes, floats)
-        if captured is None:
-            try:
-                captured = captured_by(self._function, self._name, arguments, shape, floats, runtime)
-            except Exception as error:
-                raise (_UnopenError if floats else error) from error
-            programs.keep(family, captured)
-        return prepared(captured, sizes, runtime)
+        with progress():
+            if captured is None:
+                try:
+                    captured = captured_by(self._function, self._name, arguments, shape, floats, runtime)
+                except Exception as error:
+                    raise (_UnopenError if floats else error) from error
+                programs.keep(family, captured)
+            return prepared(captured, sizes, runtime)
 
     def _programs(self, runtime: Runtime) -> _Programs:
         with self._lock:
