@@ -13,6 +13,7 @@ In the order in which an operation goes through them:
     masks.py            what masks mean in nodes
     elements.py         elements that were read, and writes behind them
     pending.py          long pending work, started by itself
+    progress.py         a line on the terminal while planning and building take long
     core.py             what every array is
     axes.py             axes and shapes as users give them
     hosts.py            values of the host
