@@ -346,8 +346,7 @@ def test_rule_4_the_result_of_several_statements_never_shares_an_operand_s_slot(
     with_liveness(monkeypatch, WritesAtOnce)
     with pytest.raises(Clobbered, match=r"divisor is read from \w+, which holds outcome"):
         slot_machine.run(allocate(run_passes(kernel), "reuse"), division_arguments(), (16,), (1,))
-    got = on_the_device(kernel, division_arguments(), engine, 16, "reuse")
-    assert (got["y"] != right).any()
+    # No device is asked what it makes of that: where a divisor is lost it may divide by 0, which ends a CPU's process.
 
 
 def test_rule_4_an_operation_of_one_statement_may_take_its_operand_s_slot() -> None:
