@@ -45,7 +45,7 @@ Compute: TypeAlias = Callable[[ref[Node], ref[Cell]], object]
 
 
 def deepened(node: Node) -> int:
-    """The depth of a new node that an array is, which is noted there."""
+    """The depth of a new node that an array is, in costs; it is noted there."""
     node.depth = depth = _cost(node) + _deepest(node, _NEAR)
     return depth
 

@@ -165,7 +165,7 @@ def prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> Pre
         schedule = prepare(program, own, target, watch)
     elif runtime.is_watched or (captured.branches and is_worth_streams(schedule)):
         schedule = arrange(schedule, target, watch, ARRANGE)
-    if stages:
+    if schedule.memory is not None:  # it was arranged
         verify_order(schedule)
         runtime.prepared(schedule, stages)
     constants = captured.constants

@@ -18,7 +18,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_ir.host.printer import text
-from ocl_ir.host.schedule import MemoryPlan, Schedule
+from ocl_ir.host.schedule import Schedule
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.types import F32, U32
@@ -239,7 +239,7 @@ def test_a_program_is_shown_with_its_sizes(runtime: Runtime) -> None:
 
         def compiled(self, compilation: Any, program: Any) -> None: ...
 
-        def prepared(self, schedule: Schedule, memory: MemoryPlan) -> None:
+        def prepared(self, schedule: Schedule, stages: Any) -> None:
             shown.append(text(schedule.program))
 
     @capture

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -34,10 +35,13 @@ from ocl_ir.passes import run as run_passes
 from ocl_ir.types import BOOL, F32, I32, U8, U32, Type, Vector
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.device import choose
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.settings import Settings
 from tests.differential import slot_machine
 from tests.differential.programs import ITEMS, Program, programs
 from tests.differential.slot_machine import Clobbered
+from tests.support.arrays import python
 from tests.support.cases import BY_NAME, CASES, Case
 from tests.support.checkout import PYTHONPATH, ROOT
 
@@ -330,6 +334,18 @@ def division_arguments() -> dict[str, Any]:
     }
 
 
+def run_clobbered(operation: str) -> None:
+    """Says whether a device computes something else where the result has the slot of an operand."""
+    args = division_arguments()
+    right = {"floordiv": np.floor_divide, "rem": np.remainder}[operation](args["x"] * 3, args["d"] - 1)
+    right ^= args["x"] * 3
+    with pytest.MonkeyPatch.context() as patch:
+        with_liveness(patch, WritesAtOnce)
+        engine = Engine(choose(), Settings(cache_folder=None))
+        got = on_the_device(quotients(operation), args, engine, 16, "reuse")
+    print("wrong" if (got["y"] != right).any() else "right")
+
+
 @pytest.mark.parametrize("operation", ["floordiv", "rem"])
 def test_rule_4_the_result_of_several_statements_never_shares_an_operand_s_slot(
     operation: str, monkeypatch: pytest.MonkeyPatch, engine: Engine
@@ -346,7 +362,9 @@ def test_rule_4_the_result_of_several_statements_never_shares_an_operand_s_slot(
     with_liveness(monkeypatch, WritesAtOnce)
     with pytest.raises(Clobbered, match=r"divisor is read from \w+, which holds outcome"):
         slot_machine.run(allocate(run_passes(kernel), "reuse"), division_arguments(), (16,), (1,))
-    # No device is asked what it makes of that: where a divisor is lost it may divide by 0, which ends a CPU's process.
+    # In a process of its own: where a divisor is lost the kernel may divide by 0, which ends that of a CPU's device.
+    done = python("-c", f"from tests.device import test_locals; test_locals.run_clobbered({operation!r})", cwd=ROOT)
+    assert done.returncode == -signal.SIGFPE or done.stdout.split() == ["wrong"], done.stderr
 
 
 def test_rule_4_an_operation_of_one_statement_may_take_its_operand_s_slot() -> None:

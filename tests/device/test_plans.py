@@ -313,7 +313,7 @@ class Programs:
     def planned(self, text: str) -> None:
         pass
 
-    def prepared(self, schedule: object, memory: object) -> None:
+    def prepared(self, schedule: object, stages: object) -> None:
         pass
 
 

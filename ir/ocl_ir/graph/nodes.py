@@ -106,7 +106,8 @@ class AnyNode:
     cell: ref[Any] | None = field(default=None, init=False)
     """Of an array that is just this node, the newest one's."""
     depth: int = field(default=0, init=False)
-    """How many nodes that arrays are stand above each other below it, as far as that is known; 0: unknown, or none."""
+    """What arrays cost that stand above each other below it, with itself, as far as that is known; 0: it is none, or is
+    in memory (`ocl_runtime.arrays.pending`)."""
     left_out: bool = field(default=False, init=False)
     """Whether an evaluation has computed it on its way and not kept the values."""
 
