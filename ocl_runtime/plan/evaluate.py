@@ -62,7 +62,7 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
     """Computes a node into the memory of a buffer; unless the plan is to be made if there is none, says what is
     missing. The registry's lock is held."""
     with executor.registry.evaluating:
-        structure = Structure([node, target], into=True)
+        structure = executor.plans.structure([node, target], into=True)
         planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)
         if planned is None:
             executor.announce([node])
@@ -120,7 +120,8 @@ def _structure(
 ) -> tuple[Structure, DonationPlaces | None, History]:
     """That of some nodes, with what becomes a result besides: what others need of memory that is written over, and what
     they hold that is computed on the way, where memory is not short."""
-    structure, plans = Structure(wanted), executor.plans
+    plans = executor.plans
+    structure = plans.structure(wanted)
     donation = plans.donation(structure)
     if not (donation.computes or structure.writes):
         return structure, donation, NO_HISTORY
@@ -130,6 +131,8 @@ def _structure(
     past = history(structure, plans.held(structure), executor.target) if keeping and donation.computes else NO_HISTORY
     if not (copied or past.kept):
         return structure, donation, past
+    if structure.recognised:
+        structure = Structure(wanted)
     structure.add([*copied, *past.kept], copied)
     return structure, None, past
 

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 from ocl_ir.host.grammar import Launch
 from ocl_ir.host.schedule import Schedule
 from ocl_ir.kernel.grammar import Kernel
-from ocl_runtime.execute.driver import Buffer, Bytes, KernelHandle, Sizes
+from ocl_runtime.execute.driver import Buffer, Bytes, KernelHandle
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
 from ocl_runtime.execute.memory.storage import Storage
-from ocl_runtime.execute.streams.hazards import Ranges, Touch
+from ocl_runtime.execute.streams.hazards import Ranges
 
 _MOST_OWN = 1024
 """Launches of a program that get objects of their own."""
@@ -36,22 +36,18 @@ array. The arena comes last, since its number is -1."""
 
 class Arguments:
     """The kernel objects of one thread, and what their arguments are: `of` says for which sizes, None while they are
-    being set; `ranges` and `starts` in which memory the buffers of the program were, and `touches` what it touches of
-    that."""
+    being set; `program` is what can be given once more as it is, where the buffers of the program are in the memory of
+    `ranges`, from byte `starts` of it on."""
 
-    __slots__ = (
-        "__weakref__", "busy", "handles", "launches", "numbers", "of", "places", "ranges", "starts", "touches",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "busy", "handles", "numbers", "of", "places", "program", "ranges", "starts")
 
     def __init__(self, handles: list[KernelHandle]) -> None:
         self.handles: list[KernelHandle] | None = handles
-        self.launches: Sequence[tuple[KernelHandle, Sizes, Sizes]] = ()
-        """What is enqueued where no argument differs."""
         self.of: object = None
         self.places: Sequence[Place] = ()
-        self.ranges: Sequence[Ranges | None] | None = None
+        self.program: Any = None
+        self.ranges: Sequence[Ranges | None] = ()
         self.starts: Sequence[int] = ()
-        self.touches: Sequence[Touch] = ()
         self.numbers: Mapping[str, Any] = {}
         self.busy = False
 
@@ -59,14 +55,15 @@ class Arguments:
         """The programs of the objects are to be freed."""
         self.handles = None
 
-    def serve(self, of: object, memory: Memory, numbers: Mapping[str, Any]) -> bool:
-        """Whether nothing differs from the last run."""
-        if self.ranges is None or of is not self.of or not _same(numbers, self.numbers):
-            return False
+    def serve(self, of: object, memory: Memory, numbers: Mapping[str, Any]) -> Any:
+        """The program that was given last, if nothing differs; else None."""
+        program = self.program
+        if program is None or of is not self.of or (numbers and not _same(numbers, self.numbers)):
+            return None
         for one, ranges, start in zip(memory, self.ranges, self.starts, strict=True):
-            if one is not None and (not isinstance(one, tuple) or one[0].block.ranges is not ranges or one[1] != start):
-                return False
-        return True
+            if one is not None and (type(one) is not tuple or one[0].block.ranges is not ranges or one[1] != start):
+                return None
+        return program
 
     def stale(self, of: object, places: Sequence[Place], numbers: Mapping[str, Any]) -> set[int] | None:
         """The buffers of a program that are somewhere else than for the last run; None where all has to be set."""

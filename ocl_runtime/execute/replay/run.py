@@ -12,7 +12,7 @@ import numpy as np
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError, MixedDevicesError, OutOfMemoryError, ShapeError
-from ocl_runtime.execute.driver import Error, Event, KernelHandle, Queue, Sizes
+from ocl_runtime.execute.driver import Error, Event, Queue
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import POISON, Storage
 from ocl_runtime.execute.replay.bound import ARENA, Access, Bound, Dispatch, Transfer
@@ -42,38 +42,30 @@ class Kept(NamedTuple):
 class Run(Program):
     """A program that is being given to the streams, as `streams.program` asks for it."""
 
-    __slots__ = ("_bound", "_engine", "_handles", "_launches", "_memory", "_numbers", "_places", "_stale")
+    __slots__ = ("_apart", "_bound", "_engine", "_handles", "_memory", "_numbers", "_places", "_stale")
 
-    def __init__(
-        self,
-        engine: Engine,
-        bound: Bound,
-        memory: Memory,
-        numbers: Mapping[str, Number],
-        what: str,
-        lines: Sequence[Where],
-        *,
-        apart: bool,
-    ) -> None:
+    def __init__(self, engine: Engine, bound: Bound, what: str) -> None:
         self.what = what
-        self.lines = lines
         self.names = bound.names
         self.batches = bound.batches
-        self.home = home = engine.streams.current()
-        if apart and bound.used != [0]:
-            self.streams = {number: engine.streams.neighbour(home, number) for number in bound.used}
-        else:
-            self.streams = dict.fromkeys(bound.used, home)
         self.keeps = None
+        self.launches = None
         self._engine = engine
         self._bound = bound
-        self._memory = memory
-        self._numbers = numbers
-        self._launches: Sequence[tuple[KernelHandle, Sizes, Sizes]] | None = None
+        self._apart: bool | None = None
 
-    def repeat(self, own: Arguments) -> None:
-        """Makes it ready, where nothing differs from the last run."""
-        self.touches, self._launches = own.touches, own.launches
+    def over(self, memory: Memory, numbers: Mapping[str, Number], lines: Sequence[Where], *, apart: bool) -> None:
+        """Is to be given over this memory, and for this thread."""
+        self._memory, self._numbers, self.lines = memory, numbers, lines
+        home = self._engine.streams.current()
+        if self._apart is apart and home is self.home:
+            return
+        self.home, self._apart = home, apart
+        used = self._bound.used
+        if apart and used != [0]:
+            self.streams = {number: self._engine.streams.neighbour(home, number) for number in used}
+        else:
+            self.streams = dict.fromkeys(used, home)
 
     def set_up(self, own: Arguments | None) -> None:
         """Makes it ready: what it touches, and kernel objects with the buffers whose arguments have to be set."""
@@ -137,18 +129,11 @@ class Run(Program):
 
     def enqueue(self, batch: Batch, queue: Queue, waits: list[Event] | None, events: list[Event]) -> None:
         """Gives the steps of a batch to a queue, and appends the event of each."""
-        launches = self._launches
-        if launches is None:
-            for number in range(batch.first, batch.last + 1):
-                events.append(self._enqueue(number, queue, waits))
-                waits = None
-                for low, high in self._bound.ended.get(number, ()):
-                    self._poison(queue, low, high)
-            return
-        enqueue, give = self._engine.driver.enqueue, events.append
-        for handle, global_size, group_size in launches[batch.first : batch.last + 1]:
-            give(enqueue(queue, handle, global_size, group_size, None, waits))
+        for number in range(batch.first, batch.last + 1):
+            events.append(self._enqueue(number, queue, waits))
             waits = None
+            for low, high in self._bound.ended.get(number, ()):
+                self._poison(queue, low, high)
 
     def _enqueue(self, number: int, queue: Queue, waits: list[Event] | None) -> Event:
         command, driver, places = self._bound.commands[number], self._engine.driver, self._places
@@ -179,23 +164,27 @@ class Run(Program):
             self._engine.driver.fill(queue, buffer, start + low, high - low, POISON, None, (touch,))
 
     def note(self, own: Arguments) -> None:
-        """Kernel objects have the arguments of this run from now on."""
+        """Kernel objects have the arguments of this run from now on. If they had them before, the next run may need no
+        others either: then it is this program again."""
         bound, memory = self._bound, self._memory
-        own.places, own.numbers = self._places, self._numbers
-        own.ranges, own.touches, own.launches = None, (), ()
+        own.places, own.numbers, own.program = self._places, self._numbers, None
         asked = bound.handles.listened or bound.handles.watched or bound.transfers or bound.ended
-        if not (self._stale is None or self._stale or asked):  # as in the run before: so it may be in the next
-            own.touches = self.touches
+        if not (self._stale is None or self._stale or asked):
             # Who lends memory is asked each time.
             own.ranges = [
                 one[0].block.ranges if isinstance(one, tuple) and not one[0].guests else None for one in memory
             ]
             own.starts = [one[1] if isinstance(one, tuple) else 0 for one in memory]
-            own.launches = [
+            self.launches = [
                 (handle, *command.sizes) if isinstance(command, Dispatch) else (None, (), ())
                 for handle, command in zip(self._handles, bound.commands, strict=True)
             ]
+            own.program = self
         own.of = bound  # and not before: the next run believes it
+
+    def let_go(self) -> None:
+        """All of it was given: it need not know the memory any more."""
+        self._memory = []
 
     def _transfer(self, transfer: Transfer, number: int, queue: Queue, waits: list[Event] | None) -> Event:
         host = self._memory[transfer.host]
@@ -272,20 +261,29 @@ def run(
     for one in bound.made:
         if memory[one.id] is None:
             memory[one.id] = engine.allocate(max(one.nbytes, 1), where), 0
-    program, own = Run(engine, bound, memory, numbers, what, lines, apart=apart), bound.handles.own()
+    own = bound.handles.own()
     if own is None:
+        program = Run(engine, bound, what)
+        program.over(memory, numbers, lines, apart=apart)
         program.set_up(None)
         submit(engine.streams, program)
     else:
+        own.busy = True
         try:
-            own.busy = True
-            if own.serve(bound, memory, numbers):
-                program.repeat(own)
-                submit(engine.streams, program)
+            known = own.serve(bound, memory, numbers)
+            if known is not None:
+                own.program = None  # until all has gone well: who finds out what went wrong looks into it
+                known.over(memory, numbers, lines, apart=apart)
+                submit(engine.streams, known)
+                known.let_go()
+                own.program = known
             else:
+                program = Run(engine, bound, what)
+                program.over(memory, numbers, lines, apart=apart)
                 program.set_up(own)
                 submit(engine.streams, program)
                 program.note(own)
+                program.let_go()
         finally:
             own.busy = False
     engine.counters.launches += len(bound.commands)

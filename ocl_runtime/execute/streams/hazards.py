@@ -268,7 +268,9 @@ def record(touches: Iterable[Touch], command: Command) -> None:
                 _record_footprint(cell, command, touch.mode, touch.footprint)
         elif touch.mode & WRITE:
             cell = cells[0] if len(cells) == 1 else ranges.one(cells)
-            cell.writes, cell.reads = (use,), {}
+            cell.writes = (use,)
+            if cell.reads:
+                cell.reads = {}
             if len(ranges.cells) == 1:
                 ranges.sole = stream
         else:

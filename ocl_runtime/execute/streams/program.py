@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError
-from ocl_runtime.execute.driver import Error, Event, Queue
+from ocl_runtime.execute.driver import Error, Event, KernelHandle, Queue, Sizes
 from ocl_runtime.execute.streams.command import LOOK_EVERY, Clock, Command, Parts, SpoiltError, Stream, later
 from ocl_runtime.execute.streams.hazards import Touch, conflicts, record
 from ocl_runtime.execute.streams.streams import Streams
@@ -42,10 +42,11 @@ class Program(ABC):
     """Steps over memory, on streams: `streams` by the numbers that batches name, `home` is that of who asks.
 
     `names` are those of the steps in errors, `lines` the Python lines that asked for them, and `keeps` what has to live
-    until each has ended, if anything: then each step is a batch.
+    until each has ended, if anything: then each step is a batch. `launches` are the steps, if all are kernels whose
+    arguments are set; None leaves it to `enqueue`.
     """
 
-    __slots__ = ("batches", "home", "keeps", "lines", "names", "streams", "touches", "what")
+    __slots__ = ("batches", "home", "keeps", "launches", "lines", "names", "streams", "touches", "what")
 
     what: str
     names: Sequence[str]
@@ -55,6 +56,7 @@ class Program(ABC):
     home: Stream
     touches: Sequence[Touch]
     keeps: Sequence[object] | None
+    launches: Sequence[tuple[KernelHandle, Sizes, Sizes]] | None
 
     @abstractmethod
     def everything(self) -> list[Touch]:
@@ -88,6 +90,7 @@ def submit(streams: Streams, program: Program) -> None:
     after some steps were given: then all that the program writes is in error.
     """
     events: list[Event] = []
+    several = len(program.streams) > 1
     while True:
         refusal: Error | None = None
         try:
@@ -98,10 +101,10 @@ def submit(streams: Streams, program: Program) -> None:
                     _check(streams, program)
                 try:
                     try:
-                        if len(program.batches) == 1:
-                            _give_one(streams, program, program.batches[0], events)
-                        else:
+                        if several:
                             _give(streams, program, events)
+                        else:
+                            _give_in_order(streams, program, events)
                     except Error as error:
                         refusal = error
                         _refuse(streams, program, events, error)
@@ -116,7 +119,12 @@ def submit(streams: Streams, program: Program) -> None:
                     streams.lost = (*streams.lost, lost)
                     streams.settle()
                     raise
-                _look(streams, program)
+                for stream in program.streams.values():
+                    if several:
+                        streams.flush(stream)  # so that they begin at once
+                    if len(stream.pending) >= stream.look_at:  # and not between the steps: what has ended may change
+                        streams.look()
+                        stream.look_at = len(stream.pending) + LOOK_EVERY
         except SpoiltError as error:
             streams.wait_out(error)
             continue
@@ -178,11 +186,48 @@ def _give(streams: Streams, program: Program, events: list[Event]) -> None:
         commands.append(_given(streams, program, batch, stream, clocks[batch.stream], needed, waits, events))
 
 
-def _give_one(streams: Streams, program: Program, batch: Batch, events: list[Event]) -> None:
-    """The same for a single batch, as most programs are."""
-    stream = program.streams[batch.stream]
-    needed, waits, clock = _looked_up(streams, program, batch, stream, stream.known)
-    _given(streams, program, batch, stream, clock, needed, waits, events)
+def _give_in_order(streams: Streams, program: Program, events: list[Event]) -> None:
+    """The same where all is for one stream, as it is for most programs: only what the first batch touches is looked
+    up. This is where each evaluation passes: nothing is called that need not be."""
+    batches, touches, launches, keeps = program.batches, program.touches, program.launches, program.keeps
+    names, lines, guests, enqueue = program.names, program.lines, streams.guests, streams.driver.enqueue
+    first = batches[0]
+    stream = program.streams[first.stream]
+    needed, waits, clock = _NOTHING[0], None, stream.known
+    for number in first.lookups:
+        if touches[number].ranges.sole is not stream or guests is not None:  # else there can be no conflict
+            needed, before, clock = _looked_up(streams, program, first, stream, clock)
+            waits = before or None
+            break
+    queue, pending, give = stream.queue, stream.pending, events.append
+    for batch in batches:
+        _, _, _, records, begin, last = batch
+        if launches is None:
+            program.enqueue(batch, queue, waits, events)
+        else:
+            for handle, global_size, group_size in launches[begin : last + 1]:
+                give(enqueue(queue, handle, global_size, group_size, None, waits))
+                waits = None
+        stream.known = clock
+        stream.position = position = stream.position + 1
+        keep: object = None
+        if keeps is not None:
+            keep = keeps[last]
+        elif begin < last:
+            keep = Parts(names, lines, begin, events[begin:last])
+        command = Command(stream, position, clock, names[last], lines[last], events[last], keep)
+        if needed:
+            command.after = needed
+            needed = ()
+        if records:
+            recorded = [touches[number] for number in records]
+            record(recorded, command)
+            if guests is not None:
+                guests.after(command, recorded)
+        pending.append(command)
+        waits = None
+        if streams.tells:
+            streams.tell(command, program.of_step(last))
 
 
 def _given(
@@ -217,18 +262,6 @@ def _given(
     if streams.tells:
         streams.tell(command, program.of_step(last))
     return command
-
-
-def _look(streams: Streams, program: Program) -> None:
-    """Has several streams begin at once; and now and then finds out what has ended, which is not to change between the
-    steps."""
-    several = len(program.streams) > 1
-    for stream in program.streams.values():
-        if several:
-            streams.flush(stream)
-        if len(stream.pending) >= stream.look_at:
-            streams.look()
-            stream.look_at = len(stream.pending) + LOOK_EVERY
 
 
 def _refuse(streams: Streams, program: Program, events: Sequence[Event], error: Error) -> None:

@@ -16,6 +16,7 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template, Unplanned
 from ocl_runtime.plan.donation import DonationPlaces, Holders
+from ocl_runtime.plan.pattern import Patterns
 from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.readers import read_by_later_writes
 from ocl_runtime.plan.structure import Structure
@@ -103,9 +104,19 @@ class PlanCache:
         self._limit = limit
         self._most_bytes = most_bytes
         self._kept: dict[Hashable, _Kept] = {}
+        self._patterns = Patterns()
         self._used = self._hits = self._misses = self._evictions = self._nbytes = 0
         self._lock = threading.RLock()
         """Held for single steps of these."""
+
+    def structure(self, roots: Sequence[Node], *, into: bool = False) -> Structure:
+        """Some nodes, taken apart, or recognised as what was evaluated before."""
+        found = self._patterns.recognised(roots, into=into)
+        if found is None:
+            found = Structure(roots, into=into)
+            self._of(found)
+            self._patterns.note(found)
+        return found
 
     def donation(self, structure: Structure) -> DonationPlaces:
         """What only an expression needs, and what of it others need."""
@@ -125,6 +136,7 @@ class PlanCache:
         """The plan that computes the roots of an expression, with memory allocated for it; None where none was made.
         `donation` is what `donation` has just said, if anybody has asked."""
         kept = self._of(structure)
+        kept.used = self._used = self._used + 1
         template = kept.fitting(structure.sizes, donation or kept.donation(structure))
         if template is None:
             return None
@@ -175,8 +187,7 @@ class PlanCache:
                 if len(self._kept) >= self._limit:
                     self._drop(min(self._kept.items(), key=lambda item: item[1].used)[0])
                 kept = self._kept[structure.key] = _Kept(structure)
-            self._used += 1
-            kept.used = self._used
+                kept.used = self._used
             structure.kept = kept
             return kept
 
@@ -209,6 +220,7 @@ class PlanCache:
     def _drop(self, key: Hashable) -> None:
         kept = self._kept.pop(key)
         kept.is_dropped = True
+        self._patterns.forget(kept)
         self._nbytes -= kept.nbytes
         self._evictions += max(sum(map(len, kept.templates.values())), 1)
 
