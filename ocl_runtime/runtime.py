@@ -39,6 +39,7 @@ from ocl_runtime.observe.profile import Profile
 from ocl_runtime.observe.timeline import write_timeline
 from ocl_runtime.plan.cache.evaluation import AnyPlan, Evaluation
 from ocl_runtime.plan.cache.plans import PlanCache
+from ocl_runtime.plan.cache.template import Sized
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.host.prepare import HostTarget, described
 from ocl_runtime.plan.kernels.cache import KernelCache
@@ -255,12 +256,11 @@ class Runtime:
 
     def _run(self, plan: Evaluation) -> None:
         """Starts an evaluation as a program of steps."""
-        engine, sized = self.engine, plan.sized
-        bound: Bound | None = sized.ready
-        if bound is None:
+        sized = plan.sized
+        if sized.ready is None:
             template = plan.template
-            template.handles = handles = handles_for(engine, sized.schedule, template.handles)
-            bound = sized.ready = Bound(sized.schedule, handles)
+            template.handles = handles = handles_for(self.engine, sized.schedule, template.handles)
+            sized.ready = Bound(sized.schedule, handles)
             if self.is_watched and len(sized.schedule.nodes) > 1:
                 self.prepared(described(sized.schedule, plan.lines()))
         storages = plan.storages
@@ -270,11 +270,15 @@ class Runtime:
             memory[buffer] = storage, 0
         plan.arena, plan.pieces = None, {}  # they go back as soon as all is given
         try:
-            run(engine, bound, memory, "an evaluation", plan.lines(), plan.numbers(), apart=chosen() is None)
+            self.give(sized, memory, plan.lines(), plan.numbers())
         except AttributeError:
             if all(isinstance(one, Storage | None) for one in storages):
                 raise
             raise _without_memory() from None
+
+    def give(self, sized: Sized, memory: Memory, lines: Sequence[Where], numbers: dict[str, Any]) -> None:
+        """Starts the program of a plan for some sizes over memory."""
+        run(self.engine, sized.ready, memory, "an evaluation", lines, numbers, apart=chosen() is None)
 
     @property
     def is_watched(self) -> bool:

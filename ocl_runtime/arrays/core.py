@@ -30,7 +30,7 @@ from ocl_runtime.errors import DTypeError, MixedDevicesError
 from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.registry import Cell
-from ocl_runtime.plan.tracing import Tracer, tracer
+from ocl_runtime.plan.tracing import tracer
 
 _ATTEMPTS = 4
 """To find a plan for what is to be computed: who else holds nodes may change while it is made, and the plan with it.
@@ -251,8 +251,11 @@ def _common(what: str, executor: Executor, other: Executor) -> Executor:
 def compute_together(arrays: Sequence[ArrayCore]) -> None:
     """Computes arrays of one runtime together, so that what they share is computed once. Raises `MixedDevicesError` for
     arrays of several."""
-    executor = runtime_of(executor_of("compute", arrays))  # and no nodes: `evaluate` asks who holds them
-    until_planned(lambda make: _compute(arrays, executor, make=make))
+    first = arrays[0]._executor if len(arrays) == 1 else executor_of("compute", arrays)
+    executor = runtime_of(first)
+    missing = _compute(arrays, executor, make=False)
+    if missing is not None:
+        until_planned(lambda make: _compute(arrays, executor, make=make), missing)
 
 
 def _compute_node(executor: Executor, node: weakref.ref[Node], cell: weakref.ref[Cell]) -> None:
@@ -273,14 +276,17 @@ def _compute_node(executor: Executor, node: weakref.ref[Node], cell: weakref.ref
     until_planned(attempt)
 
 
-def until_planned(attempt: Callable[[bool], Missing | None]) -> None:
-    """Makes what an attempt lacks, without the lock, and tries again; in the end the attempt makes it itself."""
+def until_planned(attempt: Callable[[bool], Missing | None], missing: Missing | None = None) -> None:
+    """Makes what an attempt lacks, without the lock, and tries again; in the end the attempt makes it itself. `missing`
+    is what it lacks, where it has been tried."""
     for _ in range(_ATTEMPTS):
-        missing = attempt(False)
         if missing is None:
-            return
+            missing = attempt(False)
+            if missing is None:
+                return
         with progress():
             missing.make()
+        missing = None
     with progress():
         attempt(True)
 
@@ -288,26 +294,29 @@ def until_planned(attempt: Callable[[bool], Missing | None]) -> None:
 def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> Missing | None:
     """Computes arrays; unless their plan is to be made if there is none, says what is missing."""
     with executor.registry.lock:
-        lazy = not_computed(arrays)
+        lazy, nodes, cells = [], [], []
+        for array in arrays:
+            node = array._node
+            if type(node) is not Buffer:
+                lazy.append(array)
+                nodes.append(node)
+                cells.append(None if array._steps else array._cell)
+            del node  # `evaluate` asks who holds it
         if not lazy:
             return None
-        nodes = [array._node for array in lazy]
         trace = tracer.get()
-        if trace is None:
-            cells = [None if array._steps else array._cell for array in lazy]
-            results = evaluate_if_planned(nodes, cells, executor, make=make)
-        else:
-            results = trace.compute(nodes)
+        if trace is not None:
+            for array, result in zip(lazy, trace.compute(nodes), strict=True):
+                if trace.owns(array._cell):  # to others, nothing has been computed
+                    array._become(result)
+            return None
+        results = evaluate_if_planned(nodes, cells, executor, make=make)
         if isinstance(results, Missing):
             return results
-        _take(lazy, results, trace)
+        for array, result in zip(lazy, results, strict=True):
+            if array._steps:
+                array._become(result)
     return None
-
-
-def _take(arrays: Sequence[ArrayCore], results: Sequence[Buffer], trace: Tracer | None) -> None:
-    for array, result in zip(arrays, results, strict=True):
-        if trace is None or trace.owns(array._cell):  # to others, nothing has been computed
-            array._become(result)
 
 
 def not_computed(arrays: Sequence[ArrayCore]) -> list[ArrayCore]:

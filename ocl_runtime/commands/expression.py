@@ -32,6 +32,7 @@ from ocl_runtime.arrays import Array, use
 from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.cache.plans import PlanCache
+from ocl_runtime.plan.cache.template import Sized
 from ocl_runtime.plan.executor import Coming
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.registry import Registry
@@ -80,6 +81,7 @@ class Planner:
     shows_values: bool = False
     checks: None = None
     is_shared: bool = False
+    is_watched: bool = True
     numpy_calls: str = "quiet"
     kernels: KernelCache = field(default_factory=KernelCache)
     plans: PlanCache = field(default_factory=PlanCache)
@@ -120,6 +122,9 @@ class Planner:
 
     def ready(self, plan: AnyPlan) -> None:
         """Nothing is built."""
+
+    def give(self, sized: Sized, memory: list[Any], lines: Sequence[Where], numbers: dict[str, Any]) -> None:
+        """Nothing is run."""
 
     def run(self, plan: AnyPlan) -> None:
         """Nothing is run."""

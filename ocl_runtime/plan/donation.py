@@ -56,6 +56,14 @@ class _Needs(NamedTuple):
     storages: tuple[tuple[int, tuple[int, ...]], ...]
 
 
+class Held(NamedTuple):
+    """Of each node whose holders matter, its number, how often the expression refers to it, and whether others hold it;
+    and as of `_Needs`, the memory that others may not need."""
+
+    nodes: list[tuple[int, int, bool]]
+    storages: tuple[tuple[int, tuple[int, ...]], ...]
+
+
 class Holders:
     """Finds out who else holds what is in expressions of one structure."""
 
@@ -90,10 +98,18 @@ class Holders:
         for place, buffers in needs.storages:
             storage = structure.storages[place]
             if references[place] == len(buffers) + _COUNTING and not (
-                _wasted(storage, [structure.nodes[one] for one in buffers]) or used_outside(storage)
+                storage.nbytes > most_donated([structure.nodes[one] for one in buffers]) or used_outside(storage)
             ):
                 free.append(place)
         return DonationPlaces(tuple(free), needs.least.needed, needs.least.computes)
+
+    def look(self, structure: Structure) -> Held:
+        """What `donation` finds at nodes, for who counts references in another way."""
+        assert _counted is not None
+        held = tuple(map(gt, map(_counted, structure.nodes), self._own))
+        counted = zip(self._own, held, strict=True)
+        nodes = [(place, own - _COUNTING, one) for place, (own, one) in enumerate(counted) if own != sys.maxsize]
+        return Held(nodes, self._needs(held, structure).storages)
 
     def direct(self, structure: Structure) -> list[Node]:
         """The nodes that others hold themselves, and not only by what is made of them; none where nobody can tell."""
@@ -144,9 +160,10 @@ def shared_storages(structure: Structure) -> set[int]:
     }
 
 
-def _wasted(storage: Storage, buffers: Sequence[Node]) -> bool:
-    """Whether most of a storage would be kept for nothing by a result of the size of its buffers."""
-    return bool(storage.nbytes > 2 * max(one.size * one.dtype.size for one in buffers))
+def most_donated(buffers: Sequence[Node]) -> int:
+    """The bytes of a storage beyond which most of it would be kept for nothing by a result of the size of its
+    buffers."""
+    return 2 * max([one.size * one.dtype.size for one in buffers])
 
 
 def used_outside(storage: Storage) -> bool:

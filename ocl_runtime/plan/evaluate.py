@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from threading import get_ident
 from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Node
@@ -23,6 +24,7 @@ from ocl_runtime.plan.history import NO_HISTORY, History, history
 from ocl_runtime.plan.readers import readers_of
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.structure import Structure
+from ocl_runtime.plan.tracing import tracer
 
 
 class Missing(NamedTuple):
@@ -54,20 +56,31 @@ def evaluate_if_planned(
     """The same where there is a plan, or one is to be made here; else does nothing, and says what is missing, which is
     to be made without the lock."""
     registry = executor.registry
-    with registry.lock, registry.evaluating:
-        return _evaluated(nodes, cells, executor, make=make)
+    evaluating = registry.evaluating
+    with registry.lock:
+        before = evaluating.holder
+        try:
+            evaluating.holder = get_ident()
+            return _evaluated(nodes, cells, executor, make=make)
+        finally:
+            evaluating.holder = before
 
 
 def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool) -> Missing | None:
     """Computes a node into the memory of a buffer; unless the plan is to be made if there is none, says what is
     missing. The registry's lock is held."""
     with executor.registry.evaluating:
-        structure = executor.plans.structure([node, target], into=True)
+        repeats = tracer.get() is None and not executor.is_watched
+        if repeats and executor.plans.evaluated([node, target], (), executor, into=True) is not None:
+            return None
+        structure = Structure([node, target], into=True)
         planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)
         if planned is None:
             executor.announce([node])
             return Missing(executor.plans.wanted(structure), executor)
         executor.ready(planned)
+        if repeats:
+            executor.plans.note(structure, planned)
         executor.run(planned)
     return None
 
@@ -77,6 +90,10 @@ def _evaluated(
 ) -> list[Buffer] | Missing:
     roots = [current(node) for node in nodes]
     nodes.clear()
+    if tracer.get() is None:
+        results = executor.plans.evaluated(roots, cells, executor)
+        if results is not None:
+            return results
     wanted = _not_computed(roots)
     structure, donation, past = _structure(wanted, executor)
     try:
@@ -89,8 +106,10 @@ def _evaluated(
         return Missing(executor.plans.wanted(structure), executor)
     for value in past.left_out:
         value.left_out = True
-    del past
     executor.ready(planned)
+    if past is NO_HISTORY and tracer.get() is None and not executor.is_watched:
+        executor.plans.note(structure, planned)
+    del past
     planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
     executor.run(planned)
     made = planned.computed
@@ -120,8 +139,7 @@ def _structure(
 ) -> tuple[Structure, DonationPlaces | None, History]:
     """That of some nodes, with what becomes a result besides: what others need of memory that is written over, and what
     they hold that is computed on the way, where memory is not short."""
-    plans = executor.plans
-    structure = plans.structure(wanted)
+    structure, plans = Structure(wanted), executor.plans
     donation = plans.donation(structure)
     if not (donation.computes or structure.writes):
         return structure, donation, NO_HISTORY
@@ -131,8 +149,6 @@ def _structure(
     past = history(structure, plans.held(structure), executor.target) if keeping and donation.computes else NO_HISTORY
     if not (copied or past.kept):
         return structure, donation, past
-    if structure.recognised:
-        structure = Structure(wanted)
     structure.add([*copied, *past.kept], copied)
     return structure, None, past
 

@@ -66,9 +66,11 @@ def alone(cell: Cell) -> bool:
 
 
 class Evaluating:
-    """The threads that compute arrays: those that are in a `with` statement of it."""
+    """The threads that compute arrays: the one that holds the registry's lock for that, and those that are in a `with`
+    statement of it."""
 
     def __init__(self) -> None:
+        self.holder: int | None = None
         self._depth: dict[int, int] = {}
 
     def __enter__(self) -> None:
@@ -83,7 +85,7 @@ class Evaluating:
 
     def __contains__(self, thread: int) -> bool:
         """Whether a thread computes, by `threading.get_ident`."""
-        return self._depth.get(thread, 0) > 0
+        return thread == self.holder or self._depth.get(thread, 0) > 0
 
 
 _MOST_CUTS = 64

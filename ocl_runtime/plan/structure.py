@@ -46,17 +46,15 @@ class Structure:
     listed once. With `into`, the first root is computed into the memory of the second; roots that are `copied`, by
     number, get memory of their own, even where they only look at memory that exists. `writes` are the numbers of nodes
     that write a part of another one: who else holds a node is found out by counting references. `kept` is what a cache
-    has for the key, once it has been looked up. `recognised` says that it was not taken apart (`plan/pattern.py`):
-    then nothing can be added."""
+    has for the key, once it has been looked up."""
 
     __slots__ = (
-        "_memory", "_numbers", "_parts", "_places", "copied", "into", "kept", "key", "nodes", "recognised", "roots",
-        "scalars", "sizes", "storages", "writes",
+        "_memory", "_numbers", "_parts", "_places", "copied", "into", "kept", "key", "nodes", "roots", "scalars",
+        "sizes", "storages", "writes",
     )  # fmt: skip
 
     def __init__(self, roots: Sequence[Node], *, into: bool = False) -> None:
         self.into = into
-        self.recognised = False
         self.writes: list[int] = []
         self.nodes: list[Node] = []
         self.storages: list[Storage] = []
@@ -68,18 +66,6 @@ class Structure:
         self._numbers: dict[_Numbers, int] = {}
         self.roots: tuple[int, ...] = ()
         self.add(roots)
-
-    @classmethod
-    def like(
-        cls, known: Structure, nodes: list[Node], storages: list[Storage], scalars: list[Number | Given]
-    ) -> Structure:
-        """That of an expression which only differs from a known one in these."""
-        structure = cls.__new__(cls)
-        structure.recognised, structure.into, structure.copied = True, known.into, known.copied
-        structure.key, structure.kept, structure.sizes = known.key, known.kept, known.sizes
-        structure.roots, structure.writes = known.roots, known.writes
-        structure.nodes, structure.storages, structure.scalars = nodes, storages, scalars
-        return structure
 
     def add(self, roots: Sequence[Node], copied: Sequence[Node] = ()) -> None:
         """Takes more nodes apart, of which some are copied."""

@@ -36,9 +36,10 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found: list[bool] = []
     serve = Arguments.serve
 
-    def noted(own: Arguments, *given: Any) -> bool:
-        found.append(serve(own, *given))
-        return found[-1]
+    def noted(own: Arguments, *given: Any) -> Any:
+        program = serve(own, *given)
+        found.append(program is not None)
+        return program
 
     monkeypatch.setattr(Arguments, "serve", noted)
     return found

@@ -62,6 +62,7 @@ class InterpretedRuntime:
         self.default_real = default_real
         self.shows_values = True
         self.is_shared = False
+        self.is_watched = True
         self.checks: Checks | None = None
         self.numpy_calls = "warn"
         self.device = f"interpreter {id(self):x}"

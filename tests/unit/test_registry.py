@@ -130,7 +130,8 @@ def test_others_cost_nothing_however_many_are_alive(runtime: InterpretedRuntime,
             np.testing.assert_allclose(users[-1].numpy(), expected * (others - 1) + 1, rtol=1e-6)
         return calls
 
-    turn(3)
+    for _ in range(10):  # until nothing is found out any more
+        turn(3)
     assert abs(turn(500) - turn(3)) < 25  # the collector of garbage may call something
 
 

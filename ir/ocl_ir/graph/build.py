@@ -68,6 +68,7 @@ __all__ = [
     "accumulator",
     "assign",
     "buffer",
+    "computed",
     "contract",
     "convert",
     "elementwise",
@@ -106,6 +107,11 @@ def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") ->
         made = Buffer(shape=layout.shape, dtype=dtype, line=line, flat=flat, storage=storage, layout=layout)
         known = made if storage is None else _entered(key, made)
     return cast("Buffer", known)
+
+
+def computed(storage: Storage, dtype: DType, layout: Layout, where: Where) -> Buffer:
+    """The same for new memory, which nobody has looked at: it is interned once somebody does."""
+    return Buffer(shape=layout.shape, dtype=dtype, line=where, flat=layout.is_dense, storage=storage, layout=layout)
 
 
 def iota(dtype: DType, layout: Layout) -> Node:
@@ -251,6 +257,8 @@ def _in_memory(arg: Buffer | Iota, step: Step) -> Node | None:
     layout = step.apply(arg.layout)
     if layout is None or type(arg) is Iota:
         return None if layout is None else iota(arg.dtype, layout)
+    if arg.entry is None and storage is not None:
+        _entered(("buffer", id(storage), arg.dtype, arg.layout.identity), arg)
     view = buffer(storage, arg.dtype, layout)
     if step.kind == "index":
         note_reader(getattr(storage, "readers", None), view)

@@ -37,17 +37,16 @@ array. The arena comes last, since its number is -1."""
 class Arguments:
     """The kernel objects of one thread, and what their arguments are: `of` says for which sizes, None while they are
     being set; `program` is what can be given once more as it is, where the buffers of the program are in the memory of
-    `ranges`, from byte `starts` of it on."""
+    `expected`: (buffer, history of that memory, byte of it where the buffer begins)."""
 
-    __slots__ = ("__weakref__", "busy", "handles", "numbers", "of", "places", "program", "ranges", "starts")
+    __slots__ = ("__weakref__", "busy", "expected", "handles", "numbers", "of", "places", "program")
 
     def __init__(self, handles: list[KernelHandle]) -> None:
         self.handles: list[KernelHandle] | None = handles
         self.of: object = None
         self.places: Sequence[Place] = ()
         self.program: Any = None
-        self.ranges: Sequence[Ranges | None] = ()
-        self.starts: Sequence[int] = ()
+        self.expected: Sequence[tuple[int, Ranges, int]] = ()
         self.numbers: Mapping[str, Any] = {}
         self.busy = False
 
@@ -58,10 +57,11 @@ class Arguments:
     def serve(self, of: object, memory: Memory, numbers: Mapping[str, Any]) -> Any:
         """The program that was given last, if nothing differs; else None."""
         program = self.program
-        if program is None or of is not self.of or (numbers and not _same(numbers, self.numbers)):
+        if program is None or of is not self.of or not _same(numbers, self.numbers):
             return None
-        for one, ranges, start in zip(memory, self.ranges, self.starts, strict=True):
-            if one is not None and (type(one) is not tuple or one[0].block.ranges is not ranges or one[1] != start):
+        for number, ranges, start in self.expected:
+            one = memory[number]
+            if type(one) is not tuple or one[0].block.ranges is not ranges or one[1] != start:
                 return None
         return program
 
@@ -121,9 +121,9 @@ class Handles:
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether numbers are the same: 0.0 is not -0.0."""
-    return one == other and all(
-        value or math.copysign(1, value) == math.copysign(1, other[name]) for name, value in one.items()
-    )
+    if one != other or 0 not in one.values():
+        return one == other
+    return all(math.copysign(1, value) == math.copysign(1, other[name]) for name, value in one.items())
 
 
 def handles_for(engine: Engine, schedule: Schedule, known: Handles | None = None) -> Handles:

@@ -71,7 +71,9 @@ class Run(Program):
         """Makes it ready: what it touches, and kernel objects with the buffers whose arguments have to be set."""
         bound = self._bound
         self._places = _places(self._memory, self._engine, self.what)
-        self.touches = [self._touch(access) for access in bound.accesses]
+        touches = [self._touch(access) for access in bound.accesses]
+        self.looked = [[touches[number] for number in batch.lookups] for batch in bound.batches]
+        self.recorded = [[touches[number] for number in batch.records] for batch in bound.batches]
         if own is not None and own.handles is not None:
             self._handles = own.handles
             self._stale = own.stale(bound, self._places, self._numbers)
@@ -169,12 +171,11 @@ class Run(Program):
         bound, memory = self._bound, self._memory
         own.places, own.numbers, own.program = self._places, self._numbers, None
         asked = bound.handles.listened or bound.handles.watched or bound.transfers or bound.ended
-        if not (self._stale is None or self._stale or asked):
-            # Who lends memory is asked each time.
-            own.ranges = [
-                one[0].block.ranges if isinstance(one, tuple) and not one[0].guests else None for one in memory
+        is_lent = any(isinstance(one, tuple) and one[0].guests for one in memory)  # who lends it is asked each time
+        if not (self._stale is None or self._stale or asked or is_lent):
+            own.expected = [
+                (number, one[0].block.ranges, one[1]) for number, one in enumerate(memory) if isinstance(one, tuple)
             ]
-            own.starts = [one[1] if isinstance(one, tuple) else 0 for one in memory]
             self.launches = [
                 (handle, *command.sizes) if isinstance(command, Dispatch) else (None, (), ())
                 for handle, command in zip(self._handles, bound.commands, strict=True)

@@ -25,7 +25,7 @@ class Batch(NamedTuple):
     """Steps `first … last` of a program that are one command: on which of its streams, and which batches of other
     streams come before the first of them.
 
-    `lookups` and `records` are numbers of the program's touches: what has to be looked up in front of the first step,
+    `lookups` and `records` are numbers of the program's accesses: what has to be looked up in front of the first step,
     and what there is to know of the last one from then on (which is less than it touches where a later step stands for
     it).
     """
@@ -42,11 +42,11 @@ class Program(ABC):
     """Steps over memory, on streams: `streams` by the numbers that batches name, `home` is that of who asks.
 
     `names` are those of the steps in errors, `lines` the Python lines that asked for them, and `keeps` what has to live
-    until each has ended, if anything: then each step is a batch. `launches` are the steps, if all are kernels whose
-    arguments are set; None leaves it to `enqueue`.
+    until each has ended, if anything: then each step is a batch. `looked` and `recorded` are what a batch has to look
+    up and to record. `launches` are the steps, if all are kernels whose arguments are set; None leaves it to `enqueue`.
     """
 
-    __slots__ = ("batches", "home", "keeps", "launches", "lines", "names", "streams", "touches", "what")
+    __slots__ = ("batches", "home", "keeps", "launches", "lines", "looked", "names", "recorded", "streams", "what")
 
     what: str
     names: Sequence[str]
@@ -54,7 +54,8 @@ class Program(ABC):
     batches: Sequence[Batch]
     streams: Mapping[int, Stream]
     home: Stream
-    touches: Sequence[Touch]
+    looked: Sequence[Sequence[Touch]]
+    recorded: Sequence[Sequence[Touch]]
     keeps: Sequence[object] | None
     launches: Sequence[tuple[KernelHandle, Sizes, Sizes]] | None
 
@@ -103,7 +104,7 @@ def submit(streams: Streams, program: Program) -> None:
                     try:
                         if several:
                             _give(streams, program, events)
-                        else:
+                        elif program.batches:
                             _give_in_order(streams, program, events)
                     except Error as error:
                         refusal = error
@@ -136,7 +137,7 @@ def submit(streams: Streams, program: Program) -> None:
 def _check(streams: Streams, program: Program) -> None:
     """After a failure: raises `SpoiltError` for what must have ended first, `LaunchError` where what is to be read was
     spoilt, unless the program has written over that by then."""
-    looked = [program.touches[one] for one in dict.fromkeys(chain.from_iterable(b.lookups for b in program.batches))]
+    looked = list(chain.from_iterable(program.looked))
     for stream in program.streams.values():
         streams.check(looked, stream)
         needed, _, _ = conflicts(looked, stream)
@@ -146,14 +147,14 @@ def _check(streams: Streams, program: Program) -> None:
 
 
 def _looked_up(
-    streams: Streams, program: Program, batch: Batch, stream: Stream, clock: Clock
+    streams: Streams, looked: Sequence[Touch], name: str, stream: Stream, clock: Clock
 ) -> tuple[Sequence[Command], list[Event], Clock]:
-    """What a batch has to come after that was given before the program: commands, events, and the clock after that."""
-    looked = [program.touches[one] for one in batch.lookups]
+    """What a command that touches this has to come after that was given before the program: commands, events, and the
+    clock after that."""
     needed, clock, elided = conflicts(looked, stream, clock)
     if elided:
         streams.counters.waits_elided += elided
-    waits = streams.waits_for(needed, looked, stream, program.names[batch.first]) if needed else []
+    waits = streams.waits_for(needed, looked, stream, name) if needed else []
     if streams.guests is not None:
         waits = [*waits, *streams.guests.before(stream, looked)]
     return needed, waits, clock
@@ -168,8 +169,9 @@ def _give(streams: Streams, program: Program, events: list[Event]) -> None:
     # All of it is looked up before the first one is given: what the program does itself is in order by its waits.
     before: dict[int, tuple[Sequence[Command], list[Event], Clock]] = {}
     for number, batch in enumerate(program.batches):
-        if batch.lookups:
-            looked = _looked_up(streams, program, batch, on[batch.stream], known[batch.stream])
+        if program.looked[number]:
+            name = program.names[batch.first]
+            looked = _looked_up(streams, program.looked[number], name, on[batch.stream], known[batch.stream])
             before[number] = looked
             known[batch.stream] = looked[2]
     for number, batch in enumerate(program.batches):
@@ -183,25 +185,25 @@ def _give(streams: Streams, program: Program, events: list[Event]) -> None:
             needed = [*needed, *after]
             for command in after:
                 clocks[batch.stream] = command.joined(clocks[batch.stream])
-        commands.append(_given(streams, program, batch, stream, clocks[batch.stream], needed, waits, events))
+        commands.append(_given(streams, program, number, stream, clocks[batch.stream], needed, waits, events))
 
 
 def _give_in_order(streams: Streams, program: Program, events: list[Event]) -> None:
     """The same where all is for one stream, as it is for most programs: only what the first batch touches is looked
     up. This is where each evaluation passes: nothing is called that need not be."""
-    batches, touches, launches, keeps = program.batches, program.touches, program.launches, program.keeps
+    batches, launches, keeps = program.batches, program.launches, program.keeps
     names, lines, guests, enqueue = program.names, program.lines, streams.guests, streams.driver.enqueue
     first = batches[0]
     stream = program.streams[first.stream]
     needed, waits, clock = _NOTHING[0], None, stream.known
-    for number in first.lookups:
-        if touches[number].ranges.sole is not stream or guests is not None:  # else there can be no conflict
-            needed, before, clock = _looked_up(streams, program, first, stream, clock)
+    for touch in program.looked[0]:
+        if touch.ranges.sole is not stream or guests is not None:  # else there can be no conflict
+            needed, before, clock = _looked_up(streams, program.looked[0], names[first.first], stream, clock)
             waits = before or None
             break
     queue, pending, give = stream.queue, stream.pending, events.append
-    for batch in batches:
-        _, _, _, records, begin, last = batch
+    for batch, recorded in zip(batches, program.recorded, strict=True):
+        _, _, _, _, begin, last = batch
         if launches is None:
             program.enqueue(batch, queue, waits, events)
         else:
@@ -219,11 +221,9 @@ def _give_in_order(streams: Streams, program: Program, events: list[Event]) -> N
         if needed:
             command.after = needed
             needed = ()
-        if records:
-            recorded = [touches[number] for number in records]
-            record(recorded, command)
-            if guests is not None:
-                guests.after(command, recorded)
+        record(recorded, command)
+        if guests is not None:
+            guests.after(command, recorded)
         pending.append(command)
         waits = None
         if streams.tells:
@@ -233,7 +233,7 @@ def _give_in_order(streams: Streams, program: Program, events: list[Event]) -> N
 def _given(
     streams: Streams,
     program: Program,
-    batch: Batch,
+    number: int,
     stream: Stream,
     clock: Clock,
     needed: Sequence[Command],
@@ -241,7 +241,8 @@ def _given(
     events: list[Event],
 ) -> Command:
     """Gives a batch to its stream."""
-    _, _, _, records, first, last = batch
+    batch, recorded = program.batches[number], program.recorded[number]
+    first, last = batch.first, batch.last
     program.enqueue(batch, stream.queue, waits or None, events)
     stream.known = clock
     stream.position += 1
@@ -253,8 +254,7 @@ def _given(
     command = Command(stream, stream.position, clock, program.names[last], program.lines[last], events[last], keep)
     if needed:
         command.after = needed
-    if records:
-        recorded = [program.touches[one] for one in records]
+    if recorded:
         record(recorded, command)
         if streams.guests is not None:
             streams.guests.after(command, recorded)

@@ -1,7 +1,10 @@
 """Plans that are made once for all expressions that are alike:
 
-slots.py       memory that is only numbered
-template.py    a plan as a host program
-evaluation.py  the same over memory, sizes and scalars
-plans.py       all of them, by structure
+slots.py        memory that is only numbered
+template.py     a plan as a host program
+evaluation.py   the same over memory, sizes and scalars
+comparison.py   whether an expression is one that is known, written out as Python
+written.py      an evaluation that comes again and again, written out as Python
+known_lines.py  all of these, by the Python line that evaluates
+plans.py        all plans, by structure
 """

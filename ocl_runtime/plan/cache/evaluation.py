@@ -59,7 +59,7 @@ class Evaluation:
     def numbers(self) -> dict[str, bool | int | float]:
         """Scalar arguments, by name."""
         scalars = self._structure.scalars
-        return {name: _number(scalars[place], dtype) for name, place, dtype in self.template.numbers}
+        return {name: passed_number(scalars[place], dtype) for name, place, dtype in self.template.numbers}
 
     def hand_over(self, anew: Callable[[Storage], Storage]) -> None:
         """Gives memory that was written over another identity: nodes that still name the old one must not be
@@ -132,7 +132,7 @@ class Evaluation:
         return {self._structure.nodes[place]: reason for place, reason in self.template.why}
 
 
-def _number(value: Any, dtype: DType) -> bool | int | float:
+def passed_number(value: Any, dtype: DType) -> bool | int | float:
     """A scalar as a kernel gets it."""
     if type(value) is float and dtype is F32:
         return value  # rounded already, as every number in an expression is

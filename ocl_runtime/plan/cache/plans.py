@@ -9,14 +9,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
-from ocl_ir.graph.build import Node
+from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.plan.cache.evaluation import Evaluation
+from ocl_runtime.plan.cache.known_lines import KnownLines
 from ocl_runtime.plan.cache.template import Template, Unplanned
+from ocl_runtime.plan.cache.written import Giving
 from ocl_runtime.plan.donation import DonationPlaces, Holders
-from ocl_runtime.plan.pattern import Patterns
 from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.readers import read_by_later_writes
 from ocl_runtime.plan.structure import Structure
@@ -104,19 +105,29 @@ class PlanCache:
         self._limit = limit
         self._most_bytes = most_bytes
         self._kept: dict[Hashable, _Kept] = {}
-        self._patterns = Patterns()
+        self._lines = KnownLines()
         self._used = self._hits = self._misses = self._evictions = self._nbytes = 0
         self._lock = threading.RLock()
         """Held for single steps of these."""
 
-    def structure(self, roots: Sequence[Node], *, into: bool = False) -> Structure:
-        """Some nodes, taken apart, or recognised as what was evaluated before."""
-        found = self._patterns.recognised(roots, into=into)
+    def evaluated(
+        self, roots: list[Node], cells: Sequence[Any], executor: Giving, *, into: bool = False
+    ) -> list[Buffer] | None:
+        """The results of nodes, which become cells, where the same was evaluated again and again; else None, and
+        nothing has changed. With `into`, there are none: the first node is computed into the memory of the second. Not
+        while a function is captured."""
+        found = self._lines.evaluated(roots, cells, executor, into=into)
         if found is None:
-            found = Structure(roots, into=into)
-            self._of(found)
-            self._patterns.note(found)
-        return found
+            return None
+        results, kept = found
+        self._hits += 1
+        self._used += 1
+        cast("_Kept", kept).used = self._used
+        return results
+
+    def note(self, structure: Structure, planned: Evaluation) -> None:
+        """An evaluation is about to run, and there is nothing about it that its expression and plan do not say."""
+        self._lines.note(structure, planned, self._of(structure).holders)
 
     def donation(self, structure: Structure) -> DonationPlaces:
         """What only an expression needs, and what of it others need."""
@@ -220,7 +231,7 @@ class PlanCache:
     def _drop(self, key: Hashable) -> None:
         kept = self._kept.pop(key)
         kept.is_dropped = True
-        self._patterns.forget(kept)
+        self._lines.forget(kept)
         self._nbytes -= kept.nbytes
         self._evictions += max(sum(map(len, kept.templates.values())), 1)
 

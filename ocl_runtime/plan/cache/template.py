@@ -85,12 +85,14 @@ class Template:
     """A plan over slots, as a host program: memory of results is allocated by who runs it, what is computed on the way
     is scratch memory.
 
-    `taken` are the slots of memory that it writes over, `slots` those of the program's buffers, None for scratch;
-    `numbers` are its scalars, as (name, number of the scalar, dtype). `in_place` and `why` name nodes by number.
+    `donated` are the slots of memory that it may write over, `taken` those that it does; `slots` those of the
+    program's buffers, None for scratch; `numbers` are its scalars, as (name, number of the scalar, dtype). `in_place`
+    and `why` name nodes by number.
     """
 
     def __init__(self, unplanned: Unplanned, executor: Planning) -> None:
         self.used = False
+        self.donated = unplanned.donation.storages
         self.handles: Any = None
         """What the executor keeps of the launches for all sizes."""
         self._guards = unplanned.guards

@@ -1,0 +1,155 @@
+"""Compares an expression with one that is known, in Python written out for that one.
+
+A statement in a loop makes the same expression in each turn, over other memory and numbers. To compare it with the last
+one, node by node, takes a fraction of what it takes to find its structure and to look that up; a loop over a table
+would take three times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ocl_ir.graph.build import (
+    Assign,
+    Buffer,
+    Elementwise,
+    Gather,
+    Iota,
+    Movement,
+    Node,
+    Reduce,
+    Scalar,
+    Scan,
+    Scatter,
+    Undefined,
+)
+from ocl_ir.graph.forward import operands
+from ocl_runtime.plan.structure import Structure
+
+_OWN: Final[dict[type, tuple[str, ...]]] = {
+    Assign: ("region",),
+    Buffer: ("layout",),
+    Elementwise: ("op",),
+    Iota: ("layout",),
+    Movement: ("step",),
+    Reduce: ("op", "axes", "keepdims"),
+    Scalar: ("shape",),
+    Scan: ("op", "axis"),
+    Scatter: ("op",),
+    Undefined: ("shape",),
+}
+"""What nodes are, but for their dtype, operands, memory and numbers, with the sizes that they have of their own."""
+
+
+class Comparison:
+    """The lines of a function that returns None unless the list `roots` has a structure, with its sizes. Made before
+    any node of that is computed.
+
+    After them node number `k` is called `nk`, and each refers to as many others as the structure says. `names` are the
+    values that the lines name.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {"operands": operands}
+        self.structure: Final = structure
+        self._by_id: dict[int, str] = {}
+        self._number = {node: number for number, node in enumerate(structure.nodes)}
+        self._seen: set[Node] = set()
+        roots = [structure.nodes[root] for root in structure.roots]
+        self.refuse([f"len(roots) != {len(roots)}"])
+        self._take("roots", "", roots)
+        for number, node in enumerate(structure.nodes):
+            if node.args:
+                self._take(f"n{number}.args", f"operands(n{number})", node.args)
+        self.refuse([f"len({{{', '.join(self.nodes())}}}) != {len(structure.nodes)}"])
+        self.storages = self._compare_storages()
+        """The name of each storage."""
+
+    def nodes(self, kind: type[object] = object) -> list[str]:
+        """The names of the nodes of a kind."""
+        return [f"n{number}" for number, node in enumerate(self.structure.nodes) if isinstance(node, kind)]
+
+    def add(self, line: str) -> None:
+        """One more line."""
+        self.lines.append(f"    {line}")
+
+    def refuse(self, checks: Sequence[str]) -> None:
+        """Lines that return None where any check is true."""
+        if checks:
+            self.add(f"if {' or '.join(checks)}:")
+            self.add("    return None")
+
+    def named(self, value: object) -> str:
+        """The name of a value."""
+        known = self._by_id.get(id(value))
+        if known is None:
+            known = self._by_id[id(value)] = f"v{len(self._by_id)}"
+            self.names[known] = value
+        return known
+
+    def function(self, parameters: str) -> Callable[..., Any]:
+        """The function of all lines."""
+        exec("\n".join([f"def function({parameters}):", *self.lines]), self.names)
+        made: Callable[..., Any] = self.names["function"]
+        return made
+
+    def _take(self, given: str, now: str, args: Sequence[Node]) -> None:
+        """Names the operands of a node, and compares them: as they are `now`, where one has been computed since."""
+        targets, differ, checks, again = [], [], [], []
+        for place, node in enumerate(args):
+            name = f"n{self._number[node]}"
+            if node in self._seen:
+                again.append(f"again{place}")
+                targets.append(again[-1])
+                differ.append(f"{again[-1]} is not {name}")
+                continue
+            self._seen.add(node)
+            targets.append(name)
+            differ.append(f"type({name}) is not {self.named(type(node))}")
+            checks += self._own(name, node)
+        names = f"{', '.join(targets)},"
+        if not now:
+            self.add(f"{names} = {given}")
+            self.refuse(differ)
+        elif any(isinstance(node, Movement) for node in args):  # which may be a view of memory by now
+            self.add(f"{names} = {now}")
+            self.refuse(differ)
+        else:
+            self.add(f"{names} = {given}")
+            computed = [f"{name}.result is not None" for name in targets if name not in again]
+            self.add(f"if {' or '.join([*differ, *computed])}:")
+            self.add(f"    {names} = {now}")
+            self.add(f"    if {' or '.join(differ)}:")
+            self.add("        return None")
+        if again:
+            self.add(f"del {', '.join(again)}")
+        self.refuse(checks)
+
+    def _own(self, name: str, node: Node) -> list[str]:
+        """What to compare of a node itself, whose type is right."""
+        checks = [f"{name}.dtype is not {self.named(node.dtype)}"]
+        for what in _OWN.get(type(node), ()):
+            value = self.named(getattr(node, what))
+            checks.append(f"{name}.{what} is not {value} and {name}.{what} != {value}")
+        if isinstance(node, Gather | Scatter):
+            checks.append(f"len({name}.args) != {len(node.args)}")
+        return checks
+
+    def _compare_storages(self) -> list[str]:
+        """Which nodes have the same memory; all other memory differs."""
+        storages: dict[int, str] = {}
+        differ = []
+        for name, node in zip(self.nodes(), self.structure.nodes, strict=True):
+            if isinstance(node, Buffer):
+                known = storages.get(id(node.storage))
+                if known is None:
+                    known = storages[id(node.storage)] = f"s{len(storages)}"
+                    self.add(f"{known} = {name}.storage")
+                else:
+                    differ.append(f"{name}.storage is not {known}")
+        if len(storages) > 1:
+            differ.append(f"len({{{', '.join(f'id({name})' for name in storages.values())}}}) != {len(storages)}")
+        self.refuse(differ)
+        return [storages[id(storage)] for storage in self.structure.storages]

@@ -1,0 +1,81 @@
+"""What the Python lines of a program evaluate again and again, each with a function that was written for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from ocl_ir.graph.build import Buffer, Node
+from ocl_ir.source_line import Line
+from ocl_runtime.plan.cache.evaluation import Evaluation
+from ocl_runtime.plan.cache.template import Template
+from ocl_runtime.plan.cache.written import Giving, Written, written
+from ocl_runtime.plan.donation import Holders
+from ocl_runtime.plan.structure import Structure
+
+_MOST_LINES = 1024
+_MOST_OF_A_LINE = 4
+"""Evaluations of one line that are known, as in a function that is called for several arrays."""
+_MOST_NODES = 256
+"""Of an expression that a function is written for: its text gets long."""
+_WORTH = 8
+"""Evaluations of one plan and sizes at a line after which a function is written, which takes about a millisecond."""
+
+_Key: TypeAlias = tuple[int, int, bool]
+
+
+class _Known:
+    """What a line evaluates: how often so far, and the function for it, once there is one."""
+
+    __slots__ = ("count", "evaluate", "kept", "sizes", "template")
+
+    def __init__(self, kept: object, template: Template, sizes: tuple[int, ...]) -> None:
+        self.kept, self.template, self.sizes = kept, template, sizes
+        self.count = 0
+        self.evaluate: Written | None = None
+
+
+class KnownLines:
+    """The lines of one executor: for each evaluation that of its first node. Used under the registry's lock."""
+
+    def __init__(self) -> None:
+        self._known: dict[_Key, list[_Known]] = {}
+
+    def evaluated(
+        self, roots: list[Node], cells: Sequence[Any], executor: Giving, *, into: bool
+    ) -> tuple[list[Buffer], object] | None:
+        """Evaluates nodes, if there is a function for them; and what is kept for their structure."""
+        for known in self._known.get(_key(roots, into=into), ()):
+            if known.evaluate is not None:
+                results = known.evaluate(roots, cells, executor)
+                if results is not None:
+                    return results, known.kept
+        return None
+
+    def note(self, structure: Structure, planned: Evaluation, holders: Holders) -> None:
+        """An evaluation is about to run that no function was written for."""
+        if structure.copied or len(structure.nodes) > _MOST_NODES:
+            return
+        key, template = _key([structure.nodes[structure.roots[0]]], into=structure.into), planned.template
+        of_line = self._known.pop(key, [])
+        self._known[key] = of_line  # as the one that was used last
+        known = next((one for one in of_line if one.template is template and one.sizes == structure.sizes), None)
+        if known is None:
+            known = _Known(structure.kept, template, structure.sizes)
+            of_line.insert(0, known)
+            del of_line[_MOST_OF_A_LINE:]
+        known.count += 1
+        if known.count == _WORTH:
+            known.evaluate = written(structure, planned, holders)
+        while len(self._known) > _MOST_LINES:
+            del self._known[next(iter(self._known))]
+
+    def forget(self, kept: object) -> None:
+        """There are no plans for a structure any more."""
+        for of_line in self._known.values():
+            of_line[:] = [known for known in of_line if known.kept is not kept]
+
+
+def _key(roots: Sequence[Node], *, into: bool) -> _Key:
+    line = roots[0].line if roots else None
+    return (id(line.code), line.at, into) if type(line) is Line else (0, 0, into)

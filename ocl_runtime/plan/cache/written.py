@@ -1,0 +1,154 @@
+"""An evaluation that comes again and again, written out as Python: one straight function for one plan and its sizes.
+
+What an evaluation goes through is the same each time but for the memory and the numbers: the expression is compared
+with the one that is known, who else holds its nodes is counted, memory is allocated or taken over, the program is given
+to the device, and results are handed out. Written out, this takes a third of what the general way takes, which goes
+through tables. Where anything is not as it was, the function answers None before it has changed anything, and the
+general way is gone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+from ocl_ir.graph.build import Buffer, Movement, Node, Scalar, computed
+from ocl_ir.graph.forward import forward
+from ocl_ir.source_line import Where
+from ocl_ir.types import F32, DType
+from ocl_runtime.errors import OutOfMemoryError
+from ocl_runtime.plan.cache.comparison import Comparison
+from ocl_runtime.plan.cache.evaluation import Evaluation, passed_number
+from ocl_runtime.plan.cache.template import Sized
+from ocl_runtime.plan.donation import Held, Holders, most_donated, used_outside
+from ocl_runtime.plan.planner import Planning
+from ocl_runtime.plan.structure import Structure
+
+
+class Giving(Planning, Protocol):
+    """Who runs what is planned."""
+
+    def handed_over(self, storage: Any) -> Any:
+        """The same memory as another storage."""
+
+    def give(self, sized: Sized, memory: list[Any], lines: Sequence[Where], numbers: dict[str, Any]) -> None:
+        """Starts the program of a plan for some sizes over memory for its buffers."""
+
+
+Written: TypeAlias = "Callable[[list[Node], Sequence[Any], Giving], list[Buffer] | None]"
+"""Evaluates nodes, which become cells, and empties the list; None, and nothing has changed, for what it was not written
+for."""
+
+
+def _own_references() -> int:
+    """The references that `sys.getrefcount` finds to what one local variable has."""
+    code: dict[str, Any] = {"references": sys.getrefcount}
+    exec("def count():\n    n0, = [object()]\n    return references(n0)", code)
+    count: int = code["count"]()
+    return count
+
+
+_LOCAL: Final = _own_references() if hasattr(sys, "getrefcount") else 0
+
+
+def written(structure: Structure, planned: Evaluation, holders: Holders) -> Written | None:
+    """The function for evaluations like one that is about to run; None where there is something special about it."""
+    if not _LOCAL or structure.writes or planned.pieces:  # who else reads what is written changes from time to time
+        return None
+    held = None if structure.into else holders.look(structure)  # before anything here holds a node, too
+    text = Comparison(structure)
+    if held is not None:
+        template, sized = planned.template, planned.sized
+        roots = [structure.nodes[root] for root in structure.roots]
+        own = {*template.taken, *range(len(structure.storages), len(planned.storages))}
+        slots = {place: slot for place, slot, _, _ in sized.computed}
+        # What is no memory of its own, as a view of an operand, goes the general way.
+        if (
+            slots.keys() != {*structure.roots}
+            or not own.issuperset(slots.values())
+            or any(isinstance(root, Movement) for root in roots)
+        ):
+            return None
+        _compare_holders(text, structure, held, template.donated)
+    _give(text, structure, planned)
+    _hand_out(text, structure, planned)
+    text.names |= {
+        "OutOfMemoryError": OutOfMemoryError,
+        "computed": computed,
+        "forward": forward,
+        "number": passed_number,
+        "references": sys.getrefcount,
+        "sized": planned.sized,
+    }
+    return text.function("roots, cells, executor")
+
+
+def _compare_holders(text: Comparison, structure: Structure, held: Held, donated: Collection[int]) -> None:
+    """Refuses where others hold other nodes, or other memory, than those of this very expression."""
+    text.refuse(
+        [f"references(n{place}) {'<=' if is_held else '>'} {uses + _LOCAL}" for place, uses, is_held in held.nodes]
+    )
+    for place, buffers in held.storages:
+        name, most = text.storages[place], most_donated([structure.nodes[one] for one in buffers])
+        needed = [f"references({name}) != {len(buffers) + _LOCAL}", f"{name}.nbytes > {most}"]
+        is_needed = " or ".join([*needed, f"used_outside({name})"])
+        text.refuse([is_needed if place in donated else f"not ({is_needed})"])
+    text.names["used_outside"] = used_outside
+
+
+def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
+    """Allocates memory, or takes it over, and gives the program to the device."""
+    sized, template = planned.sized, planned.template
+    storages = [*text.storages]
+    allocated = [
+        f"s{number} = executor.allocate({nbytes}, {_line(text, by)})"
+        for number, (nbytes, by) in enumerate(sized.memory, len(storages))
+    ]
+    storages += [f"s{number}" for number in range(len(storages), len(planned.storages))]
+    arena = "None"
+    if sized.schedule.arena:
+        arena = "arena"
+        allocated.append(f"arena = executor.allocate({sized.schedule.arena}, {_line(text, sized.askers[-1])}), 0")
+    if allocated:
+        text.add("try:")
+        for line in allocated:
+            text.add(f"    {line}")
+        text.add("except OutOfMemoryError:")
+        text.add("    return None")
+    for place in template.taken:
+        text.add(f"s{place} = executor.handed_over(s{place})")
+    memory = ["None" if slot is None else f"({storages[slot]}, 0)" for slot in template.slots]
+    text.add(f"memory = [{', '.join([*memory, arena])}]")
+    if arena != "None":
+        text.add("del arena")
+    lines = ", ".join(_line(text, asker) for asker in sized.askers)
+    numbers = ", ".join(_number(text, *one) for one in template.numbers)
+    text.add(f"executor.give(sized, memory, [{lines}], {{{numbers}}})")
+    text.add("del memory")  # scratch memory goes back as soon as all is given
+
+
+def _hand_out(text: Comparison, structure: Structure, planned: Evaluation) -> None:
+    """Makes the results of nodes, for cells and for who has built on the nodes."""
+    results = {} if structure.into else {place: one for place, *one in planned.sized.computed}
+    roots = [(f"n{root}", *results[root]) for root in structure.roots if root in results]
+    for name, slot, dtype, layout in roots:
+        text.add(f"r{name} = computed(s{slot}, {text.named(dtype)}, {text.named(layout)}, {name}.line)")
+    for number, (name, *_) in enumerate(roots):
+        text.add(f"if cells[{number}] is not None:")
+        text.add(f"    cells[{number}].become(r{name})")
+    text.add("roots.clear()")
+    for name, *_ in roots:
+        text.add(f"if references({name}) > {_LOCAL}:")
+        text.add(f"    forward({name}, r{name})")
+    text.add(f"return [{', '.join(f'r{name}' for name, *_ in roots)}]")
+
+
+def _line(text: Comparison, asker: int | Where) -> str:
+    return f"n{asker}.line" if isinstance(asker, int) else text.named(asker)
+
+
+def _number(text: Comparison, name: str, scalar: int, dtype: DType) -> str:
+    value = f"{text.nodes(Scalar)[scalar]}.value"
+    converted = f"number({value}, {text.named(dtype)})"
+    return f"{name!r}: {value} if type({value}) is float else {converted}" if dtype is F32 else f"{name!r}: {converted}"
