@@ -26,6 +26,7 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
 """
 
 import importlib
+from typing import TYPE_CHECKING, Any
 
 from ocl_runtime import arrays
 from ocl_runtime.arrays import *  # noqa: F403
@@ -33,12 +34,33 @@ from ocl_runtime.arrays import numpy_calls
 from ocl_runtime.arrays.current_runtime import make_runtimes
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.streams.chosen import stream
-from ocl_runtime.programs import capture, prepare
-from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from ocl_runtime.programs import capture, prepare
+    from ocl_runtime.runtime import Runtime
 
 __version__ = "0.1.0"
 __all__ = [*arrays.__all__, "Error", "Runtime", "Settings", "capture", "prepare", "stream"]  # noqa: PLE0604
 
-make_runtimes(Runtime)
+_LATER = {"Runtime": "ocl_runtime.runtime", "capture": "ocl_runtime.programs", "prepare": "ocl_runtime.programs"}
+"""What plans and runs takes longer to import than what builds expressions: it comes with its first use."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _runtime(*words: str) -> Any:
+    return __getattr__("Runtime")(*words)
+
+
+make_runtimes(_runtime)
 numpy_calls.register(lambda: importlib.import_module("ocl_runtime.numpy.protocols"))

@@ -11,7 +11,7 @@ built before do not (`ocl_runtime.arrays.writing`). An integer for each axis giv
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
@@ -24,7 +24,9 @@ from ocl_runtime.arrays.numpy_calls import NumpyCalls
 from ocl_runtime.arrays.operands import node_of, operands_of, uploaded
 from ocl_runtime.arrays.operations import binary, operation, unary
 from ocl_runtime.arrays.reals import runtime_of, with_real
-from ocl_runtime.plan.executor import Executor
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 
 class Array(Methods, NumpyCalls):

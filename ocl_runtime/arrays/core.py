@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import get_ident
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -28,9 +28,11 @@ from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
 from ocl_runtime.errors import DTypeError, MixedDevicesError
 from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
-from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 _ATTEMPTS = 4
 """To find a plan for what is to be computed: who else holds nodes may change while it is made, and the plan with it.

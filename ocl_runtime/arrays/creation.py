@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from ocl_runtime.arrays.manipulation import broadcast_to, reshape
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.arrays.reals import like, runtime_of
 from ocl_runtime.errors import DTypeError, ShapeError, SharingError
-from ocl_runtime.plan.executor import Executor
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 
 def asarray(obj: Any, /, dtype: Any = None, *, device: object = None, copy: bool | None = None) -> Array:

@@ -10,12 +10,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import MixedDevicesError, NoDeviceError, UnknownDeviceError
-from ocl_runtime.plan.executor import Executor
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 _chosen: ContextVar[Executor | None] = ContextVar("ocl_runtime_executor", default=None)
 

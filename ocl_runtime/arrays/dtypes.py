@@ -9,7 +9,7 @@ does not have.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from ocl_ir.reals import given_of
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64, DType, from_numpy
 from ocl_runtime.errors import DTypeError, NumberRangeError
-from ocl_runtime.plan.target import Target
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.target import Target
 
 bool_ = np.dtype(np.bool_)
 int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node, walk
 from ocl_ir.graph.forward import current, forward
 from ocl_ir.indices import Item
 from ocl_runtime.plan.evaluate import Missing, evaluate_if_planned
-from ocl_runtime.plan.executor import Executor
 from ocl_runtime.plan.registry import MOST_READS, Cell, Read
 from ocl_runtime.plan.tracing import tracer
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 
 def read(node: Node, items: Sequence[Item]) -> Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,9 @@ from ocl_runtime.arrays.core import ArrayCore, executor_of
 from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype
 from ocl_runtime.arrays.hosts import host_values, is_array_like, is_pyopencl, refused
 from ocl_runtime.arrays.semantics import Operand
-from ocl_runtime.plan.executor import Executor
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 ArrayLike: TypeAlias = ArrayCore | Number | np.generic | NDArray[Any] | Sequence[Any]
 """An array, a number, or what `asarray` makes an array of. Python's numbers take the dtype of the array beside them,

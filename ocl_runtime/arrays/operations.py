@@ -8,7 +8,7 @@ and `apply`, and so does what makes an entry; both ways give the same node.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
@@ -20,7 +20,9 @@ from ocl_runtime.arrays.dtypes import checked
 from ocl_runtime.arrays.operands import operands_of
 from ocl_runtime.arrays.semantics import apply, is_square, typed
 from ocl_runtime.arrays.table import TABLE
-from ocl_runtime.plan.executor import Executor
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 Kind: TypeAlias = DType | type | None
 """An array's dtype, or the type of a Python number."""

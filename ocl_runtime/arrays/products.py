@@ -6,6 +6,8 @@ sum like any other, and is fused with what it is made of.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.indices import parse_index
@@ -13,7 +15,9 @@ from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.semantics import cast, common_dtype
 from ocl_runtime.errors import DTypeError, ShapeError
-from ocl_runtime.plan.executor import Executor
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 
 def matmul(x1: Node, x2: Node, executor: Executor) -> Node:

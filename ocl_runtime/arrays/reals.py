@@ -8,10 +8,12 @@ another, for the arrays of `ocl_runtime.numpy`, which become float64 where NumPy
 from __future__ import annotations
 
 import weakref
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ocl_ir.types import DType
-from ocl_runtime.plan.executor import Executor
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 
 class _WithReal:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,9 @@ from ocl_ir.types import BOOL, F64, I8, U8, DType
 from ocl_runtime.arrays.dtypes import checked, promote, require
 from ocl_runtime.arrays.table import BOOL_OPS, TABLE, WIDENS_BOOL, Row, Rule
 from ocl_runtime.errors import DTypeError, NumberRangeError
-from ocl_runtime.plan.executor import Executor
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 Operand: TypeAlias = Node | Number
 

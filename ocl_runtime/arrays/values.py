@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -15,8 +15,9 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import SharingError
-from ocl_runtime.plan.executor import Executor
-from ocl_runtime.plan.planner import plan
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 CPU = (1, 0)
 """DLPack's name of the host: kDLCPU, the first."""
@@ -53,6 +54,8 @@ def copied(node: Buffer, executor: Executor) -> NDArray[Any]:
         return np.empty(node.shape, dtype)
     low, high = node.layout.range()
     if high - low > _WASTE * node.size:
+        from ocl_runtime.plan.planner import plan
+
         dense = plan([node], executor, dense=True)
         executor.run(dense)
         (node,) = dense.results

@@ -9,22 +9,22 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from threading import get_ident
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.graph.forward import current, forward, turned_back
 from ocl_runtime.errors import OutOfMemoryError
-from ocl_runtime.plan.cache.evaluation import Evaluation
-from ocl_runtime.plan.cache.plans import Wanted
-from ocl_runtime.plan.cache.slots import Slots
-from ocl_runtime.plan.donation import DonationPlaces
-from ocl_runtime.plan.executor import Executor
-from ocl_runtime.plan.explain import explain
 from ocl_runtime.plan.history import NO_HISTORY, History, history
 from ocl_runtime.plan.readers import readers_of
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.structure import Structure
 from ocl_runtime.plan.tracing import tracer
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.cache.evaluation import Evaluation
+    from ocl_runtime.plan.cache.plans import Wanted
+    from ocl_runtime.plan.donation import DonationPlaces
+    from ocl_runtime.plan.executor import Executor
 
 
 class Missing(NamedTuple):
@@ -159,6 +159,9 @@ def _not_computed(roots: Sequence[Node]) -> list[Node]:
 
 def look(nodes: Sequence[Node], executor: Executor) -> str:
     """What `evaluate` would do, as text."""
+    from ocl_runtime.plan.cache.slots import Slots
+    from ocl_runtime.plan.explain import explain
+
     registry = executor.registry
     with registry.lock:
         structure, _, past = _structure(_not_computed([current(node) for node in nodes]), executor)

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Elementwise, Iota, Movement, Node, Scalar
 from ocl_runtime.plan.donation import shared_storages
-from ocl_runtime.plan.fusion.cost import choice, operation
 from ocl_runtime.plan.structure import Structure
 from ocl_runtime.plan.target import Target
 
@@ -66,6 +65,8 @@ def _is_live(node: Node) -> bool:
 def _why(node: Node, shared: set[int], kept: Collection[Node], target: Target) -> str:
     """Why a value is kept; nothing where it may stay an expression: it is cheap to compute again, and holds no memory
     by that."""
+    from ocl_runtime.plan.fusion.cost import choice, operation
+
     operations = loads = looked_at = 0
     stack, seen = [node], {node}
     while stack:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ocl_ir.graph.build import Buffer, Node, Storage
-from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import Where
-from ocl_runtime.plan.cache.evaluation import AnyPlan
-from ocl_runtime.plan.launch import Argument
 from ocl_runtime.plan.registry import Cell
+
+if TYPE_CHECKING:
+    from ocl_ir.kernel.grammar import Kernel
+    from ocl_runtime.plan.cache.evaluation import AnyPlan
+    from ocl_runtime.plan.launch import Argument
 
 
 class Tracer(Protocol):

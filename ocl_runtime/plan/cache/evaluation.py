@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from ocl_ir.graph.build import Buffer, Node, Storage, buffer
+from ocl_ir.graph.build import Buffer, Node, Storage, buffer, computed
 from ocl_ir.guards import plain
 from ocl_ir.host.grammar import Launch as Command
 from ocl_ir.host.grammar import Number
@@ -104,11 +104,20 @@ class Evaluation:
     @property
     def computed(self) -> dict[Node, Buffer]:
         """What is in memory once they have run, by node."""
-        nodes, storages = self._structure.nodes, self.storages
-        return {
-            nodes[place]: buffer(None if slot is None else storages[slot], dtype, layout, nodes[place].line)
-            for place, slot, dtype, layout in self.sized.computed
-        }
+        nodes, storages, own = self._structure.nodes, self.storages, self.own
+        made: dict[Node, Buffer] = {}
+        for place, slot, dtype, layout in self.sized.computed:
+            node = nodes[place]
+            if slot is not None and slot in own:
+                made[node] = computed(storages[slot], dtype, layout, node.line)
+            else:
+                made[node] = buffer(None if slot is None else storages[slot], dtype, layout, node.line)
+        return made
+
+    @property
+    def own(self) -> Collection[int]:
+        """The storages that nobody else knows yet: not those of leaves, unless they have been written over."""
+        return {*self.template.taken, *range(len(self._structure.storages), len(self.storages))}
 
     @property
     def results(self) -> tuple[Buffer, ...]:

@@ -61,12 +61,12 @@ def written(structure: Structure, planned: Evaluation, holders: Holders) -> Writ
     if held is not None:
         template, sized = planned.template, planned.sized
         roots = [structure.nodes[root] for root in structure.roots]
-        own = {*template.taken, *range(len(structure.storages), len(planned.storages))}
+        own = planned.own
         slots = {place: slot for place, slot, _, _ in sized.computed}
         # What is no memory of its own, as a view of an operand, goes the general way.
         if (
             slots.keys() != {*structure.roots}
-            or not own.issuperset(slots.values())
+            or any(slot is None or slot not in own for slot in slots.values())
             or any(isinstance(root, Movement) for root in roots)
         ):
             return None
