@@ -278,6 +278,7 @@ class Runtime:
 
     def give(self, sized: Sized, memory: Memory, lines: Sequence[Where], numbers: dict[str, Any]) -> None:
         """Starts the program of a plan for some sizes over memory."""
+        self.engine.check_process()
         run(self.engine, sized.ready, memory, "an evaluation", lines, numbers, apart=chosen() is None)
 
     @property

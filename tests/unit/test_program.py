@@ -16,21 +16,23 @@ from tests.support.world import World
 class Steps(Program):
     """Steps with one access each, in a world that runs what it is given as late as it may."""
 
-    __slots__ = ("_world",)
+    __slots__ = ("_touches", "_world")
 
     def __init__(self, world: World, touches: Sequence[Touch], batches: Sequence[Batch]) -> None:
-        self._world = world
-        self.what, self.touches, self.batches, self.keeps = "steps", touches, batches, None
+        self._world, self._touches = world, touches
+        self.what, self.batches, self.keeps, self.launches = "steps", batches, None, None
+        self.looked = [[touches[number] for number in batch.lookups] for batch in batches]
+        self.recorded = [[touches[number] for number in batch.records] for batch in batches]
         self.names = [f"step {number}" for number in range(len(touches))]
         self.lines = [""] * len(touches)
         self.home = world.stream(0)
         self.streams = {batch.stream: world.stream(batch.stream) for batch in batches}
 
     def everything(self) -> list[Touch]:
-        return list(self.touches)
+        return list(self._touches)
 
     def of_step(self, number: int) -> list[Touch]:
-        return [self.touches[number]]
+        return [self._touches[number]]
 
     def enqueue(self, batch: Batch, queue: Queue, waits: list[Event] | None, events: list[Event]) -> None:
         for number in range(batch.first, batch.last + 1):

@@ -18,7 +18,7 @@ _MOST_OF_A_LINE = 4
 """Evaluations of one line that are known, as in a function that is called for several arrays."""
 _MOST_NODES = 256
 """Of an expression that a function is written for: its text gets long."""
-_WORTH = 8
+WORTH = 8
 """Evaluations of one plan and sizes at a line after which a function is written, which takes about a millisecond."""
 
 _Key: TypeAlias = tuple[int, int, bool]
@@ -54,7 +54,7 @@ class KnownLines:
 
     def note(self, structure: Structure, planned: Evaluation, holders: Holders) -> None:
         """An evaluation is about to run that no function was written for."""
-        if structure.copied or len(structure.nodes) > _MOST_NODES:
+        if structure.copied or not 0 < len(structure.nodes) <= _MOST_NODES:
             return
         key, template = _key([structure.nodes[structure.roots[0]]], into=structure.into), planned.template
         of_line = self._known.pop(key, [])
@@ -65,7 +65,7 @@ class KnownLines:
             of_line.insert(0, known)
             del of_line[_MOST_OF_A_LINE:]
         known.count += 1
-        if known.count == _WORTH:
+        if known.count == WORTH:
             known.evaluate = written(structure, planned, holders)
         while len(self._known) > _MOST_LINES:
             del self._known[next(iter(self._known))]

@@ -1,0 +1,262 @@
+"""Evaluations that come again: the function that is written for them does what the general way does, and leaves alone
+whatever is not as it was."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_runtime.device import Device
+from ocl_runtime.errors import LaunchError
+from ocl_runtime.execute.driver import Error
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.plan import evaluate
+from ocl_runtime.plan.cache.known_lines import WORTH, KnownLines
+from ocl_runtime.runtime import Runtime
+from tests.support.arrays import counting
+
+HOST = np.arange(1000, dtype="f4")
+TURNS = WORTH + 6
+
+
+@pytest.fixture
+def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, engine.settings)
+    with ocl.use(runtime):
+        yield runtime
+
+
+@pytest.fixture
+def by_function(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each evaluation whether a written function did it; twice where a plan had to be made first."""
+    found: list[bool] = []
+    evaluated = KnownLines.evaluated
+
+    def noted(lines: KnownLines, *given: Any, into: bool) -> Any:
+        results = evaluated(lines, *given, into=into)
+        found.append(results is not None)
+        return results
+
+    monkeypatch.setattr(KnownLines, "evaluated", noted)
+    return found
+
+
+def test_a_loop_in_place(runtime: Runtime, by_function: list[bool]) -> None:
+    """No memory is allocated, every turn is a hit, and a function does it from the ninth on."""
+    x, expected = ocl.asarray(HOST) + 0, HOST
+    x.compute()
+    with counting(runtime) as counted:
+        for turn in range(TURNS):
+            number = np.float32(turn) * np.float32(0.25)
+            x, expected = x * number.item() + 1.0, expected * number + np.float32(1)
+            x.compute()
+            np.testing.assert_allclose(x.numpy(), expected, rtol=1e-6)
+    assert by_function[-TURNS + WORTH - 1 :] == [False] + [True] * (TURNS - WORTH)
+    assert counted["memory", "created"] == 0
+    assert counted["plan", "hits"] == TURNS - 1
+    assert counted["plan", "misses"] == 1
+    assert counted["launch", "launches"] == TURNS
+
+
+def test_signs_of_zero_and_special_numbers(runtime: Runtime, by_function: list[bool]) -> None:
+    x = ocl.asarray(np.ones(8, "f4"))
+    for number in [0.0, -0.0] * TURNS + [float("inf"), float("nan"), -0.0, 0.0]:
+        found = (x * number).numpy()
+        np.testing.assert_array_equal(found, np.float32(number) * np.ones(8, "f4"))
+        assert np.signbit(found).tolist() == [np.signbit(number)] * 8
+    assert by_function[-4:] == [True] * 4
+
+
+def stepped(x: Any) -> Any:
+    """At one line, wherever it is called."""
+    return x + 1.0
+
+
+def evaluated_often(make: Callable[[int], Any]) -> None:
+    for turn in range(TURNS):
+        make(turn).compute()
+
+
+def test_one_line_for_several_shapes_and_dtypes(runtime: Runtime, by_function: list[bool]) -> None:
+    arrays = [HOST, HOST[:10], HOST.astype("i4"), HOST.reshape(10, 100)]
+    given = [ocl.asarray(host) for host in arrays]
+    for turn in range(4 * TURNS):
+        found = given[turn % 4] * 3 + given[turn % 4]
+        np.testing.assert_array_equal(found.numpy(), arrays[turn % 4] * 4)
+    assert all(by_function[-4:])
+
+
+def test_what_others_hold_is_left_alone(runtime: Runtime, by_function: list[bool]) -> None:
+    """Memory that nobody else held in the turns before, and that somebody holds now, is not written over."""
+    x, kept = ocl.asarray(HOST) + 0, None
+    x.compute()
+    for turn in range(TURNS):
+        if turn == TURNS - 2:
+            kept = x
+        x = x + 1.0
+        x.compute()
+    assert kept is not None
+    assert by_function[-4:] == [True, False, False, True]
+    np.testing.assert_array_equal(kept.numpy(), HOST + TURNS - 2)
+    np.testing.assert_array_equal(x.numpy(), HOST + TURNS)
+
+
+def test_a_part_that_others_hold_is_computed_from_what_was_there(runtime: Runtime, by_function: list[bool]) -> None:
+    x, held = ocl.asarray(HOST) + 0, []
+    x.compute()
+    for turn in range(TURNS):
+        part = x * 2.0
+        if turn == TURNS - 1:
+            held.append(part)
+        x = part + 1.0
+        del part
+        x.compute()
+    expected = HOST.astype("f8")
+    for _ in range(TURNS - 1):
+        expected = expected * 2 + 1
+    assert by_function[-3:] == [True, False, False]
+    np.testing.assert_allclose(held[0].numpy(), expected * 2, rtol=1e-6)
+    np.testing.assert_allclose(x.numpy(), expected * 2 + 1, rtol=1e-6)
+
+
+def test_an_array_that_is_used_twice_where_two_were(runtime: Runtime, by_function: list[bool]) -> None:
+    x, y = ocl.asarray(HOST), ocl.asarray(HOST + 1)
+
+    def product(left: Any, right: Any) -> Any:
+        return left * right
+
+    evaluated_often(lambda turn: product(x, y))
+    np.testing.assert_array_equal(product(x, x).numpy(), HOST * HOST)
+    np.testing.assert_array_equal(product(x, y).numpy(), HOST * (HOST + 1))
+    assert by_function[-3:] == [False, False, True]
+
+
+def test_who_has_built_on_a_result_finds_it(runtime: Runtime, by_function: list[bool]) -> None:
+    x, expected = ocl.asarray(HOST), HOST * 2 + 1
+    for _ in range(TURNS):
+        y = x * 2.0
+        later = y + 1.0
+        y.compute()
+        with counting(runtime) as counted:
+            np.testing.assert_array_equal(later.numpy(), expected)
+        assert counted["launch", "launches"] == 1
+        assert "mul" not in str(ocl.explain(later))
+        del y, later
+    assert any(by_function)
+
+
+def test_several_results_and_scratch_memory(runtime: Runtime, by_function: list[bool]) -> None:
+    x = ocl.asarray(HOST)
+    for turn in range(TURNS):
+        total = ocl.sum(x) * 1.0
+        y, z = x / total, x - total * float(turn)
+        del total
+        ocl.compute(y, z)
+        np.testing.assert_allclose(y.numpy(), HOST / HOST.sum(), rtol=1e-6)
+        np.testing.assert_allclose(z.numpy(), HOST - HOST.sum() * np.float32(turn), rtol=1e-6)
+        del y, z
+    assert by_function[-1]
+
+
+def test_compute_into(runtime: Runtime, by_function: list[bool]) -> None:
+    x, out = ocl.asarray(HOST), ocl.asarray(np.zeros(1000, "f4"))
+    with counting(runtime) as counted:
+        for turn in range(TURNS):
+            ocl.compute_into(out, x * float(turn) + 1.0)
+            np.testing.assert_array_equal(out.numpy(), HOST * np.float32(turn) + 1)
+    assert by_function[-TURNS + WORTH - 1 :] == [False] + [True] * (TURNS - WORTH)
+    assert counted["memory", "allocations"] == 0
+    # Over memory that it reads, it is another plan.
+    ocl.compute_into(out, out[::-1] + 0.0)
+    np.testing.assert_array_equal(out.numpy(), (HOST * np.float32(TURNS - 1) + 1)[::-1])
+
+
+def test_a_launch_that_the_driver_refuses(
+    runtime: Runtime, by_function: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The memory that it should have written over is in error, and nothing else."""
+    x, y = ocl.asarray(HOST) + 0, ocl.asarray(HOST)
+    x.compute()
+    for _ in range(WORTH + 40):  # until its launch has a kernel object of its own
+        x = stepped(x)
+        x.compute()
+    assert by_function[-1]
+
+    def refuse(*_: Any) -> Any:
+        raise Error("out of resources", -5)
+
+    runtime.finish()
+    x = stepped(x)
+    with monkeypatch.context() as patch:
+        patch.setattr(runtime.engine.driver, "enqueue", refuse)
+        with pytest.raises(LaunchError, match="kernel"):
+            x.compute()
+    with pytest.raises(LaunchError, match="written over"):
+        x.numpy()
+    for _ in range(3):
+        y = stepped(y)
+        y.compute()
+    np.testing.assert_array_equal(y.numpy(), HOST + 3)
+    assert by_function[-2:] == [True, True]
+
+
+def test_no_memory_goes_the_general_way(
+    runtime: Runtime, by_function: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = ocl.asarray(HOST)
+    evaluated_often(lambda _: stepped(x))
+    assert by_function[-1]
+    allocate, refused = runtime.allocate, [0]
+
+    def once(nbytes: int, where: Any = "") -> Any:
+        refused[0] += 1
+        if refused[0] == 1:
+            raise evaluate.OutOfMemoryError("no room")
+        return allocate(nbytes, where)
+
+    monkeypatch.setattr(runtime, "allocate", once)
+    np.testing.assert_array_equal(stepped(x).numpy(), HOST + 1)
+    assert refused[0] == 2
+    assert not by_function[-1]
+
+
+def test_not_while_a_function_is_captured(runtime: Runtime, by_function: list[bool]) -> None:
+    x = ocl.asarray(HOST)
+
+    def work(value: Any) -> Any:
+        return value * 2.0 + 1.0
+
+    evaluated_often(lambda turn: work(x))
+    captured = ocl.capture(work)
+    for size in (1000, 1000, 500):
+        np.testing.assert_array_equal(captured(x[:size]).numpy(), HOST[:size] * 2 + 1)
+
+
+def test_a_runtime_with_written_functions_is_freed(device: Device, engine: Engine) -> None:
+    def used() -> weakref.ref[Runtime]:
+        runtime = Runtime(device, engine.settings)
+        with ocl.use(runtime):
+            x = ocl.asarray(HOST)
+            evaluated_often(lambda _: stepped(x))
+        runtime.finish()
+        return weakref.ref(runtime)
+
+    gone = used()
+    gc.collect()
+    assert gone() is None
+
+
+def test_dropped_plans_drop_their_functions(runtime: Runtime) -> None:
+    x = ocl.asarray(HOST)
+    evaluated_often(lambda turn: x + 1.0)
+    lines = runtime.plans._lines
+    (known,) = [known for of_line in lines._known.values() for known in of_line if known.evaluate is not None]
+    lines.forget(known.kept)
+    assert not [known for of_line in lines._known.values() for known in of_line if known.evaluate is not None]
+    np.testing.assert_array_equal((x + 1.0).numpy(), HOST + 1)
