@@ -24,6 +24,7 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import DTYPES, DType
+from ocl_runtime.codegen.source import Source
 from ocl_runtime.device import Device, Existing, choose, existing
 from ocl_runtime.errors import Error, UnknownDeviceError
 from ocl_runtime.execute.engine import Engine, Recorder
@@ -39,6 +40,7 @@ from ocl_runtime.observe.profile import Profile
 from ocl_runtime.observe.timeline import write_timeline
 from ocl_runtime.plan.cache.evaluation import AnyPlan, Evaluation
 from ocl_runtime.plan.cache.plans import PlanCache
+from ocl_runtime.plan.cache.stored import StoredPlans
 from ocl_runtime.plan.cache.template import Sized
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.host.prepare import HostTarget, described
@@ -95,6 +97,10 @@ class Runtime:
         """Places of index arrays that are checked on the device, if they are."""
         self.target: Final = _target(found, self.engine.streams.count)
         """The device as the planner sees it."""
+        folder = None if recorder is not None else self.settings.cache_folder  # who looks on wants to see all
+        made_for = f"{self.target} {self.engine.compiles_as}"
+        self.stored_plans: Final = None if folder is None else StoredPlans(folder, self.settings.cache_bytes, made_for)
+        """The plans that earlier processes have made for such a device, if any are kept."""
         self.host_target: Final = HostTarget(
             self.kernels, self.target.group_size, self.target.streams, self.settings.memory_limit
         )
@@ -229,6 +235,14 @@ class Runtime:
     def build(self, kernels: Sequence[Kernel]) -> None:
         """Builds those of some kernels that are not built yet."""
         self.engine.executables(kernels)
+
+    def compiled(self, kernel: Kernel) -> Source | None:
+        """The source of a kernel that was compiled, with all that belongs to it."""
+        return self.engine.compiled(kernel)
+
+    def adopt(self, kernel: Kernel, compiled: Source) -> None:
+        """The source of a kernel that is to be built next, as another process has generated it."""
+        self.engine.adopt(kernel, compiled)
 
     def ready(self, plan: AnyPlan) -> None:
         """Builds what a plan launches and is not built yet."""

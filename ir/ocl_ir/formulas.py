@@ -11,9 +11,12 @@ fraction of a microsecond a row, however the sizes were written.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from ocl_ir.errors import IRError, ShapeError
-from ocl_ir.sizes import Size, Symbol, Term, operator_of
+from ocl_ir.sizes import OPERATIONS, Size, Symbol, Term, operator_of
+
+_OPERATIONS = [operator_of(op) for op in OPERATIONS]
 
 
 class Formulas:
@@ -26,6 +29,16 @@ class Formulas:
         self._number: dict[Size, int] = {Symbol(name): number for number, name in enumerate(self.names)}
         self._steps: list[tuple[int, Callable[[int, int], int], int, int]] = []
         """(row, operation, rows of its operands), operands first."""
+
+    def __getstate__(self) -> tuple[tuple[str, ...], list[int | None], list[tuple[int, int, int, int]]]:
+        """The table without the sizes that it was made of: it can be filled in, and nothing can be added."""
+        operations = [(row, _OPERATIONS.index(operation), *sides) for row, operation, *sides in self._steps]
+        return self.names, self._rows, cast("list[tuple[int, int, int, int]]", operations)
+
+    def __setstate__(self, state: tuple[tuple[str, ...], list[int | None], list[tuple[int, int, int, int]]]) -> None:
+        self.names, self._rows, steps = state
+        self._number = {}
+        self._steps = [(row, _OPERATIONS[operation], left, right) for row, operation, left, right in steps]
 
     def add(self, size: Size) -> int:
         """The row of a size. Raises `IRError` for a name that the table does not have."""

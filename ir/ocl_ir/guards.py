@@ -61,8 +61,25 @@ class Guards:
         """The sizes that formulas are made of."""
         return [symbol.name for symbol in self._first.values()]
 
+    def __getstate__(self) -> tuple[int, Formulas, list[int], list[int]]:
+        """What `hold` needs."""
+        return self._as_table()
+
+    def __setstate__(self, state: tuple[int, Formulas, list[int], list[int]]) -> None:
+        self.found, self._first, self.closed = {}, {}, True
+        self._table = 0, *state[1:]
+
     def hold(self, bound: Mapping[str, int]) -> bool:
         """Whether other sizes, by name, agree in everything that was found."""
+        _, formulas, true, false = self._as_table()
+        try:
+            values = formulas.values([bound[name] for name in formulas.names])
+        except ShapeError:  # a division by 0
+            return False
+        row = values.__getitem__
+        return all(map(row, true)) and not any(map(row, false))
+
+    def _as_table(self) -> tuple[int, Formulas, list[int], list[int]]:
         table = self._table
         if table is None or table[0] != len(self.found):
             names = sorted(frozenset().union(*map(symbols, self.found)))
@@ -71,13 +88,7 @@ class Guards:
             for condition, truth in self.found.items():
                 rows[truth].append(formulas.add(condition))
             table = self._table = len(self.found), formulas, rows[True], rows[False]
-        _, formulas, true, false = table
-        try:
-            values = formulas.values([bound[name] for name in formulas.names])
-        except ShapeError:  # a division by 0
-            return False
-        row = values.__getitem__
-        return all(map(row, true)) and not any(map(row, false))
+        return table
 
     def __repr__(self) -> str:
         return " and ".join(str(one) if truth else f"not ({one})" for one, truth in self.found.items()) or "none"

@@ -206,6 +206,10 @@ def product(sizes: tuple[Size, ...]) -> Size:
     return whole
 
 
+OPERATIONS = (*_INFIX, *_CALLS)
+"""All operations on sizes."""
+
+
 def operator_of(op: str) -> Callable[[int, int], int]:
     """What an operation on sizes does with numbers; comparisons give a truth value."""
     return _CALLS[op] if op in _CALLS else _INFIX[op][2]

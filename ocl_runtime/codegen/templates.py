@@ -25,10 +25,14 @@ _FAMILY = {name: family for family, names in _HELPERS.items() for name in names}
 """The file of templates/helpers that makes a helper function, by the function's name."""
 
 
+def templates_folder() -> Path:
+    """Where the templates are."""
+    return next(folder for folder in _FOLDERS if folder.is_dir())
+
+
 @cache
 def _lookup() -> TemplateLookup:
-    folder = next(folder for folder in _FOLDERS if folder.is_dir())
-    return TemplateLookup([str(folder)], strict_undefined=True, filesystem_checks=False)
+    return TemplateLookup([str(templates_folder())], strict_undefined=True, filesystem_checks=False)
 
 
 def render(template: str, **context: Any) -> str:

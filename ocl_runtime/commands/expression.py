@@ -82,6 +82,7 @@ class Planner:
     checks: None = None
     is_shared: bool = False
     is_watched: bool = True
+    stored_plans: None = None
     numpy_calls: str = "quiet"
     kernels: KernelCache = field(default_factory=KernelCache)
     plans: PlanCache = field(default_factory=PlanCache)
@@ -118,6 +119,12 @@ class Planner:
         """Nobody is told."""
 
     def build(self, kernels: Sequence[Kernel]) -> None:
+        """Nothing is built."""
+
+    def compiled(self, kernel: Kernel) -> None:
+        """Nothing is built."""
+
+    def adopt(self, kernel: Kernel, compiled: object) -> None:
         """Nothing is built."""
 
     def ready(self, plan: AnyPlan) -> None:

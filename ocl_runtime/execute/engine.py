@@ -22,6 +22,7 @@ from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.codegen.compile import Compilation, compile_kernel
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.codegen.source import Source
 from ocl_runtime.device import Device, Existing
 from ocl_runtime.errors import DeviceError, DTypeError, Error, LaunchError
 from ocl_runtime.execute.driver import Driver, OpenCL
@@ -119,6 +120,7 @@ class Engine:
         )
         self._recorder = recorder
         self._executables: OrderedDict[tuple[int, str], tuple[Kernel, Executable]] = OrderedDict()
+        self._adopted: dict[tuple[int, str], tuple[Kernel, Source]] = {}
         self._lock = threading.Lock()
         self._compiling = threading.Lock()
         self._inherited = False
@@ -183,7 +185,7 @@ class Engine:
     def executables(self, kernels: Sequence[Kernel], strategy: str | None = None) -> list[Executable]:
         """The same for several kernels: those that were never built become one program."""
         self.check_process()
-        chosen = strategy or self.settings.locals_strategy or self.device.quirks.locals_strategy
+        chosen = strategy or self._strategy
         known, new = self._known(kernels, chosen), dict[int, Executable]()
         if any(id(kernel) not in known for kernel in kernels):
             with self._compiling:  # of threads that want the same kernel, one compiles it
@@ -198,6 +200,26 @@ class Engine:
             _ = executable.program  # which another thread may be building
         return found
 
+    @property
+    def _strategy(self) -> str:
+        """How locals become declarations where nobody says."""
+        return self.settings.locals_strategy or self.device.quirks.locals_strategy
+
+    @property
+    def compiles_as(self) -> str:
+        """What the source of a kernel depends on beside the kernel."""
+        return f"{self.device}, {self.device.capabilities.platform_version}, {self._dialect}, {self._strategy}"
+
+    def compiled(self, kernel: Kernel) -> Source | None:
+        """The source of a kernel that was compiled, with all that belongs to it."""
+        with self._lock:
+            executable = self._used(kernel, self._strategy)
+        return None if executable is None else executable.compilation.source
+
+    def adopt(self, kernel: Kernel, source: Source) -> None:
+        """The source of a kernel that is to be built next, as another process has generated it."""
+        self._adopted[id(kernel), self._strategy] = kernel, source  # which keeps its id from being given again
+
     def executables_of(self, schedule: Schedule) -> list[Executable | None]:
         """For each node what its kernel was compiled to; None for a transfer."""
         launched = [node.command.kernel for node in schedule.nodes if isinstance(node.command, HostLaunch)]
@@ -208,7 +230,7 @@ class Engine:
         """All of them, by the id of the kernel, and which are new: compiled to source, and not built."""
         known = self._known(kernels, strategy)
         unknown = {id(kernel): kernel for kernel in kernels if id(kernel) not in known}
-        compilations = [compile_kernel(kernel, strategy, self._dialect) for kernel in unknown.values()]
+        compilations = [self._compilation(kernel, strategy) for kernel in unknown.values()]
         for compilation in compilations:
             self._check_dtypes(compilation)
         executables = [Executable(self.device, self.driver, one, self.programs, self.memory) for one in compilations]
@@ -220,6 +242,11 @@ class Engine:
             for _ in range(len(self._executables) - _MOST_EXECUTABLES):
                 self._executables.popitem(last=False)
         return known | new, new
+
+    def _compilation(self, kernel: Kernel, strategy: str) -> Compilation:
+        """A kernel compiled to source, or what was adopted for it."""
+        adopted = self._adopted.pop((id(kernel), strategy), None)
+        return compile_kernel(kernel, strategy, self._dialect) if adopted is None else Compilation((), adopted[1])
 
     def _build(self, new: Sequence[Executable]) -> None:
         """Builds what was compiled to source, as one program. Others go on meanwhile, unless they want the same."""

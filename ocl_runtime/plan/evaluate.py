@@ -77,7 +77,7 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
         planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)
         if planned is None:
             executor.announce([node])
-            return Missing(executor.plans.wanted(structure), executor)
+            return Missing(executor.plans.wanted(structure, executor), executor)
         executor.ready(planned)
         if repeats:
             executor.plans.note(structure, planned)
@@ -103,7 +103,7 @@ def _evaluated(
         planned = _planned(structure, donation, executor, make=make)
     if planned is None:
         executor.announce(wanted)
-        return Missing(executor.plans.wanted(structure), executor)
+        return Missing(executor.plans.wanted(structure, executor), executor)
     for value in past.left_out:
         value.left_out = True
     executor.ready(planned)

@@ -14,6 +14,7 @@ from ocl_ir.source_line import Where
 from ocl_ir.types import DType
 from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.cache.plans import PlanCache
+from ocl_runtime.plan.cache.stored import StoredPlans
 from ocl_runtime.plan.cache.template import Sized
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.kernels.cache import KernelCache
@@ -72,6 +73,16 @@ class Executor(Protocol):
     @property
     def plans(self) -> PlanCache:
         """The plans made for this executor."""
+
+    @property
+    def stored_plans(self) -> StoredPlans | None:
+        """The plans on disk for this executor, if it uses any."""
+
+    def compiled(self, kernel: Kernel) -> object | None:
+        """What a kernel was compiled to, if it was: something that can be pickled."""
+
+    def adopt(self, kernel: Kernel, compiled: Any) -> None:
+        """The same for a kernel that is to be built next, as an earlier process has found it."""
 
     @property
     def device(self) -> object:

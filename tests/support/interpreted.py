@@ -63,6 +63,7 @@ class InterpretedRuntime:
         self.shows_values = True
         self.is_shared = False
         self.is_watched = True
+        self.stored_plans = None
         self.checks: Checks | None = None
         self.numpy_calls = "warn"
         self.device = f"interpreter {id(self):x}"

@@ -15,6 +15,7 @@ from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
+from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
 from ocl_runtime.plan.cache.template import Template, Unplanned
 from ocl_runtime.plan.cache.written import Giving
 from ocl_runtime.plan.donation import DonationPlaces, Holders
@@ -31,18 +32,23 @@ _MOST_ALIKE = 32
 
 @dataclass(frozen=True)
 class PlanStatistics:
-    """Counts of plans since the cache was made; the structures that it has plans for now, and an estimate of the bytes
-    that these take of the host's memory."""
+    """Counts of plans since the cache was made: found there, made, read from disk, dropped; the structures that it has
+    plans for now, and an estimate of the bytes that these take of the host's memory."""
 
     hits: int
     misses: int
+    loaded: int
     evictions: int
     plans: int
     nbytes: int
 
 
-class Building(Planning, Protocol):
+class Building(Compiling, Protocol):
     """Who builds kernels, too."""
+
+    @property
+    def stored_plans(self) -> StoredPlans | None:
+        """The plans on disk for this executor, if it uses any."""
 
     def build(self, kernels: Sequence[Kernel]) -> None:
         """Builds those that are not built yet."""
@@ -54,7 +60,7 @@ _NOTHING = DonationPlaces((), ())
 class _Kept:
     """The plans for one structure, by what may be written over; `used` counts with the cache."""
 
-    __slots__ = ("_making", "holders", "is_dropped", "later", "templates", "used")
+    __slots__ = ("_making", "absent", "holders", "is_dropped", "later", "templates", "used")
 
     def __init__(self, structure: Structure) -> None:
         self.used = 0
@@ -62,6 +68,8 @@ class _Kept:
         self.holders = Holders(structure)
         self.later = read_by_later_writes(structure)
         self.templates: dict[DonationPlaces, list[Template]] = {}
+        self.absent: set[tuple[DonationPlaces, tuple[int, ...]]] = set()
+        """What was looked for on disk, and was not there."""
         self._making: dict[DonationPlaces, threading.RLock] = {}
 
     def donation(self, structure: Structure) -> DonationPlaces:
@@ -92,10 +100,14 @@ class _Kept:
 
 
 class Wanted(NamedTuple):
-    """A plan that is missing: the expression, and where the plan is to be kept."""
+    """A plan that is missing, for a structure, by its key, and where it is to be kept; and the expression, unless the
+    plan is to be looked for on disk first."""
 
-    unplanned: Unplanned
+    structure: Hashable
+    sizes: tuple[int, ...]
+    donation: DonationPlaces
     kept: _Kept
+    unplanned: Unplanned | None
 
 
 class PlanCache:
@@ -106,7 +118,7 @@ class PlanCache:
         self._most_bytes = most_bytes
         self._kept: dict[Hashable, _Kept] = {}
         self._lines = KnownLines()
-        self._used = self._hits = self._misses = self._evictions = self._nbytes = 0
+        self._used = self._hits = self._misses = self._loaded = self._evictions = self._nbytes = 0
         self._lock = threading.RLock()
         """Held for single steps of these."""
 
@@ -166,27 +178,43 @@ class PlanCache:
         """The same, made where it is missing."""
         planned = self.known(structure, executor)
         if planned is None:
-            wanted = self.wanted(structure)
-            template = Template(wanted.unplanned, executor)
-            self._keep(wanted, template)
+            kept = self._of(structure)
+            donation = kept.donation(structure)
+            self._keep(kept, donation, Template(Unplanned(structure, donation), executor))
             planned = self.known(structure, executor)
             assert planned is not None, "what has just been made fits"
         return planned
 
-    def wanted(self, structure: Structure) -> Wanted:
+    def wanted(self, structure: Structure, executor: Building) -> Wanted:
         """What `make` needs of an expression that `known` did not find."""
         kept = self._of(structure)
-        return Wanted(Unplanned(structure, kept.donation(structure)), kept)
+        donation = kept.donation(structure)
+        on_disk = executor.stored_plans is not None and (donation, structure.sizes) not in kept.absent
+        unplanned = None if on_disk else Unplanned(structure, donation)
+        return Wanted(structure.key, structure.sizes, donation, kept, unplanned)
 
     def make(self, wanted: Wanted, executor: Building) -> None:
-        """Makes a plan, and builds its kernels. Of threads that want the same, one makes it."""
-        unplanned, kept = wanted
-        donation = unplanned.donation
+        """Makes a plan, and builds its kernels; or finds out whether it is on disk. Of threads that want the same, one
+        makes it."""
+        structure, sizes, donation, kept, unplanned = wanted
+        stored = executor.stored_plans
         with kept.making(donation):
-            if kept.fitting(unplanned.sizes, donation) is None:
+            if kept.fitting(sizes, donation) is not None:
+                return
+            if unplanned is not None:
                 template = Template(unplanned, executor)
                 executor.build(template.kernels)
-                self._keep(wanted, template)
+                self._keep(kept, donation, template)
+                kept.absent.discard((donation, sizes))
+                if stored is not None:
+                    stored.keep(structure, donation, template, executor)
+            elif stored is not None:
+                found = stored.find(structure, donation, sizes, executor)
+                if found is None:
+                    kept.absent.add((donation, sizes))
+                else:
+                    executor.build(found.kernels)
+                    self._keep(kept, donation, found, loaded=True)
 
     def _of(self, structure: Structure) -> _Kept:
         known: _Kept | None = structure.kept  # a key takes long to hash
@@ -202,10 +230,10 @@ class PlanCache:
             structure.kept = kept
             return kept
 
-    def _keep(self, wanted: Wanted, made: Template) -> None:
-        kept, donation = wanted.kept, wanted.unplanned.donation
+    def _keep(self, kept: _Kept, donation: DonationPlaces, made: Template, *, loaded: bool = False) -> None:
         with self._lock:
-            self._misses += 1
+            self._misses += not loaded
+            self._loaded += loaded
             templates = dict(kept.templates)  # another thread may be looking
             before = kept.nbytes
             alike = templates[donation] = [*templates.get(donation, ()), made][-_MOST_ALIKE:]
@@ -238,4 +266,4 @@ class PlanCache:
     @property
     def statistics(self) -> PlanStatistics:
         """How the cache did so far."""
-        return PlanStatistics(self._hits, self._misses, self._evictions, len(self._kept), self._nbytes)
+        return PlanStatistics(self._hits, self._misses, self._loaded, self._evictions, len(self._kept), self._nbytes)

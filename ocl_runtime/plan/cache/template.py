@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ocl_ir.graph.build import Buffer, Node, buffer, walk
-from ocl_ir.guards import Backed, Given, Guards, formula
+from ocl_ir.guards import Given, Guards, formula
 from ocl_ir.host.arena import in_pieces
 from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.grammar import Launch as Command
@@ -22,9 +22,8 @@ from ocl_ir.host.schedule import Schedule
 from ocl_ir.host.unbound import Unbound, branches, unbound
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.kernel.accesses import WRITE, modes
-from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
-from ocl_ir.sizes import value
+from ocl_ir.sizes import Size, value
 from ocl_ir.types import U8, DType
 from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
 from ocl_runtime.plan.donation import Donation, DonationPlaces
@@ -66,6 +65,9 @@ class Sized:
         return self._in_pieces
 
 
+_OF_EXECUTOR = frozenset({"used", "handles", "_target", "_sized"})
+
+
 class Unplanned:
     """An expression over slots, to be planned: made under the registry's lock, and then nobody else's."""
 
@@ -73,6 +75,7 @@ class Unplanned:
         self.donation = donation
         self.into = structure.into
         self.sizes = structure.sizes
+        self.key = structure.key
         self.guards = Guards()
         sizes = [self.guards.size(name, number) for name, number in named(structure.sizes).items()]
         self.leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
@@ -91,10 +94,7 @@ class Template:
     """
 
     def __init__(self, unplanned: Unplanned, executor: Planning) -> None:
-        self.used = False
         self.donated = unplanned.donation.storages
-        self.handles: Any = None
-        """What the executor keeps of the launches for all sizes."""
         self._guards = unplanned.guards
         nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
         memory = Slots(executor.target, executor.kernels, len(leaves))
@@ -108,14 +108,19 @@ class Template:
         places = {node: place for place, node in enumerate(nodes)}
         wanted = set() if unplanned.into else needed.union(unplanned.roots)
         # What others have been computed to may have made two nodes alike: they are one here.
-        self._computed = [
+        computed = [
             (place, made.computed[node]) for place, node in enumerate(nodes) if node in wanted and node in made.computed
         ]
-        kept = {one.storage.place for _, one in self._computed if one.storage is not None}
-        self._results = [slot for slot in memory.slots if slot.place in kept]
+        kept = {one.storage.place for _, one in computed if one.storage is not None}
+        results = [slot for slot in memory.slots if slot.place in kept]
         on_the_way = [slot for slot in memory.slots if slot.place not in kept]
-        for place, slot in enumerate((*self._results, *on_the_way), len(leaves)):
+        for place, slot in enumerate((*results, *on_the_way), len(leaves)):
             slot.place = place
+        self._results = [(formula(slot.nbytes), asker(slot.where)) for slot in results]
+        self._computed = [
+            (place, None if one.storage is None else one.storage.place, one.dtype, one.layout.formulas)
+            for place, one in computed
+        ]
         self.taken = [slot.place for slot in made.taken]
         self.in_place = [(places[one.root], one.reason) for one in made.in_place]
         self.why = [(places[node], reason) for node, reason in made.why.items()]
@@ -127,34 +132,48 @@ class Template:
                 if isinstance(arg, Later)
             }.values()
         )
-        self._launches = made.launches
-        program, slots = _program(made.launches, leaves, memory.slots, self._results, self._guards)
-        last = len(leaves) + len(self._results)
+        self.kernels = [launch.kernel for launch in made.launches]
+        """What it launches."""
+        self._most = [
+            [None if (most := getattr(arg, "most", None)) is None else formula(most) for arg in launch.args]
+            for launch in made.launches
+        ]
+        program, slots = _program(made.launches, leaves, memory.slots, results, self._guards)
+        last = len(leaves) + len(results)
         self.slots = [slot if slot < last else None for slot in slots]
         self._commands = [stmt for stmt in program.body if isinstance(stmt, Command)]
         formulas = unbound(program)
-        target = executor.target
-        self._streams = target.streams if branches(formulas) else 1
-        self._target = HostTarget(executor.kernels, target.group_size, self._streams)
+        self._streams = executor.target.streams if branches(formulas) else 1
         self._formulas = Unbound(share_results(formulas) if self._streams == 1 else formulas)
+        self.serve(executor)
+
+    def serve(self, executor: Planning) -> None:
+        """Is for an executor whose target is the one that it was made for, and has not run yet."""
+        self.used = False
+        self.handles: Any = None
+        """What the executor keeps of the launches for all sizes."""
+        self._target = HostTarget(executor.kernels, executor.target.group_size, self._streams)
         self._sized: OrderedDict[tuple[int, ...], Sized] = OrderedDict()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What does not depend on an executor: who brings it back calls `serve`."""
+        return {name: value for name, value in vars(self).items() if name not in _OF_EXECUTOR}
+
     @property
-    def kernels(self) -> list[Kernel]:
-        """What it launches."""
-        return [launch.kernel for launch in self._launches]
+    def guards(self) -> Guards:
+        """What other sizes have to agree in."""
+        return self._guards
 
     @property
     def nbytes(self) -> int:
         """About how many bytes of the host's memory the plan takes."""
-        return max(len(self._launches), 1) * (_LAUNCH_BYTES + _SIZED_BYTES * len(self._sized))
+        return max(len(self.kernels), 1) * (_LAUNCH_BYTES + _SIZED_BYTES * len(self._sized))
 
     def most(self, command: Command, sizes: Sequence[int]) -> list[int | None]:
         """For each argument of a launch how many elements it touches at most, where which ones depends on values."""
         place = next(place for place, one in enumerate(self._commands) if one is command)
         bound = named(sizes)
-        found = [getattr(arg, "most", None) for arg in self._launches[place].args]
-        return [None if one is None else value(formula(one), bound) for one in found]
+        return [None if one is None else value(one, bound) for one in self._most[place]]
 
     def knows(self, sizes: tuple[int, ...]) -> bool:
         """Whether it has run for just these sizes."""
@@ -176,23 +195,17 @@ class Template:
         return sized
 
     def _size(self, sizes: Mapping[str, int]) -> Sized:
-        def number(given: Any) -> Any:
-            return value(formula(given), sizes) if isinstance(given, Backed) else given
-
-        def numbers(given: Sequence[int]) -> Any:
-            return tuple(map(number, given))
-
-        def layout(given: Layout) -> Layout:
-            return Layout(numbers(given.shape), numbers(given.strides), number(given.offset))
+        def numbers(given: Sequence[Size]) -> tuple[int, ...]:
+            return tuple([value(size, sizes) for size in given])
 
         schedule = self._formulas.at(sizes)
         if self._streams > 1 and is_worth_streams(schedule):
             schedule = run(schedule, self._target, pipeline=ARRANGE)
             verify_order(schedule)
-        memory = [(number(slot.nbytes), asker(slot.where)) for slot in self._results]
+        memory = [(value(nbytes, sizes), by) for nbytes, by in self._results]
         computed = [
-            (place, None if one.storage is None else one.storage.place, one.dtype, layout(one.layout))
-            for place, one in self._computed
+            (place, slot, dtype, Layout(numbers(shape), numbers(strides), value(offset, sizes)))
+            for place, slot, dtype, (shape, strides, offset) in self._computed
         ]
         askers = [asker(node.command.where) for node in schedule.nodes]
         return Sized(schedule, askers, memory, computed)

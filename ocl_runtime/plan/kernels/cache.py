@@ -53,6 +53,16 @@ class KernelCache:
                 self._evictions += 1
         return kernel
 
+    def form_of(self, kernel: Kernel) -> Hashable | None:
+        """The form that a kernel was made for, if it is still here."""
+        with self._lock:
+            return next((form for form, one in self._kernels.items() if one is kernel), None)
+
+    def adopt(self, form: Hashable, kernel: Kernel) -> Kernel:
+        """The kernel of a form: that which is here, else this one, which an earlier process has built."""
+        with self._lock:
+            return self._kernels.setdefault(form, kernel)
+
     @property
     def statistics(self) -> CacheStatistics:
         """How the cache did so far."""
