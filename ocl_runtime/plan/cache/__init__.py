@@ -5,6 +5,8 @@ template.py     a plan as a host program
 evaluation.py   the same over memory, sizes and scalars
 comparison.py   whether an expression is one that is known, written out as Python
 written.py      an evaluation that comes again and again, written out as Python
-known_lines.py  all of these, by the Python line that evaluates
+pickled.py      plans and kernels as bytes
+stored.py       plans of earlier processes, on disk
+known_lines.py  what is written, by the Python line that evaluates
 plans.py        all plans, by structure
 """

@@ -10,11 +10,10 @@ and NumPy, and every file of this library.
 from __future__ import annotations
 
 import hashlib
-import io
 import pickle
 import sys
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -22,10 +21,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 import ocl_ir
+from ocl_ir.guards import Guards
 from ocl_ir.kernel.grammar import Kernel
-from ocl_ir.source_line import Line
 from ocl_runtime.codegen.disk import Counters, DamagedFileError, ProgramFiles
 from ocl_runtime.codegen.templates import templates_folder
+from ocl_runtime.plan.cache.pickled import loaded, pickled
 from ocl_runtime.plan.cache.slots import named
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.planner import Planning
@@ -34,9 +34,7 @@ _FORMAT = 1
 """Raise it when the meaning of a file changes."""
 _MOST_OF_A_FILE = 16
 _MOST_KERNELS = 4096
-_PACKAGES = frozenset({"_operator", "collections", "numpy", "ocl_ir", "ocl_runtime"})
-_BUILTINS = frozenset({"frozenset", "max", "min", "set"})
-"""What plans are made of."""
+_MOST_OPEN = 16
 
 
 class Compiling(Planning, Protocol):
@@ -50,10 +48,18 @@ class Compiling(Planning, Protocol):
 
 
 class _Stored(NamedTuple):
-    """The content of a file: kernels by digest, and (guards, plan) for each plan; all of these pickled."""
+    """The content of a file: kernels by digest, and for each plan its guards and itself; all of these pickled."""
 
     kernels: dict[bytes, bytes]
-    plans: list[tuple[bytes, bytes]]
+    guards: list[bytes]
+    plans: list[bytes]
+
+
+class _Open(NamedTuple):
+    """A file that was read, with its guards."""
+
+    stored: _Stored
+    guards: list[Guards]
 
 
 class StoredPlans:
@@ -65,7 +71,8 @@ class StoredPlans:
         self._made_for = made_for
         self._kernels: dict[bytes, Kernel] = {}
         """Those that have been read or written."""
-        self._lock = threading.Lock()
+        self._open: dict[bytes, _Open] = {}
+        self._lock = threading.RLock()
 
     def takes(self) -> bool:
         """Whether plans can be kept, or found."""
@@ -75,34 +82,36 @@ class StoredPlans:
         self, structure: Hashable, donation: Hashable, sizes: tuple[int, ...], executor: Compiling
     ) -> Template | None:
         """A plan for a structure, by its key, that serves some sizes; None where there is none."""
-        key = self._key(structure, donation)
-        stored = self._read(key)
-        bound = named(sizes)
+        key, bound = self._key(structure, donation), named(sizes)
         try:
-            for guards, plan in stored.plans:
-                if _loaded(guards).hold(bound):
-                    template: Template = _loaded(plan, lambda digest: self._kernel(digest, stored, executor))
-                    template.serve(executor)
-                    self._files.touch(key)
-                    self.counters.disk_hits += 1
-                    return template
+            stored, listed = self._opened(key)
+            plan = next((plan for guards, plan in zip(listed, stored.plans, strict=True) if guards.hold(bound)), None)
+            if plan is None:
+                return None
+            template: Template = loaded(plan, lambda digest: self._kernel(digest, stored, executor))
         except Exception:  # whatever is wrong with a file, the plan can be made
             self.counters.damaged += 1
-        return None
+            return None
+        template.serve(executor)
+        self.counters.disk_hits += 1
+        return template
 
     def keep(self, structure: Hashable, donation: Hashable, template: Template, executor: Compiling) -> None:
         """Keeps a plan whose kernels are built; it may not be possible."""
         key = self._key(structure, donation)
         try:
-            kernels: dict[bytes, bytes] = {}
-            plan = _pickled(template, lambda kernel: self._digest(kernel, kernels, executor))
-            guards = _pickled(template.guards)
+            written = {id(kernel): self._written(kernel, executor) for kernel in template.kernels}
+            kernels = dict(written.values())
+            plan = pickled(template, lambda kernel: written[id(kernel)][0])
+            guards = pickled(template.guards)
         except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
-            return
+            return  # something in it belongs to this process
         with self._lock:
+            self._open.pop(key, None)
             stored = self._read(key)
-            plans = [(guards, plan), *stored.plans][:_MOST_OF_A_FILE]
-            self._files.write(key, pickle.dumps(_Stored({**stored.kernels, **kernels}, plans)))
+            first = slice(_MOST_OF_A_FILE)
+            more = [guards, *stored.guards][first], [plan, *stored.plans][first]
+            self._files.write(key, pickle.dumps(_Stored({**stored.kernels, **kernels}, *more)))
 
     def _key(self, structure: Hashable, donation: Hashable) -> bytes:
         return hashlib.sha256(f"{self._made_for} {_library()} {structure!r} {donation!r}".encode()).digest()
@@ -111,27 +120,38 @@ class StoredPlans:
         try:
             content = self._files.read(key)
             if isinstance(content, bytes):
-                return _Stored(*_loaded(content))
+                return _Stored(*loaded(content))
         except DamagedFileError:
             self.counters.damaged += 1
         except Exception:  # it is what was written, but not by this version
             self.counters.damaged += 1
-        return _Stored({}, [])
+        return _Stored({}, [], [])
 
-    def _digest(self, kernel: Kernel, kernels: dict[bytes, bytes], executor: Compiling) -> bytes:
-        """The digest of a kernel, which is added to others."""
-        form = executor.kernels.form_of(kernel)
-        content = _pickled((form, kernel, executor.compiled(kernel)))
+    def _opened(self, key: bytes) -> _Open:
+        """A file as it was when it was opened; a loop finds all its plans in few."""
+        with self._lock:
+            found = self._open.get(key)
+            if found is None:
+                stored = self._read(key)
+                found = _Open(stored, [loaded(guards) for guards in stored.guards])
+                self._files.touch(key)
+                while len(self._open) >= _MOST_OPEN:
+                    del self._open[next(iter(self._open))]
+                self._open[key] = found
+        return found
+
+    def _written(self, kernel: Kernel, executor: Compiling) -> tuple[bytes, bytes]:
+        """A kernel with its form and what it was compiled to, and the digest of that."""
+        content = pickled((executor.kernels.form_of(kernel), kernel, executor.compiled(kernel)))
         digest = hashlib.sha256(content).digest()
-        kernels[digest] = content
         self._known(digest, kernel)
-        return digest
+        return digest, content
 
     def _kernel(self, digest: bytes, stored: _Stored, executor: Compiling) -> Kernel:
         """The kernel of a digest; that of its form, if there is one."""
         known = self._kernels.get(digest)
         if known is None:
-            form, made, compiled = _loaded(stored.kernels[digest])
+            form, made, compiled = loaded(stored.kernels[digest])
             known = made if form is None else executor.kernels.adopt(form, made)
             if known is made and compiled is not None:
                 executor.adopt(known, compiled)
@@ -143,56 +163,6 @@ class StoredPlans:
             if len(self._kernels) >= _MOST_KERNELS:
                 self._kernels.clear()
             self._kernels[digest] = kernel
-
-
-class _Pickler(pickle.Pickler):
-    """Writes a digest for each kernel, if there is something that gives it, and Python lines as text."""
-
-    def __init__(self, file: io.BytesIO, digest: Callable[[Kernel], bytes] | None) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._digest = digest
-
-    def persistent_id(self, value: object) -> bytes | None:
-        """The digest of a kernel; what is none is written as it is."""
-        return self._digest(value) if self._digest is not None and type(value) is Kernel else None
-
-    def reducer_override(self, value: object) -> Any:
-        """How lines are written: their code cannot be."""
-        return (_text, (str(value),)) if type(value) is Line else NotImplemented
-
-
-class _Unpickler(pickle.Unpickler):
-    """Reads what `_Pickler` has written, and nothing that is made of anything else."""
-
-    def __init__(self, content: bytes, kernel: Callable[[bytes], Kernel] | None) -> None:
-        super().__init__(io.BytesIO(content))
-        self._kernel = kernel
-
-    def persistent_load(self, digest: bytes) -> Kernel:
-        """The kernel of a digest."""
-        if self._kernel is None:
-            raise pickle.UnpicklingError("a kernel where none can be")
-        return self._kernel(digest)
-
-    def find_class(self, module: str, name: str) -> Any:
-        """A class or function that plans are made of."""
-        if module.partition(".")[0] in _PACKAGES or (module == "builtins" and name in _BUILTINS):
-            return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} is no part of a plan")
-
-
-def _text(text: str) -> str:
-    return text
-
-
-def _pickled(value: object, digest: Callable[[Kernel], bytes] | None = None) -> bytes:
-    file = io.BytesIO()
-    _Pickler(file, digest).dump(value)
-    return file.getvalue()
-
-
-def _loaded(content: bytes, kernel: Callable[[bytes], Kernel] | None = None) -> Any:
-    return _Unpickler(content, kernel).load()
 
 
 @lru_cache(maxsize=1)

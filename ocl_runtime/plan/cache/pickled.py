@@ -1,0 +1,107 @@
+"""Plans and kernels as bytes, read fast, and made of nothing but classes of this library.
+
+Dataclasses are immutable here, and have many small objects: each is written as its class and its fields, which a
+function puts back in a fraction of the time that the way of `dataclasses` takes. One that works out some of its fields
+is made anew: a hash of text is another one in each process.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
+
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.source_line import Line
+
+_PACKAGES = frozenset({"_operator", "collections", "numpy", "ocl_ir", "ocl_runtime"})
+_BUILTINS = frozenset({"frozenset", "max", "min", "set"})
+"""What plans are made of."""
+
+
+def pickled(value: object, digest: Callable[[Kernel], bytes] | None = None) -> bytes:
+    """A value as bytes, with a digest in place of each kernel, if there is something that gives it.
+
+    Raises what `pickle.dumps` raises for what belongs to this process.
+    """
+    file = io.BytesIO()
+    _Pickler(file, digest).dump(value)
+    return file.getvalue()
+
+
+def loaded(content: bytes, kernel: Callable[[bytes], Kernel] | None = None) -> Any:
+    """The value again. Raises what `pickle.loads` raises, `pickle.UnpicklingError` for what no plan is made of."""
+    return _Unpickler(content, kernel).load()
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, digest: Callable[[Kernel], bytes] | None) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._digest = digest
+
+    def persistent_id(self, value: object) -> bytes | None:
+        """The digest of a kernel; what is none is written as it is."""
+        return self._digest(value) if self._digest is not None and type(value) is Kernel else None
+
+    def reducer_override(self, value: object) -> Any:
+        """How lines of Python, whose code cannot be written, and dataclasses are."""
+        kind: Any = type(value)
+        if kind is Line:
+            return _text, (str(value),)
+        names, whole = _fields(kind)
+        if names is None:
+            return NotImplemented
+        given = [getattr(value, name) for name in names]
+        return (_restored, (kind, *given)) if whole else (kind, tuple(given))
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, content: bytes, kernel: Callable[[bytes], Kernel] | None) -> None:
+        super().__init__(io.BytesIO(content))
+        self._kernel = kernel
+
+    def persistent_load(self, digest: bytes) -> Kernel:
+        """The kernel of a digest."""
+        if self._kernel is None:
+            raise pickle.UnpicklingError("a kernel where none can be")
+        return self._kernel(digest)
+
+    def find_class(self, module: str, name: str) -> Any:
+        """A class or function that plans are made of."""
+        if module.partition(".")[0] in _PACKAGES or (module == "builtins" and name in _BUILTINS):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of a plan")
+
+
+def _text(text: str) -> str:
+    return text
+
+
+@cache
+def _fields(kind: Any) -> tuple[list[str] | None, bool]:
+    """The fields of a frozen dataclass with slots that say what it is, and whether they are all that it has; None for
+    any other class."""
+    frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[union-attr]
+    if not frozen or "__slots__" not in vars(kind) or "__reduce__" in vars(kind):
+        return None, False
+    whole = all(field.init for field in fields(kind))
+    given = [field for field in fields(kind) if field.init]
+    if not whole and any(field.kw_only for field in given):
+        return None, False
+    return [field.name for field in given], whole
+
+
+@cache
+def _setters(kind: Any) -> list[Callable[[object, object], None]]:
+    return [getattr(kind, field.name).__set__ for field in fields(kind)]
+
+
+def _restored(kind: type, *values: object) -> object:
+    """A dataclass with these fields."""
+    made: object = object.__new__(kind)
+    for set_field, value in zip(_setters(kind), values, strict=True):
+        set_field(made, value)
+    return made
