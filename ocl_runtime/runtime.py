@@ -97,9 +97,9 @@ class Runtime:
         """Places of index arrays that are checked on the device, if they are."""
         self.target: Final = _target(found, self.engine.streams.count)
         """The device as the planner sees it."""
-        folder = None if recorder is not None else self.settings.cache_folder  # who looks on wants to see all
+        kept = recorder is None and self.settings.cache_folder is not None  # who looks on wants to see all
         made_for = f"{self.target} {self.engine.compiles_as}"
-        self.stored_plans: Final = None if folder is None else StoredPlans(folder, self.settings.cache_bytes, made_for)
+        self.stored_plans: Final = StoredPlans(self.engine.programs.files, made_for) if kept else None
         """The plans that earlier processes have made for such a device, if any are kept."""
         self.host_target: Final = HostTarget(
             self.kernels, self.target.group_size, self.target.streams, self.settings.memory_limit

@@ -34,9 +34,9 @@ from ocl_runtime.plan.tracing import tracer
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
 
-_ATTEMPTS = 4
+_ATTEMPTS = 6
 """To find a plan for what is to be computed: who else holds nodes may change while it is made, and the plan with it.
-After that it is made under the lock, so that there is an end."""
+After that it is made under the lock, so that there is an end; a plan that is not on disk takes two."""
 
 
 class ArrayCore:

@@ -66,7 +66,8 @@ class ProgramCache:
         self.counters = Counters()
         self._context = context
         self._device = device
-        self._files = ProgramFiles(cache_folder / "programs" if cache_folder else None, disk_bytes, self.counters)
+        self.files = ProgramFiles(cache_folder / "programs" if cache_folder else None, disk_bytes, self.counters)
+        """On disk; others may keep there what belongs to programs."""
         self._memory_bytes = memory_bytes
         self._memory_entries = memory_entries
         self._programs: dict[bytes, _Entry] = {}
@@ -146,7 +147,7 @@ class ProgramCache:
         for (part_key, part, entry), names in zip(together, renamed, strict=True):
             entry.program = whole.part(part.text, names)
             if kept:
-                self._files.write(part_key, PartOf(key, names))
+                self.files.write(part_key, PartOf(key, names))
 
     def _made(self, key: bytes, source: str, options: Sequence[str], explain: Explain | None) -> Program:
         try:
@@ -206,12 +207,12 @@ class ProgramCache:
     def _keep(self, key: bytes, program: Program) -> bool:
         """Whether a program that was built is on disk now."""
         # PoCL compiles each kernel once more, for any group size, to give a binary.
-        binary = program.binary if self._files.takes() else None
-        return binary is not None and self._files.write(key, binary)
+        binary = program.binary if self.files.takes() else None
+        return binary is not None and self.files.write(key, binary)
 
     def _from_disk(self, key: bytes, source: str, options: Sequence[str]) -> Program | None:
         try:
-            written = self._files.read(key)
+            written = self.files.read(key)
             if written is None:
                 return None
             if isinstance(written, bytes):
@@ -226,15 +227,15 @@ class ProgramCache:
             return None
         with self._lock:
             self.counters.disk_hits += 1
-        self._files.touch(key)
+        self.files.touch(key)
         if isinstance(written, PartOf):
-            self._files.touch(written.whole)  # later than all parts: it is to leave the disk last
+            self.files.touch(written.whole)  # later than all parts: it is to leave the disk last
         return program
 
     def _whole(self, key: bytes) -> Program | None:
         """What others are parts of: loaded once, and None where it has left the disk."""
         with self._wholes_lock:
             whole = self._wholes.get(key)
-            if whole is None and isinstance(binary := self._files.read(key), bytes):
+            if whole is None and isinstance(binary := self.files.read(key), bytes):
                 whole = self._wholes[key] = load(self._context, self._device, "", binary)
             return whole

@@ -189,8 +189,9 @@ class PlanCache:
         """What `make` needs of an expression that `known` did not find."""
         kept = self._of(structure)
         donation = kept.donation(structure)
-        on_disk = executor.stored_plans is not None and (donation, structure.sizes) not in kept.absent
-        unplanned = None if on_disk else Unplanned(structure, donation)
+        stored = executor.stored_plans
+        is_known = stored is None or not stored.takes() or (donation, structure.sizes) in kept.absent
+        unplanned = Unplanned(structure, donation) if is_known else None
         return Wanted(structure.key, structure.sizes, donation, kept, unplanned)
 
     def make(self, wanted: Wanted, executor: Building) -> None:

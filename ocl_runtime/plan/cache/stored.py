@@ -63,11 +63,12 @@ class _Open(NamedTuple):
 
 
 class StoredPlans:
-    """The plans for one executor in a folder. Any thread may use them; nothing goes wrong where there is no folder."""
+    """The plans for one executor among the files of its programs. Any thread may use them."""
 
-    def __init__(self, folder: Path | None, most_bytes: int, made_for: str) -> None:
+    def __init__(self, files: ProgramFiles, made_for: str) -> None:
         self.counters = Counters()
-        self._files = ProgramFiles(folder / "plans" if folder else None, most_bytes, self.counters)
+        """Of plans: what was found, and what was damaged."""
+        self._files = files
         self._made_for = made_for
         self._kernels: dict[bytes, Kernel] = {}
         """Those that have been read or written."""

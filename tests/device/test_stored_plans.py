@@ -1,0 +1,246 @@
+"""Plans on disk: who starts again plans nothing, and is told nothing wrong."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_runtime.codegen.disk import Counters, ProgramFiles
+from ocl_runtime.device import Device
+from ocl_runtime.observe.dump import FolderDump
+from ocl_runtime.plan.cache.stored import StoredPlans
+from ocl_runtime.runtime import Runtime
+from ocl_runtime.settings import Settings
+from tests.support.arrays import counting, python
+from tests.support.checkout import ROOT
+
+HOST = (np.arange(1000, dtype="f4") % 17) - 8
+SQUARE = HOST[:900].reshape(30, 30)
+
+
+def elementwise() -> Any:
+    x = ocl.asarray(HOST)
+    return ocl.where(x > 1, ocl.sin(x) * 2.5, x**2)
+
+
+def sums() -> Any:
+    x = ocl.asarray(SQUARE)
+    shifted = x - ocl.max(x, axis=1, keepdims=True)
+    return shifted / ocl.sum(shifted * shifted, axis=1, keepdims=True) + ocl.sum(x)
+
+
+def products() -> Any:
+    x = ocl.asarray(SQUARE)
+    return (x @ x.T) @ x + 1.0
+
+
+def scans() -> Any:
+    x = ocl.asarray(HOST)
+    return ocl.cumulative_sum(x)[::-1] + x[ocl.asarray(np.arange(1000) * 7 % 1000)]
+
+
+def writes() -> Any:
+    u = ocl.asarray(SQUARE) + 0
+    for turn in range(5):
+        u[1:-1, 1:-1] += 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] - 2 * u[1:-1, 1:-1]) + float(turn)
+        u[0] = u[turn] * 0.5
+    u[ocl.asarray(SQUARE) > 7] = 3.0
+    return u
+
+
+def loop() -> Any:
+    x = ocl.asarray(HOST)
+    for _ in range(400):
+        x = 0.5 * (x + ocl.roll(x, 1)) - 0.25
+    return x
+
+
+def small_types() -> Any:
+    x = ocl.asarray(np.arange(500, dtype="u1"))
+    return ocl.concat([x * 3, x >> 1]).astype(ocl.float32) * 0.5
+
+
+WORKS = [elementwise, sums, products, scans, writes, loop, small_types]
+
+
+def runtime(device: Device, folder: Path | None, **settings: Any) -> Runtime:
+    """One that stands for a process of its own."""
+    return Runtime(device, Settings(cache_folder=folder, **settings))
+
+
+def counted_run(runtime: Runtime, work: Callable[[], Any]) -> tuple[np.ndarray, Any]:
+    with ocl.use(runtime), counting(runtime) as counted:
+        values = work().numpy()
+    return values, counted
+
+
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)
+def test_who_starts_again_plans_and_builds_nothing(device: Device, tmp_path: Path, work: Callable[[], Any]) -> None:
+    values, first = counted_run(runtime(device, tmp_path), work)
+    again, second = counted_run(runtime(device, tmp_path), work)
+    np.testing.assert_array_equal(again, values)
+    assert first["plan", "misses"] > 0
+    assert first["plan", "loaded"] == 0
+    assert second["plan", "loaded"] == first["plan", "misses"]
+    assert second["plan", "misses"] == second["kernel", "misses"] == second["program", "built"] == 0
+    assert second["launch", "launches"] == first["launch", "launches"]
+    assert second["memory", "allocations"] == first["memory", "allocations"]
+
+
+PROCESS = """
+import numpy as np, ocl_runtime as ocl
+x = ocl.asarray(np.arange(999, dtype="f4").reshape(27, 37))
+for turn in range(3):
+    x = (x[::-1] - ocl.mean(x, axis=0)) * 0.5
+    x[2:5] = x[1:4] + float(turn)
+    x.compute()
+print(float(ocl.sum(x)))
+of = ocl.current().statistics()
+print(of["plan"]["misses"], of["plan"]["loaded"], of["kernel"]["misses"], of["program"]["built"])
+"""
+
+
+def test_another_process_with_another_hash_of_text(tmp_path: Path) -> None:
+    results = []
+    for seed in ("1", "2", "3"):
+        env: dict[str, str | None] = {"OCL_RUNTIME_CACHE": str(tmp_path), "PYTHONHASHSEED": seed}
+        done = python("-c", PROCESS, cwd=ROOT, env=env)
+        assert done.returncode == 0, done.stderr
+        results.append(done.stdout.split())
+    (value, *made), *later = results
+    assert int(made[0]) > 0
+    assert made[1] == "0"
+    for again in later:
+        assert again == [value, "0", made[0], "0", "0"]
+
+
+def test_sizes_that_a_plan_does_not_serve_have_another(device: Device, tmp_path: Path) -> None:
+    def run(of: Runtime, size: int) -> Any:
+        host = np.arange(size, dtype="f4")
+        values, counted = counted_run(of, lambda: ocl.asarray(host) * 2.0 + 1.0)
+        np.testing.assert_array_equal(values, host * 2 + 1)
+        return counted["plan", "misses"], counted["plan", "loaded"]
+
+    one = runtime(device, tmp_path)
+    assert [run(one, size) for size in (4096, 8192, 1)] == [(1, 0), (0, 0), (1, 0)]
+    two = runtime(device, tmp_path)
+    assert [run(two, size) for size in (8192, 1, 4096)] == [(0, 1), (0, 1), (0, 0)]
+
+
+def files(folder: Path) -> list[Path]:
+    """Those of plans and of programs."""
+    return sorted((folder / "programs").iterdir())
+
+
+@pytest.mark.parametrize("damage", ["turned", "cut", "empty", "other"])
+def test_a_damaged_file_is_planned_again(device: Device, tmp_path: Path, damage: str) -> None:
+    values, _ = counted_run(runtime(device, tmp_path), sums)
+    for file in files(tmp_path):
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 1
+        other = files(tmp_path)[0].read_bytes()[:-3]
+        file.write_bytes({"turned": bytes(content), "cut": bytes(content[:-7]), "empty": b"", "other": other}[damage])
+    second = runtime(device, tmp_path)
+    again, counted = counted_run(second, sums)
+    np.testing.assert_array_equal(again, values)
+    assert counted["plan", "loaded"] == 0
+    assert counted["plan", "misses"] > 0
+    assert second.stored_plans is not None
+    assert second.stored_plans.counters.damaged > 0
+    _, counted = counted_run(runtime(device, tmp_path), sums)  # which has been written anew
+    assert counted["plan", "misses"] == 0
+
+
+class Planted:
+    """What would run as it is read, if it were read."""
+
+    def __reduce__(self) -> Any:
+        return sys.setrecursionlimit, (12345,)
+
+
+def test_what_is_no_part_of_a_plan_is_not_read(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sys.getrecursionlimit()
+    dumps = pickle.dumps
+    with monkeypatch.context() as patch:
+        patch.setattr(pickle, "dumps", lambda stored: dumps((stored.kernels, stored.guards, [dumps(Planted())])))
+        values, _ = counted_run(runtime(device, tmp_path), elementwise)
+    second = runtime(device, tmp_path)
+    again, counted = counted_run(second, elementwise)
+    np.testing.assert_array_equal(again, values)
+    assert counted["plan", "misses"] == 1
+    assert second.stored_plans is not None
+    assert second.stored_plans.counters.damaged > 0
+    assert sys.getrecursionlimit() == before
+
+
+def test_plans_are_for_the_device_and_the_library_that_made_them(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted_run(runtime(device, tmp_path), sums)
+    _, counted = counted_run(runtime(device, tmp_path, streams=3), sums)
+    assert counted["plan", "loaded"] == 0
+    monkeypatch.setattr("ocl_runtime.plan.cache.stored._library", lambda: "another version")
+    _, counted = counted_run(runtime(device, tmp_path), sums)
+    assert counted["plan", "loaded"] == 0
+
+
+def test_none_where_nothing_is_kept_or_somebody_looks_on(device: Device, tmp_path: Path) -> None:
+    assert runtime(device, None).stored_plans is None
+    watched = Runtime(device, Settings(cache_folder=tmp_path), FolderDump(tmp_path / "dump"))
+    assert watched.stored_plans is None
+    counted_run(watched, elementwise)
+    (_,) = files(tmp_path)  # the program
+
+
+def test_a_folder_that_takes_nothing(device: Device, tmp_path: Path) -> None:
+    """Within too few bytes nothing is kept, and nothing goes wrong."""
+    for _ in range(2):
+        values, counted = counted_run(runtime(device, tmp_path, cache_bytes=100), elementwise)
+        assert counted["plan", "misses"] == 1
+    assert values.shape == (1000,)
+
+
+def test_several_threads_read_one_plan(device: Device, tmp_path: Path) -> None:
+    values, _ = counted_run(runtime(device, tmp_path), products)
+    second = runtime(device, tmp_path)
+
+    def work(_: int) -> np.ndarray:
+        with ocl.use(second):
+            return products().numpy()
+
+    with counting(second) as counted, ThreadPoolExecutor(4) as pool:
+        for again in pool.map(work, range(8)):
+            np.testing.assert_array_equal(again, values)
+    assert counted["plan", "misses"] == 0
+    assert counted["plan", "loaded"] <= 2  # donations may differ; not one a thread
+    assert counted["program", "built"] == 0
+
+
+def test_kernels_that_are_here_are_not_read_again(device: Device, tmp_path: Path) -> None:
+    """A plan from disk and one that is made here share kernels of the same form."""
+    counted_run(runtime(device, tmp_path), lambda: ocl.asarray(HOST) * 2.0 + 1.0)
+    second = runtime(device, tmp_path)
+    counted_run(second, lambda: ocl.asarray(HOST) * 2.0 + 1.0)
+    (stored,) = {id(kernel) for kept in second.plans._kept.values() for kernel in _kernels(kept)}
+    _, counted = counted_run(second, lambda: (ocl.asarray(HOST) * 3.0 + 4.0)[5:])
+    assert counted["plan", "misses"] == 1
+    assert counted["kernel", "misses"] == 0
+    assert {id(kernel) for kept in second.plans._kept.values() for kernel in _kernels(kept)} == {stored}
+
+
+def _kernels(kept: Any) -> list[Any]:
+    return [kernel for alike in kept.templates.values() for template in alike for kernel in template.kernels]
+
+
+def test_a_structure_that_nobody_has_stored(tmp_path: Path, device: Device) -> None:
+    plans = StoredPlans(ProgramFiles(tmp_path, 10**6, Counters()), "a device")
+    assert plans.find("a structure", (), (3,), runtime(device, None)) is None
+    assert plans.counters.damaged == 0
