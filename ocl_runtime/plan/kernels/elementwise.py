@@ -25,7 +25,7 @@ from ocl_runtime.plan.fusion.values import Leaf, Operation, Value, leaf_layouts,
 from ocl_runtime.plan.kernels.accesses import accesses
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.elementwise_kernel import ElementwiseForm, build, size_name
-from ocl_runtime.plan.kernels.form import Output, Parameters, aligned, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.form import Output, Parameters, aligned, all_aligned, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.naming import output_names
 from ocl_runtime.plan.kernels.windows import Window, best_axis, steps_apart, wide_windows, windows
 from ocl_runtime.plan.launch import Launch, Sizes
@@ -75,7 +75,7 @@ def elementwise_launch(
     grid, global_size, group_size = _index_space(tuple(items), target.group_size, wide=target.kind == "gpu")
     reached = [*layouts, *table_layouts(values), *(window.layout for window in way.windows)]
     index = index_dtype(reached, *(size * lanes * rows[1] for size in global_size))
-    parameters = Parameters(index, math.prod(shape))
+    parameters = Parameters(index, math.prod(shape), way.aligned)
     for axis, length in enumerate(shape):
         parameters.size(size_name(axis, len(shape)), length)
     flat = "n" if len(shape) == 1 else ""
@@ -105,12 +105,13 @@ def elementwise_launch(
 @dataclass(frozen=True, slots=True)
 class _Way:
     """How a work-item computes several results: `lanes` beside each other, which may be `shared`, that is share what
-    they read, or `rows` of them along an axis."""
+    they read, or `rows` of them along an axis. `aligned` is as of `Parameters`."""
 
     lanes: int = 1
     windows: Sequence[Window] = ()
     shared: bool = False
     rows: tuple[int, int] = (0, 1)
+    aligned: bool | None = None
 
 
 def _way(
@@ -128,11 +129,11 @@ def _way(
     few = len(shape) > 1 and shape[lane] < lanes
     if few or any(layout.strides[lane] not in (0, 1) for layout in layouts):
         lanes = 1
+    in_lanes = lanes > 1 and all_aligned(layouts, lane, lanes)
     if target.kind == "cpu":
-        return _Way(lanes, windows(values, leaves) if crowded else ())
-    in_lanes = lanes > 1 and all(_in_lanes(layout, lanes) for layout in layouts)
+        return _Way(lanes, windows(values, leaves) if crowded else (), aligned=in_lanes)
     if in_lanes and not crowded:
-        return _Way(lanes)
+        return _Way(lanes, aligned=True)
     operations = sum(isinstance(value, Operation) for value in values)
     wide = wide_windows(values, leaves, lanes) if 1 < lanes <= _MOST_OPERATIONS // max(1, operations) else []
     if wide:
@@ -183,15 +184,16 @@ def _index_space(shape: Shape, items: int, *, wide: bool) -> tuple[tuple[tuple[i
             for axis in dimension:
                 size *= shape[axis]
             sizes.append(size)
-        # What reads neighbours in several directions finds them in the cache if a group is not only one row.
-        rows = power_of_two(sizes[1], items // _ROW) if wide and len(sizes) > 1 else 1
-        group = [power_of_two(sizes[0], items // rows)]
-        left = items // group[0]
-        for size in sizes[1:]:
-            group.append(power_of_two(size, left))
-            left //= group[-1]
         if len(sizes) == 1:
-            group[0] = items
+            group = [items]
+        else:
+            # What reads neighbours in several directions finds them in the cache if a group is not only one row.
+            rows = power_of_two(sizes[1], items // _ROW) if wide else 1
+            group = [power_of_two(sizes[0], items // rows)]
+            left = items // group[0]
+            for size in sizes[1:]:
+                group.append(power_of_two(size, left))
+                left //= group[-1]
         padded = [rounded_up(size, unit) for size, unit in zip(sizes, group, strict=True)]
         if all(size // unit <= _MOST_GROUPS for size, unit in zip(padded[1:], group[1:], strict=True)):
             break

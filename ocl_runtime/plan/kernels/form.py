@@ -10,7 +10,7 @@ sum comes out right. Steps of 0 and 1 are part of the form, because they decide 
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -109,10 +109,12 @@ Term: TypeAlias = Access | Operation | Fold | Fetch
 @dataclass
 class Parameters:
     """The parameters of a kernel to be, in order, each with its value for one launch. `places` is the size of the index
-    space: no more elements are looked up in one leaf."""
+    space: no more elements are looked up in one leaf. `aligned` says whether all rows that are accessed in lanes begin
+    at a multiple of them; None: each leaf is looked at by itself."""
 
     index: DType
     places: int
+    aligned: bool | None = None
     specs: list[Spec] = field(default_factory=list)
     args: list[Argument] = field(default_factory=list)
 
@@ -149,7 +151,9 @@ class Parameters:
         that are touched, where it depends on values which.
         """
         low, _ = layout.range()
-        wide = lane is not None and lanes > 1 and layout.strides[lane] == 1 and aligned(layout, lane, lanes)
+        wide = lane is not None and lanes > 1 and layout.strides[lane] == 1
+        if wide and lane is not None:
+            wide = aligned(layout, lane, lanes) if self.aligned is None else self.aligned
         pointer = Pointer(dtype, align=dtype.size * (lanes if wide else 1))
         self.pointer(name, pointer, Address(storage, low, layout, most), length)
         first = layout.offset - low if layout.offset != low else None
@@ -193,6 +197,22 @@ def aligned(layout: Layout, lane: int, lanes: int) -> bool:
     low, _ = layout.range()
     across = (stride for axis, stride in enumerate(layout.strides) if axis != lane)
     return all(stride >= 0 and stride % lanes == 0 for stride in (*across, low))
+
+
+def all_aligned(layouts: Iterable[Layout], lane: int, lanes: int) -> bool:
+    """Whether that is so for all of some layouts that are dense along the axis. It is one fact about their sizes, so
+    that views at any places need two kernels, not one for each combination."""
+    rest = 0
+    for layout in layouts:
+        if layout.strides[lane] == 1:
+            low, _ = layout.range()
+            for axis, stride in enumerate(layout.strides):
+                if axis != lane:
+                    if stride < 0:
+                        return False
+                    rest = rest + stride % lanes
+            rest = rest + low % lanes
+    return rest == 0
 
 
 def index_dtype(layouts: Sequence[Layout], *counts: int) -> DType:
