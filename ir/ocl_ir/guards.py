@@ -37,6 +37,7 @@ class Guards:
         self.found: dict[Size, bool] = {}
         """Conditions, with whether they were true."""
         self._first: dict[int, Symbol] = {}
+        self._apart: list[str] = []
         self._table: tuple[int, Formulas, list[int], list[int]] | None = None
         """How many conditions there were, and the rows of those that were true and of the others."""
         self.closed = False
@@ -57,16 +58,22 @@ class Guards:
             self.found[term("eq", Symbol(name), first)] = True
         return cast("int", Backed(number, first, self))
 
+    def apart(self, name: str, number: int) -> int:
+        """A size of which nothing is found out by that, not even that it is 0 or equal to another one: for what may be
+        any number, as a place in memory."""
+        self._apart.append(name)
+        return cast("int", Backed(number, Symbol(name), self))
+
     def names(self) -> list[str]:
         """The sizes that formulas are made of."""
-        return [symbol.name for symbol in self._first.values()]
+        return [*(symbol.name for symbol in self._first.values()), *self._apart]
 
     def __getstate__(self) -> tuple[int, Formulas, list[int], list[int]]:
         """What `hold` needs."""
         return self._as_table()
 
     def __setstate__(self, state: tuple[int, Formulas, list[int], list[int]]) -> None:
-        self.found, self._first, self.closed = {}, {}, True
+        self.found, self._first, self._apart, self.closed = {}, {}, [], True
         self._table = 0, *state[1:]
 
     def hold(self, bound: Mapping[str, int]) -> bool:

@@ -1,8 +1,9 @@
 """Expressions without what differs from one evaluation to the next: the key of a plan, and what binds it.
 
 Memory becomes a number, by first appearance; so do sizes (0 and 1, which change what code looks like, stay), and the
-values of scalars. What is left is the same for every turn of a loop, and for arrays of other shapes. `again` builds the
-expression anew from memory, sizes and scalars that stand for those of any such evaluation.
+values of scalars. Where in its memory a leaf begins says nothing at all: each such offset is a size of its own, also if
+it happens to be that of another leaf. What is left is the same for every turn of a loop, and for arrays of other
+shapes. `again` builds the expression anew from memory, sizes and scalars that stand for those of any such evaluation.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ _Numbers: TypeAlias = int | tuple[Item, ...]
 class Structure:
     """Some nodes, taken apart. `nodes` are all below the roots, by first visit; `roots` are the numbers of the roots
     among them. `key` is equal for expressions that differ in `storages`, `sizes` and `scalars` only, each of which is
-    listed once. With `into`, the first root is computed into the memory of the second; roots that are `copied`, by
-    number, get memory of their own, even where they only look at memory that exists. `writes` are the numbers of nodes
-    that write a part of another one: who else holds a node is found out by counting references. `kept` is what a cache
-    has for the key, once it has been looked up."""
+    listed once; `sizes` end with the offsets of leaves. With `into`, the first root is computed into the memory of the
+    second; roots that are `copied`, by number, get memory of their own, even where they only look at memory that
+    exists. `writes` are the numbers of nodes that write a part of another one: who else holds a node is found out by
+    counting references. `kept` is what a cache has for the key, once it has been looked up."""
 
     __slots__ = (
-        "_memory", "_numbers", "_parts", "_places", "copied", "into", "kept", "key", "nodes", "roots", "scalars",
-        "sizes", "storages", "writes",
+        "_memory", "_numbers", "_offsets", "_parts", "_places", "copied", "into", "kept", "key", "nodes", "roots",
+        "scalars", "sizes", "storages", "writes",
     )  # fmt: skip
 
     def __init__(self, roots: Sequence[Node], *, into: bool = False) -> None:
@@ -64,6 +65,7 @@ class Structure:
         self._places: dict[int, int] = {}
         self._memory: dict[int, int] = {}
         self._numbers: dict[_Numbers, int] = {}
+        self._offsets: list[int] = []
         self.roots: tuple[int, ...] = ()
         self.add(roots)
 
@@ -97,8 +99,8 @@ class Structure:
                     known,
                     number(layout.shape, len(numbers)),
                     number(layout.strides, len(numbers)),
-                    number(layout.offset, len(numbers)),
                 )
+                self._offsets.append(layout.offset)
             elif type(node) is Movement:
                 step = node.step  # the axes of a permutation are no sizes
                 value = step.value if step.kind == "permute" else number(step.value, len(numbers))
@@ -119,18 +121,28 @@ class Structure:
                     self.writes.append(place)
                 parts += _parts(node, numbers)
                 stack += operands(node)[::-1]
-        pattern, self.sizes = _pattern(tuple(numbers))
+        pattern, sizes = _pattern(tuple(numbers))
+        self.sizes = (*sizes, *map(plain, self._offsets))
         self.roots += tuple([places[id(root)] for root in roots])
         self.copied = tuple([places[id(root)] for root in copied])
         self.key: Hashable = (tuple(parts), pattern, self.into, self.copied)
         self.kept: Any = None
+
+    @property
+    def first_offset(self) -> int:
+        """The number of the first size that is an offset of a leaf."""
+        return len(self.sizes) - len(self._offsets)
 
     # ------------------------------------------------------------------ building it again
 
     def again(self, storages: Sequence[Storage], sizes: Sequence[int], scalars: Sequence[Number | Given]) -> list[Node]:
         """The nodes over other memory, sizes and scalars, in the same order; each says its number for the line that
         asked for it."""
-        number = {0: 0, 1: 1} | dict(zip(self.sizes, sizes, strict=True))
+        first = self.first_offset
+        number = {0: 0, 1: 1} | dict(zip(self.sizes[:first], sizes[:first], strict=True))
+        offset: dict[Node, int] = dict(
+            zip([node for node in self.nodes if isinstance(node, Buffer)], sizes[first:], strict=True)
+        )
         memory = {id(storage): other for storage, other in zip(self.storages, storages, strict=True)}
         scalar: dict[Node, Number | Given] = dict(
             zip([node for node in self.nodes if isinstance(node, Scalar)], scalars, strict=True)
@@ -139,7 +151,7 @@ class Structure:
         made: dict[Node, Node] = {}
         for node in walk(*[self.nodes[root] for root in self.roots]):
             args = [made[arg] for arg in node.args]
-            made[node] = _again(node, args, memory, number.__getitem__, scalar, place[node])
+            made[node] = _again(node, args, memory, number.__getitem__, offset, scalar, place[node])
         return [made[node] for node in self.nodes]
 
 
@@ -185,6 +197,7 @@ def _again(
     args: Sequence[Node],
     memory: Mapping[int, Storage],
     number: Callable[[int], int],
+    offset: Mapping[Node, int],
     scalar: Mapping[Node, Number | Given],
     where: str,
 ) -> Node:
@@ -208,7 +221,8 @@ def _again(
             return graph.scalar(scalar[node], node.dtype, numbers(node.shape))
         case Buffer():
             storage = None if node.storage is None else memory[id(node.storage)]
-            return graph.buffer(storage, node.dtype, layout(node.layout))
+            lies = Layout(numbers(node.layout.shape), numbers(node.layout.strides), offset[node])
+            return graph.buffer(storage, node.dtype, lies)
         case Movement():
             step = node.step
             if step.kind != "permute":

@@ -247,3 +247,15 @@ def test_shapes_broadcast_with_sizes() -> None:
     n, guards = backed()
     assert formulas(broadcast_shapes((n, 1), (1, 3), (n, 3))) == (Symbol("n"), 3)
     assert set(found(guards)) <= {"n == 1"}
+
+
+def test_a_size_apart_is_not_found_to_be_another_one_until_somebody_asks() -> None:
+    guards = Guards()
+    n, first, second = guards.size("n", 8), guards.apart("first", 8), guards.apart("second", 0)
+    assert not guards.found
+    assert guards.names() == ["n", "first", "second"]
+    assert (first + second) % 4 == 0
+    assert guards.hold({"n": 5, "first": 3, "second": 1})
+    assert not guards.hold({"n": 5, "first": 3, "second": 2})
+    assert first == n
+    assert not guards.hold({"n": 5, "first": 3, "second": 1})

@@ -77,7 +77,11 @@ class Unplanned:
         self.sizes = structure.sizes
         self.key = structure.key
         self.guards = Guards()
-        sizes = [self.guards.size(name, number) for name, number in named(structure.sizes).items()]
+        first = structure.first_offset
+        sizes = [
+            self.guards.size(name, number) if place < first else self.guards.apart(name, number)
+            for place, (name, number) in enumerate(named(structure.sizes).items())
+        ]
         self.leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
         self.nodes = structure.again(self.leaves, sizes, [Given(place) for place in range(len(structure.scalars))])
         self.roots = [self.nodes[place] for place in structure.roots]
