@@ -105,11 +105,13 @@ class Settings:
     )
     cache_folder: Path | None = field(
         default_factory=default_cache_folder,
-        metadata=_row("OCL_RUNTIME_CACHE", _folder_or_off, "folder of built programs and verdicts on devices; or off"),
+        metadata=_row(
+            "OCL_RUNTIME_CACHE", _folder_or_off, "folder of built programs, plans and verdicts on devices; or off"
+        ),
     )
     cache_bytes: int = field(
         default=256 * 2**20,
-        metadata=_row("OCL_RUNTIME_CACHE_BYTES", _bytes, "most bytes of built programs on disk: 256M"),
+        metadata=_row("OCL_RUNTIME_CACHE_BYTES", _bytes, "most bytes of built programs and plans on disk: 256M"),
     )
     program_bytes: int = field(
         default=512 * 2**20,

@@ -352,8 +352,9 @@ def test_wide_accesses_are_aligned_where_that_is_known() -> None:
         (launch,) = desk.plan(graph.elementwise("add", a, whole)).launches
         assert vectorized(launch) == {"a": wide, "b": wide, "y": wide}
         (launch,) = desk.plan(graph.elementwise("add", row, shifted_by_one)).launches
-        # Work-items of a GPU that read what is not aligned read one element each, next to each other.
-        assert vectorized(launch) == ({} if desk.runtime.target == GPU else {"a": wide, "b": (16, 4), "y": wide})
+        # Work-items of a GPU that read what is not aligned read one element each, next to each other. Alignment is one
+        # fact of a kernel: where one leaf is not aligned, nothing is promised of the others either.
+        assert vectorized(launch) == ({} if desk.runtime.target == GPU else dict.fromkeys(("a", "b", "y"), (16, 4)))
 
 
 @pytest.mark.parametrize(("dtype", "width"), [("f4", 4), ("f8", 2), ("i1", 16), ("f2", 8)])
