@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ocl_ir.graph.build import Node, Scalar
 from ocl_ir.indices import Shape
@@ -85,6 +86,32 @@ class Draft:
     rows: set[Node] = field(default_factory=set)
     reads: set[int] = field(default_factory=set)
     """The drafts whose results it reads, by number."""
+
+    @cached_property
+    def roots(self) -> frozenset[Node]:
+        """What the groups compute."""
+        return frozenset([group.root for group in self.groups])
+
+    @cached_property
+    def computed(self) -> frozenset[Node]:
+        """What the groups read that groups compute."""
+        return frozenset([leaf.source for group in self.groups for leaf in group.leaves if leaf.computed])
+
+    @cached_property
+    def memory(self) -> frozenset[tuple[Node, Layout]]:
+        """What the groups read, over the index space, but for numbers."""
+        return frozenset(
+            [(leaf.source, leaf.layout) for _, leaf in self.leaves() if not isinstance(leaf.source, Scalar)]
+        )
+
+    def joined(self, other: Draft) -> Draft:
+        """With the groups of another one over the same index space. What is known of both is not found out again."""
+        made = replace(self, groups=[*self.groups, *other.groups], rows=self.rows | other.rows)
+        made.__dict__["roots"] = self.roots | other.roots
+        made.__dict__["computed"] = self.computed | other.computed
+        if self.axes is None and other.axes is None and self.shape == other.shape:
+            made.__dict__["memory"] = self.memory | other.memory
+        return made
 
     @property
     def kept(self) -> Shape:

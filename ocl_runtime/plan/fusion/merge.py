@@ -11,8 +11,10 @@ reduction, no third group between the two, and the limits of a kernel. No rule c
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Scalar
@@ -30,6 +32,7 @@ from ocl_runtime.plan.target import Target
 MAX_FOLDS = 8
 _COUNTS = 4
 """Arguments with which a reduction is told how many rows, columns and parts there are."""
+_TOO_MANY = "together they have more arguments than the device takes"
 _MOST_LOOKED_AT = 1000
 _MOST_SIBLINGS = 8
 
@@ -62,16 +65,14 @@ def siblings(first: Draft, second: Draft) -> bool:
     """Two results are made of the same elements in memory, at the same places."""
     if (first.axes is None) != (second.axes is None) or _reads(second, first):
         return False
-    shared = {(leaf.source, leaf.layout) for _, leaf in first.leaves() if not isinstance(leaf.source, Scalar)}
-    return any((leaf.source, leaf.layout) in shared for _, leaf in second.leaves())
+    return not first.memory.isdisjoint(second.memory)
 
 
 RULES: tuple[Rule, ...] = (intermediate, prologue, epilogue, dependent, siblings)
 
 
 def _reads(second: Draft, first: Draft) -> bool:
-    roots = {group.root for group in first.groups}
-    return any(leaf.computed and leaf.source in roots for group in second.groups for leaf in group.leaves)
+    return not second.computed.isdisjoint(first.roots)
 
 
 def _over_rows(first: Draft, second: Draft) -> bool:
@@ -99,6 +100,8 @@ class _Merger:
         self._drafts: dict[int, Draft] = {}
         self._of: dict[Node, int] = {}
         """The draft of each group, by its root."""
+        self._read_by: defaultdict[int, set[int]] = defaultdict(set)
+        """The drafts that read a draft, and some that did before they were joined with others."""
         self._users: dict[Node, list[int]] = {}
         """The drafts that read some memory."""
         self._mergeable = {group.root for group in groups if _mergeable(group)}
@@ -117,6 +120,8 @@ class _Merger:
             self._drafts[number] = draft
             self._of[group.root] = number
             draft.reads = {self._of[leaf.source] for leaf in group.leaves if leaf.computed}
+            for read in draft.reads:
+                self._read_by[read].add(number)
             if group.root not in self._mergeable:
                 continue
             here, refused = number, {number}
@@ -173,18 +178,20 @@ class _Merger:
                     self._why[group.root] = f"{group.why}, and who reads it is another kernel: {reason}"
             return False
         made.reads = (first.reads | second.reads) - {one, other}
-        self._drafts[one] = made
-        del self._drafts[other]
-        for draft in self._drafts.values():
-            if other in draft.reads:
-                draft.reads = (draft.reads - {other}) | {one}
-        for group in made.groups:
+        for group in self._drafts.pop(other).groups:
             self._of[group.root] = one
+        self._drafts[one] = made
+        for read in made.reads:
+            self._read_by[read].add(one)
+        for reader in self._read_by.pop(other, set()) & self._drafts.keys():
+            if reader != one:
+                self._drafts[reader].reads = (self._drafts[reader].reads - {other}) | {one}
+                self._read_by[one].add(reader)
         return True
 
     def _joined(self, first: Draft, second: Draft) -> tuple[Draft | None, str]:
         """Both as one draft, or why not."""
-        made = replace(first, groups=[*first.groups, *second.groups], rows=first.rows | second.rows)
+        made = first.joined(second)
         if first.axes is not None and second.axes is not None:
             if (first.shape, first.axes, first.order) != (second.shape, second.axes, second.order):
                 return None, "it reduces other axes, or in another order"
@@ -198,15 +205,32 @@ class _Merger:
                 made.rows = made.rows | {group.root for group in other.groups}
             elif other.shape != reduces.shape:
                 return None, "it has another shape"
-        results = {group.root: made.stored(group) for group in made.groups}
-        if any(leaf.layout != results.get(leaf.source, leaf.layout) for _, leaf in made.leaves() if leaf.computed):
-            return None, "it is read at other places"
-        values = (value for group in made.groups for value in group.values)
-        if any(isinstance(value, Lookup) and value.leaf.source in results for value in values):
-            return None, "elements of it are taken in any order"
+        if not made.computed.isdisjoint(made.roots):
+            results = {group.root: made.stored(group) for group in made.groups}
+            if any(leaf.layout != results.get(leaf.source, leaf.layout) for _, leaf in made.leaves() if leaf.computed):
+                return None, "it is read at other places"
+            values = (value for group in made.groups for value in group.values)
+            if any(isinstance(value, Lookup) and value.leaf.source in results for value in values):
+                return None, "elements of it are taken in any order"
         return self._limited(made)
 
     def _limited(self, made: Draft) -> tuple[Draft | None, str]:
+        """The draft, unless it is more than a kernel takes. To build it takes longest, so that is put off where it is
+        surely too much, or surely little enough."""
+        if made.axes is None and not any(map(_looks_up, made.groups)):
+            results = sum(map(partial(self._is_result, made.roots), made.groups))
+            least = len({source for source, _ in made.memory} - made.roots)
+            scalars = len(
+                {leaf.source for group in made.groups for leaf in group.leaves if isinstance(leaf.source, Scalar)}
+            )
+            rank = len(made.shape)
+            if not fits(least + results, rank, self._target, scalars=scalars + _COUNTS):
+                return None, _TOO_MANY
+            operations = sum(isinstance(value, Operation) for group in made.groups for value in group.values)
+            if operations <= MAX_OPERATIONS and fits(
+                len(made.memory) + results, rank, self._target, scalars=scalars + _COUNTS
+            ):
+                return made, ""
         bundle = self._bundle(made)
         turns, last = passes(bundle)
         in_parts = made.order is not None and made.order.parts > 1
@@ -226,12 +250,17 @@ class _Merger:
         reads = len(families((leaf.source, leaf.layout) for leaf in leaves)) if shared else len(leaves)
         scalars = len(bundle.leaves) - len(leaves) + _COUNTS
         if not fits(reads + len(bundle.results), len(made.shape), self._target, scalars=scalars):
-            return None, "together they have more arguments than the device takes"
+            return None, _TOO_MANY
         if sum(isinstance(value, Operation) for value in bundle.values) > MAX_OPERATIONS:
             return None, f"together they have more than {MAX_OPERATIONS} operations"
         if sum(isinstance(value, Fold) for value in bundle.values) > MAX_FOLDS:
             return None, f"together they have more than {MAX_FOLDS} reductions"
         return made, ""
+
+    def _is_result(self, roots: Collection[Node], group: Group) -> bool:
+        """Whether a group of a bundle that computes some nodes is stored."""
+        readers = self._readers.get(group.root)
+        return group.root in self._needed or (readers is not None and any(reader not in roots for reader in readers))
 
     def _apart(self, one: int, other: int) -> bool:
         """Whether no path leads from one draft to the other through a third."""
@@ -294,10 +323,14 @@ class _Merger:
         results = tuple(
             Result(group, made[group.root], group.reduce is not None or group.root in draft.rows)
             for group in groups
-            if group.root in self._needed or self._readers.get(group.root, set()) - made.keys()
+            if self._is_result(made.keys(), group)
         )
         given = tuple(made[group.root] for group in groups)
         return Bundle(groups, draft.shape, tuple(values), given, results, draft.axes or (), draft.order)
+
+
+def _looks_up(group: Group) -> bool:
+    return any(isinstance(value, Lookup) for value in group.values)
 
 
 def _mergeable(group: Group) -> bool:
