@@ -214,13 +214,13 @@ def _sizes(stmt: Stmt) -> list[Size]:
 
 def arguments_fit(program: Program) -> Iterator[Fault]:
     """A launch has an argument for each parameter: a value of its dtype for a pointer, a number for a scalar."""
+    numbers = set(program.numbers)
     for stmt in walk(program.body):
         if not isinstance(stmt, Launch):
             continue
         params = stmt.kernel.params
-        takes = ", ".join(f"{param.value.hint}: {param.value.type}" for param in params)
         if len(stmt.args) != len(params):
-            yield Fault(f"{stmt.kernel.name} got {len(stmt.args)} arguments", stmt, f"it takes {takes}")
+            yield Fault(f"{stmt.kernel.name} got {len(stmt.args)} arguments", stmt, f"it takes {_taken(stmt)}")
             continue
         for param, arg in zip(params, stmt.args, strict=True):
             type_ = param.value.type
@@ -229,13 +229,18 @@ def arguments_fit(program: Program) -> Iterator[Fault]:
             elif isinstance(arg, Symbol | Term):
                 fits = element(type_) != BOOL
             elif isinstance(arg, Number):
-                fits = arg.dtype == element(type_) and arg in program.numbers
+                fits = arg.dtype == element(type_) and arg in numbers
             else:
                 fits = not isinstance(arg, Value) and (element(type_).is_float or not isinstance(arg, float))
             if not fits:
                 got = f"{arg.dtype} memory" if isinstance(arg, Value) else repr(arg)
                 got = f"the {arg.dtype} {arg}" if isinstance(arg, Number) else got
-                yield Fault(f"{stmt.kernel.name} got {got} for {param.value.hint}", stmt, f"it takes {takes}")
+                fact = f"{stmt.kernel.name} got {got} for {param.value.hint}"
+                yield Fault(fact, stmt, f"it takes {_taken(stmt)}")
+
+
+def _taken(launch: Launch) -> str:
+    return ", ".join(f"{param.value.hint}: {param.value.type}" for param in launch.kernel.params)
 
 
 def fills_fit(program: Program) -> Iterator[Fault]:

@@ -174,7 +174,7 @@ class _Merger:
             made = None
         if made is None:
             for group in first.groups:
-                if any(leaf.source is group.root for _, leaf in second.leaves()):
+                if group.root in second.computed:
                     self._why[group.root] = f"{group.why}, and who reads it is another kernel: {reason}"
             return False
         made.reads = (first.reads | second.reads) - {one, other}
