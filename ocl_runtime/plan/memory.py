@@ -48,6 +48,10 @@ class PlanMemory:
         """How often results, and memory from outside, are still read."""
         self._bundle: Bundle | None = None
         self._sources: dict[Leaf, Leaf] = {}
+        self._operands: Sequence[tuple[Leaf, Leaf]] = ()
+        """What operations of the bundle read, and where that is by now."""
+        self._ways: Counter[int] = Counter()
+        """How many leaves of the bundle are in some memory, by its id."""
         for bundle in bundles:
             for result in bundle.results:
                 self._handles.declare(result.group.root)
@@ -66,6 +70,9 @@ class PlanMemory:
         """What it reads has been planned."""
         self._bundle = bundle
         self._sources = {leaf: self._found(leaf) for leaf in bundle.leaves}
+        self._operands = [(value, self._sources[value]) for value in bundle.values if isinstance(value, Leaf)]
+        leaves = {id(leaf): leaf for leaf in bundle.leaves}.values()
+        self._ways = Counter([id(storage_of(self._sources[leaf])) for leaf in leaves])
 
     def _found(self, leaf: Leaf) -> Leaf:
         if not leaf.computed:
@@ -116,16 +123,14 @@ class PlanMemory:
         `busy` with other results, and none that is read `late`, after the result has been stored."""
         assert self._bundle is not None
         reason = "no operand is in memory"
-        for leaf in (value for value in self._bundle.values if isinstance(value, Leaf)):
-            made = self.source(leaf)
+        for leaf, made in self._operands:
             if not isinstance(made.source, Buffer):
                 continue
             storage = made.source.storage
-            others = [self.source(one) for one in self._bundle.leaves if one is not leaf]
             dense = made.source.layout.is_dense and made.source.layout.offset == 0 and made.source.size == node.size
             if made.source.dtype.size != node.dtype.size or made.layout != layout or not dense:
                 reason = "the operands have other dtypes, shapes or orders"
-            elif any(storage_of(one) is storage for one in others):
+            elif self._ways[id(storage)] > 1:
                 reason = "an operand is read in several ways"
             elif leaf in late:
                 reason = "an operand is read once more after that"
