@@ -169,7 +169,8 @@ class Runtime:
                 place=calling_line(),
                 remedy="compute with arrays only: where(condition, a, b) for an if, a result for a float",
             )
-        argument(Address(storage))
+        if not isinstance(storage, Storage):
+            raise _without_memory()
         return self.engine.download(storage, dtype.numpy, count, start, where, out)
 
     def view(self, storage: Storage, dtype: DType, start: int, count: int, where: str = "") -> NDArray[Any] | None:

@@ -179,10 +179,11 @@ class ArrayCore:
                 self._become(self._evaluated([graph.elementwise("copy", node)])[0])
 
     def _computed(self) -> Buffer:
-        if not isinstance(self._node, Buffer):
+        if type(self._node) is not Buffer:
             compute_together((self,))  # which plans and builds without the lock
         with self._executor.registry.lock:  # nobody writes in between
-            compute_together((self,))
+            if type(self._node) is not Buffer:
+                compute_together((self,))
             node = self._node
             assert isinstance(node, Buffer)
             return apart(node) if node.size == 1 else node  # an element moves when somebody writes the array

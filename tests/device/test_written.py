@@ -257,6 +257,6 @@ def test_dropped_plans_drop_their_functions(runtime: Runtime) -> None:
     evaluated_often(lambda turn: x + 1.0)
     lines = runtime.plans._lines
     (known,) = [known for of_line in lines._known.values() for known in of_line if known.evaluate is not None]
-    lines.forget(known.kept)
+    lines.forget([known.template])
     assert not [known for of_line in lines._known.values() for known in of_line if known.evaluate is not None]
     np.testing.assert_array_equal((x + 1.0).numpy(), HOST + 1)

@@ -10,10 +10,9 @@ A movement of a computed node is a view of its memory, unless it has to copy; so
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
-from ocl_ir.graph.build import Buffer, Movement, Node, leave, move, permute
+from ocl_ir.graph.build import Buffer, Movement, Node, computed, leave, move, permute
 from ocl_ir.indices import Shape
 
 
@@ -42,7 +41,7 @@ def turned_back(node: Node, result: Buffer) -> list[tuple[Node, Buffer]]:
 
 def apart(node: Buffer) -> Buffer:
     """The same elements as a node that nobody else has, and so nobody forwards while it is looked at."""
-    return replace(node)
+    return computed(node.storage, node.dtype, node.layout, node.line)
 
 
 def current(node: Node) -> Node:

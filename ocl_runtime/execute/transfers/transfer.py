@@ -226,11 +226,11 @@ class Transfers:
         """The stream whose last command wrote these bytes, since nothing has to be waited for there; else that of
         single transfers, or another one with nothing to do, or where there is none the caller's own."""
         streams = self._streams
-        streams.look()
         with streams.lock:
             writer = self._last_writer(touch)
         if writer is not None:
             return writer
+        streams.look()
         for stream in (streams.aside, *streams.all()):
             if not stream.pending and stream not in (streams.uploads, streams.downloads):
                 return stream

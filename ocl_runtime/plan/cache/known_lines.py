@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
 from ocl_ir.graph.build import Buffer, Node
@@ -70,10 +70,10 @@ class KnownLines:
         while len(self._known) > _MOST_LINES:
             del self._known[next(iter(self._known))]
 
-    def forget(self, kept: object) -> None:
-        """There are no plans for a structure any more."""
-        for of_line in self._known.values():
-            of_line[:] = [known for known in of_line if known.kept is not kept]
+    def forget(self, templates: Collection[Template]) -> None:
+        """These plans are kept no more. Another thread may be looking."""
+        for of_line in list(self._known.values()):
+            of_line[:] = [known for known in of_line if known.template not in templates]
 
 
 def _key(roots: Sequence[Node], *, into: bool) -> _Key:

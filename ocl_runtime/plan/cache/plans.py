@@ -237,12 +237,14 @@ class PlanCache:
             self._loaded += loaded
             templates = dict(kept.templates)  # another thread may be looking
             before = kept.nbytes
-            alike = templates[donation] = [*templates.get(donation, ()), made][-_MOST_ALIKE:]
-            self._evictions += len(kept.templates.get(donation, ())) + 1 - len(alike)
+            alike = [*templates.get(donation, ()), made]
+            templates[donation], dropped = alike[-_MOST_ALIKE:], alike[:-_MOST_ALIKE]
             for oldest in list(templates)[: len(templates) - _MOST_ALIKE]:
-                self._evictions += len(templates.pop(oldest))
+                dropped += templates.pop(oldest)
                 kept.forget(oldest)
             kept.templates = templates
+            self._evictions += len(dropped)
+            self._lines.forget(dropped)
             if not kept.is_dropped:
                 self._grow(kept.nbytes - before)
 
@@ -260,9 +262,10 @@ class PlanCache:
     def _drop(self, key: Hashable) -> None:
         kept = self._kept.pop(key)
         kept.is_dropped = True
-        self._lines.forget(kept)
+        dropped = [template for alike in kept.templates.values() for template in alike]
+        self._lines.forget(dropped)
         self._nbytes -= kept.nbytes
-        self._evictions += max(sum(map(len, kept.templates.values())), 1)
+        self._evictions += max(len(dropped), 1)
 
     @property
     def statistics(self) -> PlanStatistics:
