@@ -35,8 +35,8 @@ from ocl_runtime.plan.launch import Address, Later, Launch, Plan
 from ocl_runtime.plan.planner import Planning, plan
 from ocl_runtime.plan.structure import Structure
 
-_MOST_SIZES = 64
-"""Sizes for which a plan stays bound."""
+_MOST_SIZES = 256
+"""Sizes for which a plan stays bound: a loop over all of them finds them again in its next run."""
 _LAUNCH_BYTES, _SIZED_BYTES = 10_000, 4_000
 """About what a launch takes of the host's memory, and again for each sizes: measured in plans of 60 small launches."""
 
@@ -196,6 +196,8 @@ class Template:
             sized = self._sized[structure.sizes] = self._size(sizes)
             while len(self._sized) > _MOST_SIZES:
                 self._sized.popitem(last=False)
+        else:
+            self._sized.move_to_end(structure.sizes)
         return sized
 
     def _size(self, sizes: Mapping[str, int]) -> Sized:
