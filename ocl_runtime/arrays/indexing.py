@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -21,11 +22,12 @@ from numpy.typing import NDArray
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.graph.nodes import AnyNode
+from ocl_ir.graph.nodes import AnyNode, Step
+from ocl_ir.guards import formulas
 from ocl_ir.indices import Item, Shape, Span, parse_index
 from ocl_ir.layout import Layout, broadcast_shapes
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, I32, I64, U32, U64
+from ocl_ir.types import BOOL, I32, I64, U32, U64, DType
 from ocl_runtime.errors import DTypeError, IndexingError, ShapeError
 
 Upload: TypeAlias = Callable[[NDArray[Any]], Node]
@@ -114,6 +116,10 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload, note: Note) ->
 
     Raises `ShapeError` for an index that does not fit, `DTypeError` for arrays that are no integers.
     """
+    if len(parts) == 1 and isinstance(parts[0], AnyNode) and shape:
+        index = cast("Node", parts[0])
+        if formulas(shape) is shape and formulas(index.shape) is index.shape:  # which say of no size what it is
+            return _rows(shape, places(index, 0, shape[0], upload, note))
     parts, dots = _with_all_axes(shape, parts)
     items = parse_index(shape, tuple(slice(None) if is_array(part) else part for part in parts))
     axes: list[int] = []
@@ -146,6 +152,38 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload, note: Note) ->
     return Picked(items, tuple(indices), {of_view.index(number): one for number, one in arrays.items()}, front)
 
 
+class _Rows(NamedTuple):
+    """What `x[idx]` takes beside the places in `idx`: the movements that make these coordinates of the first axis, and
+    for each other axis the dtype and layout of its own."""
+
+    items: tuple[Item, ...]
+    steps: tuple[tuple[Step, Shape], ...]
+    others: tuple[tuple[DType, Layout], ...]
+
+
+def _rows(shape: Shape, index: Node) -> Picked:
+    """What a single array picks along the first axis: as `picked` has it, which works more out than this needs."""
+    items, steps, others = _rows_of(shape, index.shape)
+    first = index
+    for step, to in steps:
+        first = graph.move(first, step, to)
+    return Picked(items, (first, *(graph.iota(dtype, layout) for dtype, layout in others)), {0: index}, 0)
+
+
+@lru_cache(maxsize=1024)  # asked for every such index, and always the same in a loop
+def _rows_of(shape: Shape, index: Shape) -> _Rows:
+    rest = shape[1:]
+    result = (*index, *rest)
+    steps: list[tuple[Step, Shape]] = []
+    if rest:
+        spans = tuple([Span(0, 1, length) for length in index])
+        steps.append((Step("index", (*spans, *[None] * len(rest))), (*index, *[1] * len(rest))))
+        if steps[0][1] != result:
+            steps.append((Step("expand", result), result))
+    others = tuple([_counted(result, len(index) + axis) for axis in range(len(rest))])
+    return _Rows(tuple([Span(0, 1, length) for length in shape]), tuple(steps), others)
+
+
 def _shared_shape(shapes: Sequence[Shape]) -> Shape:
     try:
         return broadcast_shapes(*shapes)
@@ -173,8 +211,12 @@ def _widened(index: Node, front: int, shape: Shape) -> Node:
 
 def counting(shape: Shape, axis: int) -> Node:
     """The coordinate along an axis, everywhere in a shape."""
-    strides = tuple(int(place == axis) for place in range(len(shape)))
-    return graph.iota(U32 if shape[axis] < _FITS_I32 else U64, Layout(shape, strides))
+    return graph.iota(*_counted(shape, axis))
+
+
+def _counted(shape: Shape, axis: int) -> tuple[DType, Layout]:
+    strides = tuple([int(place == axis) for place in range(len(shape))])
+    return U32 if shape[axis] < _FITS_I32 else U64, Layout(shape, strides)
 
 
 def places(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload, note: Note) -> Node:

@@ -19,6 +19,8 @@ from ocl_runtime.arrays.semantics import cast as converted
 from ocl_runtime.arrays.writing import check_kind
 from ocl_runtime.errors import DTypeError, ShapeError
 
+_NUMBERS = frozenset({float, int})
+
 
 class Operators(ArrayCore):
     """The operators of an array, by the functions that they stand for."""
@@ -32,14 +34,14 @@ class Operators(ArrayCore):
 
     def _binary(self, name: str, other: Any) -> Self:
         """The function of this name with the array as the first operand."""
-        if not is_operand(other):
+        if type(other) not in _NUMBERS and not is_operand(other):
             return cast("Self", NotImplemented)
         node, executor = binary(name, self, other)
         return type(self)(node, executor)
 
     def _reflected(self, name: str, other: Any) -> Self:
         """The function of this name with the array as the second operand."""
-        if not is_operand(other):
+        if type(other) not in _NUMBERS and not is_operand(other):
             return cast("Self", NotImplemented)
         node, executor = reflected(name, self, other)
         return type(self)(node, executor)

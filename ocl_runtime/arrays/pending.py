@@ -46,7 +46,8 @@ Compute: TypeAlias = Callable[[ref[Node], ref[Cell]], object]
 
 def deepened(node: Node) -> int:
     """The depth of a new node that an array is, in costs; it is noted there."""
-    node.depth = depth = _cost(node) + _deepest(node, _NEAR)
+    deepest = _deepest(node, _NEAR)
+    node.depth = depth = deepest + (_KERNEL if type(node) in _KERNELS else 1)
     return depth
 
 
@@ -57,10 +58,10 @@ def _cost(node: Node) -> int:
 def _deepest(node: Node, levels: int) -> int:
     deepest = 0
     for arg in node.args:
-        depth = 0 if arg.result is not None else arg.depth
-        if not depth and levels and arg.args:
-            depth = _deepest(arg, levels - 1)
-        deepest = max(deepest, depth)
+        if arg.args:  # else it is in memory
+            depth = arg.depth or (_deepest(arg, levels - 1) if levels else 0)
+            if depth > deepest:  # noqa: PLR1730  # each new array passes here
+                deepest = depth
     return deepest
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ocl_ir.graph.printer import text
 from ocl_runtime.device import Device
 from ocl_runtime.errors import ShapeError
 from ocl_runtime.execute.engine import Engine
@@ -250,3 +254,18 @@ def test_products_and_sums_with_elements_far_apart(runtime: Runtime, count: int)
         assert int(ocl.vecdot(y[::-3], x)) == far[::-3] @ host
         assert int(ocl.sum(z[:, 1] * z[:, 0])) == (square[:, 1] * square[:, 0]).sum()
         np.testing.assert_allclose(float(ocl.std(z[:, 2])), square[:, 2].std(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(7,), (7, 3), (7, 1, 2), (1, 4)])
+@pytest.mark.parametrize("places", [[0], [3, -1, 0], [[1, 2], [0, -2]], 2])
+def test_rows_are_the_same_nodes_as_by_the_general_way(shape: tuple[int, ...], places: Any) -> None:
+    """`x[idx]`, which is short, and `x[idx, ...]`, which says the same."""
+    host = np.arange(math.prod(shape), dtype="f4").reshape(shape)
+    index = np.clip(np.array(places), -shape[0], shape[0] - 1)
+    x, idx = ocl.asarray(host), ocl.asarray(index)
+    found, other = x[idx], x[idx, ...]
+    assert text(found._node) == text(other._node)
+    np.testing.assert_array_equal(found.numpy(), host[index])
+    x[idx] = 5.0
+    host[index] = 5
+    np.testing.assert_array_equal(x.numpy(), host)
