@@ -34,6 +34,7 @@ class Layout:
     _formulas: Formulas | None = field(default=None, init=False, repr=False, compare=False)
     _dense: bool | None = field(default=None, init=False, repr=False, compare=False)
     _range: tuple[int, int] | None = field(default=None, init=False, repr=False, compare=False)
+    _expanded: Layout | None = field(default=None, init=False, repr=False, compare=False)
     """What has been found out by now."""
 
     def __hash__(self) -> int:
@@ -145,10 +146,14 @@ class Layout:
 
     def expand(self, shape: Shape) -> Layout:
         """The view of a shape that this one's broadcasts to: repeated axes have stride 0."""
+        known = self._expanded
+        if known is not None and known.shape is shape:
+            return known
         new = len(shape) - len(self.shape)
         lengths = zip(self.shape, self.strides, shape[new:], strict=True)
         strides = [stride if length == wanted else 0 for length, stride, wanted in lengths]
-        return Layout(shape, (*(0,) * new, *strides), self.offset)
+        known = self._expanded = Layout(shape, (*(0,) * new, *strides), self.offset)
+        return known
 
     def reshape(self, shape: Shape) -> Layout | None:
         """The view with another shape of the same size, or None where only a copy could have it."""

@@ -85,7 +85,9 @@ def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
         recipe = _RECIPES[name, executor.default_real, node.dtype, right.dtype]
         if recipe is not None:
             if node.shape != right.shape:
-                shape = broadcast_shapes(node.shape, right.shape)
+                shape = node.shape
+                if right.shape != shape[len(shape) - len(right.shape) :]:  # the usual case: `right` is one of its rows
+                    shape = broadcast_shapes(shape, right.shape)
                 node, right = graph.expand(node, shape), graph.expand(right, shape)
             return graph.typed(recipe.op, recipe.dtype, (node, right)), executor
     return operation(name, (x, other))
