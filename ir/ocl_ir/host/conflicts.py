@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,36 +27,44 @@ def conflicts(schedule: Schedule) -> list[list[int]]:
     """For each node the earlier ones that it conflicts with, in order, less those that a write between them hides."""
     found: list[set[int]] = [set() for _ in schedule.nodes]
     for uses in _by_memory(schedule).values():
-        nodes = np.array([use.node for use in uses])
-        lows = np.array([use.low for use in uses], dtype=np.int64)
-        highs = np.array([use.high for use in uses], dtype=np.int64)
-        writes = np.array([use.writes for use in uses])
-        combs = _combs(uses)
-        hidden = np.zeros(len(uses), dtype=np.bool_)
-        of_layout: dict[Layout, list[int]] = {}
-        for place, use in enumerate(uses):
-            meets = (lows[:place] < use.high) & (highs[:place] > use.low) & (nodes[:place] != use.node)
-            meets &= ~hidden[:place]
-            if not use.writes:
-                meets &= writes[:place]
-            for earlier in _not_apart(np.flatnonzero(meets), place, lows, combs)[::-1].tolist():
-                other = uses[earlier]
-                if (use.dense and other.dense) or use.layout.overlaps(other.layout):
-                    found[use.node].add(other.node)
-                    if other.writes and (other.covers(use) or other.layout == use.layout):
-                        break
-            same = of_layout.setdefault(use.layout, [])
-            if use.writes:
-                hidden[same] = True
-                same.clear()
-                if use.dense:
-                    hidden[:place] |= (lows[:place] >= use.low) & (highs[:place] <= use.high)
-            same.append(place)
+        for node, earlier in _pairs(tuple(uses)):
+            found[node].add(earlier)
     return [sorted(one) for one in found]
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+@lru_cache(maxsize=256)  # the passes over a schedule ask for the same one after the other
+def _pairs(uses: tuple[_Use, ...]) -> list[tuple[int, int]]:
+    """The (later, earlier) of some memory."""
+    found: list[tuple[int, int]] = []
+    nodes = np.array([use.node for use in uses])
+    lows = np.array([use.low for use in uses], dtype=np.int64)
+    highs = np.array([use.high for use in uses], dtype=np.int64)
+    writes = np.array([use.writes for use in uses])
+    combs = _combs(uses)
+    hidden = np.zeros(len(uses), dtype=np.bool_)
+    of_layout: dict[Layout, list[int]] = {}
+    for place, use in enumerate(uses):
+        meets = (lows[:place] < use.high) & (highs[:place] > use.low) & (nodes[:place] != use.node)
+        meets &= ~hidden[:place]
+        if not use.writes:
+            meets &= writes[:place]
+        for earlier in _not_apart(np.flatnonzero(meets), place, lows, combs)[::-1].tolist():
+            other = uses[earlier]
+            if (use.dense and other.dense) or use.layout.overlaps(other.layout):
+                found.append((use.node, other.node))
+                if other.writes and (other.covers(use) or other.layout == use.layout):
+                    break
+        same = of_layout.setdefault(use.layout, [])
+        if use.writes:
+            hidden[same] = True
+            same.clear()
+            if use.dense:
+                hidden[:place] |= (lows[:place] >= use.low) & (highs[:place] <= use.high)
+        same.append(place)
+    return found
+
+
+class _Use(NamedTuple):
     """An access of a node to bytes `low … high` of some memory: of them those of the layout."""
 
     node: int
