@@ -48,6 +48,8 @@ _LATER = {"Runtime": "ocl_runtime.runtime", "capture": "ocl_runtime.programs", "
 
 
 def __getattr__(name: str) -> Any:
+    if name in {"programs", "runtime"}:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)

@@ -284,17 +284,17 @@ class Runtime:
         for buffer, storage in plan.pieces.items():
             memory[buffer] = storage, 0
         plan.arena, plan.pieces = None, {}  # they go back as soon as all is given
-        try:
-            self.give(sized, memory, plan.lines(), plan.numbers())
-        except AttributeError:
-            if all(isinstance(one, Storage | None) for one in storages):
-                raise
-            raise _without_memory() from None
+        self.give(sized, memory, plan.lines(), plan.numbers())
 
     def give(self, sized: Sized, memory: Memory, lines: Sequence[Where], numbers: dict[str, Any]) -> None:
         """Starts the program of a plan for some sizes over memory."""
         self.engine.check_process()
-        run(self.engine, sized.ready, memory, "an evaluation", lines, numbers, apart=chosen() is None)
+        try:
+            run(self.engine, sized.ready, memory, "an evaluation", lines, numbers, apart=chosen() is None)
+        except AttributeError:
+            if all(isinstance(part[0], Storage) for part in memory if isinstance(part, tuple)):
+                raise
+            raise _without_memory() from None
 
     @property
     def is_watched(self) -> bool:
@@ -336,7 +336,7 @@ class Runtime:
             "launch": asdict(self.engine.counters),
             "program": asdict(self.engine.programs.counters),
             "kernel": asdict(self.kernels.statistics),
-            "plan": asdict(self.plans.statistics),
+            "plan": asdict(self.plans.statistics) | {"damaged": self.stored_plans.damaged if self.stored_plans else 0},
             "stream": asdict(self.engine.streams.counters),
             "memory": asdict(self.engine.memory.device_pool.counters),
             "pinned": asdict(self.engine.memory.host_pool.counters),

@@ -2,6 +2,7 @@
 
 A file is a header that says what follows and its digest, then the payload: the driver's binary, or, for a program that
 is part of a larger one, the key of the whole and the other names of its functions. Nothing of it is executed by Python.
+Plans lie here, too, by keys of their own; `ocl_runtime.plan.cache.stored` says what these are.
 
 Invariants: a file appears whole or not at all, and any of them may vanish at any time, so processes share the folder
 without locks; what is damaged or cut off is told from what is not there, and is never returned.

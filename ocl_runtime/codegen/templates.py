@@ -6,11 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import mako
 from mako.lookup import TemplateLookup
 from mako.template import Template
 
 from ocl_ir.errors import IRError
 
+MAKO: str = mako.__version__
+"""The version of Mako, of which sources may depend."""
 _HERE = Path(__file__).resolve()
 # An installed package carries the templates inside; a checkout has them beside the package.
 _FOLDERS = (_HERE.parents[1] / "templates", _HERE.parents[2] / "templates")

@@ -146,7 +146,12 @@ def _structure(
     needed = [structure.nodes[place] for place in donation.needed]
     copied = readers_of(structure, needed, plans.later(structure)) if structure.writes else []
     del needed
-    past = history(structure, plans.held(structure), executor.target) if keeping and donation.computes else NO_HISTORY
+    if not donation.computes:
+        past = NO_HISTORY
+    elif keeping:
+        past = history(structure, plans.held(structure), executor.target)
+    else:
+        past = History({}, [])  # which another evaluation would not be like
     if not (copied or past.kept):
         return structure, donation, past
     structure.add([*copied, *past.kept], copied)

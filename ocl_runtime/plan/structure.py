@@ -218,19 +218,19 @@ def _again(
         case Elementwise() | Gather() | Scatter() | Reduce() | Contract() | Scan():  # which have no sizes of their own
             return rebuilt(node, args, where)
         case Scalar():
-            return graph.scalar(scalar[node], node.dtype, numbers(node.shape))
+            return graph.scalar(scalar[node], node.dtype, numbers(node.shape), where)
         case Buffer():
             storage = None if node.storage is None else memory[id(node.storage)]
             lies = Layout(numbers(node.layout.shape), numbers(node.layout.strides), offset[node])
-            return graph.buffer(storage, node.dtype, lies)
+            return graph.buffer(storage, node.dtype, lies, where)
         case Movement():
             step = node.step
             if step.kind != "permute":
                 step = Step(step.kind, tuple(map(item, step.value)))
             return graph.move(args[0], step, numbers(node.shape), where)
         case Undefined():
-            return graph.undefined(node.dtype, numbers(node.shape))
+            return graph.undefined(node.dtype, numbers(node.shape), where)
         case Iota():
-            return graph.iota(node.dtype, layout(node.layout))
+            return graph.iota(node.dtype, layout(node.layout), where)
         case Assign():
             return graph.assign(args[0], layout(node.region), args[1], where)

@@ -16,6 +16,8 @@ import ocl_runtime as ocl
 from ocl_runtime.codegen.disk import Counters, ProgramFiles
 from ocl_runtime.device import Device
 from ocl_runtime.observe.dump import FolderDump
+from ocl_runtime.plan.cache import stored
+from ocl_runtime.plan.cache.pickled import loaded
 from ocl_runtime.plan.cache.stored import StoredPlans
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
@@ -153,8 +155,7 @@ def test_a_damaged_file_is_planned_again(device: Device, tmp_path: Path, damage:
     np.testing.assert_array_equal(again, values)
     assert counted["plan", "loaded"] == 0
     assert counted["plan", "misses"] > 0
-    assert second.stored_plans is not None
-    assert second.stored_plans.counters.damaged > 0
+    assert second.statistics()["plan"]["damaged"] > 0
     _, counted = counted_run(runtime(device, tmp_path), sums)  # which has been written anew
     assert counted["plan", "misses"] == 0
 
@@ -170,14 +171,15 @@ def test_what_is_no_part_of_a_plan_is_not_read(device: Device, tmp_path: Path, m
     before = sys.getrecursionlimit()
     dumps = pickle.dumps
     with monkeypatch.context() as patch:
-        patch.setattr(pickle, "dumps", lambda stored: dumps((stored.kernels, stored.guards, [dumps(Planted())])))
+        patch.setattr(
+            pickle, "dumps", lambda stored: dumps(([(one[0], dumps(Planted()), one[2]) for one in stored[0]], {}))
+        )
         values, _ = counted_run(runtime(device, tmp_path), elementwise)
     second = runtime(device, tmp_path)
     again, counted = counted_run(second, elementwise)
     np.testing.assert_array_equal(again, values)
     assert counted["plan", "misses"] == 1
-    assert second.stored_plans is not None
-    assert second.stored_plans.counters.damaged > 0
+    assert second.statistics()["plan"]["damaged"] > 0
     assert sys.getrecursionlimit() == before
 
 
@@ -187,7 +189,7 @@ def test_plans_are_for_the_device_and_the_library_that_made_them(
     counted_run(runtime(device, tmp_path), sums)
     _, counted = counted_run(runtime(device, tmp_path, streams=3), sums)
     assert counted["plan", "loaded"] == 0
-    monkeypatch.setattr("ocl_runtime.plan.cache.stored._library", lambda: "another version")
+    monkeypatch.setattr(stored, "_LIBRARY", "another version")
     _, counted = counted_run(runtime(device, tmp_path), sums)
     assert counted["plan", "loaded"] == 0
 
@@ -243,4 +245,97 @@ def _kernels(kept: Any) -> list[Any]:
 def test_a_structure_that_nobody_has_stored(tmp_path: Path, device: Device) -> None:
     plans = StoredPlans(ProgramFiles(tmp_path, 10**6, Counters()), "a device")
     assert plans.find("a structure", (), (3,), runtime(device, None)) is None
-    assert plans.counters.damaged == 0
+    assert plans.damaged == 0
+
+
+def attack(module: str, name: str) -> bytes:
+    """A pickle that calls something with one text."""
+    return (
+        b"\x80\x04\x8c"
+        + bytes([len(module)])
+        + module.encode()
+        + b"\x8c"
+        + bytes([len(name)])
+        + name.encode()
+        + (b"\x93\x8c\x04true\x85R.")
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("os", "system"),
+        ("ocl_runtime.private_folder", "os.system"),
+        ("ocl_runtime.plan.cache.pickled", "pickle.io.open"),
+        ("ocl_runtime.plan.cache.pickled", "loaded"),
+        ("ocl_runtime.plan.cache.stored", "Path"),
+        ("ocl_runtime.private_folder", "PrivateFolder"),
+        ("_operator", "attrgetter"),
+        ("numpy", "load"),
+        ("numpy", "memmap"),
+        ("builtins", "eval"),
+        ("builtins", "getattr"),
+    ],
+)
+def test_a_pickle_reaches_nothing_but_classes_of_plans(module: str, name: str) -> None:
+    assert pickle.loads(attack("builtins", "len")) == 4
+    with pytest.raises(pickle.UnpicklingError, match="no part of a plan"):
+        loaded(attack(module, name))
+
+
+def test_files_that_cannot_be_looked_at_are_no_part_of_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an editor's links that lead nowhere are."""
+    monkeypatch.setattr(stored, "templates_folder", lambda: tmp_path)
+    before = stored._library()
+    (tmp_path / ".#gone.py").symlink_to(tmp_path / "nowhere.py")
+    assert stored._library() == before
+    (tmp_path / "new.py").write_text("")
+    assert stored._library() != before
+
+
+def test_a_plan_keeps_each_kernel_once_and_no_line_of_a_program(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[list[int]] = []
+    write, keep = StoredPlans._written, StoredPlans.keep
+
+    def noted(plans: StoredPlans, kernel: Any, executor: Any) -> Any:
+        written[-1].append(id(kernel))
+        return write(plans, kernel, executor)
+
+    def kept(plans: StoredPlans, *given: Any) -> None:
+        written.append([])
+        keep(plans, *given)
+
+    monkeypatch.setattr(StoredPlans, "_written", noted)
+    monkeypatch.setattr(StoredPlans, "keep", kept)
+    counted_run(runtime(device, tmp_path), lambda: (ocl.arange(50.0) + ocl.full((50,), 2.0)) @ ocl.ones((50, 3)))
+    _, counted = counted_run(runtime(device, tmp_path), loop)
+    assert counted["plan", "misses"] > 1
+    assert len(written) > 2
+    assert all(len(set(kernels)) == len(kernels) > 0 for kernels in written)
+    for file in files(tmp_path):
+        assert Path(__file__).name.encode() not in file.read_bytes()
+
+
+def test_a_file_has_no_kernels_but_those_of_its_plans(device: Device, tmp_path: Path) -> None:
+    of = runtime(device, tmp_path)
+    plans = of.stored_plans
+    assert plans is not None
+    with ocl.use(of):
+        for number in range(20):
+            x = ocl.asarray(HOST[: number + 2])
+            work = [ocl.sin, ocl.cos, ocl.exp, ocl.tanh][number % 4](x) + float(number)
+            work.compute()
+    templates = [one for kept in of.plans._kept.values() for alike in kept.templates.values() for one in alike]
+    for turn in range(20):
+        plans.keep("one structure", (), templates[turn % 4], of)
+    (listed, kernels) = plans._read(plans._key("one structure", ()))
+    assert len(listed) == 16
+    assert set(kernels) == frozenset().union(*[one.kernels for one in listed])
+    plans.keep("another", (), templates[0], of)
+    for _ in range(16):
+        plans.keep("another", (), templates[1], of)
+    assert len(plans._read(plans._key("another", ()))[1]) == 1

@@ -4,6 +4,8 @@ whatever is not as it was."""
 from __future__ import annotations
 
 import gc
+import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +19,7 @@ from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import Error
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.plan import evaluate
+from ocl_runtime.plan.cache import known_lines, plans
 from ocl_runtime.plan.cache.known_lines import WORTH, KnownLines
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
@@ -252,11 +255,104 @@ def test_a_runtime_with_written_functions_is_freed(device: Device, engine: Engin
     assert gone() is None
 
 
-def test_dropped_plans_drop_their_functions(runtime: Runtime) -> None:
+def functions(runtime: Runtime) -> list[Any]:
+    return [
+        known for of_line in runtime.plans._lines._known.values() for known in of_line if known.evaluate is not None
+    ]
+
+
+def test_plans_that_go_take_their_functions_along(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     x = ocl.asarray(HOST)
-    evaluated_often(lambda turn: x + 1.0)
-    lines = runtime.plans._lines
-    (known,) = [known for of_line in lines._known.values() for known in of_line if known.evaluate is not None]
-    lines.forget([known.template])
-    assert not [known for of_line in lines._known.values() for known in of_line if known.evaluate is not None]
-    np.testing.assert_array_equal((x + 1.0).numpy(), HOST + 1)
+    evaluated_often(lambda _: stepped(x))
+    assert len(functions(runtime)) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(runtime.plans, "_limit", 1)  # the next structure drives it out
+        (x * 2.0).compute()
+    assert not functions(runtime)
+    monkeypatch.setattr(plans, "_MOST_ALIKE", 1)
+    evaluated_often(lambda _: stepped(x))
+    assert len(functions(runtime)) == 1
+    stepped(x[1:]).compute()  # the same structure, and another plan: it is not aligned
+    assert not functions(runtime)
+    np.testing.assert_array_equal(stepped(x).numpy(), HOST + 1)
+
+
+def test_plans_come_and_go_while_others_evaluate(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans are made and dropped without the lock under which others evaluate."""
+    monkeypatch.setattr(runtime.plans, "_most_bytes", 100_000)
+    monkeypatch.setattr(known_lines, "WORTH", 10**9)
+    work = [lambda x: x + 1.0, lambda x: ocl.sin(x) * x, lambda x: x - x * x, lambda x: ocl.sum(x) + x]
+    errors: list[BaseException] = []
+
+    def evaluate(which: int) -> None:
+        x = ocl.asarray(HOST[: 100 + which])
+        try:
+            with ocl.use(runtime):
+                for turn in range(60):
+                    exec(f"def made(x, work): return work(x)\n{chr(10) * turn}", {}, local := {})
+                    local["made"](x[turn % 7 :], work[(turn + which) % 4]).compute()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=evaluate, args=(which,)) for which in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not errors
+    statistics = runtime.plans.statistics
+    assert statistics.nbytes == sum(kept.nbytes for kept in runtime.plans._kept.values())
+
+
+def test_an_array_that_was_kept_from_a_captured_function(runtime: Runtime) -> None:
+    kept: list[Any] = []
+
+    def work(value: Any) -> Any:
+        kept.append(value * 2.0)
+        kept[-1].compute()
+        return kept[-1] + 1.0
+
+    x, out = ocl.asarray(HOST), ocl.asarray(HOST)
+    ocl.capture(work)(x)
+    for _ in range(TURNS):
+        stepped(x).compute()
+        ocl.compute_into(out, stepped(x))
+    with pytest.raises(ocl.Error, match="kept from a captured function"):
+        stepped(kept[0]).compute()
+    with pytest.raises(ocl.Error, match="kept from a captured function"):
+        ocl.compute_into(out, stepped(kept[0]))
+
+
+def test_after_a_time_without_memory_values_on_the_way_are_kept_again(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, column = ocl.asarray(HOST), ocl.asarray(np.ones((3, 1), "f4"))
+    allocate = runtime.allocate
+
+    def short(nbytes: int, where: Any = "") -> Any:
+        if nbytes == 3 * HOST.nbytes:
+            raise evaluate.OutOfMemoryError("no room")
+        return allocate(nbytes, where)
+
+    def launches(is_short: bool) -> int:
+        """Of asking for a value that an evaluation had on its way."""
+        start = stepped(x)
+        start.compute()
+        value = ocl.sin(start) * column
+        del start
+        with monkeypatch.context() as patch:
+            if is_short:
+                patch.setattr(runtime, "allocate", short)
+            ocl.sum(value * value).compute()
+        with counting(runtime) as counted:
+            value.compute()
+        return counted["launch", "launches"]
+
+    assert [launches(False) for _ in range(3)] == [0, 0, 0]
+    assert {launches(True) for _ in range(TURNS)} == {1}
+    assert [launches(False) for _ in range(3)] == [0, 0, 0]

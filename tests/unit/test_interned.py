@@ -81,3 +81,23 @@ def test_a_dead_entry_makes_room() -> None:
     assert table.enter("key", second) is second
     assert table.enter("key", Thing()) is second
     assert len(table) == 1
+
+
+def test_what_two_threads_find_is_entered_once() -> None:
+    """It is one entry that the object knows and the table has, or it could not leave."""
+    table: Interned[Thing] = Interned()
+    for _ in range(300):
+        thing, start = Thing(), threading.Barrier(3)
+
+        def look(thing: Thing = thing, start: threading.Barrier = start) -> None:
+            start.wait()
+            table.enter_once("key", thing)
+
+        threads = [threading.Thread(target=look) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert table._entries["key"] is thing.entry
+        table.leave(thing)
+        assert table.known("key") is None

@@ -114,9 +114,9 @@ def computed(storage: Storage, dtype: DType, layout: Layout, where: Where) -> Bu
     return Buffer(shape=layout.shape, dtype=dtype, line=where, flat=layout.is_dense, storage=storage, layout=layout)
 
 
-def iota(dtype: DType, layout: Layout) -> Node:
+def iota(dtype: DType, layout: Layout, where: Where = "") -> Node:
     """The values `offset + i * strides[0] + …` of a layout, which must not be negative, as integers of `dtype`."""
-    return Iota(shape=layout.shape, dtype=dtype, line=caller(), flat=layout.is_dense, layout=layout)
+    return Iota(shape=layout.shape, dtype=dtype, line=where or caller(), flat=layout.is_dense, layout=layout)
 
 
 def scalar(value: Number | Given, dtype: DType, shape: Shape = (), where: Where | None = None) -> Scalar:
@@ -258,7 +258,7 @@ def _in_memory(arg: Buffer | Iota, step: Step) -> Node | None:
     if layout is None or type(arg) is Iota:
         return None if layout is None else iota(arg.dtype, layout)
     if arg.entry is None and storage is not None:
-        _entered(("buffer", id(storage), arg.dtype, arg.layout.identity), arg)
+        _NODES.enter_once(("buffer", id(storage), arg.dtype, arg.layout.identity), arg)
     view = buffer(storage, arg.dtype, layout)
     if step.kind == "index":
         note_reader(getattr(storage, "readers", None), view)
@@ -396,6 +396,6 @@ def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence
     )
 
 
-def undefined(dtype: DType, shape: Shape) -> Node:
+def undefined(dtype: DType, shape: Shape, where: Where = "") -> Node:
     """Elements to be written; each such node is one of its own."""
-    return Undefined(shape=shape, dtype=dtype, line=caller())
+    return Undefined(shape=shape, dtype=dtype, line=where or caller())

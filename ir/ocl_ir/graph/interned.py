@@ -61,6 +61,12 @@ class Interned(Generic[Made]):
             known = self._entered(key, entry)
         return made if known is None else known
 
+    def enter_once(self, key: Hashable, made: Made) -> None:
+        """An object that is there, and may be in the table by now."""
+        with self._lock:
+            if made.entry is None:
+                self.enter(key, made)
+
     def _entered(self, key: Hashable, entry: _Entry[Made]) -> Made | None:
         """An object that is there already; None where the new one is now."""
         while (before := self._entries.setdefault(key, entry)) is not entry:

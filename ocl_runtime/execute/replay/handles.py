@@ -61,7 +61,7 @@ class Arguments:
             return None
         for number, ranges, start in self.expected:
             one = memory[number]
-            if type(one) is not tuple or one[0].block.ranges is not ranges or one[1] != start:
+            if not isinstance(one, tuple) or one[0].block.ranges is not ranges or one[1] != start:
                 return None
         return program
 

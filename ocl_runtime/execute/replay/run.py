@@ -269,8 +269,8 @@ def run(
         program.set_up(None)
         submit(engine.streams, program)
     else:
-        own.busy = True
         try:
+            own.busy = True
             known = own.serve(bound, memory, numbers)
             if known is not None:
                 own.program = None  # until all has gone well: who finds out what went wrong looks into it

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ocl_ir.graph.build import (
-    Assign,
     Buffer,
     Elementwise,
     Gather,
@@ -21,14 +20,12 @@ from ocl_ir.graph.build import (
     Reduce,
     Scalar,
     Scan,
-    Scatter,
     Undefined,
 )
 from ocl_ir.graph.forward import operands
 from ocl_runtime.plan.structure import Structure
 
 _OWN: Final[dict[type, tuple[str, ...]]] = {
-    Assign: ("region",),
     Buffer: ("layout",),
     Elementwise: ("op",),
     Iota: ("layout",),
@@ -36,10 +33,10 @@ _OWN: Final[dict[type, tuple[str, ...]]] = {
     Reduce: ("op", "axes", "keepdims"),
     Scalar: ("shape",),
     Scan: ("op", "axis"),
-    Scatter: ("op",),
     Undefined: ("shape",),
 }
-"""What nodes are, but for their dtype, operands, memory and numbers, with the sizes that they have of their own."""
+"""What nodes that write nothing are, but for their dtype, operands, memory and numbers, with the sizes that are their
+own."""
 
 
 class Comparison:
@@ -133,7 +130,7 @@ class Comparison:
         for what in _OWN.get(type(node), ()):
             value = self.named(getattr(node, what))
             checks.append(f"{name}.{what} is not {value} and {name}.{what} != {value}")
-        if isinstance(node, Gather | Scatter):
+        if isinstance(node, Gather):
             checks.append(f"len({name}.args) != {len(node.args)}")
         return checks
 

@@ -14,21 +14,29 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ocl_ir.kernel.grammar import Kernel
-from ocl_ir.source_line import Line
 
-_PACKAGES = frozenset({"_operator", "collections", "numpy", "ocl_ir", "ocl_runtime"})
-_BUILTINS = frozenset({"frozenset", "max", "min", "set"})
-"""What plans are made of."""
+_OWN = ("ocl_ir.", "ocl_runtime.plan.", "ocl_runtime.codegen.")
+_FUNCTIONS = frozenset(
+    {
+        *[("builtins", name) for name in ("frozenset", "set")],
+        ("ocl_ir.types", "_named"),
+        (__name__, "_restored"),
+    }
+)
+"""What plans are made of beside classes of these packages and scalars of NumPy."""
 
 
-def pickled(value: object, digest: Callable[[Kernel], bytes] | None = None) -> bytes:
-    """A value as bytes, with a digest in place of each kernel, if there is something that gives it.
+def pickled(value: object, digest: Callable[[Kernel], bytes] | None = None, *, lines: bool = True) -> bytes:
+    """A value as bytes, with a digest in place of each kernel, if there is something that gives it. Without `lines`,
+    nothing says which Python line asked for it: a kernel serves many, and those of another program are no use.
 
     Raises what `pickle.dumps` raises for what belongs to this process.
     """
     file = io.BytesIO()
-    _Pickler(file, digest).dump(value)
+    _Pickler(file, digest, lines=lines).dump(value)
     return file.getvalue()
 
 
@@ -38,23 +46,22 @@ def loaded(content: bytes, kernel: Callable[[bytes], Kernel] | None = None) -> A
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, digest: Callable[[Kernel], bytes] | None) -> None:
+    def __init__(self, file: io.BytesIO, digest: Callable[[Kernel], bytes] | None, *, lines: bool) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self._digest = digest
+        self._lines = lines
 
     def persistent_id(self, value: object) -> bytes | None:
         """The digest of a kernel; what is none is written as it is."""
         return self._digest(value) if self._digest is not None and type(value) is Kernel else None
 
     def reducer_override(self, value: object) -> Any:
-        """How lines of Python, whose code cannot be written, and dataclasses are."""
+        """How dataclasses are written. A line of Python, whose code cannot be, belongs to the program that runs."""
         kind: Any = type(value)
-        if kind is Line:
-            return _text, (str(value),)
         names, whole = _fields(kind)
         if names is None:
             return NotImplemented
-        given = [getattr(value, name) for name in names]
+        given = [getattr(value, name) if self._lines or name != "where" else "" for name in names]
         return (_restored, (kind, *given)) if whole else (kind, tuple(given))
 
 
@@ -70,14 +77,15 @@ class _Unpickler(pickle.Unpickler):
         return self._kernel(digest)
 
     def find_class(self, module: str, name: str) -> Any:
-        """A class or function that plans are made of."""
-        if module.partition(".")[0] in _PACKAGES or (module == "builtins" and name in _BUILTINS):
+        """A class or function that plans are made of: never one that is reached through another."""
+        if "." not in name and (module, name) in _FUNCTIONS:
             return super().find_class(module, name)
+        if "." not in name and (module.startswith(_OWN) or module == "numpy"):
+            found = super().find_class(module, name)
+            own = isinstance(found, type) and found.__module__ == module
+            if own and (module != "numpy" or issubclass(found, np.generic)):
+                return found
         raise pickle.UnpicklingError(f"{module}.{name} is no part of a plan")
-
-
-def _text(text: str) -> str:
-    return text
 
 
 @cache

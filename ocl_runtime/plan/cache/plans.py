@@ -263,9 +263,9 @@ class PlanCache:
         kept = self._kept.pop(key)
         kept.is_dropped = True
         dropped = [template for alike in kept.templates.values() for template in alike]
-        self._lines.forget(dropped)
         self._nbytes -= kept.nbytes
         self._evictions += max(len(dropped), 1)
+        self._lines.forget(dropped)
 
     @property
     def statistics(self) -> PlanStatistics:

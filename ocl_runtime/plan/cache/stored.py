@@ -14,7 +14,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Hashable
-from functools import lru_cache
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -23,8 +23,8 @@ import numpy as np
 import ocl_ir
 from ocl_ir.guards import Guards
 from ocl_ir.kernel.grammar import Kernel
-from ocl_runtime.codegen.disk import Counters, DamagedFileError, ProgramFiles
-from ocl_runtime.codegen.templates import templates_folder
+from ocl_runtime.codegen.disk import ProgramFiles
+from ocl_runtime.codegen.templates import MAKO, templates_folder
 from ocl_runtime.plan.cache.pickled import loaded, pickled
 from ocl_runtime.plan.cache.slots import named
 from ocl_runtime.plan.cache.template import Template
@@ -47,32 +47,33 @@ class Compiling(Planning, Protocol):
         """The same for a kernel that is to be built next."""
 
 
-class _Stored(NamedTuple):
-    """The content of a file: kernels by digest, and for each plan its guards and itself; all of these pickled."""
+class _Plan(NamedTuple):
+    """A plan, its guards, both pickled, and the digests of its kernels."""
 
-    kernels: dict[bytes, bytes]
-    guards: list[bytes]
-    plans: list[bytes]
+    guards: bytes
+    plan: bytes
+    kernels: frozenset[bytes]
 
 
-class _Open(NamedTuple):
-    """A file that was read, with its guards."""
+class _File(NamedTuple):
+    """A file that was read: its plans, their guards, and the kernels of all of them, pickled, by digest."""
 
-    stored: _Stored
+    plans: list[_Plan]
     guards: list[Guards]
+    kernels: dict[bytes, bytes]
 
 
 class StoredPlans:
     """The plans for one executor among the files of its programs. Any thread may use them."""
 
     def __init__(self, files: ProgramFiles, made_for: str) -> None:
-        self.counters = Counters()
-        """Of plans: what was found, and what was damaged."""
+        self.damaged = 0
+        """Files that could not be read, or were not what was written."""
         self._files = files
         self._made_for = made_for
         self._kernels: dict[bytes, Kernel] = {}
         """Those that have been read or written."""
-        self._open: dict[bytes, _Open] = {}
+        self._open: dict[bytes, _File] = {}
         self._lock = threading.RLock()
 
     def takes(self) -> bool:
@@ -83,76 +84,75 @@ class StoredPlans:
         self, structure: Hashable, donation: Hashable, sizes: tuple[int, ...], executor: Compiling
     ) -> Template | None:
         """A plan for a structure, by its key, that serves some sizes; None where there is none."""
-        key, bound = self._key(structure, donation), named(sizes)
+        bound = named(sizes)
         try:
-            stored, listed = self._opened(key)
-            plan = next((plan for guards, plan in zip(listed, stored.plans, strict=True) if guards.hold(bound)), None)
+            file = self._opened(self._key(structure, donation))
+            held = (one.plan for one, guards in zip(file.plans, file.guards, strict=True) if guards.hold(bound))
+            plan = next(held, None)
             if plan is None:
                 return None
-            template: Template = loaded(plan, lambda digest: self._kernel(digest, stored, executor))
+            template: Template = loaded(plan, lambda digest: self._kernel(digest, file, executor))
         except Exception:  # whatever is wrong with a file, the plan can be made
-            self.counters.damaged += 1
+            self.damaged += 1
             return None
         template.serve(executor)
-        self.counters.disk_hits += 1
         return template
 
     def keep(self, structure: Hashable, donation: Hashable, template: Template, executor: Compiling) -> None:
-        """Keeps a plan whose kernels are built; it may not be possible."""
-        key = self._key(structure, donation)
-        try:
-            written = {id(kernel): self._written(kernel, executor) for kernel in template.kernels}
-            kernels = dict(written.values())
+        """Keeps a plan whose kernels are built, if that is possible."""
+        with suppress(Exception):  # something in it belongs to this process, or there is no memory: it is here anyway
+            key = self._key(structure, donation)
+            distinct = {id(kernel): kernel for kernel in template.kernels}
+            written = {id_: self._written(kernel, executor) for id_, kernel in distinct.items()}
             plan = pickled(template, lambda kernel: written[id(kernel)][0])
-            guards = pickled(template.guards)
-        except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
-            return  # something in it belongs to this process
-        with self._lock:
-            self._open.pop(key, None)
-            stored = self._read(key)
-            first = slice(_MOST_OF_A_FILE)
-            more = [guards, *stored.guards][first], [plan, *stored.plans][first]
-            self._files.write(key, pickle.dumps(_Stored({**stored.kernels, **kernels}, *more)))
+            kernels = dict(written.values())
+            made = _Plan(pickled(template.guards), plan, frozenset(kernels))
+            with self._lock:
+                self._open.pop(key, None)
+                plans, known = self._read(key)
+                plans = [made, *plans][:_MOST_OF_A_FILE]
+                used = frozenset[bytes]().union(*[one.kernels for one in plans])
+                kernels |= {digest: kernel for digest, kernel in known.items() if digest in used}
+                self._files.write(key, pickle.dumps(([tuple(one) for one in plans], kernels)))
 
     def _key(self, structure: Hashable, donation: Hashable) -> bytes:
-        return hashlib.sha256(f"{self._made_for} {_library()} {structure!r} {donation!r}".encode()).digest()
+        return hashlib.sha256(f"{self._made_for} {_LIBRARY} {structure!r} {donation!r}".encode()).digest()
 
-    def _read(self, key: bytes) -> _Stored:
+    def _read(self, key: bytes) -> tuple[list[_Plan], dict[bytes, bytes]]:
         try:
             content = self._files.read(key)
             if isinstance(content, bytes):
-                return _Stored(*loaded(content))
-        except DamagedFileError:
-            self.counters.damaged += 1
-        except Exception:  # it is what was written, but not by this version
-            self.counters.damaged += 1
-        return _Stored({}, [], [])
+                plans, kernels = loaded(content)
+                return [_Plan(*one) for one in plans], kernels
+        except Exception:  # damaged, or what was written is something else
+            self.damaged += 1
+        return [], {}
 
-    def _opened(self, key: bytes) -> _Open:
+    def _opened(self, key: bytes) -> _File:
         """A file as it was when it was opened; a loop finds all its plans in few."""
         with self._lock:
-            found = self._open.get(key)
-            if found is None:
-                stored = self._read(key)
-                found = _Open(stored, [loaded(guards) for guards in stored.guards])
+            file = self._open.get(key)
+            if file is None:
+                plans, kernels = self._read(key)
+                file = _File(plans, [loaded(one.guards) for one in plans], kernels)
                 self._files.touch(key)
                 while len(self._open) >= _MOST_OPEN:
                     del self._open[next(iter(self._open))]
-                self._open[key] = found
-        return found
+                self._open[key] = file
+        return file
 
     def _written(self, kernel: Kernel, executor: Compiling) -> tuple[bytes, bytes]:
-        """A kernel with its form and what it was compiled to, and the digest of that."""
-        content = pickled((executor.kernels.form_of(kernel), kernel, executor.compiled(kernel)))
+        """The digest of a kernel with its form and what it was compiled to, and these."""
+        content = pickled((executor.kernels.form_of(kernel), kernel, executor.compiled(kernel)), lines=False)
         digest = hashlib.sha256(content).digest()
         self._known(digest, kernel)
         return digest, content
 
-    def _kernel(self, digest: bytes, stored: _Stored, executor: Compiling) -> Kernel:
+    def _kernel(self, digest: bytes, file: _File, executor: Compiling) -> Kernel:
         """The kernel of a digest; that of its form, if there is one."""
         known = self._kernels.get(digest)
         if known is None:
-            form, made, compiled = loaded(stored.kernels[digest])
+            form, made, compiled = loaded(file.kernels[digest])
             known = made if form is None else executor.kernels.adopt(form, made)
             if known is made and compiled is not None:
                 executor.adopt(known, compiled)
@@ -166,13 +166,17 @@ class StoredPlans:
             self._kernels[digest] = kernel
 
 
-@lru_cache(maxsize=1)
 def _library() -> str:
     """What tells this very library, Python and NumPy from others: a plan of another one may mean something else."""
-    digest = hashlib.sha256(f"{_FORMAT} {sys.version} {np.__version__}".encode())
+    digest = hashlib.sha256(f"{_FORMAT} {sys.version} {np.__version__} {MAKO}".encode())
     for folder in (*map(Path, ocl_ir.__path__), Path(__file__).parents[2], templates_folder()):
         for file in sorted(folder.rglob("*")):
             if file.suffix in {".py", ".mako"}:
-                status = file.stat()
-                digest.update(f"{file} {status.st_size} {status.st_mtime_ns}".encode())
+                with suppress(OSError):  # a link to nothing, or a file that has just gone
+                    status = file.stat()
+                    digest.update(f"{file} {status.st_size} {status.st_mtime_ns}".encode())
     return digest.hexdigest()
+
+
+_LIBRARY = _library()
+"""Looked at as the planner is imported: a file that changes later is not what runs."""

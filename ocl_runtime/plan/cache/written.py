@@ -70,6 +70,8 @@ def written(structure: Structure, planned: Evaluation, holders: Holders) -> Writ
             or any(isinstance(root, Movement) for root in roots)
         ):
             return None
+        if not {*template.donated, *template.taken} <= {place for place, _ in held.storages}:
+            return None  # somebody has come to hold what was free
         _compare_holders(text, structure, held, template.donated)
     _give(text, structure, planned)
     _hand_out(text, structure, planned)
