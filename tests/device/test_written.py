@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ocl_ir.source_line import calling_line
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import Error
@@ -227,6 +228,20 @@ def test_no_memory_goes_the_general_way(
     np.testing.assert_array_equal(stepped(x).numpy(), HOST + 1)
     assert refused[0] == 2
     assert not by_function[-1]
+
+
+def test_errors_name_the_line_of_the_program(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one of the function that was written for it."""
+    x, lines = ocl.asarray(HOST), list[str]()
+    allocate = runtime.allocate
+
+    def noted(nbytes: int, where: Any = "") -> Any:
+        lines.extend([str(where), calling_line()])
+        return allocate(nbytes, where)
+
+    monkeypatch.setattr(runtime, "allocate", noted)
+    evaluated_often(lambda _: stepped(x))
+    assert {line.rpartition(":")[0] for line in lines} == {__file__}
 
 
 def test_not_while_a_function_is_captured(runtime: Runtime, by_function: list[bool]) -> None:

@@ -8,6 +8,7 @@ would take three times as long.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from ocl_ir.graph.build import (
@@ -37,6 +38,10 @@ _OWN: Final[dict[type, tuple[str, ...]]] = {
 }
 """What nodes that write nothing are, but for their dtype, operands, memory and numbers, with the sizes that are their
 own."""
+
+
+_FILE: Final = str(Path(__file__).with_name("<written>"))
+"""What is written is of this library: who looks for the line of the user's program passes it by."""
 
 
 class Comparison:
@@ -88,7 +93,7 @@ class Comparison:
 
     def function(self, parameters: str) -> Callable[..., Any]:
         """The function of all lines."""
-        exec("\n".join([f"def function({parameters}):", *self.lines]), self.names)
+        exec(compile("\n".join([f"def function({parameters}):", *self.lines]), _FILE, "exec"), self.names)
         made: Callable[..., Any] = self.names["function"]
         return made
 
