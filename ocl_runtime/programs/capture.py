@@ -251,7 +251,7 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
         if not isinstance(node, Buffer) or node.storage is None or x._value:
             return None, []
         nodes.append(node)
-        parts.extend((x._executor.default_real, node.dtype, node.layout))
+        parts.extend((x._executor.default_real, node.dtype, node.layout.formulas))
     if len({id(node.storage) for node in nodes}) < len(nodes):
         return None, []
     return tuple(parts), nodes

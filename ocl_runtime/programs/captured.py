@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from ocl_ir.graph.build import Buffer, buffer
+from ocl_ir.graph.build import Buffer, buffer, computed
 from ocl_ir.guards import Given, Guards
 from ocl_ir.host.grammar import Program
 from ocl_ir.host.schedule import Schedule
@@ -210,7 +210,9 @@ def replay(
             if start:
                 lies = Layout(layout.shape, layout.strides, layout.offset + start // dtype.size)
         executor = runtime if real is None else with_real(runtime, real)
-        results.append(Array(buffer(storage, dtype, lies, line), executor))
+        is_new = of is not None and of >= len(origins)  # else it is an argument's memory, which others may look at
+        made = computed if is_new else buffer
+        results.append(Array(made(storage, dtype, lies, line), executor))
     return unflatten(captured.shape, results)
 
 
