@@ -7,6 +7,7 @@ that ask for no more than that are run once, over formulas: two sizes are the sa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from ocl_ir.formulas import Formulas
@@ -107,6 +108,12 @@ class Unbound:
         self._nodes = [self._node(node) for node in schedule.nodes]
         self._results = [self._memory(place) for place in schedule.results]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What `at` needs: neither the program's statements nor the formulas that the table was made of."""
+        program = replace(self.schedule.program, params=(), body=(), results=())
+        schedule = replace(self.schedule, program=program, nodes=(), buffers=(), results=())
+        return {**vars(self), "schedule": schedule, "_known": {}}
+
     def _node(self, node: Node) -> _Node:
         args: list[Any] = []
         for arg in node.args:
@@ -117,7 +124,15 @@ class Unbound:
             else:
                 args.append(arg)
         accesses = tuple((one.buffer, self._layout(one.layout), one.itemsize, one.mode) for one in node.accesses)
-        return _Node(node.command, tuple(args), self._rows(node.sizes), accesses)
+        command = node.command
+        if isinstance(command, Launch):  # whose arguments and sizes the node has
+            command = replace(command, args=(), global_size=())
+        return _Node(command, tuple(args), self._rows(node.sizes), accesses)
+
+    @property
+    def commands(self) -> list[Command]:
+        """Those of all nodes, in order; their arguments and sizes are the nodes'."""
+        return [node.command for node in self._nodes]
 
     def _memory(self, place: Place) -> _Memory:
         return _Memory(place.buffer, place.dtype, self._layout(place.layout))

@@ -145,7 +145,6 @@ class Template:
         program, slots = _program(made.launches, leaves, memory.slots, results, self._guards)
         last = len(leaves) + len(results)
         self.slots = [slot if slot < last else None for slot in slots]
-        self._commands = [stmt for stmt in program.body if isinstance(stmt, Command)]
         formulas = unbound(program)
         self._streams = executor.target.streams if branches(formulas) else 1
         self._formulas = Unbound(share_results(formulas) if self._streams == 1 else formulas)
@@ -175,7 +174,7 @@ class Template:
 
     def most(self, command: Command, sizes: Sequence[int]) -> list[int | None]:
         """For each argument of a launch how many elements it touches at most, where which ones depends on values."""
-        place = next(place for place, one in enumerate(self._commands) if one is command)
+        place = next(place for place, one in enumerate(self._formulas.commands) if one is command)
         bound = named(sizes)
         return [None if one is None else value(one, bound) for one in self._most[place]]
 
