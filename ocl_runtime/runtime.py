@@ -159,7 +159,7 @@ class Runtime:
         return self.engine.upload(host, where, snapshot=snapshot)
 
     def download(
-        self, storage: Storage, dtype: DType, start: int, count: int, where: str = "", out: NDArray[Any] | None = None
+        self, storage: Storage, dtype: DType, start: int, count: int, where: Where = "", out: NDArray[Any] | None = None
     ) -> Download:
         """Elements on their way to the host."""
         trace = tracer.get()

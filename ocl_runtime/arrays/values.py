@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.layout import Layout
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import SharingError
@@ -60,7 +60,7 @@ def copied(node: Buffer, executor: Executor) -> NDArray[Any]:
         executor.run(dense)
         (node,) = dense.results
         low, high = node.layout.range()
-    found = executor.download(node.storage, node.dtype, low, high - low, calling_line()).result()
+    found = executor.download(node.storage, node.dtype, low, high - low, caller()).result()
     if node.layout.is_dense:
         return found.reshape(node.shape)
     strides = [stride * dtype.itemsize for stride in node.layout.strides]

@@ -102,7 +102,7 @@ class Planner:
         return object()
 
     def download(
-        self, storage: object, dtype: DType, start: int, count: int, where: str = "", out: NDArray[Any] | None = None
+        self, storage: object, dtype: DType, start: int, count: int, where: Where = "", out: NDArray[Any] | None = None
     ) -> Coming:
         """Nothing is there to be read."""
         raise Error("the expression asks for a value while it is only planned", remedy="leave out bool(), int(), …")

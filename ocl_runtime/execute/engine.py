@@ -147,7 +147,7 @@ class Engine:
         dtype: np.dtype[Any],
         count: int,
         offset: int = 0,
-        where: str = "",
+        where: Where = "",
         out: np.ndarray[Any, Any] | None = None,
     ) -> Download:
         """`count` elements from element `offset` on, on their way to a new 1-D host array or to a contiguous `out`."""

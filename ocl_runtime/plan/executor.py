@@ -104,7 +104,7 @@ class Executor(Protocol):
         """
 
     def download(
-        self, storage: Storage, dtype: DType, start: int, count: int, where: str = "", out: NDArray[Any] | None = None
+        self, storage: Storage, dtype: DType, start: int, count: int, where: Where = "", out: NDArray[Any] | None = None
     ) -> Coming:
         """Elements `start … start + count`, on their way once all work on them is done: to a new 1-D array of
         `dtype.numpy`, or to a contiguous `out` of that dtype and size."""

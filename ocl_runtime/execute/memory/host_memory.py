@@ -14,6 +14,7 @@ import numpy as np
 
 from ocl_ir.indices import Shape
 from ocl_ir.kernel.accesses import READ
+from ocl_ir.source_line import Where
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.memory.blocks import Block
 from ocl_runtime.execute.memory.pool import Pool
@@ -27,7 +28,7 @@ class Pinned:
     block: Block
     bytes: Bytes
 
-    def __init__(self, pool: Pool, nbytes: int, where: str, *, wait: bool = True) -> None:
+    def __init__(self, pool: Pool, nbytes: int, where: Where, *, wait: bool = True) -> None:
         self.pool = pool
         self.block = pool.allocate(nbytes, None, where, self, wait=wait)
         assert self.block.page.host is not None

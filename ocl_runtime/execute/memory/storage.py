@@ -167,7 +167,7 @@ class Memory:
                 remedy="drop pinned arrays, use smaller ones, or raise OCL_RUNTIME_PINNED_BYTES",
             ) from error
 
-    def staging(self, nbytes: int, where: str = "") -> Pinned | None:
+    def staging(self, nbytes: int, where: Where = "") -> Pinned | None:
         """Host memory for one step of a transfer, from a share that arrays cannot use up; None where nothing is left of
         that before commands have ended."""
         try:

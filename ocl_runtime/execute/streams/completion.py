@@ -87,7 +87,7 @@ class Completion:
     def look(self, streams: Sequence[Stream]) -> None:
         """Takes note of what has ended on these streams: all that have been used."""
         more = True
-        if self.doubt or not self._all_well(streams):
+        if self.doubt or not self._all_well([stream for stream in streams if stream.pending]):
             while more:
                 more = sum([self._look(one, streams) for one in streams if one.pending]) > 0
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.kernel.accesses import READ, WRITE
+from ocl_ir.source_line import Where
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, LaunchError, ShapeError
 from ocl_runtime.execute.driver import Bytes, Driver, Error, Event, Queue
@@ -144,7 +145,7 @@ class Transfers:
         dtype: np.dtype[Any],
         count: int,
         offset: int,
-        where: str,
+        where: Where,
         out: np.ndarray[Any, Any] | None = None,
     ) -> Download:
         """`count` elements (at least one) from element `offset` on, as a new 1-D array or in a contiguous `out`.
@@ -170,7 +171,7 @@ class Transfers:
         if not self._shared and host.pinned_under(target) is None:
             block = self._memory.staging(nbytes, where) if nbytes <= self._movers.piece else None
             if block is None:
-                job = self._movers.start(storage, at, data, touch, written, what, where)
+                job = self._movers.start(storage, at, data, touch, written, what, str(where))
 
                 def all_come() -> np.ndarray[Any, Any]:
                     job.wait(self._streams)

@@ -22,11 +22,10 @@ _MOST_NODES = 256
 WORTH = 8
 """Evaluations of one plan and sizes at a line after which a function is written, which takes about a millisecond."""
 
-_Key: TypeAlias = tuple[int, int, bool]
-
-
 _MOST_MISSES = 200
 """Evaluations in a row that a function was not written for, before it is given up."""
+
+_Key: TypeAlias = tuple[int, int, bool]
 
 
 class _Known:

@@ -4,7 +4,7 @@ What an evaluation goes through is the same each time but for the memory and the
 with the one that is known, who else holds its nodes is counted, memory is allocated or taken over, the program is given
 to the device, and results are handed out. Written out, this takes a third of what the general way takes, which goes
 through tables. Where anything is not as it was, the function answers None before it has changed anything, and the
-general way is gone.
+evaluation goes the general way.
 """
 
 from __future__ import annotations
