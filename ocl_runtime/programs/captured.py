@@ -30,7 +30,7 @@ from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Handles, Memory, handles_for
 from ocl_runtime.execute.replay.run import run
 from ocl_runtime.execute.streams.chosen import unchosen
-from ocl_runtime.plan.host.in_place import reuse_in_place, share_results
+from ocl_runtime.plan.host.in_place import reuse_in_place, share_memory
 from ocl_runtime.plan.host.lower import number_name
 from ocl_runtime.plan.host.prepare import ARRANGE, prepare
 from ocl_runtime.plan.host.prepare import run as arrange
@@ -144,7 +144,7 @@ def captured_by(
     if is_straight(program):
         symbolic, _ = reuse_in_place(unbound(program), runtime.kernels)
         branching = branches(symbolic)
-        formulas = Unbound(symbolic if branching else share_results(symbolic))
+        formulas = Unbound(symbolic if branching else share_memory(symbolic)[0])
     constants, assigned = trace.constants, trace.assigned
     return Captured(
         program, reals, formulas, branching, guards, constants, assigned, results, default_reals, returned_shape

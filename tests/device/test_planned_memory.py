@@ -164,3 +164,51 @@ def test_who_reads_scratch_memory_after_its_last_use_reads_poison(
     monkeypatch.setattr(Bound, "_ended", too_early)
     assert not np.array_equal(products(x, weights, 5).numpy()[:2], expected[:2])
     assert np.abs(products(x, weights, 5).numpy()).max() > 1e18
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 9])
+def test_memory_that_nobody_else_needs_takes_turns_with_what_is_computed(runtime: Runtime, count: int) -> None:
+    """A chain goes on from an array that is given up: with that, it takes one more."""
+    weights = ocl.asarray(WEIGHTS)
+    x = ocl.asarray(HOST) + 0
+    x.compute()
+    for _ in range(2):  # planned, then again
+        expected = products(x.numpy(), WEIGHTS, count)
+        with peak(runtime) as found:
+            x = products(x, weights, count)
+            x.compute()
+        assert found[0] <= 1.1
+        np.testing.assert_allclose(x.numpy(), expected, rtol=1e-4)
+    kept = x
+    before = kept.numpy()
+    expected = products(before, WEIGHTS, count)
+    x = products(x, weights, count)
+    x.compute()
+    assert_same(kept.numpy(), before)
+    np.testing.assert_allclose(x.numpy(), expected, rtol=1e-4)
+
+
+def test_given_up_memory_that_a_result_looks_at_is_left_alone(runtime: Runtime) -> None:
+    weights = ocl.asarray(WEIGHTS)
+    x = ocl.asarray(HOST) + 0
+    x.compute()
+    part, chain = x[3:5], products(x, weights, 4)
+    del x
+    ocl.compute(part, chain)
+    assert_same(part.numpy(), HOST[3:5])
+    np.testing.assert_allclose(chain.numpy(), products(HOST, WEIGHTS, 4), rtol=1e-4)
+
+
+def test_given_up_memory_in_programs_of_many_values(runtime: Runtime) -> None:
+    """Each value is what NumPy has, whatever takes turns in whose memory."""
+    rng = np.random.default_rng(3)
+    for _ in range(25):
+        hosts = [rng.random((8, 8), "f4") for _ in range(3)]
+        arrays = [ocl.asarray(host) + 0 for host in hosts]
+        ocl.compute(*arrays)
+        for _ in range(int(rng.integers(4, 14))):
+            one, other, to = rng.integers(0, 3, 3)
+            arrays[to], hosts[to] = arrays[one] @ arrays[other] * 0.25, hosts[one] @ hosts[other] * np.float32(0.25)
+        ocl.compute(*arrays)
+        for array, host in zip(arrays, hosts, strict=True):
+            np.testing.assert_allclose(array.numpy(), host, rtol=1e-4)

@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 from ocl_ir.host.arena import UNIT, in_pieces, pack
 from ocl_ir.host.builder import HostBuilder
-from ocl_ir.host.schedule import Schedule, bind
+from ocl_ir.host.grammar import Launch
+from ocl_ir.host.schedule import Access, Buffer, Node, Place, Schedule, bind
 from ocl_ir.host.verify_order import verify_order
+from ocl_ir.kernel.accesses import READ
+from ocl_ir.layout import Layout
 from ocl_ir.types import F32
+from ocl_runtime.plan.host.in_place import share_memory
 from ocl_runtime.plan.host.memory import largest_live_set, plan_memory
 from ocl_runtime.plan.host.streams import place_streams
 from ocl_runtime.plan.host.waits import place_waits
@@ -108,3 +112,46 @@ def test_pieces_that_are_used_at_once_are_not_the_same(name: str) -> None:
             assert other == buffer or home[other] != home[buffer] or end < first or begin > last
     live = largest_live_set(schedule.lives, {one: schedule.buffers[one].nbytes for one in schedule.lives})
     assert sum(one.nbytes for one in pieces) <= 2 * live
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([4, 8]), st.integers(0, 12), st.integers(0, 4)), min_size=1, max_size=16),
+    st.integers(0, 3),
+    st.dictionaries(st.integers(0, 1), st.sampled_from([4, 8])),
+)
+def test_what_shares_memory_by_turns_is_never_used_at_once(
+    values: list[tuple[int, int, int]], results: int, donated: dict[int, int]
+) -> None:
+    """Values with (size, first node, nodes that use them later), some of which are results, beside two inputs."""
+    layout, length = Layout((1,), (1,)), 20
+    buffers = [Buffer(number, 8, "input", "x") for number in range(2)]
+    uses: dict[int, list[int]] = {number: [number, 5 - number] for number in range(2)}
+    for number, (size, first, more) in enumerate(values, 2):
+        buffers.append(Buffer(number, size, "result" if number - 2 < results else "scratch", "t"))
+        uses[number] = [first, first + more]
+    command = Launch(ADD, (), (), ())
+    nodes = [
+        Node(command, (), (1,), tuple([Access(number, layout, 4, READ) for number in uses if node in uses[number]]))
+        for node in range(length)
+    ]
+    wanted = tuple([Place(one.id, F32, layout) for one in buffers if one.kind == "result"])
+    scratch = {one.id: (min(uses[one.id]), max(uses[one.id])) for one in buffers if one.kind == "scratch"}
+    program = HostBuilder("p").build()
+    shared, over = share_memory(Schedule(program, {}, tuple(buffers), tuple(nodes), wanted, scratch, {}), donated)
+    home = {number: number for number in uses}
+    for before, after in zip(nodes, shared.nodes, strict=True):
+        home |= {one.buffer: other.buffer for one, other in zip(before.accesses, after.accesses, strict=True)}
+    lives = {number: (min(use), max(use)) for number, use in uses.items()}
+    lives |= {one.id: (lives[one.id][0], length) for one in buffers if one.kind == "result"}  # and for ever
+    for one, (begin, end) in lives.items():
+        for other, (start, last) in lives.items():
+            if one < other and home[one] == home[other]:
+                assert end < start or last < begin
+                assert {*map(donated.get, {one, other} & {0, 1})} | {buffers[max(one, other)].nbytes} == {
+                    buffers[max(one, other)].nbytes
+                }
+    assert {number for number in lives if home[number] in donated and number != home[number]} == set(over)
+    assert {one.id for one in shared.buffers if one.kind == "result"} == {place.buffer for place in wanted} - {
+        number for number in home if home[number] != number
+    }
+    assert all(home[number] == number for number in (0, 1))

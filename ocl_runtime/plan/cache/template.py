@@ -8,9 +8,9 @@ program's formulas are filled in: no group is formed, no kernel looked for.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from ocl_ir.graph.build import Buffer, Node, buffer, walk
 from ocl_ir.guards import Given, Guards, formula
@@ -27,7 +27,7 @@ from ocl_ir.sizes import Size, value
 from ocl_ir.types import U8, DType
 from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
 from ocl_runtime.plan.donation import Donation, DonationPlaces
-from ocl_runtime.plan.host.in_place import share_results
+from ocl_runtime.plan.host.in_place import share_memory
 from ocl_runtime.plan.host.lower import lower, number_name
 from ocl_runtime.plan.host.prepare import ARRANGE, HostTarget, run
 from ocl_runtime.plan.host.streams import is_worth_streams
@@ -120,11 +120,6 @@ class Template:
         on_the_way = [slot for slot in memory.slots if slot.place not in kept]
         for place, slot in enumerate((*results, *on_the_way), len(leaves)):
             slot.place = place
-        self._results = [(formula(slot.nbytes), asker(slot.where)) for slot in results]
-        self._computed = [
-            (place, None if one.storage is None else one.storage.place, one.dtype, one.layout.formulas)
-            for place, one in computed
-        ]
         self.taken = [slot.place for slot in made.taken]
         self.in_place = [(places[one.root], one.reason) for one in made.in_place]
         self.why = [(places[node], reason) for node, reason in made.why.items()]
@@ -143,11 +138,27 @@ class Template:
             for launch in made.launches
         ]
         program, slots = _program(made.launches, leaves, memory.slots, results, self._guards)
-        last = len(leaves) + len(results)
-        self.slots = [slot if slot < last else None for slot in slots]
         formulas = unbound(program)
         self._streams = executor.target.streams if branches(formulas) else 1
-        self._formulas = Unbound(share_results(formulas) if self._streams == 1 else formulas)
+        homes: dict[int, int] = {}
+        if self._streams == 1:
+            looked_at = {
+                one.storage.place for _, one in computed if one.storage is not None
+            }  # by results that are views
+            spare = _spare(unplanned, slots, {*self.donated} - {*self.taken} - looked_at)
+            formulas, over = share_memory(formulas, spare)
+            homes = {slots[buffer]: slots[donated] for buffer, donated in over.items()}
+            self.taken += sorted({*homes.values()})
+        self._formulas = Unbound(formulas)
+        allocated = [slot for slot in results if slot.place not in homes]
+        self._results = [(formula(slot.nbytes), asker(slot.where)) for slot in allocated]
+        number = dict(enumerate(range(len(leaves)))) | homes
+        number |= {slot.place: place for place, slot in enumerate(allocated, len(leaves))}
+        self.slots = [None if slot in homes else number.get(slot) for slot in slots]
+        self._computed = [
+            (place, None if one.storage is None else number[one.storage.place], one.dtype, one.layout.formulas)
+            for place, one in computed
+        ]
         self.serve(executor)
 
     def serve(self, executor: Planning) -> None:
@@ -214,6 +225,21 @@ class Template:
         ]
         askers = [asker(node.command.where) for node in schedule.nodes]
         return Sized(schedule, askers, memory, computed)
+
+
+def _spare(unplanned: Unplanned, slots: Sequence[int], donated: Collection[int]) -> dict[int, Size]:
+    """Of a program's buffers, whose memory has these slots, the donated ones that a leaf fills from their beginning on,
+    with the bytes of that."""
+    found: dict[int, Size] = {}
+    number = {slot: buffer for buffer, slot in enumerate(slots)}
+    for node in unplanned.nodes:
+        storage = node.storage if isinstance(node, Buffer) else None
+        if storage is not None and storage.place in donated and storage.place in number:
+            layout = cast("Buffer", node).layout
+            if layout.is_dense and layout.offset == 0:
+                low, high = Layout.contiguous(node.shape).range()
+                found[number[storage.place]] = formula((high - low) * node.dtype.size)
+    return found
 
 
 def planned_into(roots: Sequence[Node], executor: Planning) -> Plan:

@@ -1,4 +1,4 @@
-"""Results written over operands that die there, and scratch memory in that of results to come.
+"""Results written over operands that die there, and scratch memory in that of results to come and of donated inputs.
 
 Where a launch reads a buffer for the last time and writes one of the same size for the first time, element by element
 (`Kernel.pointwise`) and in the same order, the second needs no memory of its own. The first may be scratch memory, or a
@@ -8,12 +8,14 @@ donated input. The kernel then is a variant whose parameters do not promise to b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from ocl_ir.host.grammar import Launch
 from ocl_ir.host.schedule import Access, Node, Place, Schedule
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.sizes import Size
 from ocl_runtime.plan.kernels.cache import KernelCache
 
 
@@ -65,23 +67,50 @@ def reuse_in_place(schedule: Schedule, kernels: KernelCache) -> tuple[Schedule, 
     return replace(changed, lives=lives), tuple(decided)
 
 
-def share_results(schedule: Schedule) -> Schedule:
-    """The schedule with scratch buffers in the memory of results that are as large, and not written yet while they are
-    used. For programs on one stream: elsewhere, a result would have to wait for who uses its memory."""
-    first, _ = _uses(schedule)
-    moved: dict[int, int] = {}
-    for result in schedule.buffers:
-        if result.kind != "result" or result.id not in first:
+def share_memory(
+    schedule: Schedule, donated: Mapping[int, Size] = MappingProxyType({})
+) -> tuple[Schedule, dict[int, int]]:
+    """The schedule with scratch buffers and results in the memory of others of their size that are done with by then:
+    of inputs that are `donated`, with their bytes, and of results to come. And which donated input is written over by
+    what. For programs on one stream: elsewhere, a buffer would have to wait for who uses its memory.
+
+    A linear scan over what begins, as registers are allocated (Poletto and Sarkar, 1999).
+    """
+    first, last = _uses(schedule)
+    results = {place.buffer for place in schedule.results}
+    homes = [_Home(nbytes, last.get(input_, -1), input_) for input_, nbytes in donated.items()]
+    begins = {buffer: first[buffer] for buffer in (*schedule.lives, *results) if buffer in first}
+    for buffer in sorted(begins, key=lambda one: (begins[one], one)):
+        one = schedule.buffers[buffer]
+        if one.kind not in {"scratch", "result"}:
             continue
-        before = first[result.id]  # the latest first: what is left then takes turns in one place
-        for buffer, (begin, last) in sorted(schedule.lives.items(), key=lambda one: -one[1][0]):
-            fits = schedule.buffers[buffer].nbytes == result.nbytes
-            if fits and buffer not in moved and last < before:
-                moved[buffer] = result.id
-                before = begin
+        fitting = [home for home in homes if home.nbytes == one.nbytes and home.until < begins[buffer]]
+        home = next(iter(fitting), None) or _Home(one.nbytes)
+        if home not in fitting:
+            homes.append(home)
+        home.buffers.append(buffer)
+        home.until = last[buffer]
+        if buffer in results:
+            home.until = len(schedule.nodes)  # and for ever
+            home.of = buffer if home.of is None else home.of
+    moved = {buffer: home.of for home in homes if home.of is not None for buffer in home.buffers if buffer != home.of}
     nodes = tuple([_renamed(node, moved) for node in schedule.nodes])
     lives = {buffer: life for buffer, life in schedule.lives.items() if buffer not in moved}
-    return replace(schedule, nodes=nodes, lives=lives)
+    places = tuple([replace(place, buffer=moved.get(place.buffer, place.buffer)) for place in schedule.results])
+    # A result that is somewhere else is nothing to be allocated.
+    buffers = tuple([replace(one, kind="scratch") if one.id in moved else one for one in schedule.buffers])
+    changed = replace(schedule, nodes=nodes, lives=lives, results=places, buffers=buffers)
+    return changed, {buffer: to for buffer, to in moved.items() if to in donated}
+
+
+@dataclass(eq=False, slots=True)
+class _Home:
+    """Memory of so many bytes, in use until a node; `of` a donated input or a result, or of scratch buffers alone."""
+
+    nbytes: Size
+    until: int = -1
+    of: int | None = None
+    buffers: list[int] = field(default_factory=list)
 
 
 def _uses(schedule: Schedule) -> tuple[dict[int, int], dict[int, int]]:
