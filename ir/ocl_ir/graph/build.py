@@ -1,8 +1,7 @@
 """Building array expressions; the grammar is `ocl_ir.graph.nodes`.
 
-Nodes are interned: the table holds them weakly, and belongs to no runtime because it holds nothing but what somebody
-else keeps alive. Movements of leaves are folded into the leaves at once. Nothing here recurses: expressions may be many
-thousand nodes deep. `ocl_ir.graph.printer` prints them.
+Nodes are interned: the table holds them weakly, and belongs to no runtime because it keeps nothing alive. Movements of
+leaves are folded into the leaves at once. Nothing here recurses: expressions may be many thousand nodes deep.
 """
 
 from __future__ import annotations

@@ -75,7 +75,6 @@ class Unplanned:
         self.donation = donation
         self.into = structure.into
         self.sizes = structure.sizes
-        self.key = structure.key
         self.guards = Guards()
         first = structure.first_offset
         sizes = [
@@ -99,7 +98,8 @@ class Template:
 
     def __init__(self, unplanned: Unplanned, executor: Planning) -> None:
         self.donated = unplanned.donation.storages
-        self._guards = unplanned.guards
+        self.guards = unplanned.guards
+        """What other sizes have to agree in."""
         nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
         memory = Slots(executor.target, executor.kernels, len(leaves))
         needed = {nodes[place] for place in donation.needed}
@@ -137,22 +137,20 @@ class Template:
             [None if (most := getattr(arg, "most", None)) is None else formula(most) for arg in launch.args]
             for launch in made.launches
         ]
-        program, slots = _program(made.launches, leaves, memory.slots, results, self._guards)
+        program, slots = _program(made.launches, leaves, memory.slots, results, self.guards)
         formulas = unbound(program)
         self._streams = executor.target.streams if branches(formulas) else 1
         homes: dict[int, int] = {}
         if self._streams == 1:
-            looked_at = {
-                one.storage.place for _, one in computed if one.storage is not None
-            }  # by results that are views
-            spare = _spare(unplanned, slots, {*self.donated} - {*self.taken} - looked_at)
+            # `kept` holds the leaves that a result is a view of.
+            spare = _spare(unplanned, slots, {*self.donated} - {*self.taken} - kept)
             formulas, over = share_memory(formulas, spare)
             homes = {slots[buffer]: slots[donated] for buffer, donated in over.items()}
             self.taken += sorted({*homes.values()})
         self._formulas = Unbound(formulas)
         allocated = [slot for slot in results if slot.place not in homes]
         self._results = [(formula(slot.nbytes), asker(slot.where)) for slot in allocated]
-        number = dict(enumerate(range(len(leaves)))) | homes
+        number = {leaf: leaf for leaf in range(len(leaves))} | homes
         number |= {slot.place: place for place, slot in enumerate(allocated, len(leaves))}
         self.slots = [None if slot in homes else number.get(slot) for slot in slots]
         self._computed = [
@@ -174,11 +172,6 @@ class Template:
         return {name: value for name, value in vars(self).items() if name not in _OF_EXECUTOR}
 
     @property
-    def guards(self) -> Guards:
-        """What other sizes have to agree in."""
-        return self._guards
-
-    @property
     def nbytes(self) -> int:
         """About how many bytes of the host's memory the plan takes."""
         return max(len(self.kernels), 1) * (_LAUNCH_BYTES + _SIZED_BYTES * len(self._sized))
@@ -195,7 +188,7 @@ class Template:
 
     def fits(self, sizes: tuple[int, ...]) -> bool:
         """Whether the plan serves these sizes."""
-        return self._guards.hold(named(sizes))
+        return self.guards.hold(named(sizes))
 
     def sized(self, structure: Structure) -> Sized:
         """The plan for sizes that pass the guards."""
