@@ -21,6 +21,9 @@ from ocl_ir.indices import Item, Shape, Span
 from ocl_ir.sizes import Size
 from ocl_ir.source_line import calling_line
 
+_MOST_INDEXED = 16
+"""Views that a layout remembers."""
+
 Formulas: TypeAlias = tuple[tuple[Size, ...], tuple[Size, ...], Size]
 
 
@@ -35,6 +38,7 @@ class Layout:
     _dense: bool | None = field(default=None, init=False, repr=False, compare=False)
     _range: tuple[int, int] | None = field(default=None, init=False, repr=False, compare=False)
     _expanded: Layout | None = field(default=None, init=False, repr=False, compare=False)
+    _indexed: dict[int, tuple[object, Layout]] | None = field(default=None, init=False, repr=False, compare=False)
     """What has been found out by now."""
 
     def __hash__(self) -> int:
@@ -139,6 +143,18 @@ class Layout:
                 offset += item * stride
             axis += 1
         return Layout(tuple(shape), tuple(strides), offset)
+
+    def indexed_by(self, step: object, items: Sequence[Item]) -> Layout:
+        """The same, remembered for an object that comes again."""
+        known = self._indexed
+        if known is None:
+            known = self._indexed = {}
+        found = known.get(id(step))
+        if found is None:
+            if len(known) >= _MOST_INDEXED:
+                known.clear()
+            found = known[id(step)] = step, self.index(items)
+        return found[1]
 
     def permute(self, axes: Sequence[int]) -> Layout:
         """Axis `k` of the view is axis `axes[k]` of this layout."""

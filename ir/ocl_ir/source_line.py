@@ -51,9 +51,14 @@ def in_function(what: str, where: Where) -> str:
     return f"{function}: {what}" if function else what
 
 
-def caller() -> Line:
-    """Where the innermost Python frame outside of this library is."""
-    frame = _outside(sys._getframe(1))
+def caller(depth: int = 1) -> Line:
+    """Where the innermost Python frame outside of this library is; the frames below `depth` are known to be inside."""
+    frame = sys._getframe(depth)
+    while _OWN[frame.f_code.co_filename]:
+        outer = frame.f_back
+        if outer is None:
+            break
+        frame = outer
     return Line(frame.f_code, frame.f_lasti)
 
 

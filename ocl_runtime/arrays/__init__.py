@@ -12,6 +12,7 @@ In the order in which an operation goes through them:
     indexing.py         what index arrays mean in nodes
     masks.py            what masks mean in nodes
     elements.py         elements that were read, and writes behind them
+    basic_index.py      what basic indices pick, remembered
     pending.py          long pending work, started by itself
     progress.py         a line on the terminal while planning and building take long
     core.py             what every array is

@@ -58,6 +58,9 @@ def array_of(what: str, x: object) -> Array:
 
 def arrays_of(what: str, *given: object) -> list[Array]:
     """The same for several, of one runtime. Raises `MixedDevicesError` for arrays of two."""
+    executor = getattr(given[0], "_executor", None) if given else None
+    if executor is not None and all(isinstance(x, Array) and x._executor is executor for x in given):
+        return list(given)  # type: ignore[arg-type]
     operands, executor = operands_of(what, given)
     return [
         x if isinstance(x, Array) else Array(node_of(what, operand, executor), executor)

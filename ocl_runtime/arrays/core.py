@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Sequence
-from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +17,7 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node, Step
 from ocl_ir.graph.forward import apart
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays.current_runtime import current
 from ocl_runtime.arrays.pending import BOUND, deepened, relieve
@@ -72,7 +71,7 @@ class ArrayCore:
         """Starts long pending work: not in a captured function, nor amid an evaluation of this thread, as in a
         finalizer or a handler of a signal."""
         if tracer.get() is None and get_ident() not in self._executor.registry.evaluating:
-            relieve(node, self._cell, self._executor.registry, partial(_compute_node, runtime_of(self._executor)))
+            relieve(node, self._cell, self._executor, _compute_node)
 
     def _new(self, node: Node) -> Self:
         """An array of the same runtime."""
@@ -90,7 +89,8 @@ class ArrayCore:
         """The view that a movement gives, which fits the array; of a value, an array of its own."""
         if self._value:
             return self._new(graph.stepped(self._node, step))
-        view = type(self).__new__(type(self))
+        kind = type(self)
+        view = kind.__new__(kind)
         view._executor = self._executor
         view._cell = self._cell
         view._steps = (*self._steps, step)
@@ -102,17 +102,24 @@ class ArrayCore:
     @property
     def _node(self) -> Node:
         """What the array is: an expression, or a buffer once it is computed."""
-        base = self._cell.node
-        if not self._steps:
+        return self._asked("")
+
+    def _asked(self, where: Where) -> Node:
+        """The same for a Python line that asks for it, which is otherwise looked for."""
+        base = self._cell._node
+        while base.result is not None:
+            base = base.result
+        steps = self._steps
+        if not steps:
             return base
         known = self._known
         if known is not None and known[0]() is base:
             node = known[1]() if known[2] is None else known[2].node
             if node is not None:
                 return node
-        node = base
-        for step in self._steps:
-            node = graph.stepped(node, step)
+        node, where = base, where or caller()
+        for step in steps:
+            node = graph.stepped(node, step, where)
         self._known = weakref.ref(base), weakref.ref(node), None
         return node
 
@@ -124,12 +131,13 @@ class ArrayCore:
             own = Cell(result, self._executor.registry)
             self._known = weakref.ref(self._cell.node), weakref.ref(result), own
 
-    def _write(self, value: Node) -> None:
-        """Makes the elements those of a node of the same shape and dtype. Raises `DTypeError` for a value."""
-        self._replace(value)
+    def _write(self, value: Node, where: Where, steps: tuple[Step, ...] | None = None) -> None:
+        """Makes the elements, or those of a view by its steps from the cell on, those of a node of the same shape and
+        dtype. Raises `DTypeError` for a value."""
+        self._replace(value, where, steps)
         self._relieve_written()
 
-    def _replace(self, value: Node) -> None:
+    def _replace(self, value: Node, where: Where = "", steps: tuple[Step, ...] | None = None) -> None:
         """The same, but starts nothing: for who holds the lock."""
         self._check_writable()
         cell = self._cell
@@ -138,7 +146,7 @@ class ArrayCore:
             if trace is not None:
                 trace.writes(cell)
             cell.reads.clear()  # a program puts them in front of what it writes
-            cell.become(written(cell.node, self._steps, value))
+            cell.become(written(cell.node, self._steps if steps is None else steps, value, where))
 
     def _relieve_written(self) -> None:
         """Starts long pending work that a write has made longer."""
@@ -264,6 +272,7 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
 def _compute_node(executor: Executor, node: weakref.ref[Node], cell: weakref.ref[Cell]) -> None:
     """Computes a node, which becomes the result of a cell that is just this node; nothing where it is gone, or has been
     computed."""
+    executor = runtime_of(executor)
 
     def attempt(make: bool) -> Missing | None:
         with executor.registry.lock:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Buffer, Node, walk
+from ocl_ir.graph.build import Buffer, Node, Step, walk
 from ocl_ir.graph.forward import current, forward
-from ocl_ir.indices import Item
+from ocl_ir.source_line import caller
 from ocl_runtime.plan.evaluate import Missing, evaluate_if_planned
 from ocl_runtime.plan.registry import MOST_READS, Cell, Read
 from ocl_runtime.plan.tracing import tracer
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
 
 
-def read(node: Node, items: Sequence[Item]) -> Node:
-    """The element of a node at an integer for each axis, as it is now."""
-    element = graph.index(node, tuple(items))
+def read(node: Node, step: Step) -> Node:
+    """The element of a node that a step with an integer for each axis leads to, as it is now."""
+    element = graph.stepped(node, step, caller(2))
     # A program orders what it reads and writes by itself.
     return element if tracer.get() is None else graph.elementwise("copy", element)
 

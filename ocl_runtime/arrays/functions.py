@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.graph import build as graph
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL, DType
 from ocl_runtime.arrays.array import Array, array_of, elementwise
 from ocl_runtime.arrays.dtypes import require, to_dtype
@@ -217,6 +217,12 @@ def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises `DTypeError` for a condition that is not bool, `ShapeError` for shapes that do not broadcast.
     """
+    if type(condition) is type(x1) is type(x2) is Array and condition._executor is x1._executor is x2._executor:
+        line = caller()
+        nodes = tuple([x._asked(line) for x in (condition, x1, x2)])
+        test, first, second = nodes
+        if test.dtype is BOOL and first.dtype is second.dtype and test.shape == first.shape == second.shape:
+            return Array(graph.typed("select", first.dtype, nodes, line), x1._executor)
     (given, *choices), executor = operands_of("where", [condition, x1, x2])
     test = node_of("where", given, executor)
     if test.dtype != BOOL:
@@ -226,8 +232,8 @@ def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
             remedy="compare first: where(x != 0, …)",
         )
     dtype, shape = common_dtype(choices, executor), common_shape([test, *choices])
-    nodes = [as_node(test, BOOL, shape), *(as_node(choice, dtype, shape) for choice in choices)]
-    return Array(graph.elementwise("select", *nodes), executor)
+    terms = [as_node(test, BOOL, shape), *(as_node(choice, dtype, shape) for choice in choices)]
+    return Array(graph.elementwise("select", *terms), executor)
 
 
 def astype(x: ArrayLike, dtype: Any, /, copy: bool = True, *, device: object = None) -> Array:

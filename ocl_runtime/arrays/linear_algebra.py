@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ocl_ir.source_line import caller
 from ocl_runtime.arrays import products
 from ocl_runtime.arrays.array import Array, arrays_of
 from ocl_runtime.arrays.axes import axes_of, axis_of, length_of
@@ -36,7 +37,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, axis: int = -1) -> Array:
     place = axis_of("vecdot", axis, shared) - shared
     if x1.shape[place] != x2.shape[place]:
         raise products.unfit("vecdot", x1._node, x2._node, "the axis has to be as long in both")
-    return Array(products.dot(x1._node, x2._node, place, x1._executor), x1._executor)
+    return Array(products.dot(x1._node, x2._node, place, x1._executor, caller()), x1._executor)
 
 
 def tensordot(x1: ArrayLike, x2: ArrayLike, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:

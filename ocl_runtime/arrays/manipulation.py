@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import takewhile
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Step
-from ocl_ir.indices import Span
+from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import broadcast_shapes as _common_shape
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axes_of, axis_of, length_of, shape_of
+from ocl_runtime.arrays.basic_index import known_index
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.arrays.writing import is_view
 from ocl_runtime.errors import ShapeError
+from ocl_runtime.plan.tracing import tracer
 
 
 def broadcast_to(x: ArrayLike, /, shape: Iterable[int]) -> Array:
@@ -98,6 +101,8 @@ def reshape(x: ArrayLike, /, shape: int | Iterable[int], copy: bool | None = Non
             )
         known.insert(given.index(-1), x.size // rest)
     wanted = tuple(known)
+    if not copy and tracer.get() is None and (index := _as_index(x.shape, wanted)) is not None:
+        return x._stepped(index)
     step = Step("reshape", wanted)
     if not copy and math.prod(wanted) == x.size and is_view(x._cell.node, (*x._steps, step)):
         return x._stepped(step)
@@ -109,6 +114,26 @@ def reshape(x: ArrayLike, /, shape: int | Iterable[int], copy: bool | None = Non
             remedy="use copy=None",
         )
     return copied
+
+
+def _as_index(shape: Shape, wanted: Shape) -> Step | None:
+    """The index that gives a shape another one, if only axes of length 1 come or go: it is always a view, and fuses."""
+    lengths = [length for length in shape if length != 1]
+    if not lengths or lengths != [length for length in wanted if length != 1]:
+        return None
+    key: list[object] = []
+    own = iter(shape)
+    for length in wanted:
+        if length == 1:
+            key.append(None)
+        else:
+            key += [0 for _ in takewhile(lambda length: length == 1, own)]
+            key.append(_WHOLE)
+    known = known_index(shape, (*key, *[0 for _ in own]))
+    return None if known is None else known.step
+
+
+_WHOLE, _BACKWARDS = slice(None), slice(None, None, -1)
 
 
 def expand_dims(x: ArrayLike, /, axis: int | tuple[int, ...] = 0) -> Array:
@@ -137,6 +162,9 @@ def flip(x: ArrayLike, /, axis: int | tuple[int, ...] | None = None) -> Array:
     """The elements in reverse order along axes, by default all. Raises `ShapeError` for axes that do not exist."""
     x = array_of("flip", x)
     turned = axes_of("flip", axis, x.ndim)
+    known = known_index(x.shape, tuple([_BACKWARDS if place in turned else _WHOLE for place in range(x.ndim)]))
+    if known is not None:
+        return x._stepped(known.step)
     items = tuple(
         Span(length - 1, -1, length) if place in turned else Span(0, 1, length) for place, length in enumerate(x.shape)
     )

@@ -13,7 +13,7 @@ from ocl_ir.graph.build import Node
 from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.guards import NUMBERS, Number
 from ocl_ir.layout import Layout
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import F64
 from ocl_runtime.arrays.core import ArrayCore, executor_of
 from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype
@@ -66,11 +66,12 @@ def node_of(what: str, value: object, executor: Executor) -> Node:
     return cast("Node", operand)
 
 
-def written_operand(value: object, like: ArrayCore) -> Operand:
-    """What is written into an array. Where the device has no float64, values of the host are converted there."""
+def written_operand(value: object, like: ArrayCore, where: Where) -> Operand:
+    """What is written into an array, at a Python line. Where the device has no float64, values of the host are
+    converted there."""
     executor = like._executor
     if isinstance(value, ArrayCore) and value._executor is executor:
-        return value._node
+        return value._asked(where)
     if isinstance(value, (ArrayCore, *NUMBERS, np.generic)) or not is_array_like(value):
         return operands_of("writing", (like, value))[0][1]
     host = host_values(value, executor.default_real)

@@ -14,6 +14,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.ops import result_type
+from ocl_ir.source_line import caller
 from ocl_ir.types import F64, DType
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.dtypes import checked
@@ -65,41 +66,48 @@ def operation(name: str, given: Sequence[object]) -> tuple[Node, Executor]:
 
 def unary(name: str, x: ArrayCore) -> Node:
     """A function of an array alone."""
-    node, executor = x._node, x._executor
+    line, executor = caller(), x._executor
+    node = x._asked(line)
     recipe = _RECIPES[name, executor.default_real, node.dtype, None]
-    return apply(TABLE[name], (node,), executor) if recipe is None else graph.typed(recipe.op, recipe.dtype, (node,))
+    if recipe is None:
+        return apply(TABLE[name], (node,), executor)
+    return graph.typed(recipe.op, recipe.dtype, (node,), line)
 
 
 def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
     """A function of an array and another operand."""
-    executor = x._executor
+    executor, line = x._executor, caller(2)
     if type(other) is float or type(other) is int:
-        node = x._node
+        node = x._asked(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, type(other)]
         if recipe is not None:
-            if is_square(recipe.op, other):
-                return graph.typed("mul", recipe.dtype, (node, node)), executor
-            return graph.with_number(recipe.op, recipe.dtype, node, checked(other, node.dtype)), executor
+            op, dtype = recipe
+            if other == 2 and is_square(op, other):
+                return graph.typed("mul", dtype, (node, node), line), executor
+            return graph.with_number(op, dtype, node, checked(other, node.dtype), line), executor
     elif isinstance(other, ArrayCore) and other._executor is executor:
-        node, right = x._node, other._node
+        node, right = x._asked(line), other._asked(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, right.dtype]
         if recipe is not None:
-            if node.shape != right.shape:
-                shape = node.shape
-                if right.shape != shape[len(shape) - len(right.shape) :]:  # the usual case: `right` is one of its rows
-                    shape = broadcast_shapes(shape, right.shape)
-                node, right = graph.expand(node, shape), graph.expand(right, shape)
-            return graph.typed(recipe.op, recipe.dtype, (node, right)), executor
+            op, dtype = recipe
+            shape, other_shape = node.shape, right.shape
+            if shape != other_shape:  # usually one is a row of the other one, or a number
+                if not shape:
+                    shape = other_shape
+                elif other_shape != shape[len(shape) - len(other_shape) :]:
+                    shape = broadcast_shapes(shape, other_shape)
+                node, right = graph.expand(node, shape, line), graph.expand(right, shape, line)
+            return graph.typed(op, dtype, (node, right), line), executor
     return operation(name, (x, other))
 
 
 def reflected(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
     """The same with the array as the second operand."""
-    executor = x._executor
+    executor, line = x._executor, caller()
     if type(other) is float or type(other) is int:
-        node = x._node
+        node = x._asked(line)
         recipe = _RECIPES[name, executor.default_real, type(other), node.dtype]
         if recipe is not None:
             number = checked(other, node.dtype)
-            return graph.with_number(recipe.op, recipe.dtype, node, number, first=True), executor
+            return graph.with_number(recipe.op, recipe.dtype, node, number, line, first=True), executor
     return operation(name, (other, x))

@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 
 from ocl_ir.graph.build import Node
 from ocl_ir.guards import Number
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import caller, calling_line
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.operands import is_operand, operands_of
 from ocl_runtime.arrays.operations import binary, reflected, unary
@@ -34,10 +34,11 @@ class Operators(ArrayCore):
 
     def _binary(self, name: str, other: Any) -> Self:
         """The function of this name with the array as the first operand."""
-        if type(other) not in _NUMBERS and not is_operand(other):
+        kind = type(self)
+        if type(other) is not kind and type(other) not in _NUMBERS and not is_operand(other):
             return cast("Self", NotImplemented)
         node, executor = binary(name, self, other)
-        return type(self)(node, executor)
+        return kind(node, executor)
 
     def _reflected(self, name: str, other: Any) -> Self:
         """The function of this name with the array as the second operand."""
@@ -48,7 +49,7 @@ class Operators(ArrayCore):
 
     def _over(self, name: str, other: Any) -> Self:
         """The function of this name with the result written over the array; of a value, a new one."""
-        if self._value or not is_operand(other):
+        if self._value or not (type(other) is type(self) or is_operand(other)):
             return self._binary(name, other)
         return self._replaced(name, binary(name, self, other)[0])
 
@@ -60,17 +61,21 @@ class Operators(ArrayCore):
                 place=calling_line(),
                 remedy="write x = x … for a new array",
             )
-        self._write(converted(result, self._dtype))
+        self._write(converted(result, self._dtype), result.line)
         return self
 
     def _product(self, left: object, right: object) -> Self:
+        executor = self._executor
+        if type(left) is type(right) is type(self) and left._executor is right._executor:
+            line = caller(2)
+            return type(self)(matmul(left._asked(line), right._asked(line), executor, line), executor)
         operands, executor = operands_of("matmul", (left, right))
         if any(isinstance(operand, Number) for operand in operands):
             raise DTypeError("matmul with a number", place=calling_line(), remedy="use multiply, or x * 2")
-        return type(self)(matmul(operands[0], operands[1], executor), executor)  # type: ignore[arg-type]
+        return type(self)(matmul(operands[0], operands[1], executor, caller()), executor)  # type: ignore[arg-type]
 
     def __matmul__(self, other: Any, /) -> Self:
-        return self._product(self, other) if is_operand(other) else NotImplemented
+        return self._product(self, other) if type(other) is type(self) or is_operand(other) else NotImplemented
 
     def __rmatmul__(self, other: Any, /) -> Self:
         return self._product(other, self) if is_operand(other) else NotImplemented

@@ -15,16 +15,19 @@ what only this statement needed, such as the array that it replaces, is gone and
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from weakref import ref
 
-from ocl_ir.graph.build import Assign, Contract, Node, Reduce, Scan, Scatter
+from ocl_ir.graph.build import Assign, Contract, Movement, Node, Reduce, Scan, Scatter
 from ocl_ir.graph.forward import current
 from ocl_ir.source_line import Line
 from ocl_runtime.plan.registry import Cell, Registry
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 BOUND = 256
 """Cost of what stands above each other, in operations, that is left pending."""
@@ -40,13 +43,22 @@ _NEVER = frozenset({"__del__", "__repr__", "__str__", "__format__"})
 _NEAR = 3
 """Levels of nodes between two that arrays are."""
 
-Compute: TypeAlias = Callable[[ref[Node], ref[Cell]], object]
+Compute: TypeAlias = Callable[["Executor", ref[Node], ref[Cell]], object]
 """Computes a node, and makes it the result of a cell that is just this node; nothing where it is gone or computed."""
 
 
 def deepened(node: Node) -> int:
     """The depth of a new node that an array is, in costs; it is noted there."""
-    deepest = _deepest(node, _NEAR)
+    deepest = 0
+    for arg in node.args:
+        below, args = arg, arg.args
+        if args and type(arg) is Movement:  # the usual operand, looked at without a call
+            below = args[0]
+            args = below.args
+        if args:
+            depth = below.depth or _deepest(below, _NEAR - 1)
+            if depth > deepest:  # noqa: PLR1730  # each new array passes here
+                deepest = depth
     node.depth = depth = deepest + (_KERNEL if type(node) in _KERNELS else 1)
     return depth
 
@@ -65,10 +77,11 @@ def _deepest(node: Node, levels: int) -> int:
     return deepest
 
 
-def relieve(node: Node, cell: Cell, registry: Registry, compute: Compute) -> None:
+def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> None:
     """Has work started that is pending below a node, which a cell is, if it is time: at a line where parts are cut,
     once a part costs enough; such a line is found, at every so much, where one comes again and no such line that
     will do is in between. What fails there is raised where the values are asked for."""
+    registry = executor.registry
     scheduled: _Scheduled | None = getattr(registry.scheduled, "part", None)
     if scheduled is not None:
         if _is_amid_more():
@@ -95,7 +108,7 @@ def relieve(node: Node, cell: Cell, registry: Registry, compute: Compute) -> Non
             return
         pending = _chain(node, line, registry, threshold).pending
     if threshold is not None and pending >= threshold:
-        registry.scheduled.part = _Scheduled(node, cell, line, threshold, compute)
+        registry.scheduled.part = _Scheduled(node, cell, line, threshold, partial(compute, executor))
 
 
 def _is_amid_more() -> bool:
@@ -112,7 +125,9 @@ class _Scheduled:
     """A part that is to be started, on the stream that is chosen now. It keeps nothing of what it computes alive, and
     nothing of the context or the runtime once that is gone."""
 
-    def __init__(self, node: Node, cell: Cell, line: Line, threshold: int, compute: Compute) -> None:
+    def __init__(
+        self, node: Node, cell: Cell, line: Line, threshold: int, compute: Callable[[ref[Node], ref[Cell]], object]
+    ) -> None:
         self._line = line
         self._threshold = threshold
         self._node = ref(node, self._forget)
@@ -140,6 +155,18 @@ def _threshold(turn: int) -> int:
     return min(turns, max(_MOST // turn, 1)) * turn - turn // 2
 
 
+def _deepest_of(args: Sequence[Node]) -> Node:
+    """The deepest of some nodes, as it is by now."""
+    deepest = args[0]
+    if len(args) > 1:
+        most = -1
+        for arg in args:
+            depth = arg.depth or _deepest(arg, _NEAR)
+            if depth > most:
+                deepest, most = arg, depth
+    return current(deepest) if deepest.result is not None or type(deepest) is Movement else deepest
+
+
 class _Chain(NamedTuple):
     """What arrays cost that stand above each other; how much of it a turn of a loop does, if it is one; and what parts
     cost that are cut at other lines of the turn, 0 if none is."""
@@ -155,7 +182,8 @@ def _chain(node: Node, line: Line, registry: Registry, most: int) -> _Chain:
     cut_at = 0
     above: list[tuple[Node, int]] = []
     below = current(node)
-    while below.args and length <= most:
+    args = below.args
+    while args and length <= most:
         if below.depth:
             above.append((below, length))
             other = below.line
@@ -165,8 +193,9 @@ def _chain(node: Node, line: Line, registry: Registry, most: int) -> _Chain:
                 elif not turns:
                     cut_at = max(cut_at, registry.threshold(other) or 0)
             length += _cost(below)
-        below = current(max(below.args, key=lambda arg: arg.depth or _deepest(arg, _NEAR)))
-    if not below.args:
+        below = _deepest_of(args)
+        args = below.args
+    if not args:
         for passed, before in above:  # some of what was below has been computed since
             passed.depth = length - before
     return _Chain(length, last // turns if turns else 0, cut_at)

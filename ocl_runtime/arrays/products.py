@@ -12,7 +12,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.indices import parse_index
 from ocl_ir.layout import broadcast_shapes
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import Where, calling_line
 from ocl_runtime.arrays.semantics import cast, common_dtype
 from ocl_runtime.errors import DTypeError, ShapeError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
 
 
-def matmul(x1: Node, x2: Node, executor: Executor) -> Node:
+def matmul(x1: Node, x2: Node, executor: Executor, where: Where) -> Node:
     """Matrices in the last two axes multiplied; what has one axis is a row on the left and a column on the right."""
     _check("matmul", x1, x2)
     if not x1.shape or not x2.shape:
@@ -30,9 +30,9 @@ def matmul(x1: Node, x2: Node, executor: Executor) -> Node:
             "matmul", x1, x2, "the last axis of the left one has to be as long as the second last of the right one"
         )
     if len(x2.shape) == 1:
-        return dot(x1, x2, -1, executor)
+        return dot(x1, x2, -1, executor, where)
     if len(x1.shape) == 1:
-        return dot(graph.index(x1, parse_index(x1.shape, (slice(None), None))), x2, -2, executor)
+        return dot(graph.index(x1, parse_index(x1.shape, (slice(None), None)), where), x2, -2, executor, where)
     return matrices(x1, x2, executor)
 
 
@@ -44,12 +44,15 @@ def matrices(x1: Node, x2: Node, executor: Executor) -> Node:
     return graph.contract(left, right)
 
 
-def dot(x1: Node, x2: Node, axis: int, executor: Executor) -> Node:
+def dot(x1: Node, x2: Node, axis: int, executor: Executor, where: Where) -> Node:
     """The sums of products along an axis, counted from the end, of arrays that broadcast against each other."""
     _check("vecdot", x1, x2)
-    dtype, shape = common_dtype((x1, x2), executor), broadcast_shapes(x1.shape, x2.shape)
-    product = graph.elementwise("mul", *(graph.expand(cast(x, dtype), shape) for x in (x1, x2)))
-    return graph.reduce("sum", product, (len(shape) + axis,), dtype)
+    dtype, shape = x1.dtype, x1.shape
+    if x2.dtype is not dtype or x2.shape != shape:
+        dtype, shape = common_dtype((x1, x2), executor), broadcast_shapes(shape, x2.shape)
+        x1, x2 = (graph.expand(cast(x, dtype), shape, where) for x in (x1, x2))
+    product = graph.elementwise("mul", x1, x2, where=where)
+    return graph.reduce("sum", product, (len(shape) + axis,), dtype, where=where)
 
 
 def _check(what: str, *given: Node) -> None:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ocl_ir.graph.build import Buffer, Node, Step
 from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.guards import Number
-from ocl_ir.indices import Shape, indexed_shape, parse_index
-from ocl_ir.source_line import calling_line
+from ocl_ir.indices import Shape, parse_index
+from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL
+from ocl_runtime.arrays.basic_index import known_index
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.elements import note, read
 from ocl_runtime.arrays.indexing import is_array, part_of, picked
@@ -44,6 +45,13 @@ class Subscripts(ArrayCore):
         picks as many elements as it holds for, and that number is waited for. Raises `IndexingError` (a ShapeError) for
         an index that does not fit, `DTypeError` for arrays that are neither integers nor bools.
         """
+        shape = self._shape
+        if shape is None:
+            shape = self._cell.node.shape
+        known = known_index(shape, key)
+        if known is not None:
+            step, is_element = known
+            return self._element(read(self._node, step)) if is_element else self._stepped(step)
         parts = key if isinstance(key, tuple) else (key,)
         if not _BASIC.issuperset(map(type, parts)):
             parts = self._parts(key)
@@ -52,13 +60,12 @@ class Subscripts(ArrayCore):
                 return self[axes][rest]
             parts = self._without_masks(parts)
             if any(map(is_array, parts)):
-                elements = picked(self.shape, parts, self._uploaded, self._note_places).of(self._node)
+                elements = picked(shape, parts, self._uploaded, self._note_places).of(self._node)
                 return self._new(elements) if elements.shape else self._element(elements)
-        shape = self.shape
-        items = parse_index(shape, key)
+        step = Step("index", parse_index(shape, key))
         if len(parts) == len(shape) and _VIEWING.isdisjoint(map(type, parts)):
-            return self._element(read(self._node, items))
-        return self._stepped(Step("index", items))
+            return self._element(read(self._node, step))
+        return self._stepped(step)
 
     def __setitem__(self, key: object, value: object, /) -> None:
         """Writes a value, broadcast and converted, to what a basic index, a mask or an index with arrays picks.
@@ -69,11 +76,15 @@ class Subscripts(ArrayCore):
         left out. Where an index array has a place several times, the last value stays. Places are checked as by
         reading. Raises `ShapeError`, `IndexingError`, `DTypeError` or `NumberRangeError` for what does not fit.
         """
+        known = known_index(self.shape, key)
+        if known is not None:
+            self._write_part(known.step, value)
+            return
         parts = key if isinstance(key, tuple) else (key,)
         if _BASIC.issuperset(map(type, parts)):
-            self._write_part(key, value)
+            self._write_part(Step("index", parse_index(self.shape, key)), value)
             return
-        given, dtype = written_operand(value, self), self._dtype
+        given, dtype = written_operand(value, self, caller()), self._dtype
         parts = self._parts(key)
         if len(parts) == 1 and _is_mask(parts[0]):
             mask, shape = self._mask_node(parts[0]), self.shape
@@ -101,16 +112,17 @@ class Subscripts(ArrayCore):
                 self._replace(index.written(self._node, fitted(given, dtype, index.shape)))
             self._relieve_written()
         else:
-            self._write_part(key, value)
+            self._write_part(Step("index", parse_index(self.shape, key)), value)
 
-    def _write_part(self, key: object, value: object) -> None:
+    def _write_part(self, step: Step, value: object) -> None:
         """Writes to what a basic index picks."""
         self._check_writable()
-        step = Step("index", parse_index(self.shape, key))
-        if isinstance(value, ArrayCore) and value._cell is self._cell and value._steps == (*self._steps, step):
+        steps = (*self._steps, step)
+        if isinstance(value, ArrayCore) and value._cell is self._cell and value._steps == steps:
             return  # `x[1:] += y` has written the view, which it then gives to `x[1:] = …`
-        operand = written_operand(value, self)
-        self._stepped(step)._write(fitted(operand, self._dtype, indexed_shape(step.value)))
+        line = caller(2)
+        operand = written_operand(value, self, line)
+        self._write(fitted(operand, self._dtype, step.shape(self.shape), line), line, steps)
 
     def __len__(self) -> int:
         """The length of the first axis. Raises `RankError` (a TypeError) for an array of shape ()."""

@@ -19,19 +19,21 @@ from ocl_ir.graph.build import Node, Step
 from ocl_ir.guards import Backed, Number
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import BOOL, DType
 from ocl_runtime.arrays.semantics import Operand, as_node, cast
 from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError
 
 
-def written(base: Node, steps: Sequence[Step], value: Node) -> Node:
+def written(base: Node, steps: Sequence[Step], value: Node, where: Where) -> Node:
     """A node with the view that some steps make of it replaced by elements of the view's shape.
 
     Raises `ShapeError` for what was broadcast: it may have elements twice.
     """
     if not steps:
         return value
+    if len(steps) == 1 and steps[0].region is not None:
+        return _assigned(base, steps[0].region, value, where)
     region = Layout.contiguous(base.shape)
     for step in steps:
         if step.kind == "expand":
@@ -43,7 +45,11 @@ def written(base: Node, steps: Sequence[Step], value: Node) -> Node:
         moved = step.apply(region)
         assert moved is not None, "a reshape that copies makes no view"
         region = moved
-    return graph.assign(base, region, value) if region.size else base
+    return _assigned(base, region, value, where)
+
+
+def _assigned(base: Node, region: Layout, value: Node, where: Where) -> Node:
+    return base if 0 in region.shape else graph.assign(base, region, value, where)
 
 
 def is_view(base: Node, steps: Sequence[Step]) -> bool:
@@ -54,7 +60,7 @@ def is_view(base: Node, steps: Sequence[Step]) -> bool:
     return region is not None
 
 
-def fitted(value: Operand, dtype: DType, shape: Shape) -> Node:
+def fitted(value: Operand, dtype: DType, shape: Shape, where: Where = "") -> Node:
     """What is written, converted and broadcast: floats to integers by cutting, all to bools by comparing with 0.
 
     Raises `ShapeError` for a shape that does not broadcast, `NumberRangeError` for a Python number that the dtype does
@@ -74,7 +80,7 @@ def fitted(value: Operand, dtype: DType, shape: Shape) -> Node:
             place=calling_line(),
             remedy="each axis, from the last on, has to have the same length or 1",
         )
-    return graph.expand(cast(value, dtype), shape)
+    return graph.expand(cast(value, dtype), shape, where)
 
 
 def _number(value: Number, dtype: DType) -> Number:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -110,13 +111,13 @@ def kind_of(operand: Operand) -> Any:
 def common(*terms: Operand) -> np.dtype[Any]:
     """The dtype that NumPy promotes arrays and Python's numbers to, or float32 for it where there is no float64."""
     executor = executor_of("result_type", [x for x in terms if isinstance(x, Array)])
-    return on_device(np.result_type(*map(_example, terms)), executor)
+    return on_device(_promoted(tuple(map(kind_of, terms))), executor)
 
 
-def _example(operand: Operand) -> Any:
-    """What NumPy promotes by: of Python's numbers only whether they are ints or floats."""
-    kind = kind_of(operand)
-    return kind(0) if isinstance(kind, type) else kind
+@lru_cache(maxsize=1024)
+def _promoted(kinds: tuple[Any, ...]) -> np.dtype[Any]:
+    """Of Python's numbers, NumPy only looks at whether they are ints or floats."""
+    return np.result_type(*[kind(0) if isinstance(kind, type) else kind for kind in kinds])
 
 
 def floats(*values: Any) -> list[Array]:
@@ -202,6 +203,8 @@ def _refused(what: str, argument: str, remedy: str) -> Error:
 
 def sizes(shape: Any) -> tuple[int, ...]:
     """A shape from one length or several, which may be arrays with one element."""
+    if type(shape) is int:
+        return (shape,)
     if isinstance(shape, Array) and shape.ndim == 1:
         shape = shape.numpy().tolist()
     return tuple(shape) if isinstance(shape, Sequence | np.ndarray) else (shape,)

@@ -13,6 +13,7 @@ import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
+from ocl_ir.types import BOOL
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.errors import DTypeError, Error, IndexingError, ShapeError
@@ -35,6 +36,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     """The elements of `x` where the condition is not 0, else those of `y`; with the condition alone, as `nonzero`."""
     if x is None and y is None:
         return nonzero(condition)
+    if type(condition) is type(x) is type(y) is Array and condition._dtype is BOOL and x._dtype is y._dtype:
+        return xp.where(condition, x, y)
     (test, *choices), executor = operands("where", (condition, x, y))
     dtype = common(*choices)
     if all(map(is_weak, choices)):

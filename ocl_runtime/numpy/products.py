@@ -9,6 +9,7 @@ import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
+from ocl_ir.types import BOOL
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.errors import Error, ShapeError
@@ -28,12 +29,14 @@ __all__ = [
 
 def _both(what: str, a: Any, b: Any) -> list[Array]:
     """Two arrays in the dtype to which NumPy promotes them."""
+    if type(a) is type(b) is Array and a._executor is b._executor and a._dtype is b._dtype:
+        return [a, b]
     return as_common(*arrays(what, (a, b)))
 
 
 def _summed(a: Array, b: Array, product: Callable[[Array, Array], Array]) -> Array:
     """A sum of products; of bools, whether any is true, as NumPy has it."""
-    if a.dtype != np.bool_:
+    if a._dtype is not BOOL:
         return product(a, b)
     return xp.not_equal(product(xp.astype(a, np.int64), xp.astype(b, np.int64)), 0)
 
@@ -128,6 +131,8 @@ def vdot(a: Any, b: Any, /) -> Array:
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """The products of all pairs of elements of both, flat."""
     first, second = _both("outer", a, b)
+    if first.ndim == second.ndim == 1:
+        return into("outer", xp.multiply(first[:, None], second), out)
     return into("outer", xp.multiply(xp.reshape(first, (-1, 1)), xp.reshape(second, (1, -1))), out)
 
 

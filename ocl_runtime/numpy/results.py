@@ -22,6 +22,10 @@ def numpys(function: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
 
     @functools.wraps(function)
     def called(*args: _Args.args, **kwargs: _Args.kwargs) -> _Result:
+        result: Any = function(*args, **kwargs)
+        if type(result) is Array and runtime_of(result._executor) is not result._executor:  # which is NumPy's already
+            return cast("_Result", result)
+
         def numpys_own(x: Array) -> Array:
             executor = x._executor
             if runtime_of(executor) is not executor or not executor.target.fp64:
@@ -29,7 +33,7 @@ def numpys(function: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
             is_argument = any(x is argument for argument in arrays_in([*args, *kwargs.values()]))
             return x if is_argument else x._by(with_real(executor, F64))
 
-        return cast("_Result", _changed(function(*args, **kwargs), numpys_own))
+        return cast("_Result", _changed(result, numpys_own))
 
     return called
 

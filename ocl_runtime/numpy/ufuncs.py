@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,8 @@ class ufunc:  # noqa: N801
             if has
         )
         """The methods that are computed here; `at` and `reduceat` are not."""
+        self._as_it_is: set[tuple[object, ...]] = set()
+        """What kinds of operands, with the default real, nothing was converted for, nor the result."""
 
     def __repr__(self) -> str:
         return f"<ufunc '{self.__name__}' of ocl_runtime.numpy>"
@@ -80,13 +83,18 @@ class ufunc:  # noqa: N801
         Raises `DTypeError` for dtypes that it does not take and casts that are not allowed, `ShapeError` for shapes
         that do not broadcast, `TypeError` for another number of operands.
         """
+        kinds: tuple[object, ...] | None = None
+        if out is None and where is True and dtype is None and order == "K" and signature is None:
+            kinds = _kinds(inputs)
+            if kinds in self._as_it_is:
+                return self._compute(*inputs)
         if not self.nin <= len(inputs) <= (self.nin if out is not None else self.nargs):
             raise TypeError(f"{self.__name__} takes {self.nin} operands and {self.nout} results, not {len(inputs)}")
         if len(inputs) > self.nin:
             inputs, out = inputs[: self.nin], inputs[self.nin :]
         only(self.__name__, order=order, signature=signature, subok=subok)
         terms, executor = operands(self.__name__, inputs)
-        results = self._of(terms, executor, None if dtype is None else np.dtype(dtype), casting)
+        results = self._of(terms, executor, None if dtype is None else np.dtype(dtype), casting, kinds)
         if self.nout == 1:
             return into(self.__name__, results[0], out, where, casting)
         outs = out if isinstance(out, tuple) else (out,)
@@ -96,7 +104,12 @@ class ufunc:  # noqa: N801
         )
 
     def _of(
-        self, terms: list[Operand], executor: Executor, dtype: np.dtype[Any] | None, casting: str
+        self,
+        terms: list[Operand],
+        executor: Executor,
+        dtype: np.dtype[Any] | None,
+        casting: str,
+        remembered: tuple[object, ...] | None,
     ) -> tuple[Array, ...]:
         kinds = tuple([kind_of(x) for x in terms])
         types = resolved(self._numpy, kinds, dtype, casting)
@@ -107,9 +120,13 @@ class ufunc:  # noqa: N801
                 if isinstance(kind, np.dtype):
                     check_casting(self.__name__, kind, type_, casting)
             terms = [array_of(x, executor=executor) for x in terms]
-        result = self._compute(*[_as(x, type_) for x, type_ in zip(terms, types, strict=False)])
+        taken = [_as(x, type_) for x, type_ in zip(terms, types, strict=False)]
+        result = self._compute(*taken)
         results = result if isinstance(result, tuple) else (result,)
-        return tuple([_as(x, type_) for x, type_ in zip(results, types[self.nin :], strict=True)])
+        given = tuple([_as(x, type_) for x, type_ in zip(results, types[self.nin :], strict=True)])
+        if remembered is not None and all(map(is_, (*taken, *given), (*terms, *results))):
+            self._as_it_is.add(remembered)
+        return given
 
     @numpys
     def reduce(
@@ -157,6 +174,25 @@ class ufunc:  # noqa: N801
                 place=calling_line(),
                 remedy=f"use numpy.{self.__name__}.{method}, which downloads the array",
             )
+
+
+def _kinds(inputs: tuple[Any, ...]) -> tuple[object, ...] | None:
+    """The dtypes of operands and the types of Python's numbers among them, with what the arrays' runtime makes of
+    integers; None where there is something else among them, or no array, or arrays of two runtimes."""
+    executor: Executor | None = None
+    kinds: list[object] = []
+    for x in inputs:
+        if type(x) is Array:
+            if executor is None:
+                executor = x._executor
+            elif x._executor is not executor:
+                return None
+            kinds.append(x._cell.node.dtype)
+        elif type(x) is float or type(x) is int:
+            kinds.append(type(x))
+        else:
+            return None
+    return None if executor is None else (executor.default_real, executor.target.fp64, *kinds)
 
 
 def _as(x: Any, dtype: np.dtype[Any]) -> Any:

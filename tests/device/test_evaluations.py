@@ -56,7 +56,7 @@ def test_memory_is_flat_over_many_evaluations(runtime: Runtime) -> None:
         runtime.finish()
         runtime.engine.streams.look()
         gc.collect()
-        return tracemalloc.get_traced_memory()[0], len(graph._NODES)
+        return tracemalloc.get_traced_memory()[0], len(graph.NODES)
 
     turns(1000)  # every plan and kernel has been made
     tracemalloc.start(1)
@@ -76,7 +76,7 @@ def test_memory_is_flat_over_many_evaluations(runtime: Runtime) -> None:
 
 
 def test_a_very_deep_expression(runtime: Runtime) -> None:
-    before = len(graph._NODES)
+    before = len(graph.NODES)
     x, n = ocl.asarray(np.ones(16, "f4")), np.ones(16, "f4")
     y = x
     for turn in range(NODES):
@@ -86,4 +86,4 @@ def test_a_very_deep_expression(runtime: Runtime) -> None:
     np.testing.assert_array_equal(y.numpy(), n)
     del y, x
     gc.collect()
-    assert len(graph._NODES) <= before + runtime.statistics()["plan"]["plans"] * 2
+    assert len(graph.NODES) <= before + runtime.statistics()["plan"]["plans"] * 2

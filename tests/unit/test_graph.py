@@ -61,28 +61,28 @@ def test_nothing_keeps_a_dead_node_alive() -> None:
 
 def test_the_table_forgets_nodes_that_are_gone() -> None:
     gc.collect()
-    before = len(graph._NODES)
+    before = len(graph.NODES)
     a = buffer(4, 6)
     made = [graph.permute(graph.elementwise("sin", a), (1, 0)), graph.reduce("sum", a, (0,), F32)]
     made.append(graph.assign(a, Layout((6,), (1,)), graph.iota(F32, Layout.contiguous((6,)))))
-    assert len(graph._NODES) == before + 5  # places are no node of several
+    assert len(graph.NODES) == before + 5  # places are no node of several
     del made, a
     gc.collect()
-    assert len(graph._NODES) == before
+    assert len(graph.NODES) == before
 
 
 def test_the_table_holds_little_of_nodes_that_are_gone() -> None:
     """Also where what is new has the addresses of what is gone."""
     a = buffer(4)
-    before = len(graph._NODES)
+    before = len(graph.NODES)
     for _ in range(5000):
         one = graph.elementwise("sin", a)
         other = graph.elementwise("add", one, a)
         assert other.args == (one, a)
         assert graph.elementwise("add", one, a) is other
         del one, other
-    assert len(graph._NODES._entries) < before + 1000
-    assert len(graph._NODES) == before
+    assert len(graph.NODES._entries) < before + 1000
+    assert len(graph.NODES) == before
 
 
 def test_buffers_are_told_apart_by_their_storage() -> None:
@@ -162,7 +162,7 @@ def test_threads_that_build_and_drop_the_same_nodes_agree() -> None:
             if graph.elementwise(one.op, a) is not one or graph.reshape(graph.permute(one, (1, 0)), (24,)) is not moved:
                 wrong.append(turn)
 
-    before, interval = len(graph._NODES), sys.getswitchinterval()
+    before, interval = len(graph.NODES), sys.getswitchinterval()
     threads = [threading.Thread(target=build) for _ in range(8)]
     sys.setswitchinterval(1e-6)
     try:
@@ -173,7 +173,7 @@ def test_threads_that_build_and_drop_the_same_nodes_agree() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert not wrong
-    assert len(graph._NODES) == before
+    assert len(graph.NODES) == before
 
 
 def test_movements_of_leaves_become_layouts() -> None:

@@ -39,7 +39,7 @@ from ocl_ir.graph.nodes import (
 )
 from ocl_ir.graph.readers import note_reader
 from ocl_ir.guards import Given, Number
-from ocl_ir.indices import Item, Shape, Span, indexed_shape
+from ocl_ir.indices import Item, Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.ops import result_type
 from ocl_ir.source_line import Where, caller, calling_line
@@ -92,9 +92,9 @@ __all__ = [
 
 # ---------------------------------------------------------------------- interning
 
-_NODES: Interned[Node] = Interned()
+NODES: Interned[Node] = Interned()
 """By what they are made of, operands and storages by `id`: so who counts references to a node finds none of these."""
-_known, _entered, leave = _NODES.known, _NODES.enter, _NODES.leave
+_known, _entered, leave = NODES.known, NODES.enter, NODES.leave
 
 
 def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") -> Buffer:
@@ -140,10 +140,12 @@ def typed(op: str, dtype: DType, operands: tuple[Node, ...], where: Where = "") 
     return _known(key) or _elementwise(key, op, dtype, operands, where)
 
 
-def with_number(op: str, dtype: DType, operand: Node, number: Number | Given, *, first: bool = False) -> Node:
+def with_number(
+    op: str, dtype: DType, operand: Node, number: Number | Given, where: Where = "", *, first: bool = False
+) -> Node:
     """The same beside a number, which may come first. That is a node of its own, so nobody makes such a node again."""
     beside = Scalar(shape=operand.shape, dtype=operand.dtype, line="", value=number)
-    return _elementwise(None, op, dtype, (beside, operand) if first else (operand, beside), "")
+    return _elementwise(None, op, dtype, (beside, operand) if first else (operand, beside), where)
 
 
 def convert(arg: Node, dtype: DType, where: Where = "") -> Node:
@@ -176,20 +178,20 @@ def _elementwise(key: Hashable | None, op: str, dtype: DType, operands: tuple[No
     return made if key is None else _entered(key, made)
 
 
-def index(arg: Node, items: tuple[Item, ...]) -> Node:
+def index(arg: Node, items: tuple[Item, ...], where: Where = "") -> Node:
     """The view that an index (see `ocl_ir.indices.parse_index`) picks."""
-    return _indexed(arg, Step("index", items), indexed_shape(items))
+    return _indexed(arg, Step("index", items), where)
 
 
-def _indexed(arg: Node, step: Step, shape: Shape) -> Node:
-    items = step.value
+def _indexed(arg: Node, step: Step, where: Where) -> Node:
+    items, shape = step.value, step.shape(arg.shape)
     if shape == arg.shape and len(items) == len(shape):
         for item in items:
             if not isinstance(item, Span) or item.start != 0 or item.step != 1:
                 break
         else:
             return arg
-    return move(arg, step, shape)
+    return move(arg, step, shape, where)
 
 
 def permute(arg: Node, axes: tuple[int, ...]) -> Node:
@@ -204,9 +206,9 @@ def permute(arg: Node, axes: tuple[int, ...]) -> Node:
     return arg if unchanged else move(arg, Step("permute", axes), tuple(arg.shape[axis] for axis in axes))
 
 
-def expand(arg: Node, shape: Shape) -> Node:
+def expand(arg: Node, shape: Shape, where: Where = "") -> Node:
     """The view with a shape that `arg`'s broadcasts to."""
-    return arg if shape == arg.shape else move(arg, Step("expand", shape), shape)
+    return arg if shape == arg.shape else move(arg, Step("expand", shape), shape, where)
 
 
 def reshape(arg: Node, shape: Shape) -> Node:
@@ -220,10 +222,10 @@ def reshape(arg: Node, shape: Shape) -> Node:
     return arg if shape == arg.shape else move(arg, Step("reshape", shape), shape)
 
 
-def stepped(arg: Node, step: Step) -> Node:
+def stepped(arg: Node, step: Step, where: Where = "") -> Node:
     """The view that a step makes of a node."""
     if step.kind == "index":
-        return _indexed(arg, step, indexed_shape(step.value))
+        return _indexed(arg, step, where)
     numbers = cast("Shape", step.value)
     if step.kind == "permute":
         return permute(arg, numbers)
@@ -233,9 +235,9 @@ def stepped(arg: Node, step: Step) -> Node:
 def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     """The elements moved by a step, which gives this shape."""
     if type(arg) is Scalar:
-        return scalar(arg.value, arg.dtype, shape)
+        return scalar(arg.value, arg.dtype, shape, where or None)
     if type(arg) is Buffer or type(arg) is Iota:
-        moved = _in_memory(arg, step)
+        moved = _in_memory(arg, step, where)
         if moved is not None:
             return moved
     key, flat = (step.key, id(arg)), step.kind == "reshape"
@@ -248,17 +250,17 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     return _entered(key, made)
 
 
-def _in_memory(arg: Buffer | Iota, step: Step) -> Node | None:
+def _in_memory(arg: Buffer | Iota, step: Step, where: Where) -> Node | None:
     """What a step makes of a leaf; None for a reshape that has to copy."""
     storage = arg.storage if type(arg) is Buffer else None
     if arg.result is not None:  # another thread has moved the elements
-        return _in_memory(arg.result, step)
+        return _in_memory(arg.result, step, where)
     layout = step.apply(arg.layout)
     if layout is None or type(arg) is Iota:
-        return None if layout is None else iota(arg.dtype, layout)
-    if arg.entry is None and storage is not None:
-        _NODES.enter_once(("buffer", id(storage), arg.dtype, arg.layout.identity), arg)
-    view = buffer(storage, arg.dtype, layout)
+        return None if layout is None else iota(arg.dtype, layout, where)
+    if arg.key is None and storage is not None:
+        NODES.enter_once(("buffer", id(storage), arg.dtype, arg.layout.identity), arg)
+    view = buffer(storage, arg.dtype, layout, where)
     if step.kind == "index":
         note_reader(getattr(storage, "readers", None), view)
     return view
@@ -327,9 +329,8 @@ def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> N
 def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
     """The node with the elements of `region`, none of which it has twice, replaced by those of a node of its shape and
     of the same dtype. A whole node replaced is the other one."""
-    if region == Layout.contiguous(arg.shape):
+    if region.shape == arg.shape and region == Layout.contiguous(arg.shape):
         return value
-
     key = ("assign", id(arg), region.identity, id(value))
     return _known(key) or _entered(
         key,

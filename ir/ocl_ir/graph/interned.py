@@ -6,29 +6,21 @@ The table holds them weakly, and belongs to no runtime because it holds nothing 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Hashable
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import ref
 
 
 class Entered(Protocol):
-    """What knows where the table has it."""
+    """What knows its key in the table, which is None until it has been entered."""
 
-    entry: Any
+    key: Any
 
 
 Made = TypeVar("Made", bound=Entered)
 
-_MOST_DEAD = 256
-"""Entries of objects that are gone, before they are removed."""
-
-
-class _Entry(ref[Made]):
-    """Where the table has an object, for as long as that lives."""
-
-    __slots__ = ("key",)
-    key: Hashable
+_MOST_DEAD = 512
+"""Entries of objects that are gone, before they are removed; half as many as others are alive, where that is more."""
 
 
 class Interned(Generic[Made]):
@@ -36,11 +28,10 @@ class Interned(Generic[Made]):
     the entry's object is gone. Any thread may use it; whoever finds something takes no lock."""
 
     def __init__(self) -> None:
-        self._entries: dict[Hashable, _Entry[Made]] = {}
-        self._dead: deque[_Entry[Made]] = deque()
-        """Entries whose objects are gone, until something is entered: a finalizer does no more than put one here."""
-        self._gone = self._dead.append  # one object for all entries
-        # Held to remove an entry. Re-entrant: freeing an object meanwhile may run somebody's finalizer.
+        self._entries: dict[Hashable, ref[Made]] = {}
+        self._limit = _MOST_DEAD
+        """At so many entries, those of objects that are gone are removed: none of them has to say so when it goes."""
+        # Held to remove or replace an entry. Re-entrant: freeing an object meanwhile may run somebody's finalizer.
         self._lock = threading.RLock()
 
     def known(self, key: Hashable) -> Made | None:
@@ -50,49 +41,41 @@ class Interned(Generic[Made]):
 
     def enter(self, key: Hashable, made: Made) -> Made:
         """A new object, or that of another thread which was faster."""
-        if len(self._dead) >= _MOST_DEAD:
+        entries, entry = self._entries, ref(made)
+        if len(entries) >= self._limit:
             self._sweep()
-        entry = _Entry(made, self._gone)
-        entry.key = key
-        made.entry = entry
-        if self._entries.setdefault(key, entry) is entry:  # one operation of the dictionary: no thread comes between
+        made.key = key
+        if entries.setdefault(key, entry) is entry:  # one operation of the dictionary: no thread comes between
             return made
         with self._lock:
-            known = self._entered(key, entry)
-        return made if known is None else known
+            before = entries.setdefault(key, entry)
+            known = None if before is entry else before()
+            if known is None:
+                entries[key] = entry
+                return made
+        return known
 
     def enter_once(self, key: Hashable, made: Made) -> None:
         """An object that is there, and may be in the table by now."""
         with self._lock:
-            if made.entry is None:
+            if made.key is None:
                 self.enter(key, made)
-
-    def _entered(self, key: Hashable, entry: _Entry[Made]) -> Made | None:
-        """An object that is there already; None where the new one is now."""
-        while (before := self._entries.setdefault(key, entry)) is not entry:
-            known = before()
-            if known is not None:
-                return known
-            del self._entries[key]  # still that one: only who holds the lock removes entries
-        return None
 
     def leave(self, made: Made) -> None:
         """An object is no longer what its key says; it may have left before."""
-        entry: _Entry[Made] | None = made.entry
-        if entry is not None:
+        key = made.key
+        if key is not None:
             with self._lock:
-                if self._entries.get(entry.key) is entry:
-                    del self._entries[entry.key]
+                entry = self._entries.get(key)
+                if entry is not None and entry() is made:
+                    del self._entries[key]
 
     def _sweep(self) -> None:
         with self._lock:
-            self._remove_dead()
-
-    def _remove_dead(self) -> None:
-        while self._dead:
-            entry = self._dead.popleft()
-            if self._entries.get(entry.key) is entry:
-                del self._entries[entry.key]
+            for key, entry in self._entries.copy().items():
+                if entry() is None and self._entries.get(key) is entry:
+                    del self._entries[key]
+            self._limit = len(self._entries) + max(_MOST_DEAD, len(self._entries) // 2)
 
     def __len__(self) -> int:
         """How many there are now."""

@@ -48,7 +48,10 @@ class Step:
 
     kind: Final[Literal["index", "permute", "expand", "reshape"]]
     value: Final[tuple[Item, ...]]
+    region: Layout | None = field(default=None, repr=False, compare=False)
+    """What it gives of a dense layout without offset, of a step that comes again."""
     _key: Hashable = field(default=None, init=False, repr=False, compare=False)
+    _shape: Shape | None = field(default=None, init=False, repr=False, compare=False)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Step) and self.key == other.key
@@ -68,14 +71,19 @@ class Step:
     def shape(self, shape: Shape) -> Shape:
         """The shape that the view of one of a shape has."""
         if self.kind == "index":
-            return indexed_shape(self.value)
+            known = self._shape
+            if known is None:
+                known = self._shape = indexed_shape(self.value)
+            return known
         numbers = cast("Shape", self.value)
         return tuple([shape[axis] for axis in numbers]) if self.kind == "permute" else numbers
 
     def apply(self, layout: Layout) -> Layout | None:
         """The layout that the view of a layout has; None for a reshape that would have to copy."""
         if self.kind == "index":
-            return layout.index(self.value)
+            if self.region is None:
+                return layout.index(self.value)
+            return self.region if layout.is_dense and not layout.offset else layout.indexed_by(self, self.value)
         numbers = cast("Shape", self.value)
         if self.kind == "permute":
             return layout.permute(numbers)
@@ -101,8 +109,8 @@ class AnyNode:
     write over memory finds out by counting who else does. Changed by `ocl_ir.graph.forward` only."""
     result: Buffer | None = field(default=None, init=False)
     """The memory that its elements are in, once they have been computed or moved. Set once, by `forward`."""
-    entry: Any = field(default=None, init=False)
-    """Where the intern table has it."""
+    key: Hashable | None = field(default=None, init=False)
+    """Under which the intern table has it, if it does."""
     cell: ref[Any] | None = field(default=None, init=False)
     """Of an array that is just this node, the newest one's."""
     depth: int = field(default=0, init=False)
