@@ -82,13 +82,17 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
     once a part costs enough; such a line is found, at every so much, where one comes again and no such line that
     will do is in between. What fails there is raised where the values are asked for."""
     registry = executor.registry
-    scheduled: _Scheduled | None = getattr(registry.scheduled, "part", None)
-    if scheduled is not None:
+    own = registry.pending
+    own.newest.append(ref(node))
+    if own.part is not None:
         if _is_amid_more():
             return
-        registry.scheduled.part = None
-        scheduled.start(registry)
-        if deepened(node) < BOUND:
+        part, own.part = own.part, None
+        part.start(registry)
+        for newest in tuple(own.newest):  # in front of the part, or beside it: what they stand on is computed now
+            if (array := newest()) is not None and array.args:
+                deepened(array)
+        if node.depth < BOUND:
             return
     line = node.line
     if not isinstance(line, Line):
@@ -97,18 +101,20 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
     if threshold is None:
         # The whole of it is looked through at 256, 512, 1,024, …: so that takes no longer than making it.
         rounds = node.depth // BOUND
-        if node.depth % BOUND >= _cost(node) or rounds & (rounds - 1):
+        if node.depth % BOUND >= _cost(node) or rounds & (rounds - 1) or registry.passes(line, node.depth):
             return
         pending, turn, other = _chain(node, line, registry, node.depth)
         if turn and pending >= max(BOUND, 2 * other):
             threshold = _threshold(turn)
             registry.cut(line, threshold)
+        elif other:
+            registry.passed(line, 2 * other)
     else:
         if node.depth < threshold:
             return
         pending = _chain(node, line, registry, threshold).pending
     if threshold is not None and pending >= threshold:
-        registry.scheduled.part = _Scheduled(node, cell, line, threshold, partial(compute, executor))
+        own.part = _Scheduled(node, cell, line, threshold, partial(compute, executor))
 
 
 def _is_amid_more() -> bool:

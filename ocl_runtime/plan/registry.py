@@ -7,9 +7,9 @@ built on a node that is computed meanwhile finds its result there (`ocl_ir.graph
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from types import CodeType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import ref
 
 from ocl_ir.graph.build import Buffer, Node
@@ -88,15 +88,47 @@ class Evaluating:
         return thread == self.holder or self._depth.get(thread, 0) > 0
 
 
-_MOST_CUTS = 64
-"""Lines where pending work was cut that are remembered."""
+_MOST_LINES = 64
+"""Lines of programs of which something is remembered."""
 
 
-class _Cut(NamedTuple):
-    """A place in a code, which keeps its id from being given again, where parts are cut, and what these cost."""
+class _Noted(NamedTuple):
+    """A number for a place in a code, which keeps the id of the code from being given again."""
 
     code: CodeType
-    threshold: int
+    number: int
+
+
+class _ByLine:
+    """Numbers for lines of programs, of those that were noted last. Any thread may look one up."""
+
+    def __init__(self) -> None:
+        self._noted: OrderedDict[tuple[int, int], _Noted] = OrderedDict()
+
+    def get(self, line: Line) -> int | None:
+        """That of a line, if there is one."""
+        noted = self._noted.get((id(line.code), line.at))
+        return None if noted is None else noted.number
+
+    def note(self, line: Line, number: int) -> None:
+        """From now on that of a line; under the registry's lock."""
+        key = id(line.code), line.at
+        self._noted[key] = _Noted(line.code, number)
+        self._noted.move_to_end(key)
+        while len(self._noted) > _MOST_LINES:
+            self._noted.popitem(last=False)
+
+
+_MOST_NEWEST = 64
+
+
+class _Pending(threading.local):
+    """Of long pending work, what a thread starts next, and the arrays that it has put on top of such work lately
+    (`ocl_runtime.arrays.pending`)."""
+
+    def __init__(self) -> None:
+        self.part: Any = None
+        self.newest: deque[ref[Node]] = deque(maxlen=_MOST_NEWEST)
 
 
 class Registry:
@@ -106,20 +138,25 @@ class Registry:
         self.lock = threading.RLock()
         """Held while arrays are computed or written."""
         self.captures = 0
-        self._cuts: OrderedDict[tuple[int, int], _Cut] = OrderedDict()
+        self._cuts, self._passed = _ByLine(), _ByLine()
         self.evaluating = Evaluating()
-        self.scheduled = threading.local()
-        """`part`: of long pending work, what a thread starts next (`ocl_runtime.arrays.pending`)."""
+        self.pending = _Pending()
 
     def threshold(self, line: Line) -> int | None:
         """What pending work costs that is started by itself at a line of a program, if any is."""
-        cut = self._cuts.get((id(line.code), line.at))
-        return None if cut is None else cut.threshold
+        return self._cuts.get(line)
 
     def cut(self, line: Line, threshold: int) -> None:
         """Pending work is started at a line from now on."""
         with self.lock:
-            self._cuts[id(line.code), line.at] = _Cut(line.code, threshold)
-            self._cuts.move_to_end((id(line.code), line.at))
-            while len(self._cuts) > _MOST_CUTS:
-                self._cuts.popitem(last=False)
+            self._cuts.note(line, threshold)
+
+    def passes(self, line: Line, cost: int) -> bool:
+        """Whether work of a cost may be left pending at a line, since its loop is cut at another one."""
+        until = self._passed.get(line)
+        return until is not None and cost < until
+
+    def passed(self, line: Line, until: int) -> None:
+        """Work up to a cost is left pending at a line."""
+        with self.lock:
+            self._passed.note(line, until)

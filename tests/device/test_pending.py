@@ -250,7 +250,7 @@ def test_a_part_that_was_read_is_not_started_again(runtime: Runtime) -> None:
     def loop() -> tuple[Any, weakref.ref[Mark]]:
         mark.set(Mark())
         x = ocl.asarray(HOST)
-        while getattr(runtime.registry.scheduled, "part", None) is None:
+        while runtime.registry.pending.part is None:
             x = x * 1.5
         return x, weakref.ref(mark.get())
 
@@ -278,7 +278,7 @@ def test_nothing_is_started_by_a_finalizer(runtime: Runtime) -> None:
         def __del__(self) -> None:
             made.append(x * 2)
 
-    while getattr(runtime.registry.scheduled, "part", None) is None:
+    while runtime.registry.pending.part is None:
         x = x * 1.01
     with counting(runtime) as counted:
         final = Final()
@@ -321,7 +321,7 @@ def test_a_part_that_is_never_started_keeps_no_runtime(device: Device, engine: E
         runtime = Runtime(device, engine.settings)
         with ocl.use(runtime):
             x = ocl.asarray(HOST)
-            while getattr(runtime.registry.scheduled, "part", None) is None:
+            while runtime.registry.pending.part is None:
                 x = x * 1.01
         return weakref.ref(runtime)
 
