@@ -50,7 +50,7 @@ def axis_of(what: str, axis: int, ndim: int) -> int:
 def shape_of(shape: int | Iterable[int], itemsize: int = 1) -> Shape:
     """A shape, from one length or several. Raises `ShapeError` for lengths that are no sizes and for too many."""
     lengths = tuple(shape) if isinstance(shape, Iterable) else (shape,)
-    found = tuple(length_of("a shape", length) for length in lengths)
+    found = tuple([n if type(n) is int and n >= 0 else length_of("a shape", n) for n in lengths])
     if math.prod(found) * itemsize > _MOST_BYTES:
         raise ShapeError(f"shape {found} has too many elements", place=calling_line(), remedy="use a smaller shape")
     return found

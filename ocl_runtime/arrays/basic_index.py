@@ -72,3 +72,47 @@ def _resolved(shape: Shape, parts: tuple[_Part, ...]) -> BasicIndex:
     items += [Span(0, 1, length) for length in shape[axis:]]
     step = Step("index", tuple(items), Layout.contiguous(shape).index(items))
     return BasicIndex(step, is_element)
+
+
+_MOST_JOINED = 8192
+_JOINED: dict[tuple[int, int], tuple[Step, Step, Step | None]] = {}
+"""By the identities of two steps, which are kept with the one that both are together."""
+
+
+def followed(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
+    """Movements and one more behind them; two indices are one where both come again."""
+    if not steps or step.region is None or steps[-1].region is None:
+        return (*steps, step)
+    last = steps[-1]
+    known = _JOINED.get((id(last), id(step)))
+    if known is None:
+        if len(_JOINED) >= _MOST_JOINED:
+            _JOINED.clear()
+        known = _JOINED[id(last), id(step)] = last, step, _joined(last, step)
+    return (*steps, step) if known[2] is None else (*steps[:-1], known[2])
+
+
+def _joined(first: Step, second: Step) -> Step | None:
+    """The index that is as much as two; None where the second one leaves nothing of a new axis."""
+    items: list[Item] = []
+    axes = iter(first.value)
+    for part in second.value:
+        if part is None:
+            items.append(None)
+            continue
+        axis = next(axes)
+        while isinstance(axis, int):
+            items.append(axis)
+            axis = next(axes)
+        if axis is None:
+            if isinstance(part, Span):
+                if not part.length:
+                    return None
+                items.append(None)
+        elif isinstance(part, Span):
+            items.append(Span(axis.start + part.start * axis.step, axis.step * part.step, part.length))
+        else:
+            items.append(axis.start + part * axis.step)
+    items += axes
+    assert first.region is not None
+    return Step("index", tuple(items), first.region.index(second.value))

@@ -19,6 +19,7 @@ from ocl_ir.graph.build import Buffer, Node, Step
 from ocl_ir.graph.forward import apart
 from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import DType
+from ocl_runtime.arrays.basic_index import followed
 from ocl_runtime.arrays.current_runtime import current
 from ocl_runtime.arrays.pending import BOUND, deepened, relieve
 from ocl_runtime.arrays.progress import progress
@@ -93,7 +94,7 @@ class ArrayCore:
         view = kind.__new__(kind)
         view._executor = self._executor
         view._cell = self._cell
-        view._steps = (*self._steps, step)
+        view._steps = followed(self._steps, step)
         view._shape = step.shape(self.shape)
         view._known = None
         view._value = False

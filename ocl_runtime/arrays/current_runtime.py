@@ -41,6 +41,9 @@ class _Default:
             self._by_words = by_words
 
     def get(self) -> Executor:
+        executor = self._executor
+        if executor is not None:
+            return executor
         with self._lock:
             if self._executor is None:
                 if self._factory is None:

@@ -85,6 +85,8 @@ def checked(value: Number, dtype: DType) -> Number | Given:
     Raises `NumberRangeError` for an integer out of range and `DTypeError` for a float where an integer is wanted.
     """
     if dtype.kind == "float":
+        if type(value) is float and value:  # not 0, which has two signs
+            return _rounded(value, dtype)
         if type(value) is not float and (given := given_of(value)) is not None:
             return given
         return rounded(value, dtype)
@@ -103,6 +105,12 @@ def checked(value: Number, dtype: DType) -> Number | Given:
     if not isinstance(value, bool):
         raise _no_value(value, dtype, "compare first, as in x != 0")
     return value
+
+
+@lru_cache(maxsize=1024)
+def _rounded(value: float, dtype: DType) -> Number:
+    """The same of a number that programs say again and again."""
+    return rounded(value, dtype)
 
 
 def rounded(value: Number, dtype: DType) -> Number:

@@ -26,7 +26,7 @@ from ocl_ir.graph.nodes import AnyNode, Step
 from ocl_ir.guards import formulas
 from ocl_ir.indices import Item, Shape, Span, parse_index
 from ocl_ir.layout import Layout, broadcast_shapes
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import BOOL, I32, I64, U32, U64, DType
 from ocl_runtime.errors import DTypeError, IndexingError, ShapeError
 
@@ -170,6 +170,13 @@ def _rows(shape: Shape, index: Node) -> Picked:
     return Picked(items, (first, *(graph.iota(dtype, layout) for dtype, layout in others)), {0: index}, 0)
 
 
+def rows_at(node: Node, index: Node, note: Note, where: Where) -> Node:
+    """The elements of a node along its first axis, which has some, at places in an integer node."""
+    length = node.shape[0]
+    note(index, 0, length)
+    return graph.gather(node, _rows(node.shape, _nearest(index, length, where)).indices, where)
+
+
 @lru_cache(maxsize=1024)  # asked for every such index, and always the same in a loop
 def _rows_of(shape: Shape, index: Shape) -> _Rows:
     rest = shape[1:]
@@ -234,7 +241,7 @@ def places(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload, n
     if index.size and not length:
         raise _out_of_bounds("an index array", axis, length)
     note(index, axis, length)
-    return _nearest(index, length)
+    return _nearest(index, length, "")
 
 
 def _checked(host: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
@@ -248,7 +255,7 @@ def _checked(host: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
     return host.astype(np.int32 if length <= _FITS_I32 else np.int64)
 
 
-def _nearest(index: Node, length: int) -> Node:
+def _nearest(index: Node, length: int, where: Where) -> Node:
     """Places on the device: the negative ones from the end, those out of bounds at it."""
     small = index.dtype.bits < 32 or index.dtype == I32
     dtype = I32 if small and length < _FITS_I32 else I64
@@ -257,7 +264,7 @@ def _nearest(index: Node, length: int) -> Node:
     signed = index.dtype.kind == "int"
     index = graph.convert(index, dtype)
     if signed:
-        return graph.with_number("nearest", dtype, index, length)
+        return graph.with_number("nearest", dtype, index, length, where)
     return _limited("minimum", index, length - 1)
 
 

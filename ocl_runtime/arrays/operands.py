@@ -72,6 +72,8 @@ def written_operand(value: object, like: ArrayCore, where: Where) -> Operand:
     executor = like._executor
     if isinstance(value, ArrayCore) and value._executor is executor:
         return value._asked(where)
+    if type(value) is float or type(value) is int:
+        return value
     if isinstance(value, (ArrayCore, *NUMBERS, np.generic)) or not is_array_like(value):
         return operands_of("writing", (like, value))[0][1]
     host = host_values(value, executor.default_real)

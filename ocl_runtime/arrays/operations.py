@@ -1,6 +1,6 @@
 """The node of an elementwise function on what it is given.
 
-Nearly all operations convert nothing: their arrays have one runtime, shape and dtype, or a Python number stands beside
+Nearly all operations are one operation of the graph: their arrays have one runtime, or a Python number stands beside
 one. What such an operation is then depends on dtypes only, and is looked up. Everything else goes through `operands_of`
 and `apply`, and so does what makes an entry; both ways give the same node.
 """
@@ -20,6 +20,7 @@ from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.dtypes import checked
 from ocl_runtime.arrays.operands import operands_of
 from ocl_runtime.arrays.semantics import apply, is_square, typed
+from ocl_runtime.arrays.semantics import cast as converted
 from ocl_runtime.arrays.table import TABLE
 
 if TYPE_CHECKING:
@@ -30,15 +31,16 @@ Kind: TypeAlias = DType | type | None
 
 
 class _Recipe(NamedTuple):
-    """An operation of the graph, and the dtype of its result."""
+    """An operation of the graph, the dtype of its result, and that of its operands, which some may be converted to."""
 
     op: str
     dtype: DType
+    operands: DType
 
 
 class _Recipes(dict[tuple[str, DType, "Kind", "Kind"], "_Recipe | None"]):
-    """By function, default real, and what the first and the second operand are; None where an operand is converted or
-    the function is no single operation."""
+    """By function, default real, and what the first and the second operand are; None where the function is no single
+    operation."""
 
     def __missing__(self, key: tuple[str, DType, Kind, Kind]) -> _Recipe | None:
         name, default_real, *given = key
@@ -48,8 +50,8 @@ class _Recipes(dict[tuple[str, DType, "Kind", "Kind"], "_Recipe | None"]):
         # Comparisons of integers answer for numbers that their dtype does not hold.
         answers = len(arrays) < len(kinds) and TABLE[name].rule == "compare" and dtype.is_integer
         found = None
-        if op is not None and common != F64 and not answers and all(kind == dtype for kind in arrays):
-            found = _Recipe(op, cast("DType", result_type(op, (dtype,) * len(kinds))))
+        if op is not None and common != F64 and not answers:
+            found = _Recipe(op, cast("DType", result_type(op, (dtype,) * len(kinds))), dtype)
         self[key] = found
         return found
 
@@ -71,7 +73,10 @@ def unary(name: str, x: ArrayCore) -> Node:
     recipe = _RECIPES[name, executor.default_real, node.dtype, None]
     if recipe is None:
         return apply(TABLE[name], (node,), executor)
-    return graph.typed(recipe.op, recipe.dtype, (node,), line)
+    op, dtype, operand = recipe
+    if node.dtype is not operand:
+        node = converted(node, operand)
+    return graph.typed(op, dtype, (node,), line)
 
 
 def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
@@ -81,15 +86,21 @@ def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
         node = x._asked(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, type(other)]
         if recipe is not None:
-            op, dtype = recipe
+            op, dtype, operand = recipe
+            if node.dtype is not operand:
+                node = converted(node, operand)
             if other == 2 and is_square(op, other):
                 return graph.typed("mul", dtype, (node, node), line), executor
-            return graph.with_number(op, dtype, node, checked(other, node.dtype), line), executor
+            return graph.with_number(op, dtype, node, checked(other, operand), line), executor
     elif isinstance(other, ArrayCore) and other._executor is executor:
         node, right = x._asked(line), other._asked(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, right.dtype]
         if recipe is not None:
-            op, dtype = recipe
+            op, dtype, operand = recipe
+            if node.dtype is not operand:
+                node = converted(node, operand)
+            if right.dtype is not operand:
+                right = converted(right, operand)
             shape, other_shape = node.shape, right.shape
             if shape != other_shape:  # usually one is a row of the other one, or a number
                 if not shape:
@@ -108,6 +119,8 @@ def reflected(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
         node = x._asked(line)
         recipe = _RECIPES[name, executor.default_real, type(other), node.dtype]
         if recipe is not None:
-            number = checked(other, node.dtype)
-            return graph.with_number(recipe.op, recipe.dtype, node, number, line, first=True), executor
+            op, dtype, operand = recipe
+            if node.dtype is not operand:
+                node = converted(node, operand)
+            return graph.with_number(op, dtype, node, checked(other, operand), line, first=True), executor
     return operation(name, (other, x))

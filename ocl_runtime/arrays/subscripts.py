@@ -15,15 +15,16 @@ from ocl_ir.guards import Number
 from ocl_ir.indices import Shape, parse_index
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL
-from ocl_runtime.arrays.basic_index import known_index
+from ocl_runtime.arrays.basic_index import followed, known_index
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.elements import note, read
-from ocl_runtime.arrays.indexing import is_array, part_of, picked
+from ocl_runtime.arrays.indexing import is_array, part_of, picked, rows_at
 from ocl_runtime.arrays.masks import check, coordinates, spread
 from ocl_runtime.arrays.operands import operands_of, uploaded, written_operand
 from ocl_runtime.arrays.writing import fitted, where_mask
 from ocl_runtime.errors import RankError, ShapeError
 from ocl_runtime.plan.donation import used_outside
+from ocl_runtime.plan.tracing import tracer
 
 _VIEWING = frozenset({slice, EllipsisType, type(None)})
 """What in an index makes the result a view where the rest are integers."""
@@ -52,6 +53,9 @@ class Subscripts(ArrayCore):
         if known is not None:
             step, is_element = known
             return self._element(read(self._node, step)) if is_element else self._stepped(step)
+        if type(key) is type(self) and key._executor is self._executor and self._is_of_rows(key, shape):
+            line = caller()
+            return self._new(rows_at(self._asked(line), key._asked(line), self._note_places, line))
         parts = key if isinstance(key, tuple) else (key,)
         if not _BASIC.issuperset(map(type, parts)):
             parts = self._parts(key)
@@ -117,7 +121,7 @@ class Subscripts(ArrayCore):
     def _write_part(self, step: Step, value: object) -> None:
         """Writes to what a basic index picks."""
         self._check_writable()
-        steps = (*self._steps, step)
+        steps = followed(self._steps, step)
         if isinstance(value, ArrayCore) and value._cell is self._cell and value._steps == steps:
             return  # `x[1:] += y` has written the view, which it then gives to `x[1:] = …`
         line = caller(2)
@@ -144,6 +148,10 @@ class Subscripts(ArrayCore):
         if isinstance(node, Buffer) and used_outside(node.storage):
             value._detach()  # PyOpenCL may write there, and nobody would know
         return value
+
+    def _is_of_rows(self, index: ArrayCore, shape: Shape) -> bool:
+        """Whether an array of integers picks along the first axis, and no size has a formula that says more."""
+        return bool(index._dtype.is_integer and index.shape and shape and shape[0] and tracer.get() is None)
 
     def _uploaded(self, host: NDArray[Any]) -> Node:
         return uploaded(host, self._executor)
