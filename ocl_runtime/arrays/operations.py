@@ -8,10 +8,12 @@ and `apply`, and so does what makes an entry; both ways give the same node.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Node
+from ocl_ir.graph.build import Node, Step
+from ocl_ir.indices import Shape
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.ops import result_type
 from ocl_ir.source_line import caller
@@ -22,6 +24,7 @@ from ocl_runtime.arrays.operands import operands_of
 from ocl_runtime.arrays.semantics import apply, is_square, typed
 from ocl_runtime.arrays.semantics import cast as converted
 from ocl_runtime.arrays.table import TABLE
+from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -57,6 +60,15 @@ class _Recipes(dict[tuple[str, DType, "Kind", "Kind"], "_Recipe | None"]):
 
 
 _RECIPES = _Recipes()
+
+
+@lru_cache(maxsize=1024)
+def _expanding(shape: Shape, other: Shape) -> tuple[Step | None, Step | None]:
+    """The steps that give two shapes the one that both broadcast to; None for what has it. Of plain sizes, since a
+    table asks about others. Raises `ShapeError` where there is none."""
+    common = broadcast_shapes(shape, other)
+    step = Step("expand", common)
+    return None if shape == common else step, None if other == common else step
 
 
 def operation(name: str, given: Sequence[object]) -> tuple[Node, Executor]:
@@ -102,12 +114,14 @@ def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
             if right.dtype is not operand:
                 right = converted(right, operand)
             shape, other_shape = node.shape, right.shape
-            if shape != other_shape:  # usually one is a row of the other one, or a number
-                if not shape:
-                    shape = other_shape
-                elif other_shape != shape[len(shape) - len(other_shape) :]:
+            if shape != other_shape:
+                if tracer.get() is None:
+                    step, other_step = _expanding(shape, other_shape)
+                    node = node if step is None else graph.stepped(node, step, line)
+                    right = right if other_step is None else graph.stepped(right, other_step, line)
+                else:
                     shape = broadcast_shapes(shape, other_shape)
-                node, right = graph.expand(node, shape, line), graph.expand(right, shape, line)
+                    node, right = graph.expand(node, shape, line), graph.expand(right, shape, line)
             return graph.typed(op, dtype, (node, right), line), executor
     return operation(name, (x, other))
 

@@ -162,14 +162,16 @@ def _threshold(turn: int) -> int:
 
 
 def _deepest_of(args: Sequence[Node]) -> Node:
-    """The deepest of some nodes, as it is by now."""
-    deepest = args[0]
-    if len(args) > 1:
-        most = -1
-        for arg in args:
-            depth = arg.depth or _deepest(arg, _NEAR)
-            if depth > most:
-                deepest, most = arg, depth
+    """The deepest of some nodes, as it is by now; of a view, what it looks at."""
+    deepest, most = args[0], -1
+    for arg in args:
+        below, args = arg, arg.args
+        if args and type(arg) is Movement:
+            below = args[0]
+            args = below.args
+        depth = (below.depth or _deepest(below, _NEAR - 1)) if args else 0
+        if depth > most:
+            deepest, most = below, depth
     return current(deepest) if deepest.result is not None or type(deepest) is Movement else deepest
 
 

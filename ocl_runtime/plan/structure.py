@@ -84,7 +84,12 @@ class Structure:
             if type(node) is Elementwise:
                 add(node.op)
                 add(node.dtype)
-                stack += operands(node)[::-1]
+                args = node.args
+                for arg in args:
+                    if arg.result is not None or type(arg) is Movement:  # which may be of something that has moved
+                        args = operands(node)
+                        break
+                stack += args[::-1]
             elif type(node) is Scalar:
                 scalars.append(node.value)
                 parts += (Scalar, node.dtype, number(node.shape, len(numbers)))

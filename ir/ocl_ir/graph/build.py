@@ -103,24 +103,24 @@ def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") ->
     known = None if storage is None else _known(key)  # nothing tells nodes without storage apart
     if known is None:
         flat, line = layout.is_dense, where or caller()
-        made = Buffer(shape=layout.shape, dtype=dtype, line=line, flat=flat, storage=storage, layout=layout)
+        made = Buffer(layout.shape, dtype, line, flat, (), storage, layout)
         known = made if storage is None else _entered(key, made)
     return cast("Buffer", known)
 
 
 def computed(storage: Storage, dtype: DType, layout: Layout, where: Where) -> Buffer:
     """The same for new memory, which nobody has looked at: it is interned once somebody does."""
-    return Buffer(shape=layout.shape, dtype=dtype, line=where, flat=layout.is_dense, storage=storage, layout=layout)
+    return Buffer(layout.shape, dtype, where, layout.is_dense, (), storage, layout)
 
 
 def iota(dtype: DType, layout: Layout, where: Where = "") -> Node:
     """The values `offset + i * strides[0] + …` of a layout, which must not be negative, as integers of `dtype`."""
-    return Iota(shape=layout.shape, dtype=dtype, line=where or caller(), flat=layout.is_dense, layout=layout)
+    return Iota(layout.shape, dtype, where or caller(), layout.is_dense, (), layout)
 
 
 def scalar(value: Number | Given, dtype: DType, shape: Shape = (), where: Where | None = None) -> Scalar:
     """One value at every place of `shape`; `where` is the Python line that asked for it, by default the calling one."""
-    return Scalar(shape=shape, dtype=dtype, line=caller() if where is None else where, value=value)
+    return Scalar(shape, dtype, caller() if where is None else where, True, (), value)
 
 
 # ---------------------------------------------------------------------- operations
@@ -144,7 +144,7 @@ def with_number(
     op: str, dtype: DType, operand: Node, number: Number | Given, where: Where = "", *, first: bool = False
 ) -> Node:
     """The same beside a number, which may come first. That is a node of its own, so nobody makes such a node again."""
-    beside = Scalar(shape=operand.shape, dtype=operand.dtype, line="", value=number)
+    beside = Scalar(operand.shape, operand.dtype, "", True, (), number)
     return _elementwise(None, op, dtype, (beside, operand) if first else (operand, beside), where)
 
 
@@ -174,7 +174,7 @@ def _elementwise(key: Hashable | None, op: str, dtype: DType, operands: tuple[No
         turned = [permute(operand, order) for operand in operands]
         given = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
         return permute(given, tuple(sorted(range(len(order)), key=order.__getitem__)))
-    made = Elementwise(shape=shape, dtype=dtype, line=line, flat=flat, op=op, args=operands)
+    made = Elementwise(shape, dtype, line, flat, operands, op)
     return made if key is None else _entered(key, made)
 
 
@@ -225,29 +225,37 @@ def reshape(arg: Node, shape: Shape) -> Node:
 def stepped(arg: Node, step: Step, where: Where = "") -> Node:
     """The view that a step makes of a node."""
     if step.kind == "index":
-        return _indexed(arg, step, where)
+        region = step.region
+        if region is None or region.shape == arg.shape:
+            return _indexed(arg, step, where)
+        return move(arg, step, region.shape, where)
     numbers = cast("Shape", step.value)
     if step.kind == "permute":
         return permute(arg, numbers)
-    return expand(arg, numbers) if step.kind == "expand" else reshape(arg, numbers)
+    return arg if numbers == arg.shape else move(arg, step, numbers, where)
 
 
 def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     """The elements moved by a step, which gives this shape."""
-    if type(arg) is Scalar:
-        return scalar(arg.value, arg.dtype, shape, where or None)
-    if type(arg) is Buffer or type(arg) is Iota:
-        moved = _in_memory(arg, step, where)
+    kind = type(arg)
+    if kind in _LEAVES:
+        if type(arg) is Scalar:
+            return scalar(arg.value, arg.dtype, shape, where or None)
+        moved = _in_memory(cast("Buffer", arg), step, where)
         if moved is not None:
             return moved
-    key, flat = (step.key, id(arg)), step.kind == "reshape"
+    key = (step._key or step.key, id(arg))
     known = _known(key)
     if known is not None:
         return known
-    made = Movement(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, step=step, args=(arg,))
-    if step.kind == "index" and (type(arg) is Assign or type(arg) is Scatter):
-        note_reader(arg.readers, made)
+    made = Movement(shape, arg.dtype, where or caller(), step.kind == "reshape", (arg,), step)
+    if kind in _WRITES and step.kind == "index":
+        note_reader(cast("Assign", arg).readers, made)
     return _entered(key, made)
+
+
+_LEAVES = frozenset({Buffer, Iota, Scalar})
+_WRITES = frozenset({Assign, Scatter})
 
 
 def _in_memory(arg: Buffer | Iota, step: Step, where: Where) -> Node | None:
@@ -297,11 +305,12 @@ def reduce(
     return _known(key) or _entered(
         key,
         Reduce(
-            shape=shape,
-            dtype=dtype,
-            line=where or caller(),
+            shape,
+            dtype,
+            where or caller(),
+            True,
+            (arg,),
             op=op,
-            args=(arg,),
             axes=axes,
             keepdims=keepdims,
             accumulator=accumulating(op, arg.dtype, dtype),
@@ -315,11 +324,12 @@ def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> N
     return _known(key) or _entered(
         key,
         Scan(
-            shape=arg.shape,
-            dtype=dtype,
-            line=where or caller(),
+            arg.shape,
+            dtype,
+            where or caller(),
+            True,
+            (arg,),
             op=op,
-            args=(arg,),
             axis=axis,
             accumulator=accumulating(op, arg.dtype, dtype),
         ),
@@ -334,7 +344,7 @@ def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
     key = ("assign", id(arg), region.identity, id(value))
     return _known(key) or _entered(
         key,
-        Assign(shape=arg.shape, dtype=arg.dtype, line=where or caller(), args=(arg, value), region=region),
+        Assign(arg.shape, arg.dtype, where or caller(), True, (arg, value), region),
     )
 
 
@@ -362,9 +372,7 @@ def contract(left: Node, right: Node, where: Where = "") -> Node:
 
     key = ("contract", id(left), id(right))
     joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
-    return _known(key) or _entered(
-        key, Contract(shape=shape, dtype=dtype, line=where or caller(), args=(left, right), accumulator=joined)
-    )
+    return _known(key) or _entered(key, Contract(shape, dtype, where or caller(), True, (left, right), joined))
 
 
 def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
@@ -381,9 +389,7 @@ def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
         )
     operands = (arg, *indices)
     key, flat = ("gather", *map(id, operands)), all(index.flat for index in indices)
-    return _known(key) or _entered(
-        key, Gather(shape=shape, dtype=arg.dtype, line=where or caller(), flat=flat, args=operands)
-    )
+    return _known(key) or _entered(key, Gather(shape, arg.dtype, where or caller(), flat, operands))
 
 
 def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence[Node], where: Where = "") -> Node:
@@ -391,11 +397,9 @@ def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence
     `gather`. No two places that are `set` are the same; `max` leaves the greatest value, of 32-bit integers."""
     operands = (arg, value, kept, *indices)
     key = ("scatter", op, *map(id, operands))
-    return _known(key) or _entered(
-        key, Scatter(shape=arg.shape, dtype=arg.dtype, line=where or caller(), op=op, args=operands)
-    )
+    return _known(key) or _entered(key, Scatter(arg.shape, arg.dtype, where or caller(), True, operands, op))
 
 
 def undefined(dtype: DType, shape: Shape, where: Where = "") -> Node:
     """Elements to be written; each such node is one of its own."""
-    return Undefined(shape=shape, dtype=dtype, line=where or caller())
+    return Undefined(shape, dtype, where or caller(), True, ())

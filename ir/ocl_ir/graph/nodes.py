@@ -61,9 +61,12 @@ class Step:
 
     @property
     def key(self) -> Hashable:
-        """The step with formulas in place of sizes: to be told apart by, also from those of other calls."""
+        """The step with formulas in place of sizes: to be told apart by, also from those of other calls. One that comes
+        again is one object."""
         key = self._key
-        if key is None:
+        if key is None and self.region is not None:
+            key = self._key = id(self)
+        elif key is None:
             value = self.value if self.kind != "index" else tuple(map(_without_sizes, self.value))
             key = self._key = self.kind, identity(value)
         return key
@@ -94,7 +97,7 @@ def _without_sizes(item: Item) -> Any:
     return identity(item) if isinstance(item, Span) else item
 
 
-@dataclass(eq=False, repr=False, slots=True, weakref_slot=True, kw_only=True)  # frozen, making one takes twice as long
+@dataclass(eq=False, repr=False, slots=True, weakref_slot=True)  # frozen, making one takes twice as long
 class AnyNode:
     """What all nodes have."""
 
@@ -102,9 +105,9 @@ class AnyNode:
     dtype: Final[DType]
     line: Final[Where]
     """Which Python line asked for it first."""
-    flat: Final[bool] = True
+    flat: Final[bool]
     """Whether all leaves are dense or the same everywhere, so that a reshape moves no element."""
-    args: tuple[Node, ...] = ()
+    args: tuple[Node, ...]
     """The nodes that this one is computed from, each of which it refers to once for each time that it is here: who may
     write over memory finds out by counting who else does. Changed by `ocl_ir.graph.forward` only."""
     result: Buffer | None = field(default=None, init=False)
@@ -138,7 +141,7 @@ class AnyNode:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Buffer(AnyNode):
     """Elements in memory."""
 
@@ -146,28 +149,28 @@ class Buffer(AnyNode):
     layout: Final[Layout]
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Iota(AnyNode):
     """The places themselves: the element at place `k` of `layout` has the value `k`."""
 
     layout: Final[Layout]
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Scalar(AnyNode):
     """One value everywhere."""
 
     value: Final[Number | Given]
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Elementwise(AnyNode):
     """An operation at every place."""
 
     op: Final[str]
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Gather(AnyNode):
     """Elements of the first operand: at each place the one whose coordinates the other operands have there."""
 
@@ -182,7 +185,7 @@ class Gather(AnyNode):
         return self.args[1:]
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Movement(AnyNode):
     """The elements of another node at other places."""
 
@@ -197,7 +200,7 @@ class Movement(AnyNode):
 ScatterOp: TypeAlias = Literal["set", "max"]
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Scatter(AnyNode):
     """The first operand with elements of the second one at other places: `set` there, or the greater of both.
 
@@ -219,7 +222,7 @@ class Scatter(AnyNode):
         return self.args[1]
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Undefined(AnyNode):
     """Elements of any value: what will be written, all of it or what anybody looks at."""
 
@@ -227,7 +230,7 @@ class Undefined(AnyNode):
 ReduceOp: TypeAlias = Literal["sum", "prod", "min", "max"]
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Reduce(AnyNode):
     """Elements joined along axes, in `accumulator`, then converted to `dtype`."""
 
@@ -242,7 +245,7 @@ class Reduce(AnyNode):
         return self.args[0]
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Contract(AnyNode):
     """Matrices multiplied: element (…, i, j) is the sum of left (…, i, k) times right (…, k, j) over k, in
     `accumulator`."""
@@ -263,7 +266,7 @@ class Contract(AnyNode):
 ScanOp: TypeAlias = Literal["sum", "prod"]
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Scan(AnyNode):
     """All elements up to each along an axis joined, in `accumulator`, then converted to `dtype`."""
 
@@ -277,7 +280,7 @@ class Scan(AnyNode):
         return self.args[0]
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Assign(AnyNode):
     """A node with other elements in a part of it: `region` lies in its elements in row-major order."""
 
