@@ -274,10 +274,12 @@ class Runtime:
         sized = plan.sized
         if sized.ready is None:
             template = plan.template
-            template.handles = handles = handles_for(self.engine, sized.schedule, template.handles)
-            sized.ready = Bound(sized.schedule, handles)
-            if self.is_watched and len(sized.schedule.nodes) > 1:
-                self.prepared(described(sized.schedule, plan.lines()))
+            schedule = sized.schedule
+            template.handles = handles = handles_for(self.engine, schedule, template.handles)
+            asked_again = handles.watched or handles.listened or handles.poison
+            sized.make_ready(Bound(schedule, handles, None if asked_again else sized.again))
+            if self.is_watched and len(schedule.nodes) > 1:
+                self.prepared(described(schedule, plan.lines()))
         storages = plan.storages
         memory: Memory = [None if slot is None else (storages[slot], 0) for slot in plan.template.slots]
         memory.append(None if plan.arena is None else (plan.arena, 0))

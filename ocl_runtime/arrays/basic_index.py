@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ocl_ir.graph.nodes import Step
 from ocl_ir.indices import Item, Shape, Span
@@ -14,14 +14,7 @@ _Part: TypeAlias = int | tuple[int, int, int] | None
 """An integer, what `slice.indices` says of a slice, or a new axis."""
 
 
-class BasicIndex(NamedTuple):
-    """A movement, and whether it leads to an element: an integer for each axis."""
-
-    step: Step
-    is_element: bool
-
-
-def known_index(shape: Shape, key: object) -> BasicIndex | None:
+def known_index(shape: Shape, key: object) -> Step | None:
     """What integers, slices and None pick of a shape; None for other indices, for such that do not fit, and within a
     captured function, where sizes have formulas, which a table would ask about."""
     if tracer.get() is not None:
@@ -52,7 +45,7 @@ def known_index(shape: Shape, key: object) -> BasicIndex | None:
 
 
 @lru_cache(maxsize=8192)
-def _resolved(shape: Shape, parts: tuple[_Part, ...]) -> BasicIndex:
+def _resolved(shape: Shape, parts: tuple[_Part, ...]) -> Step:
     """Raises `IndexError` for an index that does not fit."""
     items: list[Item] = []
     axis = 0
@@ -70,8 +63,7 @@ def _resolved(shape: Shape, parts: tuple[_Part, ...]) -> BasicIndex:
         axis += 1
     is_element = axis == len(shape) == len(items) and not any(isinstance(item, Span) for item in items)
     items += [Span(0, 1, length) for length in shape[axis:]]
-    step = Step("index", tuple(items), Layout.contiguous(shape).index(items))
-    return BasicIndex(step, is_element)
+    return Step("index", tuple(items), Layout.contiguous(shape).index(items), is_element=is_element)
 
 
 _MOST_JOINED = 8192

@@ -129,8 +129,7 @@ def _as_index(shape: Shape, wanted: Shape) -> Step | None:
         else:
             key += [0 for _ in takewhile(lambda length: length == 1, own)]
             key.append(_WHOLE)
-    known = known_index(shape, (*key, *[0 for _ in own]))
-    return None if known is None else known.step
+    return known_index(shape, (*key, *[0 for _ in own]))
 
 
 _WHOLE, _BACKWARDS = slice(None), slice(None, None, -1)
@@ -162,9 +161,9 @@ def flip(x: ArrayLike, /, axis: int | tuple[int, ...] | None = None) -> Array:
     """The elements in reverse order along axes, by default all. Raises `ShapeError` for axes that do not exist."""
     x = array_of("flip", x)
     turned = axes_of("flip", axis, x.ndim)
-    known = known_index(x.shape, tuple([_BACKWARDS if place in turned else _WHOLE for place in range(x.ndim)]))
-    if known is not None:
-        return x._stepped(known.step)
+    step = known_index(x.shape, tuple([_BACKWARDS if place in turned else _WHOLE for place in range(x.ndim)]))
+    if step is not None:
+        return x._stepped(step)
     items = tuple(
         Span(length - 1, -1, length) if place in turned else Span(0, 1, length) for place, length in enumerate(x.shape)
     )

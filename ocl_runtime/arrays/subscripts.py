@@ -49,10 +49,9 @@ class Subscripts(ArrayCore):
         shape = self._shape
         if shape is None:
             shape = self._cell.node.shape
-        known = known_index(shape, key)
-        if known is not None:
-            step, is_element = known
-            return self._element(read(self._node, step)) if is_element else self._stepped(step)
+        step = known_index(shape, key)
+        if step is not None:
+            return self._element(read(self._node, step)) if step.is_element else self._stepped(step)
         if type(key) is type(self) and key._executor is self._executor and self._is_of_rows(key, shape):
             line = caller()
             return self._new(rows_at(self._asked(line), key._asked(line), self._note_places, line))
@@ -80,9 +79,9 @@ class Subscripts(ArrayCore):
         left out. Where an index array has a place several times, the last value stays. Places are checked as by
         reading. Raises `ShapeError`, `IndexingError`, `DTypeError` or `NumberRangeError` for what does not fit.
         """
-        known = known_index(self.shape, key)
-        if known is not None:
-            self._write_part(known.step, value)
+        step = known_index(self.shape, key)
+        if step is not None:
+            self._write_part(step, value)
             return
         parts = key if isinstance(key, tuple) else (key,)
         if _BASIC.issuperset(map(type, parts)):

@@ -50,6 +50,8 @@ class Step:
     value: Final[tuple[Item, ...]]
     region: Layout | None = field(default=None, repr=False, compare=False)
     """What it gives of a dense layout without offset, of a step that comes again."""
+    is_element: bool = field(default=False, repr=False, compare=False, kw_only=True)
+    """Whether that has an integer for each axis."""
     _key: Hashable = field(default=None, init=False, repr=False, compare=False)
     _shape: Shape | None = field(default=None, init=False, repr=False, compare=False)
 

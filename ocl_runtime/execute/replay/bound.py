@@ -7,10 +7,10 @@ the program's own by then, and a later access stands for an earlier one of the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ocl_ir.host.arena import in_pieces
 from ocl_ir.host.grammar import Launch, Number
@@ -41,13 +41,9 @@ class Access(NamedTuple):
     footprint: Layout | None
 
 
-class Pointer(NamedTuple):
-    """An argument that is memory: its place, and the element of a buffer that it points to."""
-
-    place: int
-    buffer: int
-    itemsize: int
-    first: int
+Pointer: TypeAlias = tuple[int, int, int, int]
+"""An argument that is memory: its place, and the buffer, bytes of an element and element that it points to. Plain, so
+that the collector of garbage need not look at all of them again and again."""
 
 
 class Transfer(NamedTuple):
@@ -76,11 +72,13 @@ class Bound:
     """A schedule as steps: `commands` are what each enqueues, `batches` what the streams know of them.
 
     `accesses` are what they look up and record, by number; `made` the buffers that each run allocates, `arena` the
-    bytes of all scratch memory, and `offsets` where each buffer lies in it.
+    bytes of all scratch memory, and `offsets` where each buffer lies in it. Where the schedule can be made `again`, it
+    is not kept: it takes twice the memory of all the rest, and next to nobody asks for it.
     """
 
-    def __init__(self, schedule: Schedule, handles: Handles) -> None:
-        self.schedule = schedule
+    def __init__(self, schedule: Schedule, handles: Handles, again: Callable[[], Schedule] | None = None) -> None:
+        self._schedule: Schedule | None = schedule
+        self._again = again
         self.handles = handles
         self.made = [one for one in schedule.buffers if one.kind in {"result", "piece"}]
         self._in_pieces: Bound | None = None
@@ -91,8 +89,8 @@ class Bound:
         self.transfers = any(map(schedule.is_transfer, schedule.nodes))
         self.accesses: list[Access] = []
         self._numbers: dict[Access, int] = {}
-        self.touched = [self._touched(node) for node in schedule.nodes]
-        """What each node touches; scratch memory as a part of the arena."""
+        touched = [self._touched(node) for node in schedule.nodes]
+        self._touches: list[list[Access]] | None = touched
         self.commands = [
             self._transfer(node) if executable is None else self._dispatch(node, executable)
             for node, executable in zip(schedule.nodes, handles.executables, strict=True)
@@ -100,8 +98,25 @@ class Bound:
         self.ended = self._ended() if handles.poison and self.used == [0] else {}
         """By step, (low, high) of scratch memory that is used no more after it."""
         self.names = [_what(command) for command in self.commands]
-        tracked = self._tracked()
+        tracked = self._tracked(touched)
         self.batches = self._batches(self._lookups(tracked), self._records(tracked))
+        if again is not None:
+            self._schedule = self._touches = None
+
+    @property
+    def schedule(self) -> Schedule:
+        """What it was made of."""
+        if self._schedule is not None:
+            return self._schedule
+        assert self._again is not None
+        return self._again()
+
+    @property
+    def touched(self) -> list[list[Access]]:
+        """What each node touches; scratch memory as a part of the arena."""
+        if self._touches is None:
+            self._touches = [self._touched(node) for node in self.schedule.nodes]
+        return self._touches
 
     def in_pieces(self) -> Bound:
         """The same with scratch memory in several allocations."""
@@ -140,19 +155,19 @@ class Bound:
                 found.append(Access(buffer, access.mode, low, high, footprint))
         return found
 
-    def _tracked(self) -> list[list[Access]]:
+    def _tracked(self, touched: list[list[Access]]) -> list[list[Access]]:
         """What the streams are to know of that: on one stream, very many accesses to a buffer are one, of all that they
         span, from the first to the last of them."""
         of_buffer: dict[int, set[Access]] = {}
-        for access in chain.from_iterable(self.touched):
+        for access in chain.from_iterable(touched):
             of_buffer.setdefault(access.buffer, set()).add(access)
         one: dict[int, Access] = {}
         for buffer, accesses in of_buffer.items():
             if len(accesses) > _MOST_TRACKED and len(self.used) == 1 and buffer != ARENA:
                 one[buffer] = _span(buffer, accesses)
         if not one:
-            return self.touched
-        return [[one.get(access.buffer, access) for access in accesses] for accesses in self.touched]
+            return touched
+        return [[one.get(access.buffer, access) for access in accesses] for accesses in touched]
 
     def _lookups(self, tracked: Sequence[Sequence[Access]]) -> list[list[int]]:
         """For each step the accesses to what was there before the program; on one stream, the first step has all."""
@@ -236,9 +251,9 @@ class Bound:
                 first, itemsize = arg.layout.range()[0], arg.dtype.size
                 offset = self.offsets.get(arg.buffer)
                 if offset is None:
-                    pointers.append(Pointer(len(args), arg.buffer, itemsize, first))
+                    pointers.append((len(args), arg.buffer, itemsize, first))
                 else:
-                    pointers.append(Pointer(len(args), ARENA, itemsize, offset // itemsize + first))
+                    pointers.append((len(args), ARENA, itemsize, offset // itemsize + first))
                 args += (None, 0)
             elif isinstance(arg, Number):
                 numbers.append((len(args), arg.name))
@@ -247,7 +262,7 @@ class Bound:
                 args.append(arg)
         sizes = executable.padded(node.sizes, node.command.group_size)
         arena = len(self.schedule.buffers)  # where memory that is listed by buffer has it
-        buffers = frozenset([arena if one.buffer == ARENA else one.buffer for one in pointers])
+        buffers = self.handles.shared(frozenset([arena if one == ARENA else one for _, one, _, _ in pointers]))
         return Dispatch(executable, sizes, args, tuple(pointers), tuple(numbers), buffers)
 
     def _transfer(self, node: Node) -> Transfer:

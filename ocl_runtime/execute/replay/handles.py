@@ -97,8 +97,13 @@ class Handles:
         self.listened = listened
         """Whether the driver wants to know what each touches."""
         self.distinct = list({id(one): one for one in executables if one is not None}.values())
+        self._sets: dict[frozenset[int], frozenset[int]] = {}
         self._of_thread = threading.local()
         self._runs = 0
+
+    def shared(self, buffers: frozenset[int]) -> frozenset[int]:
+        """A set of buffers, which all sizes have in common."""
+        return self._sets.setdefault(buffers, buffers)
 
     def own(self) -> Arguments | None:
         """This thread's, for one run at a time; None for the first runs, and where another is under way. Whoever gets

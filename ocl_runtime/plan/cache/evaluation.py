@@ -39,10 +39,10 @@ class Evaluation:
             self.storages.append(executor.allocate(nbytes, self.line(by)))
         self.arena: Storage | None = None
         self.pieces: dict[int, Storage] = {}
-        if sized.schedule.arena:
+        if sized.arena:
             where = self.line(sized.askers[-1])
             try:
-                self.arena = executor.allocate(sized.schedule.arena, where)
+                self.arena = executor.allocate(sized.arena, where)
             except OutOfMemoryError:  # or more than one allocation may have
                 self.sized = sized.in_pieces()
                 self.pieces = {buffer: executor.allocate(max(nbytes, 1), where) for buffer, nbytes in self.sized.pieces}

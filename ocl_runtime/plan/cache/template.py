@@ -8,8 +8,9 @@ program's formulas are filled in: no group is formed, no kernel looked for.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from ocl_ir.graph.build import Buffer, Node, buffer, walk
@@ -37,31 +38,46 @@ from ocl_runtime.plan.structure import Structure
 
 _MOST_SIZES = 256
 """Sizes for which a plan stays bound: a loop over all of them finds them again in its next run."""
-_LAUNCH_BYTES, _SIZED_BYTES = 10_000, 4_000
+_LAUNCH_BYTES, _SIZED_BYTES = 10_000, 2_000
 """About what a launch takes of the host's memory, and again for each sizes: measured in plans of 60 small launches."""
 
 
-@dataclass(slots=True)
 class Sized:
-    """A plan for some sizes: its schedule, who asked for each step, bytes of memory for each result, and for each
-    node that is computed its slot, if it has memory, and how it lies there. `ready` is what the executor made of the
-    schedule."""
+    """A plan for some sizes: bytes of the scratch memory that all steps share, or (buffer, bytes) of its `pieces`; who
+    asked for each step, bytes of memory for each result, and for each node that is computed its slot, if it has memory,
+    and how it lies there. `ready` is what the executor made of the schedule, which is made `again` for who asks for it
+    afterwards."""
 
-    schedule: Schedule
-    askers: Sequence[Asker]
-    memory: Sequence[tuple[int, Asker]]
-    computed: Sequence[tuple[int, int | None, DType, Layout]]
-    ready: Any = None
-    pieces: Sequence[tuple[int, int]] = ()
-    """(buffer, bytes) of scratch memory that lies in several allocations."""
-    _in_pieces: Sized | None = None
+    __slots__ = ("_in_pieces", "_schedule", "again", "arena", "askers", "computed", "memory", "pieces", "ready")
+
+    def __init__(
+        self,
+        again: Callable[[], Schedule],
+        memory: Sequence[tuple[int, Asker]],
+        computed: Sequence[tuple[int, int | None, DType, Layout]],
+    ) -> None:
+        self.again = again
+        self._schedule: Schedule | None = again()
+        self.arena = self._schedule.arena
+        self.pieces = [(one.id, one.nbytes) for one in self._schedule.buffers if one.kind == "piece"]
+        self.askers = tuple([asker(node.command.where) for node in self._schedule.nodes])
+        self.memory, self.computed = memory, computed
+        self.ready: Any = None
+        self._in_pieces: Sized | None = None
+
+    @property
+    def schedule(self) -> Schedule:
+        """The steps, where each has its arguments."""
+        return self._schedule or self.again()
+
+    def make_ready(self, ready: Any) -> None:
+        """The executor has what it needs of the schedule."""
+        self.ready, self._schedule = ready, None
 
     def in_pieces(self) -> Sized:
         """The same for where there is no room for all scratch memory in one."""
         if self._in_pieces is None:
-            schedule = in_pieces(self.schedule)
-            pieces = [(one.id, one.nbytes) for one in schedule.buffers if one.kind == "piece"]
-            self._in_pieces = Sized(schedule, self.askers, self.memory, self.computed, pieces=pieces)
+            self._in_pieces = Sized(lambda: in_pieces(self.schedule), self.memory, self.computed)
         return self._in_pieces
 
 
@@ -207,17 +223,19 @@ class Template:
         def numbers(given: Sequence[Size]) -> tuple[int, ...]:
             return tuple([value(size, sizes) for size in given])
 
-        schedule = self._formulas.at(sizes)
-        if self._streams > 1 and is_worth_streams(schedule):
-            schedule = run(schedule, self._target, pipeline=ARRANGE)
-            verify_order(schedule)
         memory = [(value(nbytes, sizes), by) for nbytes, by in self._results]
         computed = [
             (place, slot, dtype, Layout(numbers(shape), numbers(strides), value(offset, sizes)))
             for place, slot, dtype, (shape, strides, offset) in self._computed
         ]
-        askers = [asker(node.command.where) for node in schedule.nodes]
-        return Sized(schedule, askers, memory, computed)
+        return Sized(partial(self._schedule, sizes), memory, computed)
+
+    def _schedule(self, sizes: Mapping[str, int]) -> Schedule:
+        schedule = self._formulas.at(sizes)
+        if self._streams > 1 and is_worth_streams(schedule):
+            schedule = run(schedule, self._target, pipeline=ARRANGE)
+            verify_order(schedule)
+        return schedule
 
 
 def _spare(unplanned: Unplanned, slots: Sequence[int], donated: Collection[int]) -> dict[int, Size]:

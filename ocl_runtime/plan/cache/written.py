@@ -109,9 +109,9 @@ def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
     ]
     storages += [f"s{number}" for number in range(len(storages), len(planned.storages))]
     arena = "None"
-    if sized.schedule.arena:
+    if sized.arena:
         arena = "arena"
-        allocated.append(f"arena = executor.allocate({sized.schedule.arena}, {_line(text, sized.askers[-1])}), 0")
+        allocated.append(f"arena = executor.allocate({sized.arena}, {_line(text, sized.askers[-1])}), 0")
     if allocated:
         text.add("try:")
         for line in allocated:
