@@ -119,7 +119,9 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload, note: Note) ->
     if len(parts) == 1 and isinstance(parts[0], AnyNode) and shape:
         index = cast("Node", parts[0])
         if formulas(shape) is shape and formulas(index.shape) is index.shape:  # which say of no size what it is
-            return _rows(shape, places(index, 0, shape[0], upload, note))
+            rows = places(index, 0, shape[0], upload, note)
+            spans = tuple([Span(0, 1, length) for length in shape])
+            return Picked(spans, _coordinates_of_rows(shape, rows, ""), {0: rows}, 0)
     parts, dots = _with_all_axes(shape, parts)
     items = parse_index(shape, tuple(slice(None) if is_array(part) else part for part in parts))
     axes: list[int] = []
@@ -156,25 +158,25 @@ class _Rows(NamedTuple):
     """What `x[idx]` takes beside the places in `idx`: the movements that make these coordinates of the first axis, and
     for each other axis the dtype and layout of its own."""
 
-    items: tuple[Item, ...]
     steps: tuple[tuple[Step, Shape], ...]
     others: tuple[tuple[DType, Layout], ...]
 
 
-def _rows(shape: Shape, index: Node) -> Picked:
-    """What a single array picks along the first axis: as `picked` has it, which works more out than this needs."""
-    items, steps, others = _rows_of(shape, index.shape)
-    first = index
+def _coordinates_of_rows(shape: Shape, index: Node, where: Where) -> tuple[Node, ...]:
+    """Of what a single array picks along the first axis, the coordinates along each: as `picked` has them, which works
+    more out than this needs."""
+    steps, others = _rows_of(shape, index.shape)
     for step, to in steps:
-        first = graph.move(first, step, to)
-    return Picked(items, (first, *(graph.iota(dtype, layout) for dtype, layout in others)), {0: index}, 0)
+        index = graph.move(index, step, to, where)
+    return (index, *[graph.iota(dtype, layout, where) for dtype, layout in others])
 
 
 def rows_at(node: Node, index: Node, note: Note, where: Where) -> Node:
     """The elements of a node along its first axis, which has some, at places in an integer node."""
     length = node.shape[0]
     note(index, 0, length)
-    return graph.gather(node, _rows(node.shape, _nearest(index, length, where)).indices, where)
+    rows = _nearest(index, length, where)
+    return graph.gather(node, _coordinates_of_rows(node.shape, rows, where), where)
 
 
 @lru_cache(maxsize=1024)  # asked for every such index, and always the same in a loop
@@ -188,7 +190,7 @@ def _rows_of(shape: Shape, index: Shape) -> _Rows:
         if steps[0][1] != result:
             steps.append((Step("expand", result), result))
     others = tuple([_counted(result, len(index) + axis) for axis in range(len(rest))])
-    return _Rows(tuple([Span(0, 1, length) for length in shape]), tuple(steps), others)
+    return _Rows(tuple(steps), others)
 
 
 def _shared_shape(shapes: Sequence[Shape]) -> Shape:

@@ -93,7 +93,7 @@ def unary(name: str, x: ArrayCore) -> Node:
 
 def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
     """A function of an array and another operand."""
-    executor, line = x._executor, caller(2)
+    executor, line = x._executor, caller(3)  # an operator or function has called what has called this
     if type(other) is float or type(other) is int:
         node = x._asked(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, type(other)]

@@ -49,12 +49,12 @@ class Subscripts(ArrayCore):
         shape = self._shape
         if shape is None:
             shape = self._cell.node.shape
-        step = known_index(shape, key)
-        if step is not None:
+        if type(key) is type(self):
+            if key._executor is self._executor and self._is_of_rows(key, shape):
+                line = caller()
+                return self._new(rows_at(self._asked(line), key._asked(line), self._note_places, line))
+        elif (step := known_index(shape, key)) is not None:
             return self._element(read(self._node, step)) if step.is_element else self._stepped(step)
-        if type(key) is type(self) and key._executor is self._executor and self._is_of_rows(key, shape):
-            line = caller()
-            return self._new(rows_at(self._asked(line), key._asked(line), self._note_places, line))
         parts = key if isinstance(key, tuple) else (key,)
         if not _BASIC.issuperset(map(type, parts)):
             parts = self._parts(key)

@@ -90,8 +90,6 @@ __all__ = [
     "with_number",
 ]
 
-# ---------------------------------------------------------------------- interning
-
 NODES: Interned[Node] = Interned()
 """By what they are made of, operands and storages by `id`: so who counts references to a node finds none of these."""
 _known, _entered, leave = NODES.known, NODES.enter, NODES.leave
@@ -254,8 +252,7 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     return _entered(key, made)
 
 
-_LEAVES = frozenset({Buffer, Iota, Scalar})
-_WRITES = frozenset({Assign, Scatter})
+_LEAVES, _WRITES = frozenset({Buffer, Iota, Scalar}), frozenset({Assign, Scatter})
 
 
 def _in_memory(arg: Buffer | Iota, step: Step, where: Where) -> Node | None:
@@ -302,38 +299,17 @@ def reduce(
         kept = [axis for axis in order if keepdims or axis not in axes]
         return permute(made, tuple(sorted(range(len(kept)), key=kept.__getitem__)))
     key = ("reduce", op, id(arg), axes, dtype, keepdims)
+    joined = accumulating(op, arg.dtype, dtype)
     return _known(key) or _entered(
-        key,
-        Reduce(
-            shape,
-            dtype,
-            where or caller(),
-            True,
-            (arg,),
-            op=op,
-            axes=axes,
-            keepdims=keepdims,
-            accumulator=accumulating(op, arg.dtype, dtype),
-        ),
+        key, Reduce(shape, dtype, where or caller(), True, (arg,), op, axes, keepdims, joined)
     )
 
 
 def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> Node:
     """The elements up to each along an axis joined, as `dtype`."""
     key = ("scan", op, id(arg), axis, dtype)
-    return _known(key) or _entered(
-        key,
-        Scan(
-            arg.shape,
-            dtype,
-            where or caller(),
-            True,
-            (arg,),
-            op=op,
-            axis=axis,
-            accumulator=accumulating(op, arg.dtype, dtype),
-        ),
-    )
+    joined = accumulating(op, arg.dtype, dtype)
+    return _known(key) or _entered(key, Scan(arg.shape, dtype, where or caller(), True, (arg,), op, axis, joined))
 
 
 def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
