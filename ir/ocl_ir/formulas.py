@@ -10,8 +10,7 @@ fraction of a microsecond a row, however the sizes were written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import cast
+from collections.abc import Sequence
 
 from ocl_ir.errors import IRError, ShapeError
 from ocl_ir.sizes import OPERATIONS, Size, Symbol, Term, operator_of
@@ -27,18 +26,16 @@ class Formulas:
         self._rows: list[int | None] = [None] * len(self.names)
         """Numbers that are known; None for what `values` fills in."""
         self._number: dict[Size, int] = {Symbol(name): number for number, name in enumerate(self.names)}
-        self._steps: list[tuple[int, Callable[[int, int], int], int, int]] = []
-        """(row, operation, rows of its operands), operands first."""
+        self._steps: list[tuple[int, int, int, int]] = []
+        """(row, number of the operation, rows of its operands), operands first."""
 
     def __getstate__(self) -> tuple[tuple[str, ...], list[int | None], list[tuple[int, int, int, int]]]:
         """The table without the sizes that it was made of: it can be filled in, and nothing can be added."""
-        operations = [(row, _OPERATIONS.index(operation), *sides) for row, operation, *sides in self._steps]
-        return self.names, self._rows, cast("list[tuple[int, int, int, int]]", operations)
+        return self.names, self._rows, self._steps
 
     def __setstate__(self, state: tuple[tuple[str, ...], list[int | None], list[tuple[int, int, int, int]]]) -> None:
-        self.names, self._rows, steps = state
+        self.names, self._rows, self._steps = state
         self._number = {}
-        self._steps = [(row, _OPERATIONS[operation], left, right) for row, operation, left, right in steps]
 
     def add(self, size: Size) -> int:
         """The row of a size. Raises `IRError` for a name that the table does not have."""
@@ -59,7 +56,7 @@ class Formulas:
             left.pop()
             if last not in self._number:
                 sides = self.add(last.left), self.add(last.right)
-                self._steps.append((self._new(last, None), operator_of(last.op), *sides))
+                self._steps.append((self._new(last, None), OPERATIONS.index(last.op), *sides))
         return self._number[size]
 
     def _new(self, size: Size, known: int | None) -> int:
@@ -73,7 +70,7 @@ class Formulas:
         rows[: len(sizes)] = sizes
         try:
             for row, operation, left, right in self._steps:
-                rows[row] = operation(rows[left], rows[right])
+                rows[row] = _OPERATIONS[operation](rows[left], rows[right])
         except ZeroDivisionError:
             raise ShapeError("a division by a size that is 0", remedy="call the program with other sizes") from None
         return rows

@@ -37,6 +37,11 @@ that the kernel touches; a number for a scalar one."""
 _MOST_ITEMS = 2**63
 
 
+def _is_size(size: object) -> bool:
+    """Whether there may be as many work-items."""
+    return isinstance(size, int | np.integer) and bool(1 <= size < _MOST_ITEMS)
+
+
 @dataclass(slots=True)  # frozen, making one takes twice as long
 class Launch:
     """A kernel with its arguments and sizes, checked and ready; it may be given to streams any number of times.
@@ -84,6 +89,8 @@ class Executable:
     """Who has kernel objects of its own."""
     _group_limit: int = 0
     """The most work-items of a group, once a kernel object has said it."""
+    _fitting: set[Sizes] = field(default_factory=set, repr=False)
+    """Sizes of groups that it has been launched with."""
 
     def __post_init__(self) -> None:
         kernel = self.kernel
@@ -188,10 +195,12 @@ class Executable:
 
         Raises `ShapeError` for sizes that do not fit.
         """
-        groups = group_size or (self.device.quirks.group_size, 1, 1)[: len(global_size)]
-        self._check_sizes(global_size, groups)
+        groups = tuple(group_size or (self.device.quirks.group_size, 1, 1)[: len(global_size)])
+        if len(groups) != len(global_size) or groups not in self._fitting or not all(map(_is_size, global_size)):
+            self._check_sizes(global_size, groups)
+            self._fitting.add(groups)
         padded = tuple([-(-size // group) * group for size, group in zip(global_size, groups, strict=True)])
-        return padded, tuple(groups)
+        return padded, groups
 
     def refused(self, sizes: tuple[Sizes, Sizes], where: Where, error: Error) -> LaunchError:
         """What to say when the driver does not take a launch."""
@@ -231,7 +240,7 @@ class Executable:
 
     def _check_sizes(self, global_size: tuple[int, ...], group_size: tuple[int, ...]) -> None:
         sizes = (*global_size, *group_size)
-        whole = all(isinstance(size, int | np.integer) and 1 <= size < _MOST_ITEMS for size in sizes)
+        whole = all(map(_is_size, sizes))
         if len(global_size) != len(group_size) or not 1 <= len(global_size) <= 3 or not whole:
             raise ShapeError(
                 f"global size {global_size} with group size {group_size}",

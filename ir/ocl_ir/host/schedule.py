@@ -61,7 +61,7 @@ class Buffer:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen, making one takes several times as long
 class Access:
     """The bytes of a buffer that a node touches: the elements of a layout."""
 
@@ -91,7 +91,7 @@ class Access:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen, making one takes several times as long
 class Place:
     """A value bound to memory: elements of a buffer."""
 
@@ -103,7 +103,7 @@ class Place:
 Argument: TypeAlias = "Place | Number | int | float | bool"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen, making one takes several times as long
 class Node:
     """A command. `stream` is None until one is chosen; `waits` are the numbers of nodes that it waits for.
 
