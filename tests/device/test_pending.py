@@ -14,7 +14,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_ir.graph.build import Buffer
-from ocl_runtime.arrays import core
+from ocl_runtime.arrays import core, pending
 from ocl_runtime.arrays.pending import BOUND
 from ocl_runtime.device import Device
 from ocl_runtime.errors import OutOfMemoryError
@@ -101,6 +101,29 @@ def test_a_loop_without_compute_has_a_few_plans(runtime: Runtime, name: str) -> 
         ocl.compute(*state)
     for one, x in zip(found, state, strict=True):
         np.testing.assert_allclose(one, x.numpy(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["heat", "fields", "pendulum"])
+def test_what_is_pending_is_looked_through_once_a_part(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Also where a loop has arrays that do not belong to the part which is computed: `fields` looked in each turn."""
+    step, arrays = LOOPS[name]
+
+    def run() -> None:
+        state = [ocl.asarray(HOST + number) for number in range(arrays)]
+        for _ in range(TURNS):
+            state = step(state)
+        ocl.compute(*state)
+
+    run()
+    looked: list[Any] = []
+    chain = pending._chain
+    monkeypatch.setattr(pending, "_chain", lambda *given: looked.append(given) or chain(*given))
+    with counting(runtime) as counted:
+        run()
+    assert counted["plan", "hits"] >= 3, "it was cut"
+    assert len(looked) <= 2 * counted["plan", "hits"]
 
 
 def test_pending_memory_is_what_a_part_needs(runtime: Runtime) -> None:

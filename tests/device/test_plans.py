@@ -228,6 +228,27 @@ def test_a_plan_that_is_kept_prepares_its_launches_once_for_each_size(
         np.testing.assert_allclose(z.numpy(), (n[1:, ::-1] - m[:-1]) * turn + (n * m).sum(0), rtol=1e-4, atol=1e-4)
 
 
+def test_a_plan_that_is_bound_to_sizes_keeps_no_schedule(runtime: Runtime) -> None:
+    """It is made again for who asks, and says the same."""
+    x = random(np.random.default_rng(0), 64, 48)
+
+    def evaluate() -> Any:
+        return (ocl.sum(x * 2.0, axis=0) * ocl.sum(x, axis=0)).compute()
+
+    first = evaluate().numpy()
+    (kept,) = runtime.plans._kept.values()
+    ((template,),) = kept.templates.values()
+    (sized,) = template._sized.values()
+    bound = sized.ready
+    assert sized._schedule is None
+    assert bound._schedule is None
+    assert bound._touches is None
+    assert len(bound.touched) == len(sized.schedule.nodes) == len(bound.commands)
+    assert all(bound.touched)
+    assert sized.schedule == sized.again()
+    assert_same(evaluate().numpy(), first)
+
+
 def test_kept_plans_are_bound_to_parts_of_memory(runtime: Runtime) -> None:
     """Offsets and footprints are counted from where this evaluation's memory begins in its page."""
     host = np.arange(4096, dtype="f4").reshape(64, 64)
