@@ -103,9 +103,9 @@ class ArrayCore:
     @property
     def _node(self) -> Node:
         """What the array is: an expression, or a buffer once it is computed."""
-        return self._asked("")
+        return self._node_at("")
 
-    def _asked(self, where: Where) -> Node:
+    def _node_at(self, where: Where) -> Node:
         """The same for a Python line that asks for it, which is otherwise looked for."""
         base = self._cell._node
         while base.result is not None:

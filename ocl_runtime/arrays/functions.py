@@ -219,7 +219,7 @@ def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     if type(condition) is type(x1) is type(x2) is Array and condition._executor is x1._executor is x2._executor:
         line = caller()
-        nodes = tuple([x._asked(line) for x in (condition, x1, x2)])
+        nodes = tuple([x._node_at(line) for x in (condition, x1, x2)])
         test, first, second = nodes
         if test.dtype is BOOL and first.dtype is second.dtype and test.shape == first.shape == second.shape:
             return Array(graph.typed("select", first.dtype, nodes, line), x1._executor)

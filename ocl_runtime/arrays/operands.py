@@ -71,7 +71,7 @@ def written_operand(value: object, like: ArrayCore, where: Where) -> Operand:
     converted there."""
     executor = like._executor
     if isinstance(value, ArrayCore) and value._executor is executor:
-        return value._asked(where)
+        return value._node_at(where)
     if type(value) is float or type(value) is int:
         return value
     if isinstance(value, (ArrayCore, *NUMBERS, np.generic)) or not is_array_like(value):

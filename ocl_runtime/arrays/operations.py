@@ -81,7 +81,7 @@ def operation(name: str, given: Sequence[object]) -> tuple[Node, Executor]:
 def unary(name: str, x: ArrayCore) -> Node:
     """A function of an array alone."""
     line, executor = caller(), x._executor
-    node = x._asked(line)
+    node = x._node_at(line)
     recipe = _RECIPES[name, executor.default_real, node.dtype, None]
     if recipe is None:
         return apply(TABLE[name], (node,), executor)
@@ -95,7 +95,7 @@ def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
     """A function of an array and another operand."""
     executor, line = x._executor, caller(3)  # an operator or function has called what has called this
     if type(other) is float or type(other) is int:
-        node = x._asked(line)
+        node = x._node_at(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, type(other)]
         if recipe is not None:
             op, dtype, operand = recipe
@@ -105,7 +105,7 @@ def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
                 return graph.typed("mul", dtype, (node, node), line), executor
             return graph.with_number(op, dtype, node, checked(other, operand), line), executor
     elif isinstance(other, ArrayCore) and other._executor is executor:
-        node, right = x._asked(line), other._asked(line)
+        node, right = x._node_at(line), other._node_at(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, right.dtype]
         if recipe is not None:
             op, dtype, operand = recipe
@@ -130,7 +130,7 @@ def reflected(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
     """The same with the array as the second operand."""
     executor, line = x._executor, caller()
     if type(other) is float or type(other) is int:
-        node = x._asked(line)
+        node = x._node_at(line)
         recipe = _RECIPES[name, executor.default_real, type(other), node.dtype]
         if recipe is not None:
             op, dtype, operand = recipe

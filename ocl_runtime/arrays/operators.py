@@ -68,7 +68,7 @@ class Operators(ArrayCore):
         executor = self._executor
         if type(left) is type(right) is type(self) and left._executor is right._executor:
             line = caller(2)
-            return type(self)(matmul(left._asked(line), right._asked(line), executor, line), executor)
+            return type(self)(matmul(left._node_at(line), right._node_at(line), executor, line), executor)
         operands, executor = operands_of("matmul", (left, right))
         if any(isinstance(operand, Number) for operand in operands):
             raise DTypeError("matmul with a number", place=calling_line(), remedy="use multiply, or x * 2")

@@ -82,7 +82,7 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
     once a part costs enough; such a line is found, at every so much, where one comes again and no such line that
     will do is in between. What fails there is raised where the values are asked for."""
     registry = executor.registry
-    own = registry.pending
+    own = registry.pending  # this thread's
     own.newest.append(ref(node))
     if own.part is not None:
         if _is_amid_more():
@@ -161,12 +161,12 @@ def _threshold(turn: int) -> int:
     return min(turns, max(_MOST // turn, 1)) * turn - turn // 2
 
 
-def _deepest_of(args: Sequence[Node]) -> Node:
+def _deepest_of(nodes: Sequence[Node]) -> Node:
     """The deepest of some nodes, as it is by now; of a view, what it looks at."""
-    deepest, most = args[0], -1
-    for arg in args:
-        below, args = arg, arg.args
-        if args and type(arg) is Movement:
+    deepest, most = nodes[0], -1
+    for node in nodes:
+        below, args = node, node.args
+        if args and type(node) is Movement:
             below = args[0]
             args = below.args
         depth = (below.depth or _deepest(below, _NEAR - 1)) if args else 0

@@ -52,7 +52,7 @@ class Subscripts(ArrayCore):
         if type(key) is type(self):
             if key._executor is self._executor and self._is_of_rows(key, shape):
                 line = caller()
-                return self._new(rows_at(self._asked(line), key._asked(line), self._note_places, line))
+                return self._new(rows_at(self._node_at(line), key._node_at(line), self._note_places, line))
         elif (step := known_index(shape, key)) is not None:
             return self._element(read(self._node, step)) if step.is_element else self._stepped(step)
         parts = key if isinstance(key, tuple) else (key,)

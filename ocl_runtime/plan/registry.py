@@ -120,6 +120,7 @@ class _ByLine:
 
 
 _MOST_NEWEST = 64
+"""Arrays of the last statements that are looked at again when a part of pending work starts."""
 
 
 class _Pending(threading.local):
