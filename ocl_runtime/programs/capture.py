@@ -81,14 +81,12 @@ class _Programs:
     def takes_floats(self, shape: Shape, floats: Sequence[float]) -> bool:
         """Whether the floats of a call are numbers of the program. They are a part of it until there is a call with
         others, and wherever the function cannot do without their values."""
-        told = tuple(map(repr, floats))
         known = self.floats.get(shape)
-        if known is None or known == told:
-            self._note_floats(shape, told)
-            return False
-        if known is not False:
-            self._note_floats(shape, True)
-        return known is not False
+        if type(known) is bool:
+            return known
+        told = tuple(map(repr, floats))
+        self._note_floats(shape, told if known is None or known == told else True)
+        return known is not None and known != told
 
     def _note_floats(self, shape: Shape, told: tuple[str, ...] | bool) -> None:
         with self._lock:
@@ -146,6 +144,9 @@ def capture(function: Callable[_Args, _Returned]) -> Callable[_Args, _Returned]:
     return replayed
 
 
+_ARRAYS_AND_FLOATS = frozenset({Array, float})
+
+
 class _Function:
     """A captured function, on all runtimes that it is called for."""
 
@@ -160,8 +161,12 @@ class _Function:
         floats: list[float] = []
         what = f"{self._name} is captured and got"
         arrays: Sequence[Array]
-        if not kwargs and {*map(type, args)} == {Array}:
-            arrays, shape = args, positional(args)
+        kinds = tuple(map(type, args))
+        if not kwargs and _ARRAYS_AND_FLOATS.issuperset(kinds):
+            shape = positional(kinds)
+            arrays = [one for one in args if type(one) is Array]
+            if len(arrays) < len(args):
+                floats = [one for one in args if type(one) is float]
         else:
             arrays, shape = flatten((args, kwargs), what, floats)
         if not arrays:

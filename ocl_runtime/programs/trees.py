@@ -7,7 +7,7 @@ in their arrays only, and enough for `unflatten` to put other arrays in their pl
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ocl_ir.source_line import calling_line
@@ -20,6 +20,13 @@ class _Branch:
     kind: type
     keys: tuple[Hashable, ...]
     children: tuple[Shape, ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.kind, self.keys, self.children)))
+
+    def __hash__(self) -> int:  # asked for several times in each call
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +57,9 @@ def flatten(tree: Any, what: str, floats: list[float] | None = None) -> tuple[li
     return arrays, _shape(tree, arrays, floats, what)
 
 
-def positional(args: tuple[Any, ...]) -> Shape:
-    """The shape of a call with nothing but arrays, in order."""
-    return _POSITIONAL[len(args)]
+def positional(kinds: tuple[type, ...]) -> Shape:
+    """The shape of a call with nothing but arrays and floats of each call, in order, by their types."""
+    return _POSITIONAL[kinds]
 
 
 # No functions inside of functions: one that calls itself would hold the arrays until the collector of garbage comes.
@@ -86,10 +93,10 @@ def with_leaves(shape: Shape, change: Callable[[Any], Any]) -> Shape:
     return _Leaf(shape.kind, shape.told, change(shape.value)) if isinstance(shape, _Leaf) else shape
 
 
-class _Positional(dict[int, _Branch]):
-    def __missing__(self, count: int) -> _Branch:
-        both = _Branch(tuple, (), (None,) * count), _Branch(dict, (), ())
-        self[count] = made = _Branch(tuple, (), both)
+class _Positional(dict[tuple[type, ...], _Branch]):
+    def __missing__(self, kinds: tuple[type, ...]) -> _Branch:
+        children = tuple([_FLOAT if kind is float else None for kind in kinds])
+        self[kinds] = made = _Branch(tuple, (), (_Branch(tuple, (), children), _Branch(dict, (), ())))
         return made
 
 

@@ -17,8 +17,9 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
 from ocl_runtime.execute.replay import handles
 from ocl_runtime.execute.replay.handles import Arguments
+from ocl_runtime.execute.replay.run import Run
 from ocl_runtime.runtime import Runtime
-from tests.support.arrays import assert_same
+from tests.support.arrays import assert_same, counting
 from tests.support.programs import SCALE
 
 RUNS = 12
@@ -89,6 +90,49 @@ def test_memory_numbers_and_sizes_that_differ_are_set(runtime: Runtime, way: str
         assert (np.signbit(found.numpy()) == np.signbit(expected)).all()
         if turn % 4 == 0:
             held.append(found)  # so the next result lies elsewhere
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_another_number_sets_only_what_has_it(
+    runtime: Runtime, served: list[bool], monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    work, x = WAYS[way](lambda x, s: ocl.cumulative_sum(x)[::-1] * s), ocl.asarray(HOST)
+    for turn in range(RUNS):
+        work(x, 0.5 + turn).numpy()
+    assert served[-RUNS // 2 :] == [True] * (RUNS // 2)
+    filled: list[Any] = []
+    args = Run._args
+    monkeypatch.setattr(Run, "_args", lambda run, command: filled.append(command) or args(run, command))
+    with counting(runtime) as counted:
+        for turn in range(RUNS):
+            expected = np.cumsum(HOST)[::-1] * np.float32(-1.5 - turn)
+            np.testing.assert_allclose(work(x, -1.5 - turn).numpy(), expected, rtol=1e-5, atol=1e-5)
+    assert counted["launch", "launches"] > len(filled) == RUNS, "one of its kernels has a number"
+    for number in (0.0, -0.0):
+        assert np.signbit(work(x, number).numpy()).all() == (str(number) == "-0.0")
+
+
+def test_an_interrupt_while_numbers_are_set_leaves_nothing_half_set(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, x = ocl.capture(lambda x, s: (ocl.cumulative_sum(x * s)[::-1] + 1) * s), ocl.asarray(HOST)
+    for turn in range(RUNS):
+        work(x, 0.5 + turn).numpy()
+    args, left = Run._args, [1]
+
+    def interrupted(run: Run, command: Any) -> Any:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        return args(run, command)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "_args", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            work(x, 7.0)
+    for number in (0.5 + RUNS - 1, 7.0):
+        expected = (np.cumsum(HOST * np.float32(number))[::-1] + 1) * np.float32(number)
+        np.testing.assert_allclose(work(x, number).numpy(), expected, rtol=1e-4)
 
 
 def test_threads_have_their_own(runtime: Runtime) -> None:

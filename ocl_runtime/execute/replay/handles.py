@@ -54,10 +54,10 @@ class Arguments:
         """The programs of the objects are to be freed."""
         self.handles = None
 
-    def serve(self, of: object, memory: Memory, numbers: Mapping[str, Any]) -> Any:
-        """The program that was given last, if nothing differs; else None."""
+    def serve(self, of: object, memory: Memory) -> Any:
+        """The program that was given last, if nothing differs but numbers; else None."""
         program = self.program
-        if program is None or of is not self.of or not _same(numbers, self.numbers):
+        if program is None or of is not self.of:
             return None
         for number, ranges, start in self.expected:
             one = memory[number]
@@ -65,9 +65,16 @@ class Arguments:
                 return None
         return program
 
-    def stale(self, of: object, places: Sequence[Place], numbers: Mapping[str, Any]) -> set[int] | None:
+    def has(self, numbers: Mapping[str, Any]) -> bool:
+        """Whether the last run had just these numbers: 0.0 is not -0.0."""
+        own = self.numbers
+        if numbers != own or 0 not in numbers.values():
+            return numbers == own
+        return all(math.copysign(1, value) == math.copysign(1, own[name]) for name, value in numbers.items())
+
+    def stale(self, of: object, places: Sequence[Place]) -> set[int] | None:
         """The buffers of a program that are somewhere else than for the last run; None where all has to be set."""
-        if of is not self.of or not _same(numbers, self.numbers):
+        if of is not self.of:
             return None
         return {
             number
@@ -122,13 +129,6 @@ class Handles:
         for executable in self.distinct:
             executable.note_use()
         return own
-
-
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether numbers are the same: 0.0 is not -0.0."""
-    if one != other or 0 not in one.values():
-        return one == other
-    return all(math.copysign(1, value) == math.copysign(1, other[name]) for name, value in one.items())
 
 
 def handles_for(engine: Engine, schedule: Schedule, known: Handles | None = None) -> Handles:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ocl_ir.host.schedule import Buffer
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError, MixedDevicesError, OutOfMemoryError, ShapeError
@@ -42,7 +43,7 @@ class Kept(NamedTuple):
 class Run(Program):
     """A program that is being given to the streams, as `streams.program` asks for it."""
 
-    __slots__ = ("_apart", "_bound", "_engine", "_handles", "_memory", "_numbers", "_places", "_stale")
+    __slots__ = ("_apart", "_bound", "_engine", "_handles", "_memory", "_numbers", "_places", "_renumbered", "_stale")
 
     def __init__(self, engine: Engine, bound: Bound, what: str) -> None:
         self.what = what
@@ -76,11 +77,12 @@ class Run(Program):
         self.recorded = [[touches[number] for number in batch.records] for batch in bound.batches]
         if own is not None and own.handles is not None:
             self._handles = own.handles
-            self._stale = own.stale(bound, self._places, self._numbers)
+            self._stale = own.stale(bound, self._places)
+            self._renumbered = not own.has(self._numbers)
             own.of = None  # until all are set
         else:
             self._handles = [one and one.handle() for one in bound.handles.executables]
-            self._stale = None
+            self._stale, self._renumbered = None, True
         if bound.transfers or bound.handles.watched:
             self.keeps = self._kept()
 
@@ -138,24 +140,38 @@ class Run(Program):
                 self._poison(queue, low, high)
 
     def _enqueue(self, number: int, queue: Queue, waits: list[Event] | None) -> Event:
-        command, driver, places = self._bound.commands[number], self._engine.driver, self._places
+        command, driver = self._bound.commands[number], self._engine.driver
         if isinstance(command, Transfer):
             return self._transfer(command, number, queue, waits)
-        _, sizes, template, pointers, numbers, buffers = command
-        handle = self._handles[number]
+        handle, sizes = self._handles[number], command.sizes
         stale, listened = self._stale, self._bound.handles.listened
-        if stale is None or listened or not stale.isdisjoint(buffers):
-            args: list[Any] = template.copy()
-            for place, buffer, itemsize, first in pointers:
-                base, start = places[buffer]
-                args[place] = base
-                args[place + 1] = start // itemsize + first
-            for place, name in numbers:
-                args[place] = self._numbers[name]
+        if stale is None or listened or not stale.isdisjoint(command.buffers) or (self._renumbered and command.numbers):
+            args = self._args(command)
             if listened:
                 return driver.launch(queue, handle, args, sizes, waits, self.of_step(number))
             handle.set_args(*args)
         return driver.enqueue(queue, handle, sizes[0], sizes[1], None, waits)
+
+    def _args(self, command: Dispatch) -> list[Any]:
+        """Those of a launch over this memory."""
+        args, places = command.args.copy(), self._places
+        for place, buffer, itemsize, first in command.pointers:
+            base, start = places[buffer]
+            args[place] = base
+            args[place + 1] = start // itemsize + first
+        for place, name in command.numbers:
+            args[place] = self._numbers[name]
+        return args
+
+    def set_numbers(self, numbers: Mapping[str, Number]) -> None:
+        """Gives kernel objects that have all other arguments these numbers. Raises `LaunchError`."""
+        self._numbers = numbers
+        for number, command in enumerate(self._bound.commands):
+            if isinstance(command, Dispatch) and command.numbers:
+                try:
+                    self._handles[number].set_args(*self._args(command))
+                except Error as error:
+                    raise self.refused(number, error) from error
 
     def _poison(self, queue: Queue, low: int, high: int) -> None:
         """Fills a part of the arena, so that whoever still reads it can see that."""
@@ -238,6 +254,12 @@ def _of_another_runtime(what: str, engine: Engine) -> MixedDevicesError:
     )
 
 
+def _allocate(engine: Engine, buffers: Sequence[Buffer], memory: Memory, where: Where) -> None:
+    for one in buffers:
+        if memory[one.id] is None:
+            memory[one.id] = engine.allocate(max(one.nbytes, 1), where), 0
+
+
 def run(
     engine: Engine,
     bound: Bound,
@@ -254,14 +276,13 @@ def run(
     Raises as `streams.program.submit` does, and `OutOfMemoryError`.
     """
     where = lines[-1] if lines else ""
-    if bound.arena and memory[ARENA] is None:
+    _allocate(engine, bound.made, memory, where)
+    if bound.arena and memory[ARENA] is None:  # last, since it goes back first: then all find their memory again
         try:
             memory[ARENA] = engine.allocate(bound.arena, where), 0
         except OutOfMemoryError:  # or more than one allocation may have
             bound = bound.in_pieces()
-    for one in bound.made:
-        if memory[one.id] is None:
-            memory[one.id] = engine.allocate(max(one.nbytes, 1), where), 0
+            _allocate(engine, bound.made, memory, where)
     own = bound.handles.own()
     if own is None:
         program = Run(engine, bound, what)
@@ -271,10 +292,14 @@ def run(
     else:
         try:
             own.busy = True
-            known = own.serve(bound, memory, numbers)
+            known = own.serve(bound, memory)
             if known is not None:
                 own.program = None  # until all has gone well: who finds out what went wrong looks into it
                 known.over(memory, numbers, lines, apart=apart)
+                if not own.has(numbers):
+                    own.of = None  # until all are set
+                    known.set_numbers(numbers)
+                    own.numbers, own.of = numbers, bound
                 submit(engine.streams, known)
                 known.let_go()
                 own.program = known
