@@ -21,9 +21,6 @@ from ocl_ir.indices import Item, Shape, Span
 from ocl_ir.sizes import Size
 from ocl_ir.source_line import calling_line
 
-_MOST_INDEXED = 16
-"""Views that a layout remembers."""
-
 Formulas: TypeAlias = tuple[tuple[Size, ...], tuple[Size, ...], Size]
 
 
@@ -38,7 +35,6 @@ class Layout:
     _dense: bool | None = field(default=None, init=False, repr=False, compare=False)
     _range: tuple[int, int] | None = field(default=None, init=False, repr=False, compare=False)
     _expanded: Layout | None = field(default=None, init=False, repr=False, compare=False)
-    _indexed: dict[int, tuple[object, Layout]] | None = field(default=None, init=False, repr=False, compare=False)
     """What has been found out by now."""
 
     def __hash__(self) -> int:
@@ -144,17 +140,12 @@ class Layout:
             axis += 1
         return Layout(tuple(shape), tuple(strides), offset)
 
-    def indexed_by(self, step: object, items: Sequence[Item]) -> Layout:
-        """The same, remembered for an object that comes again."""
-        known = self._indexed
-        if known is None:
-            known = self._indexed = {}
-        found = known.get(id(step))
-        if found is None:
-            if len(known) >= _MOST_INDEXED:
-                known.clear()
-            found = known[id(step)] = step, self.index(items)
-        return found[1]
+    def index_again(self, items: tuple[Item, ...]) -> Layout:
+        """The same for items that come again, which are plain integers."""
+        shape, strides, offset = self.formulas
+        if shape is self.shape and strides is self.strides and offset is self.offset:
+            return _indexed(shape, strides, offset, items)
+        return self.index(items)
 
     def permute(self, axes: Sequence[int]) -> Layout:
         """Axis `k` of the view is axis `axes[k]` of this layout."""
@@ -256,6 +247,11 @@ def _row_major(shape: Shape) -> tuple[int, ...]:
     for length in reversed(shape[1:]):
         strides.append(strides[-1] * max(length, 1))
     return tuple(reversed(strides))
+
+
+@lru_cache(maxsize=4096)
+def _indexed(shape: Shape, strides: tuple[int, ...], offset: int, items: tuple[Item, ...]) -> Layout:
+    return Layout(shape, strides, offset).index(items)
 
 
 @lru_cache(maxsize=4096)  # asked for every write

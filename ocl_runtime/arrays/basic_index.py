@@ -14,10 +14,13 @@ _Part: TypeAlias = int | tuple[int, int, int] | None
 """An integer, what `slice.indices` says of a slice, or a new axis."""
 
 
+_PLAIN = frozenset({int})
+
+
 def known_index(shape: Shape, key: object) -> Step | None:
-    """What integers, slices and None pick of a shape; None for other indices, for such that do not fit, and within a
-    captured function, where sizes have formulas, which a table would ask about."""
-    if tracer.get() is not None:
+    """What integers, slices and None pick of a shape; None for other indices, for such that do not fit, and where sizes
+    have formulas, as within a captured function: a table would ask about them."""
+    if tracer.get() is not None or not _PLAIN.issuperset(map(type, shape)):
         return None
     try:
         if type(key) is slice:
@@ -44,6 +47,11 @@ def known_index(shape: Shape, key: object) -> Step | None:
         return None
 
 
+def is_plain(shape: Shape) -> bool:
+    """Whether no size has a formula, so that a table may tell shapes apart."""
+    return _PLAIN.issuperset(map(type, shape))
+
+
 @lru_cache(maxsize=8192)
 def _resolved(shape: Shape, parts: tuple[_Part, ...]) -> Step:
     """Raises `IndexError` for an index that does not fit."""
@@ -61,14 +69,12 @@ def _resolved(shape: Shape, parts: tuple[_Part, ...]) -> Step:
         else:
             raise IndexError
         axis += 1
-    is_element = axis == len(shape) == len(items) and not any(isinstance(item, Span) for item in items)
-    items += [Span(0, 1, length) for length in shape[axis:]]
-    return Step("index", tuple(items), Layout.contiguous(shape).index(items), is_element=is_element)
+    return _step(shape, (*items, *[Span(0, 1, length) for length in shape[axis:]]))
 
 
-_MOST_JOINED = 8192
-_JOINED: dict[tuple[int, int], tuple[Step, Step, Step | None]] = {}
-"""By the identities of two steps, which are kept with the one that both are together."""
+@lru_cache(maxsize=8192)
+def _step(shape: Shape, items: tuple[Item, ...]) -> Step:
+    return Step("index", items, shape, Layout.contiguous(shape).index(items))
 
 
 def followed(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
@@ -76,19 +82,16 @@ def followed(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
     if not steps or step.region is None or steps[-1].region is None:
         return (*steps, step)
     last = steps[-1]
-    known = _JOINED.get((id(last), id(step)))
-    if known is None:
-        if len(_JOINED) >= _MOST_JOINED:
-            _JOINED.clear()
-        known = _JOINED[id(last), id(step)] = last, step, _joined(last, step)
-    return (*steps, step) if known[2] is None else (*steps[:-1], known[2])
+    both = _joined(last.whole, last.value, step.value)
+    return (*steps, step) if both is None else (*steps[:-1], both)
 
 
-def _joined(first: Step, second: Step) -> Step | None:
-    """The index that is as much as two; None where the second one leaves nothing of a new axis."""
+@lru_cache(maxsize=8192)
+def _joined(shape: Shape, first: tuple[Item, ...], second: tuple[Item, ...]) -> Step | None:
+    """The index of a shape that is as much as two; None where the second one leaves nothing of a new axis."""
     items: list[Item] = []
-    axes = iter(first.value)
-    for part in second.value:
+    axes = iter(first)
+    for part in second:
         if part is None:
             items.append(None)
             continue
@@ -105,6 +108,4 @@ def _joined(first: Step, second: Step) -> Step | None:
             items.append(Span(axis.start + part.start * axis.step, axis.step * part.step, part.length))
         else:
             items.append(axis.start + part * axis.step)
-    items += axes
-    assert first.region is not None
-    return Step("index", tuple(items), first.region.index(second.value))
+    return _step(shape, (*items, *axes))

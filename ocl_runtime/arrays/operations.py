@@ -18,13 +18,13 @@ from ocl_ir.layout import broadcast_shapes
 from ocl_ir.ops import result_type
 from ocl_ir.source_line import caller
 from ocl_ir.types import F64, DType
+from ocl_runtime.arrays.basic_index import is_plain
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.dtypes import checked
 from ocl_runtime.arrays.operands import operands_of
 from ocl_runtime.arrays.semantics import apply, is_square, typed
 from ocl_runtime.arrays.semantics import cast as converted
 from ocl_runtime.arrays.table import TABLE
-from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -115,7 +115,7 @@ def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
                 right = converted(right, operand)
             shape, other_shape = node.shape, right.shape
             if shape != other_shape:
-                if tracer.get() is None:
+                if is_plain((*shape, *other_shape)):
                     step, other_step = _expanding(shape, other_shape)
                     node = node if step is None else graph.stepped(node, step, line)
                     right = right if other_step is None else graph.stepped(right, other_step, line)

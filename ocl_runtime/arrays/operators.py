@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 
 from ocl_ir.graph.build import Node
 from ocl_ir.guards import Number
-from ocl_ir.source_line import caller, calling_line
+from ocl_ir.source_line import Line, caller, calling_line
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.operands import is_operand, operands_of
 from ocl_runtime.arrays.operations import binary, reflected, unary
@@ -51,9 +51,9 @@ class Operators(ArrayCore):
         """The function of this name with the result written over the array; of a value, a new one."""
         if self._value or not (type(other) is type(self) or is_operand(other)):
             return self._binary(name, other)
-        return self._replaced(name, binary(name, self, other)[0])
+        return self._replaced(name, binary(name, self, other)[0], caller(2))
 
-    def _replaced(self, name: str, result: Node) -> Self:
+    def _replaced(self, name: str, result: Node, line: Line) -> Self:
         check_kind(name, result.dtype, self._dtype)
         if result.shape != self.shape:
             raise ShapeError(
@@ -61,7 +61,7 @@ class Operators(ArrayCore):
                 place=calling_line(),
                 remedy="write x = x … for a new array",
             )
-        self._write(converted(result, self._dtype), result.line)
+        self._write(converted(result, self._dtype), line)
         return self
 
     def _product(self, left: object, right: object) -> Self:
@@ -81,7 +81,9 @@ class Operators(ArrayCore):
         return self._product(other, self) if is_operand(other) else NotImplemented
 
     def __imatmul__(self, other: Any, /) -> Self:
-        return self._replaced("matmul", self._product(self, other)._node) if is_operand(other) else NotImplemented
+        if not is_operand(other):
+            return cast("Self", NotImplemented)
+        return self._replaced("matmul", self._product(self, other)._node, caller())
 
     def __divmod__(self, other: Any, /) -> tuple[Self, Self]:
         return (self // other, self % other) if is_operand(other) else NotImplemented

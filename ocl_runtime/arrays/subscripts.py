@@ -15,7 +15,7 @@ from ocl_ir.guards import Number
 from ocl_ir.indices import Shape, parse_index
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL
-from ocl_runtime.arrays.basic_index import followed, known_index
+from ocl_runtime.arrays.basic_index import followed, is_plain, known_index
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.elements import note, read
 from ocl_runtime.arrays.indexing import is_array, part_of, picked, rows_at
@@ -24,7 +24,6 @@ from ocl_runtime.arrays.operands import operands_of, uploaded, written_operand
 from ocl_runtime.arrays.writing import fitted, where_mask
 from ocl_runtime.errors import RankError, ShapeError
 from ocl_runtime.plan.donation import used_outside
-from ocl_runtime.plan.tracing import tracer
 
 _VIEWING = frozenset({slice, EllipsisType, type(None)})
 """What in an index makes the result a view where the rest are integers."""
@@ -54,7 +53,9 @@ class Subscripts(ArrayCore):
                 line = caller()
                 return self._new(rows_at(self._node_at(line), key._node_at(line), self._note_places, line))
         elif (step := known_index(shape, key)) is not None:
-            return self._element(read(self._node, step)) if step.is_element else self._stepped(step)
+            if step.region is not None and not step.region.shape:  # an integer for each axis
+                return self._element(read(self._node, step))
+            return self._stepped(step)
         parts = key if isinstance(key, tuple) else (key,)
         if not _BASIC.issuperset(map(type, parts)):
             parts = self._parts(key)
@@ -79,6 +80,7 @@ class Subscripts(ArrayCore):
         left out. Where an index array has a place several times, the last value stays. Places are checked as by
         reading. Raises `ShapeError`, `IndexingError`, `DTypeError` or `NumberRangeError` for what does not fit.
         """
+        self._check_writable()
         step = known_index(self.shape, key)
         if step is not None:
             self._write_part(step, value)
@@ -119,7 +121,6 @@ class Subscripts(ArrayCore):
 
     def _write_part(self, step: Step, value: object) -> None:
         """Writes to what a basic index picks."""
-        self._check_writable()
         steps = followed(self._steps, step)
         if isinstance(value, ArrayCore) and value._cell is self._cell and value._steps == steps:
             return  # `x[1:] += y` has written the view, which it then gives to `x[1:] = …`
@@ -150,7 +151,8 @@ class Subscripts(ArrayCore):
 
     def _is_of_rows(self, index: ArrayCore, shape: Shape) -> bool:
         """Whether an array of integers picks along the first axis, and no size has a formula that says more."""
-        return bool(index._dtype.is_integer and index.shape and shape and shape[0] and tracer.get() is None)
+        places = index.shape
+        return bool(index._dtype.is_integer and places and shape and shape[0] and is_plain((*shape, *places)))
 
     def _uploaded(self, host: NDArray[Any]) -> Node:
         return uploaded(host, self._executor)

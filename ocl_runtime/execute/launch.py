@@ -37,6 +37,9 @@ that the kernel touches; a number for a scalar one."""
 _MOST_ITEMS = 2**63
 
 
+_PLAIN = frozenset({int})
+
+
 def _is_size(size: object) -> bool:
     """Whether there may be as many work-items."""
     return isinstance(size, int | np.integer) and bool(1 <= size < _MOST_ITEMS)
@@ -196,7 +199,8 @@ class Executable:
         Raises `ShapeError` for sizes that do not fit.
         """
         groups = tuple(group_size or (self.device.quirks.group_size, 1, 1)[: len(global_size)])
-        if len(groups) != len(global_size) or groups not in self._fitting or not all(map(_is_size, global_size)):
+        known = len(groups) == len(global_size) and _PLAIN.issuperset(map(type, groups)) and groups in self._fitting
+        if not known or not all(map(_is_size, global_size)):
             self._check_sizes(global_size, groups)
             self._fitting.add(groups)
         padded = tuple([-(-size // group) * group for size, group in zip(global_size, groups, strict=True)])

@@ -84,7 +84,8 @@ class ufunc:  # noqa: N801
         that do not broadcast, `TypeError` for another number of operands.
         """
         kinds: tuple[object, ...] | None = None
-        if out is None and where is True and dtype is None and order == "K" and signature is None:
+        usual = len(inputs) == self.nin and out is None and where is True
+        if usual and dtype is None and order == "K" and signature is None:
             kinds = _kinds(inputs)
             if kinds in self._as_it_is:
                 return self._compute(*inputs)

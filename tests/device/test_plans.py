@@ -249,6 +249,28 @@ def test_a_plan_that_is_bound_to_sizes_keeps_no_schedule(runtime: Runtime) -> No
     assert_same(evaluate().numpy(), first)
 
 
+def test_plans_that_are_dropped_go_at_once(runtime: Runtime) -> None:
+    """And do not wait for the collector of garbage: they are many bytes."""
+    x = random(np.random.default_rng(0), 64, 48)
+    gc.collect()
+    gc.disable()
+    try:
+        for turn in range(3):
+            (ocl.sum(x[turn:] * 2.0, axis=0) * ocl.sum(x[turn:], axis=0)).compute()
+        runtime.finish()
+        templates = [weakref.ref(one) for kept in runtime.plans._kept.values() for one in _templates(kept)]
+        assert templates
+        for key in list(runtime.plans._kept):
+            runtime.plans._drop(key)
+        assert [one() for one in templates] == [None] * len(templates)
+    finally:
+        gc.enable()
+
+
+def _templates(kept: Any) -> list[Any]:
+    return [one for alike in kept.templates.values() for one in alike]
+
+
 def test_kept_plans_are_bound_to_parts_of_memory(runtime: Runtime) -> None:
     """Offsets and footprints are counted from where this evaluation's memory begins in its page."""
     host = np.arange(4096, dtype="f4").reshape(64, 64)

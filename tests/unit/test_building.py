@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 
 import ocl_runtime.arrays as xp
 import ocl_runtime.numpy as onp
+from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Elementwise, Movement
+from ocl_ir.guards import Backed, Guards
 from ocl_ir.layout import Layout
+from ocl_ir.sizes import Symbol
+from ocl_ir.types import F32
 from ocl_runtime.arrays import basic_index
 from ocl_runtime.arrays.basic_index import followed, known_index
 from tests.support.interpreted import InterpretedRuntime
@@ -61,7 +65,7 @@ def test_indices_behind_each_other_pick_what_numpy_does(shape: tuple[int, ...], 
             assert step is None, "who reads it says what is wrong"
             continue
         assert step is not None
-        assert step.is_element == (len(key) == host.ndim and all(isinstance(part, int) for part in key))
+        assert (step.shape(host.shape) == ()) == (len(key) == host.ndim and all(isinstance(part, int) for part in key))
         host = np.asarray(picked)
         steps = followed(steps, step)
     layout: Layout | None = Layout.contiguous(shape)
@@ -89,6 +93,52 @@ def test_an_index_is_resolved_once_for_a_shape() -> None:
     (step,), (other,) = x[1:, ::2][0]._steps, y[1:, ::2][0]._steps
     assert step is other, "two behind each other are one"
     assert isinstance((x + 1)[1:][0]._node, Movement)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lambda y: y[0], lambda y: y[0, ...]),
+        (lambda y: y[0], lambda y: y[np.int64(0)]),
+        (lambda y: y[..., 0], lambda y: y[:, :, 0]),
+        (lambda y: y[::-1], lambda y: y[::-1, :]),
+        (lambda y: y[1:][:, 1:], lambda y: y[1:, 1:]),
+        (lambda y: y[1:][::-1][1:], lambda y: y[-2:0:-1]),
+    ],
+)
+def test_an_index_is_one_node_however_it_is_written(one: Callable[[Any], Any], other: Callable[[Any], Any]) -> None:
+    y = xp.cumulative_sum(xp.asarray(HOST), axis=0) * 2
+    left, right = one(y) + 0, other(y) + 0
+    assert left._node.args[0] is right._node.args[0]
+
+
+def test_tables_of_indices_are_bounded_and_find_what_comes_back() -> None:
+    view = xp.asarray(HOST)[:, 0]
+    before = basic_index._step.cache_info().misses
+    for _ in range(150):
+        view = view[::-1]
+    assert basic_index._step.cache_info().misses <= before + 3
+    assert len(view._steps) == 1
+
+
+def test_sizes_that_left_a_captured_function_stay_out_of_tables() -> None:
+    """What is equal is found in a table, and they are equal to integers."""
+    guards = Guards()
+    guards.close()
+    sizes = tuple([cast("int", Backed(length, Symbol(f"n{length}"), guards)) for length in (5, 7)])
+    left = xp.zeros((5, 7)) + 1
+    left._cell._node = graph.undefined(F32, sizes)
+    rows = xp.asarray(np.array([1, 0], "i4"))
+    works: list[Callable[[Any], Any]] = [
+        lambda x: x[0] + x,
+        lambda x: x[rows],
+        lambda x: x[1:, ::2],
+        lambda x: xp.reshape(x, (5, 1, 7)),
+        xp.flip,
+    ]
+    for work in works:
+        work(left)
+        assert {*map(type, work(xp.ones((5, 7))).shape)} == {int}
 
 
 @pytest.mark.parametrize(
@@ -162,6 +212,32 @@ def test_a_ufunc_gives_the_same_when_it_remembers_the_kinds(name: str) -> None:
                 result = function(*given_here)
                 assert result.dtype == expected.dtype, (host.dtype, other)
                 assert np.array_equal(result.numpy(), expected), (host.dtype, other)
+
+
+@pytest.mark.parametrize("name", ["add", "sin", "modf", "divmod", "minimum"])
+def test_a_ufunc_takes_results_by_position_every_time(name: str) -> None:
+    function, numpys = getattr(onp, name), getattr(np, name)
+    given_host = [np.array([1.5, 2, 3], "f4"), np.array([2, 2, 0.5], "f4")][: numpys.nin]
+    for _ in range(3):
+        outs = [onp.asarray(np.zeros(3, "f4")) for _ in range(numpys.nout)]
+        result = function(*map(onp.asarray, given_host), *outs)
+        assert (result if numpys.nout > 1 else (result,))[0] is outs[0]
+        expected = numpys(*given_host)
+        for out, wanted in zip(outs, expected if numpys.nout > 1 else (expected,), strict=True):
+            np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-6)
+        function(*map(onp.asarray, given_host))  # which may be remembered
+        with pytest.raises(TypeError):
+            function(*map(onp.asarray, given_host), *outs, outs[0])
+
+
+def test_an_operation_in_place_has_its_own_line_beside_one_that_is_alike() -> None:
+    x, y = xp.zeros(4) + 0, xp.asarray(np.ones(3, "f4"))
+    view = x[1:]
+    before = view + y
+    view += y
+    line = sys._getframe().f_lineno - 1
+    assert before is not view
+    assert x._node.where.endswith(f":{line}")
 
 
 def test_nodes_of_an_operation_have_its_line() -> None:

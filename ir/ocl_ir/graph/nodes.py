@@ -48,10 +48,9 @@ class Step:
 
     kind: Final[Literal["index", "permute", "expand", "reshape"]]
     value: Final[tuple[Item, ...]]
+    whole: Shape = field(default=(), repr=False, compare=False)
     region: Layout | None = field(default=None, repr=False, compare=False)
-    """What it gives of a dense layout without offset, of a step that comes again."""
-    is_element: bool = field(default=False, repr=False, compare=False, kw_only=True)
-    """Whether that has an integer for each axis."""
+    """Of an index that comes again, the shape that it picks of, and what it gives of a dense layout of that shape."""
     _key: Hashable = field(default=None, init=False, repr=False, compare=False)
     _shape: Shape | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -63,12 +62,9 @@ class Step:
 
     @property
     def key(self) -> Hashable:
-        """The step with formulas in place of sizes: to be told apart by, also from those of other calls. One that comes
-        again is one object."""
+        """The step with formulas in place of sizes: to be told apart by, also from those of other calls."""
         key = self._key
-        if key is None and self.region is not None:
-            key = self._key = id(self)
-        elif key is None:
+        if key is None:
             value = self.value if self.kind != "index" else tuple(map(_without_sizes, self.value))
             key = self._key = self.kind, identity(value)
         return key
@@ -88,7 +84,8 @@ class Step:
         if self.kind == "index":
             if self.region is None:
                 return layout.index(self.value)
-            return self.region if layout.is_dense and not layout.offset else layout.indexed_by(self, self.value)
+            assert len(layout.shape) == len(self.whole)
+            return self.region if layout.is_dense and not layout.offset else layout.index_again(self.value)
         numbers = cast("Shape", self.value)
         if self.kind == "permute":
             return layout.permute(numbers)

@@ -75,25 +75,24 @@ class Evaluation:
     @property
     def launches(self) -> tuple[Launch, ...]:
         """The launches over the memory of this evaluation."""
-        numbers = self.numbers()
-        return tuple([self._launch(node, numbers) for node in self.sized.schedule.nodes])
+        numbers, schedule = self.numbers(), self.sized.schedule
+        return tuple([self._launch(node, numbers, schedule.offsets) for node in schedule.nodes])
 
-    def _launch(self, node: Scheduled, numbers: Mapping[str, bool | int | float]) -> Launch:
+    def _launch(self, node: Scheduled, numbers: Mapping[str, bool | int | float], offsets: Mapping[int, int]) -> Launch:
         command = node.command
         assert isinstance(command, Command)
         args: list[Argument] = []
         most = self.template.most(command, self._structure.sizes)
         for param, arg, elements in zip(command.kernel.params, node.args, most, strict=True):
             if isinstance(arg, Place):
-                args.append(replace(self._address(arg), most=elements))
+                args.append(replace(self._address(arg, offsets), most=elements))
             else:
                 args.append(passed(numbers[arg.name] if isinstance(arg, Number) else arg, element(param.value.type)))
         over, groups = cast("tuple[Sizes, Sizes]", (node.sizes, command.group_size))
         return Launch(command.kernel, tuple(args), over, groups, self.line(asker(command.where)), node.stream or 0)
 
-    def _address(self, place: Place) -> Address:
-        schedule, itemsize = self.sized.schedule, place.dtype.size
-        start = schedule.offsets.get(place.buffer)
+    def _address(self, place: Place, offsets: Mapping[int, int]) -> Address:
+        itemsize, start = place.dtype.size, offsets.get(place.buffer)
         if start is None:
             slot = self.template.slots[place.buffer]
             storage = self.pieces[place.buffer] if slot is None else self.storages[slot]

@@ -77,7 +77,7 @@ class Sized:
     def in_pieces(self) -> Sized:
         """The same for where there is no room for all scratch memory in one."""
         if self._in_pieces is None:
-            self._in_pieces = Sized(lambda: in_pieces(self.schedule), self.memory, self.computed)
+            self._in_pieces = Sized(partial(_in_pieces, self.again), self.memory, self.computed)
         return self._in_pieces
 
 
@@ -228,14 +228,22 @@ class Template:
             (place, slot, dtype, Layout(numbers(shape), numbers(strides), value(offset, sizes)))
             for place, slot, dtype, (shape, strides, offset) in self._computed
         ]
-        return Sized(partial(self._schedule, sizes), memory, computed)
+        # Nothing in it refers to the plan, which then goes as soon as it is dropped.
+        again = partial(_schedule, self._formulas, self._target if self._streams > 1 else None, sizes)
+        return Sized(again, memory, computed)
 
-    def _schedule(self, sizes: Mapping[str, int]) -> Schedule:
-        schedule = self._formulas.at(sizes)
-        if self._streams > 1 and is_worth_streams(schedule):
-            schedule = run(schedule, self._target, pipeline=ARRANGE)
-            verify_order(schedule)
-        return schedule
+
+def _schedule(formulas: Unbound, target: HostTarget | None, sizes: Mapping[str, int]) -> Schedule:
+    """That of a plan for some sizes, arranged on the streams of a target if there is one and it is worth them."""
+    schedule = formulas.at(sizes)
+    if target is not None and is_worth_streams(schedule):
+        schedule = run(schedule, target, pipeline=ARRANGE)
+        verify_order(schedule)
+    return schedule
+
+
+def _in_pieces(again: Callable[[], Schedule]) -> Schedule:
+    return in_pieces(again())
 
 
 def _spare(unplanned: Unplanned, slots: Sequence[int], donated: Collection[int]) -> dict[int, Size]:
