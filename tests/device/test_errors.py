@@ -410,6 +410,16 @@ def test_index_spaces_that_do_not_exist(bench: Bench, global_size: Any, group_si
     bench.works()
 
 
+def test_a_group_is_no_better_for_one_that_was_alike(bench: Bench) -> None:
+    """What it is compared with has been found to fit before."""
+    bench.launch((10,), (5,))
+    for group in ((5.0,), ([5],)):
+        with pytest.raises(ShapeError, match="with group size"):
+            bench.launch((10,), group)
+    bench.launch((np.int64(10),), (np.int32(5),))
+    bench.works()
+
+
 def test_groups_that_are_too_large(bench: Bench, device: Device) -> None:
     caps = device.capabilities
     for size in (
