@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 import pyopencl as cl
 
 from ocl_runtime.device import Device
+from ocl_runtime.device.ending import DriverCall
 from ocl_runtime.errors import BuildError
 
 # The default differs (PoCL 3.0, Intel 1.2), and with it what compiles.
@@ -37,6 +38,7 @@ _FAULTS = (
 _WARNINGS = (re.compile(r"^[^\n]*?:(?P<line>\d+):\d+: warning: (?P<text>implicit declaration .*)$", re.MULTILINE),)
 _UNRESOLVED = re.compile(r"Unresolved extern function '(?P<name>\w+)'")
 
+_BUILDING = DriverCall(holds=True)
 _ENDED_BY_INTERRUPTS = cl.VERSION < (2026,)
 """Older ones ask Python for the arguments of a kernel in a constructor that may not throw."""
 if cl.VERSION < (2025,):  # it makes code for each kernel object, and newer pytools warn of two of one name
@@ -133,7 +135,8 @@ def build(
     program = cl._cl._Program(context, source)
     all_options = full_options(device, options)
     try:
-        program._build(_encode(all_options), [device.cl])
+        with _BUILDING:
+            program._build(_encode(all_options), [device.cl])
     except cl.Error as error:
         log = _log(program, device)
         raise _build_error(device, source, log, all_options, error, explain) from error
@@ -146,7 +149,8 @@ def load(context: Context, device: Device, source: str, binary: bytes, options: 
         raise RefusedBinaryError("the binary is not whole")
     try:
         program = cl._cl._Program(context, [device.cl], [binary])
-        program._build(_encode(full_options(device, options)), [device.cl])
+        with _BUILDING:
+            program._build(_encode(full_options(device, options)), [device.cl])
     except cl.Error as error:
         raise RefusedBinaryError(str(error)) from error
     return _built(device, source, "binary", program)

@@ -17,6 +17,7 @@ import pyopencl as cl
 
 from ocl_ir.layout import Layout
 from ocl_runtime.device import Device
+from ocl_runtime.device.ending import DriverCall
 
 Context: TypeAlias = cl.Context
 Error: TypeAlias = cl.Error
@@ -36,6 +37,7 @@ STATUS_NAMES = {
 
 _MAP = "_ocl_runtime_map"
 """The attribute of a pinned buffer that keeps it mapped."""
+_WAITING = DriverCall()
 
 
 class Buffered(Protocol):
@@ -324,8 +326,10 @@ class OpenCL:
 
     def wait(self, event: Event) -> None:
         """Other Python threads go on meanwhile."""
-        event.wait()
+        with _WAITING:
+            event.wait()
 
     def finish(self, queue: Queue) -> None:
         """Waits for everything in the queue."""
-        queue.finish()
+        with _WAITING:
+            queue.finish()
