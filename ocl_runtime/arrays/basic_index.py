@@ -19,8 +19,8 @@ _PLAIN = frozenset({int})
 
 def known_index(shape: Shape, key: object) -> Step | None:
     """What integers, slices and None pick of a shape; None for other indices, for such that do not fit, and where sizes
-    have formulas, as within a captured function: a table would ask about them."""
-    if tracer.get() is not None or not _PLAIN.issuperset(map(type, shape)):
+    have formulas: a table would ask about them within a captured function, and keep those that have left one."""
+    if tracer.get() is not None:
         return None
     try:
         if type(key) is slice:
@@ -54,7 +54,9 @@ def is_plain(shape: Shape) -> bool:
 
 @lru_cache(maxsize=8192)
 def _resolved(shape: Shape, parts: tuple[_Part, ...]) -> Step:
-    """Raises `IndexError` for an index that does not fit."""
+    """Raises `IndexError` for an index that does not fit, and for sizes that the table is not to keep."""
+    if not is_plain(shape):
+        raise IndexError
     items: list[Item] = []
     axis = 0
     for part in parts:

@@ -8,7 +8,6 @@ and `apply`, and so does what makes an entry; both ways give the same node.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from ocl_ir.graph import build as graph
@@ -25,6 +24,7 @@ from ocl_runtime.arrays.operands import operands_of
 from ocl_runtime.arrays.semantics import apply, is_square, typed
 from ocl_runtime.arrays.semantics import cast as converted
 from ocl_runtime.arrays.table import TABLE
+from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -62,13 +62,29 @@ class _Recipes(dict[tuple[str, DType, "Kind", "Kind"], "_Recipe | None"]):
 _RECIPES = _Recipes()
 
 
-@lru_cache(maxsize=1024)
-def _expanding(shape: Shape, other: Shape) -> tuple[Step | None, Step | None]:
-    """The steps that give two shapes the one that both broadcast to; None for what has it. Of plain sizes, since a
-    table asks about others. Raises `ShapeError` where there is none."""
+class _Expanding(dict[tuple[Shape, Shape], tuple["Step | None", "Step | None"]]):
+    """What `_expanding_sizes` gives of plain sizes: a table would ask about others within a captured function, and is
+    not to keep those that have left one."""
+
+    def __missing__(self, key: tuple[Shape, Shape]) -> tuple[Step | None, Step | None]:
+        steps = _expanding_sizes(*key)
+        if is_plain((*key[0], *key[1])):
+            if len(self) >= _MOST_EXPANDING:
+                self.clear()
+            self[key] = steps
+        return steps
+
+
+def _expanding_sizes(shape: Shape, other: Shape) -> tuple[Step | None, Step | None]:
+    """The steps that give two shapes the one that both broadcast to; None for what has it. Raises `ShapeError` where
+    there is none."""
     common = broadcast_shapes(shape, other)
     step = Step("expand", common)
     return None if shape == common else step, None if other == common else step
+
+
+_MOST_EXPANDING = 1024
+_EXPANDING = _Expanding()
 
 
 def operation(name: str, given: Sequence[object]) -> tuple[Node, Executor]:
@@ -115,13 +131,12 @@ def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
                 right = converted(right, operand)
             shape, other_shape = node.shape, right.shape
             if shape != other_shape:
-                if is_plain((*shape, *other_shape)):
-                    step, other_step = _expanding(shape, other_shape)
-                    node = node if step is None else graph.stepped(node, step, line)
-                    right = right if other_step is None else graph.stepped(right, other_step, line)
+                if tracer.get() is None:
+                    step, other_step = _EXPANDING[shape, other_shape]
                 else:
-                    shape = broadcast_shapes(shape, other_shape)
-                    node, right = graph.expand(node, shape, line), graph.expand(right, shape, line)
+                    step, other_step = _expanding_sizes(shape, other_shape)
+                node = node if step is None else graph.stepped(node, step, line)
+                right = right if other_step is None else graph.stepped(right, other_step, line)
             return graph.typed(op, dtype, (node, right), line), executor
     return operation(name, (x, other))
 
