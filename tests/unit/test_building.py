@@ -21,6 +21,7 @@ from ocl_ir.sizes import Symbol
 from ocl_ir.types import F32
 from ocl_runtime.arrays import basic_index
 from ocl_runtime.arrays.basic_index import followed, known_index
+from tests.support.calls import calls_of
 from tests.support.interpreted import InterpretedRuntime
 
 HOST = np.arange(60, dtype="f4").reshape(3, 4, 5)
@@ -247,22 +248,6 @@ def test_nodes_of_an_operation_have_its_line() -> None:
     node = z._node
     assert isinstance(node, Elementwise)
     assert {one.where.rpartition(":")[2] for one in (node, *node.args) if one.where} == {str(line)}
-
-
-def calls_of(work: Callable[[], object]) -> int:
-    """How many functions of Python are called."""
-    count = 0
-
-    def called(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(called)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def statement(x: Any, y: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import random
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from ocl_runtime.arrays.array import compute
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.plan import donation
 from ocl_runtime.plan.cache.plans import PlanCache
+from tests.support.calls import calls_of
 from tests.support.interpreted import InterpretedRuntime
 
 HOST = np.arange(12, dtype="f4").reshape(3, 4)
@@ -97,22 +97,6 @@ def test_what_is_not_concerned_stays_the_very_same() -> None:
     found = substitute([both, two], {one: other})
     assert found[1] is two
     assert found[0].args == (other, two)
-
-
-def calls_of(work: Callable[[], object]) -> int:
-    """How many functions of Python are called."""
-    count = 0
-
-    def called(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(called)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 @pytest.mark.parametrize("share", [False, True], ids=["of nothing of it", "of its result"])
