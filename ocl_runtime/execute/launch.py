@@ -36,7 +36,7 @@ that the kernel touches; a number for a scalar one."""
 
 _MOST_ITEMS = 2**63
 
-
+# Group sizes of other types may equal these and be refused: 64.0 == 64.
 _PLAIN = frozenset({int})
 
 
