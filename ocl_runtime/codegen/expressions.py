@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Value, is_aligned
+from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Store, Value, is_aligned
 from ocl_ir.kernel.locals import Locals
 from ocl_ir.ops import OPS, WORK_ITEM, Op
 from ocl_ir.types import BOOL, DTYPES, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
@@ -59,6 +59,8 @@ class Dialect:
     """Forbid vectors of loops that carry floats, because the compiler would change the order of operations."""
     guarded_loops: bool = False
     """In kernels with barriers, put loops that work-items leave at different turns behind a condition that is true."""
+    aligned_halves: bool = False
+    """Move vectors of halves that are not known to be aligned as integers: the driver takes them for aligned."""
 
 
 OWN_MATH = frozenset({"sin", "cos", "tan", "exp", "log", "tanh"})
@@ -128,7 +130,21 @@ class Expressions:
     def _half(self, load: Load, name: str, count: int) -> Text:
         if count == 1:
             return Text(f"vload_half({self.operand(load.index, bare=True).text}, {name})")
-        return Text(f"vload_half{count}(0, {self.address(load.pointer, load.index)})")
+        address = self.address(load.pointer, load.index)
+        if self.halves_by_bits(load, count):
+            self.helpers["half_values", Vector(F32, count)] = None
+            return Text(f"half_values_{count}({self.half_bits_at(load.pointer, address, count, ' const')})")
+        return Text(f"vload_half{count}(0, {address})")
+
+    def halves_by_bits(self, access: Load | Store, count: int) -> bool:
+        """Whether a vector of halves is moved as integers. (PoCL's functions for 3 lanes are right.)"""
+        return self._dialect.aligned_halves and not is_aligned(access) and count != 3
+
+    def half_bits_at(self, pointer: Value, address: str, count: int, constant: str = "") -> str:
+        """The bits of halves in memory, which may start at any half."""
+        assert isinstance(pointer.type, Pointer)
+        self.helpers["any_half", Vector(F32, count)] = None
+        return f"*(__{pointer.type.space}{constant} any_half_{count} *)({address})"
 
     def address(self, pointer: Value, index: Operand) -> str:
         """`pointer + index`."""

@@ -180,8 +180,14 @@ class Statements:
         count, name = lanes(type_), self._x.name(stmt.pointer.id)
         address = self._x.address(stmt.pointer, stmt.index)
         if pointer.dtype.name == "f16" and element(type_) == F32:
-            where = f"{self._x.operand(stmt.index, bare=True).text}, {name}" if count == 1 else f"0, {address}"
-            return Node("call", stmt, {"call": f"vstore_half{count if count > 1 else ''}_rte({value}, {where})"})
+            if count == 1:
+                index = self._x.operand(stmt.index, bare=True).text
+                return Node("call", stmt, {"call": f"vstore_half_rte({value}, {index}, {name})"})
+            if self._x.halves_by_bits(stmt, count):
+                self._x.helpers["half_bits", type_] = None
+                target = self._x.half_bits_at(stmt.pointer, address, count)
+                return Node("assign", stmt, {"name": target, "value": f"half_bits_{count}({value})"})
+            return Node("call", stmt, {"call": f"vstore_half{count}_rte({value}, 0, {address})"})
         if count == 1:
             target = f"{name}[{self._x.operand(stmt.index, bare=True).text}]"
             return Node("assign", stmt, {"name": target, "value": value})

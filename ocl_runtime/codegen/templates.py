@@ -22,6 +22,7 @@ _HELPERS = {
     "exponential": ("fast_exp", "fast_log", "fast_tanh"),
     "rounding": ("round_to_half", "round_to_bfloat16", "whole_rint", "whole_floor", "whole_ceil", "whole_trunc"),
     "integer_power": ("integer_power",),
+    "halves": ("any_half", "half_values", "half_bits"),
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
 }
 _FAMILY = {name: family for family, names in _HELPERS.items() for name in names}

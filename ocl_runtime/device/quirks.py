@@ -24,6 +24,7 @@ class Quirks:
     vector_hint: bool = False  # say of a kernel that it is vector code already, lest the compiler makes vectors of them
     ordered_loops: bool = False  # forbid vectors of loops that carry floats: the compiler would change their order
     guarded_loops: bool = False  # put loops that work-items leave at different turns behind a condition that is true
+    aligned_halves: bool = False  # vload_half and vstore_half of vectors take memory for aligned to the whole vector
     own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
     simulator: bool = False  # exists for finding errors: never chosen unless named
     preference: int = 0  # among devices of one kind, the higher is chosen
@@ -108,6 +109,15 @@ TABLE = (
         "x = 31 * x + b` ran three turns of a in every work-item, also in even ones, which have four; a `break` counts "
         "likewise (3.1 and 5.0). Behind a condition that its compiler does not know to be true, it does not.",
         guarded_loops=True,
+    ),
+    _row(
+        "PoCL: vectors of halves claim to be aligned",
+        _pocl_cpu,
+        "vload_half and vstore_half are compiled as accesses of memory aligned to the whole vector (`store <16 x i16>, "
+        "align 32` in 3.1), where OpenCL asks for that of one half. x86's converting instructions take any address, so "
+        "it works by luck; where the conversion leaves a loop and the store stays, the process ends. Accesses known to "
+        "be aligned stay as they are; others move the bits as integers.",
+        aligned_halves=True,
     ),
     _row(
         "PoCL 3.0: at most 8 lanes of float32",

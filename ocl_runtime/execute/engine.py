@@ -117,6 +117,7 @@ class Engine:
             vector_hint=quirks.vector_hint,
             ordered_loops=quirks.ordered_loops,
             guarded_loops=quirks.guarded_loops,
+            aligned_halves=quirks.aligned_halves,
         )
         self._recorder = recorder
         self._executables: OrderedDict[tuple[int, str], tuple[Kernel, Executable]] = OrderedDict()

@@ -139,6 +139,18 @@ def test_round_to_bfloat16_is_the_references_rounding(bench: Bench) -> None:
         _assert_equal(truncated, result, x)  # storing the upper half loses nothing, not even that it is a NaN
 
 
+def test_halves_keep_their_bits_on_the_way_through_integers(bench: Bench) -> None:
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    x = np.concatenate([bits.view(np.float16).astype(F4), np.random.default_rng(6).normal(0, 300, 1 << 16).astype(F4)])
+    for lanes in (2, 4, 8, 16):
+        type_ = CType(F4, lanes)
+        helpers = "\n\n".join(helper(name, type_) for name in ("any_half", "half_values", "half_bits"))
+        memory = f"*(any_half_{lanes} *)(halves + 1)"
+        body = f"ushort halves[17];\n{memory} = half_bits_{lanes}(a);\nresult = half_values_{lanes}({memory});"
+        program = bench.build(elementwise(f"test_{lanes}", type_, 1, body, helpers))
+        _assert_equal(bench.run(program, f"test_{lanes}", lanes, x), x.astype(np.float16).astype(F4), x)
+
+
 @pytest.mark.parametrize("name", sorted(ROUNDING))
 @pytest.mark.parametrize("dtype", [F4, np.dtype("f8")], ids=str)
 def test_rounding_to_whole_numbers_is_exact(bench: Bench, name: str, dtype: np.dtype) -> None:

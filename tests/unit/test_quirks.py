@@ -56,6 +56,12 @@ def test_only_pocl_s_cpu_compiler_needs_loops_behind_conditions() -> None:
     assert not any(quirks_for(capabilities(**other)).guarded_loops for other in others)
 
 
+def test_only_pocl_s_cpu_compiler_takes_vectors_of_halves_for_aligned() -> None:
+    assert quirks_for(capabilities()).aligned_halves
+    others = (INTEL_CPU, INTEL_GPU, NVIDIA, OCLGRIND, {"kind": "gpu"})
+    assert not any(quirks_for(capabilities(**other)).aligned_halves for other in others)
+
+
 def test_simulator() -> None:
     assert quirks_for(capabilities(**OCLGRIND)).simulator
 
