@@ -132,7 +132,7 @@ class Engine:
     def allocate(self, nbytes: int, where: Where = "", *, persistent: bool = False) -> Storage:
         """Memory with undefined contents. Raises `OutOfMemoryError`."""
         self.check_process()
-        return self.memory.allocate(nbytes, None, where, persistent=persistent)
+        return self.memory.allocate(nbytes, where, persistent=persistent)
 
     def upload(self, source: np.ndarray[Any, Any], where: str = "", *, snapshot: bool = True) -> Storage:
         """New memory with a host array's elements in C order; without `snapshot` it must stay as it is until they are

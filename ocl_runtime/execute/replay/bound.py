@@ -86,6 +86,8 @@ class Bound:
         self.lines: list[Where] = [node.command.where for node in schedule.nodes]
         """The Python lines that asked for the steps."""
         self.used = sorted({node.stream or 0 for node in schedule.nodes})
+        self.spreads = self.used != [0]
+        """Whether it is for several streams."""
         self.transfers = any(map(schedule.is_transfer, schedule.nodes))
         self.accesses: list[Access] = []
         self._numbers: dict[Access, int] = {}
