@@ -188,13 +188,17 @@ class ArrayCore:
                 self._become(self._evaluated([graph.elementwise("copy", node)])[0])
 
     def _computed(self) -> Buffer:
-        if type(self._node) is not Buffer:
+        node = self._node_at("")
+        if type(node) is not Buffer:
+            del node  # as an operand of nobody else its memory can be written over
             compute_together((self,))  # which plans and builds without the lock
         with self._executor.registry.lock:  # nobody writes in between
-            if type(self._node) is not Buffer:
+            node = self._node_at("")
+            if type(node) is not Buffer:
+                del node
                 compute_together((self,))
-            node = self._node
-            assert isinstance(node, Buffer)
+                node = self._node_at("")
+                assert type(node) is Buffer
             return forward.apart(node) if node.size == 1 else node  # an element moves when somebody writes the array
 
     # ------------------------------------------------------------------ what it is

@@ -74,7 +74,10 @@ def evaluate_if_planned(
 def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool) -> Missing | None:
     """Computes a node into the memory of a buffer; unless the plan is to be made if there is none, says what is
     missing. The registry's lock is held."""
-    with executor.registry.evaluating:
+    evaluating = executor.registry.evaluating
+    before = evaluating.holder
+    try:
+        evaluating.holder = get_ident()
         repeats = tracer.get() is None and not executor.is_watched
         if repeats and executor.plans.lines.evaluated([node, target], (), executor, into=True) is not None:
             return None
@@ -87,6 +90,8 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
         if repeats:
             executor.plans.note(structure, planned, executor.device_memory)
         executor.run(planned)
+    finally:
+        evaluating.holder = before
     return None
 
 

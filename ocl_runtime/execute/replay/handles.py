@@ -119,11 +119,11 @@ class Handles:
     def own(self) -> Arguments | None:
         """This thread's, for one run at a time; None for the first runs, and where another is under way. Whoever gets
         them sets `busy` until it is done."""
-        if self._runs < _WORTH:
-            self._runs += len(self.executables) <= _MOST_OWN
-            return None
         own: Arguments | None = getattr(self._of_thread, "own", None)
         if own is None or own.handles is None:
+            if self._runs < _WORTH:
+                self._runs += len(self.executables) <= _MOST_OWN
+                return None
             own = Arguments([None if one is None else one.new_handle() for one in self.executables])
             for executable in self.distinct:
                 executable.users.add(own)

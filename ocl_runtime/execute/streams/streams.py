@@ -74,6 +74,7 @@ class Streams:
         self._streams: list[Stream | None] = [None] * (count + 3)
         if first is not None:
             self._streams[0] = Stream(0, first)
+        self._used = [one for one in self._streams if one is not None]
         self.completion = Completion(driver, self.counters, log, profile=profile)
         self._of_thread = threading.local()
         self._threads = itertools.count()
@@ -122,6 +123,7 @@ class Streams:
                 if index in (self.count, self.count + 1):
                     made.flushed = _NEVER  # gates are nothing that a flush could start
                 self._streams[index] = made
+                self._used = [one for one in self._streams if one is not None]
             return made
 
     def neighbour(self, stream: Stream, steps: int) -> Stream:
@@ -130,8 +132,8 @@ class Streams:
         return self._streams[index] or self._stream(index)
 
     def all(self) -> list[Stream]:
-        """Those that have been used."""
-        return [one for one in self._streams if one is not None]
+        """Those that have been used: a list that stays as it is."""
+        return self._used
 
     # ------------------------------------------------------------------ commands
 

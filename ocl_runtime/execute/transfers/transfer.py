@@ -231,8 +231,11 @@ class Transfers:
             writer = self._last_writer(touch)
         if writer is not None:
             return writer
+        aside = streams.aside
+        if not aside.pending:
+            return aside
         streams.look()
-        for stream in (streams.aside, *streams.all()):
+        for stream in (aside, *streams.all()):
             if not stream.pending and stream not in (streams.uploads, streams.downloads):
                 return stream
         return streams.current()
