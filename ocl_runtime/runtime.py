@@ -299,11 +299,12 @@ class Runtime:
         self, sized: Sized, memory: Memory, lines: Sequence[Where], numbers: dict[str, Any], stream: Stream
     ) -> None:
         """Starts the program of a plan for some sizes over memory, from a stream on."""
-        self.engine.check_process()
-        ready = sized.ready
+        engine, ready = self.engine, sized.ready
+        if engine.inherited:
+            engine.check_process()
         try:
             apart = ready.spreads and chosen() is None
-            start(self.engine, ready, memory, "an evaluation", lines, numbers, stream, apart=apart)
+            start(engine, ready, memory, "an evaluation", lines, numbers, stream, apart=apart)
         except AttributeError:
             if all(isinstance(part[0], Storage) for part in memory if isinstance(part, tuple)):
                 raise

@@ -314,7 +314,6 @@ def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> 
         lazy: list[ArrayCore] = []
         nodes: list[Node] = []
         cells: list[Cell | None] = []
-        views = False
         for array in arrays:
             steps, cell = array._steps, array._cell
             node = array._node_at("") if steps else cell.node
@@ -323,11 +322,7 @@ def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> 
             if type(node) is not Buffer:
                 lazy.append(array)
                 nodes.append(node)
-                if steps:
-                    views = True
-                    cells.append(None)
-                else:
-                    cells.append(cell)
+                cells.append(None if steps else cell)
             del node  # `evaluate` asks who holds it
         if not lazy:
             return None
@@ -340,7 +335,7 @@ def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> 
         results = evaluate_if_planned(nodes, cells, executor, make=make)
         if isinstance(results, Missing):
             return results
-        if views:
+        if None in cells:
             for array, result in zip(lazy, results, strict=True):
                 if array._steps:
                     array._become(result)

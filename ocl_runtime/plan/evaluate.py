@@ -46,7 +46,8 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
 
     The list is emptied: whether somebody else holds a node decides who has to hear of its result.
     """
-    results = evaluate_if_planned(nodes, cells, executor, make=True)
+    with executor.registry.lock:
+        results = evaluate_if_planned(nodes, cells, executor, make=True)
     assert not isinstance(results, Missing)
     return results
 
@@ -55,20 +56,18 @@ def evaluate_if_planned(
     nodes: list[Node], cells: Sequence[Cell | None], executor: Executor, *, make: bool = False
 ) -> list[Buffer] | Missing:
     """The same where there is a plan, or one is to be made here; else does nothing, and says what is missing, which is
-    to be made without the lock."""
-    registry = executor.registry
-    evaluating = registry.evaluating
-    with registry.lock:
-        before = evaluating.holder
-        try:
-            evaluating.holder = get_ident()
-            if tracer.get() is None:
-                results = executor.plans.lines.evaluated(nodes, cells, executor)
-                if results is not None:
-                    return results
-            return _evaluated(nodes, cells, executor, make=make)
-        finally:
-            evaluating.holder = before
+    to be made without the lock. The registry's lock is held."""
+    evaluating = executor.registry.evaluating
+    before = evaluating.holder
+    try:
+        evaluating.holder = get_ident()
+        if tracer.get() is None:
+            results = executor.plans.lines.evaluated(nodes, cells, executor)
+            if results is not None:
+                return results
+        return _evaluated(nodes, cells, executor, make=make)
+    finally:
+        evaluating.holder = before
 
 
 def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool) -> Missing | None:

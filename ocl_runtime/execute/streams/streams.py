@@ -25,7 +25,7 @@ from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import Driver, Error, Event, Queue
 from ocl_runtime.execute.log import Log
-from ocl_runtime.execute.streams.chosen import chosen
+from ocl_runtime.execute.streams.chosen import CHOSEN
 from ocl_runtime.execute.streams.command import LOOK_EVERY, Clock, Command, SpoiltError, Stream
 from ocl_runtime.execute.streams.completion import Completion, StreamCounters, Timed
 from ocl_runtime.execute.streams.failures import Failure
@@ -83,7 +83,7 @@ class Streams:
 
     def current(self) -> Stream:
         """The calling thread's."""
-        number = chosen()
+        number = CHOSEN.get()
         if number is None:
             number = getattr(self._of_thread, "number", None)
             if number is None:
