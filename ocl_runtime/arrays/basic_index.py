@@ -32,16 +32,16 @@ def known_index(shape: Shape, key: object) -> Step | None:
         parts: list[_Part] = []
         axis = 0
         for part in key:
-            if part is None:
-                parts.append(None)
-                continue
             if type(part) is slice:
                 parts.append(part.indices(shape[axis]))
+                axis += 1
             elif type(part) is int:
                 parts.append(part)
+                axis += 1
+            elif part is None:
+                parts.append(None)
             else:
                 return None
-            axis += 1
         return _resolved(shape, tuple(parts))
     except (TypeError, ValueError, IndexError):
         return None

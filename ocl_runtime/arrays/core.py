@@ -146,7 +146,7 @@ class ArrayCore:
             trace = tracer.get()
             if trace is not None:
                 trace.writes(cell)
-            cell.reads.clear()  # a program puts them in front of what it writes
+            cell.reads = None  # a program puts them in front of what it writes
             cell.become(written(cell.node, self._steps if steps is None else steps, value, where))
 
     def _relieve_written(self) -> None:

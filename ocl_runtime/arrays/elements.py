@@ -17,7 +17,7 @@ from ocl_ir.graph.build import Buffer, Node, Step, walk
 from ocl_ir.graph.forward import current, forward
 from ocl_ir.source_line import caller
 from ocl_runtime.plan.evaluate import Missing, evaluate_if_planned
-from ocl_runtime.plan.registry import MOST_READS, Cell, Read
+from ocl_runtime.plan.registry import Cell, Read, Reads
 from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
@@ -33,10 +33,13 @@ def read(node: Node, step: Step) -> Node:
 
 def note(cell: Cell, element: Node, holder: Cell) -> None:
     """An element of what a cell is was read, and is what another cell holds."""
-    if len(cell.reads) >= cell.most_reads:
-        cell.reads = [read for read in cell.reads if read.node() is not None or read.cell() is not None]
-        cell.most_reads = max(MOST_READS, 2 * len(cell.reads))  # so that all are looked through ever more seldom
-    cell.reads.append(Read(weakref.ref(element), weakref.ref(holder)))
+    reads = cell.reads
+    if reads is None:
+        reads = cell.reads = Reads()
+    if len(reads) >= reads.most:
+        reads[:] = [read for read in reads if read.node() is not None or read.cell() is not None]
+        reads.most = max(Reads.most, 2 * len(reads))  # so that all are looked through ever more seldom
+    reads.append(Read(weakref.ref(element), weakref.ref(holder)))
 
 
 def settle(cell: Cell, value: Node, executor: Executor) -> Node:
@@ -51,7 +54,7 @@ def settled_if_planned(cell: Cell, value: Node, executor: Executor, *, make: boo
     """The same; unless the plan is to be made if there is none, says what is missing."""
     if not cell.reads or tracer.get() is not None:
         return value
-    reads, cell.reads = cell.reads, []
+    reads, cell.reads = cell.reads, None
     pending = _pending(reads, cell, value)
     if not pending:
         return value

@@ -82,13 +82,15 @@ class Exports(ArrayCore):
             return lent(self._computed(), self._executor, queue)
 
     def _item(self, as_what: str, error: type[ShapeError] = ShapeError) -> Any:
-        if self.size != 1 or (self.ndim and error is RankError):
+        shape = self.shape
+        if shape and (error is RankError or self.size != 1):
             raise error(
-                f"{as_what} of an array of shape {self.shape}",
+                f"{as_what} of an array of shape {shape}",
                 place=calling_line(),
                 remedy="only an array with shape () is a single number: index it, or reduce it with any, all, sum, …",
             )
-        return self.numpy().reshape(())[()]
+        values = copied(self._read(), self._executor)
+        return values.reshape(())[()] if shape else values[()]
 
     def __bool__(self) -> bool:
         return bool(self._item("bool"))

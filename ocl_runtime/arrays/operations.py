@@ -15,7 +15,7 @@ from ocl_ir.graph.build import Node, Step
 from ocl_ir.indices import Shape
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.ops import result_type
-from ocl_ir.source_line import caller
+from ocl_ir.source_line import Line, caller
 from ocl_ir.types import F64, DType
 from ocl_runtime.arrays.basic_index import is_plain
 from ocl_runtime.arrays.core import ArrayCore
@@ -34,11 +34,13 @@ Kind: TypeAlias = DType | type | None
 
 
 class _Recipe(NamedTuple):
-    """An operation of the graph, the dtype of its result, and that of its operands, which some may be converted to."""
+    """An operation of the graph, the dtype of its result, and that of its operands, which some may be converted to;
+    and whether that asks for float64, which devices may lack."""
 
     op: str
     dtype: DType
     operands: DType
+    fp64: bool
 
 
 class _Recipes(dict[tuple[str, DType, "Kind", "Kind"], "_Recipe | None"]):
@@ -53,8 +55,8 @@ class _Recipes(dict[tuple[str, DType, "Kind", "Kind"], "_Recipe | None"]):
         # Comparisons of integers answer for numbers that their dtype does not hold.
         answers = len(arrays) < len(kinds) and TABLE[name].rule == "compare" and dtype.is_integer
         found = None
-        if op is not None and common != F64 and not answers:
-            found = _Recipe(op, cast("DType", result_type(op, (dtype,) * len(kinds))), dtype)
+        if op is not None and not answers:
+            found = _Recipe(op, cast("DType", result_type(op, (dtype,) * len(kinds))), dtype, common == F64)
         self[key] = found
         return found
 
@@ -99,32 +101,34 @@ def unary(name: str, x: ArrayCore) -> Node:
     line, executor = caller(), x._executor
     node = x._node_at(line)
     recipe = _RECIPES[name, executor.default_real, node.dtype, None]
-    if recipe is None:
+    if recipe is None or (recipe.fp64 and not executor.target.fp64):
         return apply(TABLE[name], (node,), executor)
-    op, dtype, operand = recipe
+    op, dtype, operand, _ = recipe
     if node.dtype is not operand:
         node = converted(node, operand)
     return graph.typed(op, dtype, (node,), line)
 
 
-def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
-    """A function of an array and another operand."""
-    executor, line = x._executor, caller(3)  # an operator or function has called what has called this
+def binary(name: str, x: ArrayCore, other: object, line: Line | None = None) -> tuple[Node, Executor]:
+    """A function of an array and another operand, asked for at a line, by default the calling one."""
+    executor = x._executor
+    if line is None:
+        line = caller(3)  # an operator or function has called what has called this
     if type(other) is float or type(other) is int:
         node = x._node_at(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, type(other)]
-        if recipe is not None:
-            op, dtype, operand = recipe
+        if recipe is not None and (not recipe.fp64 or executor.target.fp64):
+            op, dtype, operand, _ = recipe
             if node.dtype is not operand:
                 node = converted(node, operand)
             if other == 2 and is_square(op, other):
-                return graph.typed("mul", dtype, (node, node), line), executor
+                return graph.pair("mul", dtype, node, node, line), executor
             return graph.with_number(op, dtype, node, checked(other, operand), line), executor
     elif isinstance(other, ArrayCore) and other._executor is executor:
         node, right = x._node_at(line), other._node_at(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, right.dtype]
-        if recipe is not None:
-            op, dtype, operand = recipe
+        if recipe is not None and (not recipe.fp64 or executor.target.fp64):
+            op, dtype, operand, _ = recipe
             if node.dtype is not operand:
                 node = converted(node, operand)
             if right.dtype is not operand:
@@ -137,7 +141,7 @@ def binary(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
                     step, other_step = _expanding_sizes(shape, other_shape)
                 node = node if step is None else graph.stepped(node, step, line)
                 right = right if other_step is None else graph.stepped(right, other_step, line)
-            return graph.typed(op, dtype, (node, right), line), executor
+            return graph.pair(op, dtype, node, right, line), executor
     return operation(name, (x, other))
 
 
@@ -147,8 +151,8 @@ def reflected(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
     if type(other) is float or type(other) is int:
         node = x._node_at(line)
         recipe = _RECIPES[name, executor.default_real, type(other), node.dtype]
-        if recipe is not None:
-            op, dtype, operand = recipe
+        if recipe is not None and (not recipe.fp64 or executor.target.fp64):
+            op, dtype, operand, _ = recipe
             if node.dtype is not operand:
                 node = converted(node, operand)
             return graph.with_number(op, dtype, node, checked(other, operand), line, first=True), executor

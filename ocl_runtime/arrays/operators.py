@@ -51,7 +51,8 @@ class Operators(ArrayCore):
         """The function of this name with the result written over the array; of a value, a new one."""
         if self._value or not (type(other) is type(self) or is_operand(other)):
             return self._binary(name, other)
-        return self._replaced(name, binary(name, self, other)[0], caller(2))
+        line = caller(2)
+        return self._replaced(name, binary(name, self, other, line)[0], line)
 
     def _replaced(self, name: str, result: Node, line: Line) -> Self:
         check_kind(name, result.dtype, self._dtype)

@@ -52,13 +52,15 @@ def deepened(node: Node) -> int:
     deepest = 0
     for arg in node.args:
         below, args = arg, arg.args
-        if args and type(arg) is Movement:  # the usual operand, looked at without a call
+        if not args:  # in memory
+            continue
+        if type(arg) is Movement:  # the usual operand, looked at without a call
             below = args[0]
-            args = below.args
-        if args:
-            depth = below.depth or _deepest(below, _NEAR - 1)
-            if depth > deepest:  # noqa: PLR1730  # each new array passes here
-                deepest = depth
+            if not below.args:
+                continue
+        depth = below.depth or _deepest(below, _NEAR - 1)
+        if depth > deepest:  # noqa: PLR1730  # each new array passes here
+            deepest = depth
     node.depth = depth = deepest + (_KERNEL if type(node) in _KERNELS else 1)
     return depth
 

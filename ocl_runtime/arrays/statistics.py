@@ -12,7 +12,7 @@ import numpy as np
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import ReduceOp
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL, F32, DType
 from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axes_of
@@ -126,7 +126,8 @@ def _bools(op: ReduceOp, x: Array, axis: Axis, keepdims: bool) -> Array:
 
 def _reduce(op: ReduceOp, x: Array, axis: Axis, dtype: DType, keepdims: bool) -> Array:
     axes = tuple(sorted(axes_of(op, axis, x.ndim)))
-    return Array(graph.reduce(op, x._node, axes, dtype, keepdims=keepdims), x._executor)
+    line = caller(2)
+    return Array(graph.reduce(op, x._node_at(line), axes, dtype, keepdims=keepdims, where=line), x._executor)
 
 
 def _count(x: Array, axis: Axis) -> int:

@@ -24,22 +24,22 @@ class Read(NamedTuple):
     cell: ref[Cell]
 
 
-MOST_READS = 64
-"""Reads of elements that are noted before those that are over are dropped."""
+class Reads(list[Read]):
+    """Reads of elements; at `most` of them those that are over are dropped."""
+
+    most = 64
 
 
 class Cell:
     """What an array is now. Whoever writes it holds the registry's lock."""
 
-    __slots__ = ("__weakref__", "_node", "born", "most_reads", "reads")
+    __slots__ = ("__weakref__", "_node", "born", "reads")
 
     def __init__(self, node: Node, registry: Registry) -> None:
         self._node = node
         node.cell = ref(self)
-        self.reads: list[Read] = []
-        """Elements that were read since the last write."""
-        self.most_reads = MOST_READS
-        """How many are noted before those that are over are dropped."""
+        self.reads: Reads | None = None
+        """Elements that were read since the last write, if any."""
         self.born: Final = registry.captures
         """How many functions had been captured by then."""
 

@@ -77,6 +77,7 @@ __all__ = [
     "iota",
     "leave",
     "move",
+    "pair",
     "permute",
     "reduce",
     "reshape",
@@ -138,12 +139,28 @@ def typed(op: str, dtype: DType, operands: tuple[Node, ...], where: Where = "") 
     return _known(key) or _elementwise(key, op, dtype, operands, where)
 
 
+def pair(op: str, dtype: DType, left: Node, right: Node, where: Where) -> Node:
+    """The same for two operands, which have one shape."""
+    key = (op, dtype, id(left), id(right))
+    known = _known(key)
+    if known is not None:
+        return known
+    flat, shape = left.flat and right.flat, left.shape
+    if flat or len(shape) < 2:  # there is no other order of axes
+        return _entered(key, Elementwise(shape, dtype, where, flat, (left, right), op))
+    return _elementwise(key, op, dtype, (left, right), where)
+
+
 def with_number(
     op: str, dtype: DType, operand: Node, number: Number | Given, where: Where = "", *, first: bool = False
 ) -> Node:
     """The same beside a number, which may come first. That is a node of its own, so nobody makes such a node again."""
-    beside = Scalar(operand.shape, operand.dtype, "", True, (), number)
-    return _elementwise(None, op, dtype, (beside, operand) if first else (operand, beside), where)
+    shape, flat = operand.shape, operand.flat
+    beside = Scalar(shape, operand.dtype, "", True, (), number)
+    operands = (beside, operand) if first else (operand, beside)
+    if where and (flat or len(shape) < 2):  # there is no other order of axes
+        return Elementwise(shape, dtype, where, flat, operands, op)
+    return _elementwise(None, op, dtype, operands, where)
 
 
 def convert(arg: Node, dtype: DType, where: Where = "") -> Node:
