@@ -13,6 +13,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.printer import text
 from ocl_ir.types import F32, F64, DType
+from ocl_runtime.arrays import operations
 from ocl_runtime.arrays.operations import binary, operation, reflected, unary
 from ocl_runtime.arrays.semantics import arity
 from ocl_runtime.arrays.table import TABLE
@@ -60,6 +61,16 @@ def test_of_two(name: str) -> None:
             assert short == said(lambda x=x, other=other: operation(name, (x, other))[0])  # type: ignore[misc]
             turned = said(lambda x=x, other=other: reflected(name, x, other)[0])  # type: ignore[misc]
             assert turned == said(lambda x=x, other=other: operation(name, (other, x))[0])  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f2", "f4", "f8"])
+def test_arithmetic_goes_the_short_way(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = xp.asarray(np.ones((2, 3), dtype))
+    with monkeypatch.context() as patched:
+        for way in ("operation", "apply"):
+            patched.delattr(operations, way)
+        results = [x + x, x * 2, 2 - x, xp.abs(x), x + x[0], x < x]
+    assert [result.dtype for result in results] == [x.dtype] * 5 + [np.bool_]
 
 
 @pytest.mark.parametrize("dtype", ["i4", "u1", "f4", "f8"])
