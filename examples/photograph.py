@@ -281,7 +281,7 @@ def compare_tiled(runtime: ocl.Runtime, picture: np.ndarray, untiled: dict[str, 
     with np.errstate(under="ignore"):
         numpys = finished(local, np, picture)
     replayed, planned = finished(whole, image), finished(local, ocl, image)
-    streams = min(STREAMS, runtime.engine.streams.count)
+    streams = min(STREAMS, runtime.executor.engine.streams.count)
     print(f"denoised and edges in tiles over {streams} streams: the same, bit for bit")
     print(f"time of these two: {finished(tiled, image, smooth, mask):.1f} ms, NumPy {numpys:.1f} ms; ", end="")
     print(f"in one piece {replayed:.1f} ms replayed, {planned:.1f} ms planned anew each time")

@@ -100,18 +100,18 @@ class Ours:
 
     def reuse(self) -> bool:
         """Whether memory that was given back was overwritten before it was read."""
-        x, y = self._ones(), self.runtime.allocate(4 * ELEMENTS)
+        x, y = self._ones(), self.runtime.executor.allocate(4 * ELEMENTS)
         with ocl.stream(1):
             self.runtime.launch(self.slow_copy, [SPINS, (x, 0), (y, 0)], (1,), (1,))
         del x
         with ocl.stream(2):
-            again = self.runtime.allocate(4 * ELEMENTS)
+            again = self.runtime.executor.allocate(4 * ELEMENTS)
             self.runtime.launch(self.fill, [2, (again, 0)], (ELEMENTS,))
         return self._wrong(y)
 
     def write_after_read(self) -> bool:
         """Whether memory was overwritten before it was read."""
-        x, y = self._ones(), self.runtime.allocate(4 * ELEMENTS)
+        x, y = self._ones(), self.runtime.executor.allocate(4 * ELEMENTS)
         with ocl.stream(1):
             self.runtime.launch(self.slow_copy, [SPINS, (x, 0), (y, 0)], (1,), (1,))
         with ocl.stream(2):
@@ -120,12 +120,12 @@ class Ours:
 
     def _ones(self) -> object:
         with ocl.stream(1):
-            x = self.runtime.allocate(4 * ELEMENTS)
+            x = self.runtime.executor.allocate(4 * ELEMENTS)
             self.runtime.launch(self.fill, [1, (x, 0)], (ELEMENTS,))
         return x
 
     def _wrong(self, y: object) -> bool:
-        found = self.runtime.engine.download(y, np.dtype(np.uint32), ELEMENTS).result()
+        found = self.runtime.executor.engine.download(y, np.dtype(np.uint32), ELEMENTS).result()
         return bool((found != 1).any())
 
 

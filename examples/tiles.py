@@ -31,6 +31,6 @@ def timeline(runtime: ocl.Runtime, run: Callable[[], object], title: str) -> tup
     before = len(runtime.profile())
     run()
     runtime.finish()
-    commands, count = runtime.profile()[before:], runtime.engine.streams.count
+    commands, count = runtime.profile()[before:], runtime.executor.engine.streams.count
     page, trace = timeline_html(commands, title, count), trace_json(commands, title, count)
     return str(overlap(commands)), page, trace

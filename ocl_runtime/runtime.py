@@ -1,57 +1,26 @@
 """A `Runtime`: one device with everything that belongs to it, and nothing that is global.
 
-It puts the parts together: the engine that executes, the cache of kernels by structure, the settings, and who looks on.
-Arrays talk to it through `ocl_runtime.plan.executor.Executor`.
+It is what a user holds of it; `ocl_runtime.executor` does the work.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ocl_ir.graph.build import Node
-from ocl_ir.graph.printer import text
-from ocl_ir.guards import plain
-from ocl_ir.host.schedule import Schedule
 from ocl_ir.kernel.grammar import Kernel
-from ocl_ir.layout import Layout
-from ocl_ir.source_line import Where, calling_line
-from ocl_ir.types import DTYPES, DType
-from ocl_runtime.codegen.source import Source
+from ocl_ir.source_line import calling_line
 from ocl_runtime.device import Device, Existing, choose, existing
-from ocl_runtime.errors import Error, UnknownDeviceError
-from ocl_runtime.execute.engine import Engine, Recorder
+from ocl_runtime.errors import UnknownDeviceError
+from ocl_runtime.execute.engine import Recorder
 from ocl_runtime.execute.launch import Argument
-from ocl_runtime.execute.memory.storage import Memory as DeviceMemory
-from ocl_runtime.execute.memory.storage import Storage
-from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.handles import Memory, handles_for
-from ocl_runtime.execute.replay.run import start
-from ocl_runtime.execute.streams.chosen import chosen
-from ocl_runtime.execute.streams.command import Stream
-from ocl_runtime.execute.transfers.transfer import Download
+from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.profile import Profile
 from ocl_runtime.observe.timeline import write_timeline
-from ocl_runtime.plan.cache.evaluation import AnyPlan, Evaluation
-from ocl_runtime.plan.cache.plans import PlanCache
-from ocl_runtime.plan.cache.stored import StoredPlans
-from ocl_runtime.plan.cache.template import Sized
-from ocl_runtime.plan.checks import Checks
-from ocl_runtime.plan.host.prepare import HostTarget, described
-from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.launch import Address, Plan
-from ocl_runtime.plan.launch import Argument as PlannedArgument
-from ocl_runtime.plan.registry import Registry
-from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
-from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.settings import Settings
 
 
@@ -71,7 +40,7 @@ class Runtime:
         *,
         over: Existing | None = None,
     ) -> None:
-        self.settings = settings or Settings.from_environment()
+        settings = settings or Settings.from_environment()
         if not isinstance(device, Device | str | None):
             raise UnknownDeviceError(
                 f"a device is chosen by words, not by {device!r}",
@@ -79,36 +48,20 @@ class Runtime:
                 remedy='write Runtime("gpu") or other words of its name, which stay true when drivers change; '
                 "ocl-devices lists the devices, and Runtime.over takes what PyOpenCL has",
             )
-        found = device if isinstance(device, Device) else choose(device, self.settings)
-        if recorder is None and self.settings.dump_folder is not None:
-            recorder = FolderDump(self.settings.dump_folder)
-        self._recorder = recorder
-        self.engine = Engine(found, self.settings, recorder, existing=over)
-        self.default_real: Final = DTYPES[self.settings.default_real]
-        """The dtype of reals where none is asked for."""
-        self.numpy_calls: Final = self.settings.numpy_calls
-        """What NumPy's functions that have to download arrays do: "warn", be "quiet", or raise an "error"."""
-        self._over = over
-        self.kernels: Final = KernelCache()
-        """The kernels made for this runtime, by structure."""
-        self.plans: Final = PlanCache()
-        """The plans made for this runtime, by structure."""
-        self.registry: Final = Registry()
-        """The arrays of this runtime."""
-        self.checks: Final = Checks() if self.settings.check else None
-        """Places of index arrays that are checked on the device, if they are."""
-        self.target: Final = _target(found, self.engine.streams.count)
-        """The device as the planner sees it."""
-        kept = recorder is None and self.settings.cache_folder is not None  # who looks on wants to see all
-        made_for = f"{self.target} {self.engine.compiles_as}"
-        self.stored_plans: Final = StoredPlans(self.engine.programs.files, made_for) if kept else None
-        """The plans that earlier processes have made for such a device, if any are kept."""
-        self.host_target: Final = HostTarget(
-            self.kernels, self.target.group_size, self.target.streams, self.settings.memory_limit
-        )
-        """The same for passes over host programs."""
-        # Some drivers abort when the process ends with commands still running.
-        weakref.finalize(self, self.engine.close)
+        chosen = device if isinstance(device, Device) else choose(device, settings)
+        if recorder is None and settings.dump_folder is not None:
+            recorder = FolderDump(settings.dump_folder)
+        self.executor = DeviceExecutor(chosen, settings, recorder, over)
+        """What computes its arrays; for the library itself."""
+        self.executor.stand_behind(self)
+
+    @classmethod
+    def of(cls, executor: DeviceExecutor) -> Self:
+        """Another one in front of an executor."""
+        made = cls.__new__(cls)
+        made.executor = executor
+        executor.stand_behind(made)
+        return made
 
     @classmethod
     def over(cls, given: Any, settings: Settings | None = None, recorder: Recorder | None = None) -> Runtime:
@@ -127,92 +80,17 @@ class Runtime:
     @property
     def device(self) -> Device:
         """The device that computes."""
-        return self.engine.device
+        return self.executor.device
 
     @property
-    def device_memory(self) -> DeviceMemory:
-        """What arrays lie in."""
-        return self.engine.memory
+    def settings(self) -> Settings:
+        """What it was made with."""
+        return self.executor.settings
 
     @property
     def queue(self) -> Any:
         """The `pyopencl.CommandQueue` of stream 0, which PyOpenCL's arrays share with it unless they have their own."""
-        return self.engine.streams.first.queue
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether PyOpenCL uses its memory or its queues too."""
-        return self._over is not None or self.engine.streams.guests is not None
-
-    @property
-    def shows_values(self) -> bool:
-        """Whether an array that is not computed is computed to be shown."""
-        return self.settings.repr == "values"
-
-    def allocate(self, nbytes: int, where: Where = "") -> Any:
-        """Memory with undefined contents, asked for at `where`. Raises `OutOfMemoryError`."""
-        trace = tracer.get()
-        if trace is not None:
-            return trace.allocate(nbytes, where)
-        return self.engine.allocate(plain(nbytes), where)
-
-    def handed_over(self, storage: Storage) -> Storage:
-        """The same memory as another storage."""
-        # An array that was kept from a captured function has only planned memory: `run` has refused it.
-        return storage.handed_over() if isinstance(storage, Storage) else storage
-
-    def upload(self, host: NDArray[Any], where: str = "", *, snapshot: bool = True) -> Storage:
-        """New memory with a copy of a contiguous host array."""
-        return self.engine.upload(host, where, snapshot=snapshot)
-
-    def download(
-        self, storage: Storage, dtype: DType, start: int, count: int, where: Where = "", out: NDArray[Any] | None = None
-    ) -> Download:
-        """Elements on their way to the host."""
-        trace = tracer.get()
-        if trace is not None and trace.has_no_values(storage):
-            raise Error(
-                "a captured function asks for a value, which is not there while it is captured",
-                place=calling_line(),
-                remedy="compute with arrays only: where(condition, a, b) for an if, a result for a float",
-            )
-        if not isinstance(storage, Storage):
-            raise _without_memory()
-        return self.engine.download(storage, dtype.numpy, count, start, where, out)
-
-    def view(self, storage: Storage, dtype: DType, start: int, count: int, where: str = "") -> NDArray[Any] | None:
-        """Elements in place, to be read only, where the device shares the host's memory."""
-        trace = tracer.get()
-        if trace is not None and trace.has_no_values(storage):
-            return None
-        return self.engine.view(storage, dtype.numpy, count, start, where)
-
-    def pinned(self, shape: tuple[int, ...], dtype: DType, where: str = "") -> NDArray[Any]:
-        """A host array that the device copies from and to by itself."""
-        return self.engine.pinned(shape, dtype.numpy, where)
-
-    def borrow(
-        self,
-        given: object,
-        dtype: np.dtype[Any] | None,
-        shape: tuple[int, ...] | None,
-        offset: int,
-        queue: object,
-        wait_for: Sequence[object],
-        where: str = "",
-    ) -> tuple[Storage | None, np.dtype[Any], Layout]:
-        """The memory of a PyOpenCL buffer or array, with what lies where in it; see `execute.sharing.sharing`."""
-        _not_captured()
-        self.engine.check_process()
-        return self.engine.sharing.borrow(given, dtype, shape, offset, queue, wait_for, where)
-
-    def lend(self, storage: Storage | None, dtype: DType, layout: Layout, queue: object, where: str = "") -> Any:
-        """A PyOpenCL array over elements of a storage; see `execute.sharing.sharing`."""
-        _not_captured()
-        self.engine.check_process()
-        if storage is not None:
-            argument(Address(storage))
-        return self.engine.sharing.lend(storage, dtype.numpy, layout, queue, where)
+        return self.executor.engine.streams.first.queue
 
     def launch(
         self,
@@ -227,109 +105,17 @@ class Runtime:
         elements of the storage that are touched. Raises `DTypeError`, `ShapeError`, `NumberRangeError` or
         `MixedDevicesError` for arguments that do not fit, `LaunchError` where the driver refuses.
         """
-        trace = tracer.get()
-        if trace is None:
-            self.engine.launch(kernel, args, global_size, group_size)
-            return
-        given = self.engine.executable(kernel).checked(args)
-        written = [Address(*one) if isinstance(one, tuple) else one for one in given]
-        trace.launch(kernel, written, global_size, group_size)
-
-    def announce(self, roots: Sequence[Node]) -> None:
-        """Tells who looks on what this thread's next kernels are for."""
-        if self._recorder is not None:
-            self._recorder.planned("\n".join(map(text, roots)))
-
-    def build(self, kernels: Sequence[Kernel]) -> None:
-        """Builds those of some kernels that are not built yet."""
-        self.engine.executables(kernels)
-
-    def compiled(self, kernel: Kernel) -> Source | None:
-        """The source of a kernel that was compiled, with all that belongs to it."""
-        return self.engine.compiled(kernel)
-
-    def adopt(self, kernel: Kernel, compiled: Source) -> None:
-        """The source of a kernel that is to be built next, as another process has generated it."""
-        self.engine.adopt(kernel, compiled)
-
-    def ready(self, plan: AnyPlan) -> None:
-        """Builds what a plan launches and is not built yet."""
-        if self._recorder is not None:
-            self.announce(plan.roots)
-        if isinstance(plan, Plan):
-            self.build([launch.kernel for launch in plan.launches])
-        elif plan.sized.ready is None:
-            self.build(plan.template.kernels)
-
-    def run(self, plan: AnyPlan) -> None:
-        """Starts a plan's launches without waiting for them: on the stream that this thread has chosen, else on those
-        that the plan spreads them over."""
-        trace = tracer.get()
-        if trace is not None:
-            trace.run(plan)
-            return
-        if isinstance(plan, Evaluation):
-            self._run(plan)
-            return
-        for launch in plan.launches:
-            args = [argument(arg) for arg in launch.args]
-            sizes = launch.global_size, launch.group_size
-            self.engine.submit(self.engine.prepare(launch.kernel, args, *sizes, launch.where))
-
-    def _run(self, plan: Evaluation) -> None:
-        """Starts an evaluation as a program of steps."""
-        sized = plan.sized
-        if sized.ready is None:
-            template = plan.template
-            schedule = sized.schedule
-            template.handles = handles = handles_for(self.engine, schedule, template.handles)
-            asked_again = handles.watched or handles.listened or handles.poison
-            sized.make_ready(Bound(schedule, handles, None if asked_again else sized.again))
-            if self.is_watched and len(schedule.nodes) > 1:
-                self.prepared(described(schedule, plan.lines()))
-        storages = plan.storages
-        memory: Memory = [None if slot is None else (storages[slot], 0) for slot in plan.template.slots]
-        memory.append(None if plan.arena is None else (plan.arena, 0))
-        for buffer, storage in plan.pieces.items():
-            memory[buffer] = storage, 0
-        plan.arena, plan.pieces = None, {}  # they go back as soon as all is given
-        self.give(sized, memory, plan.lines(), plan.numbers(), self.engine.streams.current())
-
-    def give(
-        self, sized: Sized, memory: Memory, lines: Sequence[Where], numbers: dict[str, Any], stream: Stream
-    ) -> None:
-        """Starts the program of a plan for some sizes over memory, from a stream on."""
-        engine, ready = self.engine, sized.ready
-        if engine.inherited:
-            engine.check_process()
-        try:
-            apart = ready.spreads and chosen() is None
-            start(engine, ready, memory, "an evaluation", lines, numbers, stream, apart=apart)
-        except AttributeError:
-            if all(isinstance(part[0], Storage) for part in memory if isinstance(part, tuple)):
-                raise
-            raise _without_memory() from None
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether somebody looks on, to whom programs are shown as they are planned."""
-        return self._recorder is not None
-
-    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Schedule]] = ()) -> None:
-        """Shows a planned host program, a captured one or an evaluation, and what came of each pass, to who looks on,
-        if anybody does."""
-        if self._recorder is not None:
-            self._recorder.prepared(schedule, stages)
+        self.executor.launch(kernel, args, global_size, group_size)
 
     def finish(self) -> None:
         """Returns when the device has done everything it was given. Raises the first failure that nobody has seen."""
-        self.engine.finish()
+        self.executor.engine.finish()
 
     def profile(self) -> Profile:
         """When each command ran that is known to have ended; nothing unless `Settings.profile` is on. Printed, it is a
         table: commands with calls, time, GB/s and the line that asked."""
-        self.engine.streams.look()
-        return Profile(self.engine.streams.profile or (), measured=self.settings.profile)
+        self.executor.engine.streams.look()
+        return Profile(self.executor.engine.streams.profile or (), measured=self.settings.profile)
 
     def timeline(self, path: str | PathLike[str]) -> None:
         """Waits for all that the device was given, and writes a page for a browser that shows when each command ran.
@@ -338,65 +124,23 @@ class Runtime:
         what `finish` does.
         """
         self.finish()
-        write_timeline(self.profile(), f"commands on {self.device}", self.engine.streams.count, Path(path))
+        write_timeline(self.profile(), f"commands on {self.device}", self.executor.engine.streams.count, Path(path))
 
     def memory_report(self) -> str:
         """What memory is held and by whom, for a person to read."""
-        return self.engine.memory.report()
+        return self.executor.engine.memory.report()
 
     def statistics(self) -> dict[str, dict[str, int]]:
         """Counters since the runtime was made: launches, programs, kernels by structure, streams, memory."""
+        executor, engine = self.executor, self.executor.engine
+        stored = executor.stored_plans
         return {
-            "launch": asdict(self.engine.counters),
-            "program": asdict(self.engine.programs.counters),
-            "kernel": asdict(self.kernels.statistics),
-            "plan": asdict(self.plans.statistics) | {"damaged": self.stored_plans.damaged if self.stored_plans else 0},
-            "stream": asdict(self.engine.streams.counters),
-            "memory": asdict(self.engine.memory.device_pool.counters),
-            "pinned": asdict(self.engine.memory.host_pool.counters),
-            "staging": asdict(self.engine.memory.staging_pool.counters),
+            "launch": asdict(engine.counters),
+            "program": asdict(engine.programs.counters),
+            "kernel": asdict(executor.kernels.statistics),
+            "plan": asdict(executor.plans.statistics) | {"damaged": stored.damaged if stored else 0},
+            "stream": asdict(engine.streams.counters),
+            "memory": asdict(engine.memory.device_pool.counters),
+            "pinned": asdict(engine.memory.host_pool.counters),
+            "staging": asdict(engine.memory.staging_pool.counters),
         }
-
-
-def _not_captured() -> None:
-    if tracer.get() is not None:
-        raise Error(
-            "a captured function exchanges memory with PyOpenCL, which is nothing that could be run again",
-            place=calling_line(),
-            remedy="exchange it outside of the captured function, and pass arrays",
-        )
-
-
-def argument(planned: PlannedArgument) -> Argument:
-    """A plan's argument as the engine takes it. Raises `Error` for memory that only a captured program has."""
-    if not isinstance(planned, Address):
-        number: Argument = plain(planned)
-        return number
-    if not isinstance(planned.storage, Storage):
-        raise _without_memory()
-    if planned.touched is None:
-        return planned.storage, planned.offset
-    return planned.storage, planned.offset, planned.touched
-
-
-def _without_memory() -> Error:
-    return Error(
-        "an array that was kept from a captured function has no values outside of it",
-        place=calling_line(),
-        remedy="return it from the captured function, or keep what a call of that returns",
-    )
-
-
-def _target(device: Device, streams: int) -> Target:
-    caps, quirks = device.capabilities, device.quirks
-    return Target(
-        kind="cpu" if caps.kind == "cpu" else "gpu",
-        compute_units=caps.compute_units,
-        vector_bytes=quirks.vector_bytes,
-        group_size=quirks.group_size,
-        max_argument_bytes=caps.max_argument_bytes,
-        operations_per_byte=CPU_OPERATIONS_PER_BYTE if caps.kind == "cpu" else GPU_OPERATIONS_PER_BYTE,
-        streams=streams,
-        fp16=caps.fp16,
-        fp64=caps.fp64,
-    )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ocl_ir.types import DTYPES
 from ocl_runtime.arrays.core import compute_together
-from ocl_runtime.arrays.current_runtime import current
+from ocl_runtime.arrays.current_runtime import current_executor
 from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.methods import Methods
 from ocl_runtime.arrays.numpy_calls import NumpyCalls
@@ -52,7 +52,7 @@ def array_of(what: str, x: object) -> Array:
     """
     if isinstance(x, Array):
         return x
-    executor = current()
+    executor = current_executor()
     return Array(node_of(what, x, executor), executor)
 
 
@@ -97,7 +97,7 @@ def from_host(host: NDArray[Any], executor: Executor) -> Array:
 
 def unpickled(host: NDArray[Any], default_real: str | None = None) -> Array:
     """A pickled array, of the runtime in use now. Raises `DTypeError` for a dtype that its device does not have."""
-    executor = current()
+    executor = current_executor()
     if default_real is not None and executor.target.fp64:
         executor = with_real(executor, DTYPES[default_real])
     return from_host(host, executor)

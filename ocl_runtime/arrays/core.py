@@ -20,7 +20,7 @@ from ocl_ir.graph.build import Buffer, Movement, Node, Step
 from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays.basic_index import followed
-from ocl_runtime.arrays.current_runtime import current
+from ocl_runtime.arrays.current_runtime import current_executor
 from ocl_runtime.arrays.pending import BOUND, deepened, relieve
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import runtime_of
@@ -251,7 +251,7 @@ def executor_of(what: str, operands: Sequence[object]) -> Executor:
     for operand in operands:
         if isinstance(operand, ArrayCore) and operand._executor is not executor:
             executor = operand._executor if executor is None else _common(what, executor, operand._executor)
-    return executor or current()
+    return executor or current_executor()
 
 
 def _common(what: str, executor: Executor, other: Executor) -> Executor:

@@ -1,4 +1,4 @@
-"""Which runtime module-level functions use.
+"""Which runtime module-level functions use, and so which executor: a runtime is what has one.
 
 `use` chooses one for a block of code in one thread (or task); everything else shares a default, which is made at its
 first use by the factory that the runtime's module registers.
@@ -10,16 +10,24 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from ocl_ir.source_line import calling_line
-from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import MixedDevicesError, NoDeviceError, UnknownDeviceError
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
 
-_chosen: ContextVar[Executor | None] = ContextVar("ocl_runtime_executor", default=None)
+
+class AnyRuntime(Protocol):
+    """A runtime, or an executor that stands for its own."""
+
+    @property
+    def executor(self) -> Executor:
+        """What computes its arrays."""
+
+
+_chosen: ContextVar[AnyRuntime | None] = ContextVar("ocl_runtime_runtime", default=None)
 
 
 class _Default:
@@ -27,33 +35,33 @@ class _Default:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._factory: Callable[[], Executor] | None = None
-        self._executor: Executor | None = None
-        self._by_words: Callable[[str], Executor] | None = None
-        self._named: dict[str, Executor] = {}
+        self._factory: Callable[[], AnyRuntime] | None = None
+        self._runtime: AnyRuntime | None = None
+        self._by_words: Callable[[str], AnyRuntime] | None = None
+        self._named: dict[str, AnyRuntime] = {}
 
-    def register(self, factory: Callable[[], Executor]) -> None:
+    def register(self, factory: Callable[[], AnyRuntime]) -> None:
         with self._lock:
-            self._factory, self._executor = factory, None
+            self._factory, self._runtime = factory, None
 
-    def register_words(self, by_words: Callable[[str], Executor]) -> None:
+    def register_words(self, by_words: Callable[[str], AnyRuntime]) -> None:
         with self._lock:
             self._by_words = by_words
 
-    def get(self) -> Executor:
-        executor = self._executor
-        if executor is not None:
-            return executor
+    def get(self) -> AnyRuntime:
+        runtime = self._runtime
+        if runtime is not None:
+            return runtime
         with self._lock:
-            if self._executor is None:
+            if self._runtime is None:
                 if self._factory is None:
                     raise NoDeviceError(
                         "no runtime is in use", place=calling_line(), remedy="choose one: with use(runtime): …"
                     )
-                self._executor = self._factory()
-            return self._executor
+                self._runtime = self._factory()
+            return self._runtime
 
-    def named(self, words: str) -> Executor:
+    def named(self, words: str) -> AnyRuntime:
         """One runtime for the same words, so that arrays of several blocks go together."""
         with self._lock:
             if words not in self._named:
@@ -68,13 +76,13 @@ class _Default:
 _default = _Default()
 
 
-def make_runtimes(made: Callable[..., Executor]) -> None:
+def make_runtimes(made: Callable[..., AnyRuntime]) -> None:
     """Says what makes runtimes: without arguments the default one, from words the one that they describe."""
     _default.register(made)
     _default.register_words(made)
 
 
-def set_default(runtime: Executor | str | Callable[[], Executor]) -> None:
+def set_default(runtime: AnyRuntime | str | Callable[[], AnyRuntime]) -> None:
     """Makes a runtime the one of who chooses none: itself, words that choose a device, or what makes it when it is
     first needed.
 
@@ -90,12 +98,17 @@ def set_default(runtime: Executor | str | Callable[[], Executor]) -> None:
     _default.register(lambda: found)
 
 
-def current() -> Executor:
+def current() -> AnyRuntime:
     """The runtime in use. Raises `NoDeviceError` where none was chosen and there is no default."""
     return _chosen.get() or _default.get()
 
 
-def use(runtime: Executor | str) -> AbstractContextManager[Executor]:
+def current_executor() -> Executor:
+    """That of the runtime in use; errors are those of `current`."""
+    return current().executor
+
+
+def use(runtime: AnyRuntime | str) -> AbstractContextManager[AnyRuntime]:
     """Makes a runtime the current one of this thread until the block ends; words choose a device, as for `Runtime`.
 
         with use("cpu"):
@@ -104,20 +117,22 @@ def use(runtime: Executor | str) -> AbstractContextManager[Executor]:
     The same words always give the same runtime. Raises `UnknownDeviceError` or `DeviceError` for words that no usable
     device fits, `UnknownDeviceError` for what is neither a runtime nor words.
     """
-    return _in_use(runtime_of(_runtime("use", runtime)))
+    executor = _runtime("use", runtime).executor
+    # An executor stands for the runtime in front of it, which is what users are to see meanwhile.
+    return _in_use(getattr(executor, "runtime", executor))
 
 
 @contextmanager
-def _in_use(executor: Executor) -> Iterator[Executor]:
+def _in_use(runtime: AnyRuntime) -> Iterator[AnyRuntime]:
     before = _chosen.get()
     try:  # and only then: an interrupt may come as `set` returns
-        _chosen.set(executor)
-        yield executor
+        _chosen.set(runtime)
+        yield runtime
     finally:
         _chosen.set(before)
 
 
-def _runtime(name: str, runtime: object) -> Executor:
+def _runtime(name: str, runtime: object) -> AnyRuntime:
     if isinstance(runtime, str):
         return _default.named(runtime)
     if not _is_runtime(runtime):
@@ -129,13 +144,13 @@ def _runtime(name: str, runtime: object) -> Executor:
     return runtime
 
 
-def _is_runtime(given: object) -> TypeGuard[Executor]:
-    return not isinstance(given, type) and hasattr(given, "registry")
+def _is_runtime(given: object) -> TypeGuard[AnyRuntime]:
+    return not isinstance(given, type) and hasattr(given, "executor")
 
 
 def executor_for(device: object) -> Executor:
     """The runtime in use, which `device` (or None) must be the device of. Raises `MixedDevicesError` for another."""
-    executor = current()
+    executor = current_executor()
     if device is not None and device != executor.device:
         raise MixedDevicesError(
             f"the device {device} is not that of the runtime in use, {executor.device}",

@@ -8,7 +8,7 @@ import numpy as np
 
 from ocl_ir.types import F64
 from ocl_runtime.arrays import dtypes as all_dtypes
-from ocl_runtime.arrays.current_runtime import current, executor_for
+from ocl_runtime.arrays.current_runtime import current_executor, executor_for
 from ocl_runtime.arrays.dtypes import isdtype
 
 
@@ -21,11 +21,11 @@ class NamespaceInfo:
 
     def default_device(self) -> object:
         """The device of the runtime in use."""
-        return current().device
+        return current_executor().device
 
     def devices(self) -> list[object]:
         """The device of the runtime in use."""
-        return [current().device]
+        return [current_executor().device]
 
     def default_dtypes(self, *, device: object = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of what is made without one: complex numbers are not there. Raises `MixedDevicesError` for a

@@ -12,7 +12,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, from_host
 from ocl_runtime.arrays.axes import shape_of
-from ocl_runtime.arrays.current_runtime import current, executor_for
+from ocl_runtime.arrays.current_runtime import current_executor, executor_for
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.reals import like, runtime_of
 from ocl_runtime.arrays.transfers import allocate, compute_into
@@ -98,7 +98,7 @@ def from_pyopencl(
     memory that kernels cannot read; `MixedDevicesError` for another context's; `DeviceError` for an out-of-order queue.
     A buffer that was released must not be given: PyOpenCL cannot tell, and drivers crash.
     """
-    executor = current()
+    executor = current_executor()
     type_ = None if dtype is None else require(to_dtype(dtype), executor.target)
     wanted = None if shape is None else shape_of(shape, 1 if type_ is None else type_.size)
     given = None if type_ is None else type_.numpy

@@ -74,7 +74,8 @@ class Program:
     def kernel(self, name: str) -> cl.Kernel:
         """A new kernel object, for the calling thread alone: a shared one would mix up the arguments of two threads."""
         try:
-            kernel = _uninterrupted(lambda: cl.Kernel(self._program, self._renamed.get(name, name)))
+            with _BUILDING:  # PyOpenCL runs Python there, which lets other threads run, too
+                kernel = _uninterrupted(lambda: cl.Kernel(self._program, self._renamed.get(name, name)))
             _ = kernel.num_args  # NVIDIA's driver finds out about a wrong name only when asked something
         except cl.Error as error:
             raise BuildError(

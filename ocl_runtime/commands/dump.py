@@ -113,11 +113,11 @@ def _expression(options: argparse.Namespace, folder: Path) -> None:
     settings = _settings(options, folder)
     recorder = FolderDump(folder)
     runtime = Runtime(settings=settings, recorder=recorder)
-    planner = Planner(runtime.target, DTYPES[settings.default_real])
+    planner = Planner(runtime.executor.target, DTYPES[settings.default_real])
     parsed = parse(options.what, options.declarations, planner)
     planned = plan([parsed.node], planner, parsed.names)
     recorder.planned(text(parsed.node, parsed.names))
-    runtime.engine.executables([launch.kernel for launch in planned.launches])
+    runtime.executor.engine.executables([launch.kernel for launch in planned.launches])
     if not planned.launches:
         if not options.stage or "graph" in options.stage:
             print(text(parsed.node, parsed.names))

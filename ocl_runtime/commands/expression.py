@@ -90,6 +90,11 @@ class Planner:
     registry: Registry = field(default_factory=Registry)
     device: object = "no device: this expression is planned, not computed"
 
+    @property
+    def executor(self) -> Planner:
+        """Itself."""
+        return self
+
     def allocate(self, nbytes: int, where: Where = "") -> object:
         """A storage that holds nothing."""
         return object()

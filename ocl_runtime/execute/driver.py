@@ -271,7 +271,8 @@ class OpenCL:
         self._strays = [event for event in self._strays if self.status(event) > 0] if self._strays else []
         found: list[Event] = []
         try:
-            found.extend(starmap(transfer, ((),)))
+            with _WAITING:  # for the driver to copy, as some do at once
+                found.extend(starmap(transfer, ((),)))
         except BaseException:
             self._strays += found
             raise
@@ -282,9 +283,10 @@ class OpenCL:
     ) -> tuple[Event, Bytes]:
         """A map of OpenCL; PyOpenCL takes it back when the bytes go."""
         map_buffer: Any = cl.enqueue_map_buffer
-        host, event = map_buffer(
-            queue, buffer, cl.map_flags.READ, at, (nbytes,), np.uint8, wait_for=waits, is_blocking=False
-        )
+        with _WAITING:
+            host, event = map_buffer(
+                queue, buffer, cl.map_flags.READ, at, (nbytes,), np.uint8, wait_for=waits, is_blocking=False
+            )
         return event, host
 
     def fill(

@@ -13,7 +13,7 @@ from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import length_of
 from ocl_runtime.arrays.core import executor_of
-from ocl_runtime.arrays.current_runtime import current
+from ocl_runtime.arrays.current_runtime import current_executor
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.operands import array_of, arrays, arrays_in, common, only, operands, sizes
@@ -41,7 +41,7 @@ def arange(
     only("arange", like=like)
     numbers = [_number(x) for x in (start_or_stop, stop, step)]
     if dtype is None and any(isinstance(x, float) for x in numbers):
-        dtype = real(current())
+        dtype = real(current_executor())
     first, last, by = numbers
     return xp.arange(
         first, last, 1 if by is None else by, dtype=None if dtype is None else made_as(dtype), device=device

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ocl_ir.source_line import calling_line
-from ocl_runtime.arrays.current_runtime import current
+from ocl_runtime.arrays.current_runtime import current_executor
 from ocl_runtime.errors import DTypeError, PrecisionWarning
 from ocl_runtime.plan.executor import Executor
 
@@ -51,7 +51,7 @@ def real(executor: Executor) -> np.dtype[Any]:
 def made_as(dtype: DTypeLike, executor: Executor | None = None) -> np.dtype[Any]:
     """The dtype that a function which makes arrays was asked for; float64 for None, and for Python's own float."""
     if dtype is None or dtype is float:
-        return real(executor or current())
+        return real(executor or current_executor())
     return np.dtype(dtype)
 
 

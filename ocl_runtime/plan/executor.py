@@ -40,6 +40,10 @@ class Executor(Protocol):
     """
 
     @property
+    def executor(self) -> Executor:
+        """Itself: it may stand for its runtime."""
+
+    @property
     def target(self) -> Target:
         """The device as the planner sees it; the same as long as the executor lives."""
 

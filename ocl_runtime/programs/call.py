@@ -24,32 +24,31 @@ from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, Symbol, value
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array, current
+from ocl_runtime.arrays.current_runtime import AnyRuntime
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import DTypeError, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.replay.replay import ALIGNED, Replay
 from ocl_runtime.execute.replay.run import Part
+from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.host.prepare import prepare as prepare_schedule
 from ocl_runtime.plan.planner import plan
-from ocl_runtime.runtime import Runtime
 
 _MOST_PREPARED = 64
 """Sizes for which a program stays prepared."""
 
 
-def prepare(program: Program, runtime: Runtime | None = None) -> Prepared:
+def prepare(program: Program, runtime: AnyRuntime | None = None) -> Prepared:
     """The program, to be called with arrays; on the runtime in use unless another is given."""
-    if runtime is None:
-        found = current()
-        assert isinstance(found, Runtime)
-        runtime = found
-    return Prepared(program, runtime)
+    executor = (current() if runtime is None else runtime).executor
+    assert isinstance(executor, DeviceExecutor)
+    return Prepared(program, executor)
 
 
 class Prepared:
     """A program to be called. Any thread may call it."""
 
-    def __init__(self, program: Program, runtime: Runtime) -> None:
+    def __init__(self, program: Program, runtime: DeviceExecutor) -> None:
         self.program = program
         self.runtime = runtime
         self._params: dict[str, Parameter] = {param.value.hint: param for param in program.params}

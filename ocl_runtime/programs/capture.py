@@ -32,13 +32,13 @@ from ocl_runtime.arrays.array import compute
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import runtime_of
 from ocl_runtime.errors import DTypeError
+from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, replay
 from ocl_runtime.programs.trees import Shape, flatten, positional
-from ocl_runtime.runtime import Runtime
 
 _MOST_PREPARED = 64
 """Programs with their sizes bound that one function keeps."""
@@ -153,7 +153,7 @@ class _Function:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._name = getattr(function, "__name__", type(function).__name__)
-        self._known: WeakKeyDictionary[Runtime, _Programs] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[DeviceExecutor, _Programs] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -172,7 +172,7 @@ class _Function:
         if not arrays:
             raise DTypeError(f"{what} no array", place=calling_line(), remedy="give it arrays")
         runtime = runtime_of(arrays[0]._executor)
-        if not isinstance(runtime, Runtime) or tracer.get() is not None or runtime.checks is not None:
+        if not isinstance(runtime, DeviceExecutor) or tracer.get() is not None or runtime.checks is not None:
             return self._function(*args, **kwargs)
         programs = self._known.get(runtime) or self._programs(runtime)
         if floats and not programs.takes_floats(shape, floats):
@@ -196,7 +196,7 @@ class _Function:
             return self.call(args, kwargs)
 
     def _first(
-        self, arrays: Sequence[Array], shape: Shape, floats: list[float], programs: _Programs, runtime: Runtime
+        self, arrays: Sequence[Array], shape: Shape, floats: list[float], programs: _Programs, runtime: DeviceExecutor
     ) -> Any:
         """The same for arguments that are like none before, or are not computed, or share memory."""
         for x in arrays:
@@ -223,7 +223,7 @@ class _Function:
             return replay(found, arguments.ranges, starts, floats, runtime)
 
     def _prepared(
-        self, arguments: Arguments, shape: Shape, floats: list[float], programs: _Programs, runtime: Runtime
+        self, arguments: Arguments, shape: Shape, floats: list[float], programs: _Programs, runtime: DeviceExecutor
     ) -> Prepared:
         """A program for arguments: one whose guards they pass, or a new one."""
         family, sizes = (shape, arguments.family()), arguments.sizes()
@@ -237,7 +237,7 @@ class _Function:
                 programs.keep(family, captured)
             return prepared(captured, sizes, runtime)
 
-    def _programs(self, runtime: Runtime) -> _Programs:
+    def _programs(self, runtime: DeviceExecutor) -> _Programs:
         with self._lock:
             return self._known.setdefault(runtime, _Programs())
 
@@ -262,7 +262,7 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
     return tuple(parts), nodes
 
 
-def _arguments(arrays: Sequence[Array], runtime: Runtime) -> Arguments:
+def _arguments(arrays: Sequence[Array], runtime: DeviceExecutor) -> Arguments:
     with runtime.registry.lock:  # nobody writes in between
         compute(*arrays)
         return Arguments(arrays)

@@ -30,6 +30,7 @@ from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Handles, Memory, handles_for
 from ocl_runtime.execute.replay.run import run
 from ocl_runtime.execute.streams.chosen import unchosen
+from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.host.in_place import reuse_in_place, share_memory
 from ocl_runtime.plan.host.lower import number_name
 from ocl_runtime.plan.host.prepare import ARRANGE, prepare
@@ -40,7 +41,6 @@ from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments, Range
 from ocl_runtime.programs.trace import Result, Trace
 from ocl_runtime.programs.trees import Shape, flatten, unflatten, with_leaves
-from ocl_runtime.runtime import Runtime
 
 _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 
@@ -121,7 +121,7 @@ def captured_by(
     arguments: Arguments,
     shape: Shape,
     floats: Sequence[float],
-    runtime: Runtime,
+    runtime: DeviceExecutor,
 ) -> Captured:
     """Runs a function once with arrays that have no memory, and floats that keep their formula."""
     guards, reals = Guards(), Reals(len(floats))
@@ -151,7 +151,7 @@ def captured_by(
     )
 
 
-def prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> Prepared:
+def prepared(captured: Captured, sizes: dict[str, int], runtime: DeviceExecutor) -> Prepared:
     """The program for sizes that pass its guards."""
     program, engine, target = captured.program, runtime.engine, runtime.host_target
     schedule = None if captured.unbound is None else captured.unbound.at(sizes)
@@ -187,7 +187,7 @@ def replay(
     arguments: Sequence[Buffer] | Sequence[Range],
     starts: Sequence[int],
     floats: Sequence[float],
-    runtime: Runtime,
+    runtime: DeviceExecutor,
 ) -> Any:
     """Replays a program over the memory of arguments, of which each begins at a byte, with the floats of a call."""
     captured, bound, origins, wanted = prepared

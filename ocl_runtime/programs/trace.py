@@ -25,6 +25,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.streams.chosen import chosen
+from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.cache.template import planned_into
 from ocl_runtime.plan.donation import Donation
@@ -33,7 +34,6 @@ from ocl_runtime.plan.launch import Argument
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.programs.arguments import Arguments
-from ocl_runtime.runtime import Runtime
 
 
 class Planned:
@@ -58,7 +58,7 @@ class Trace:
     """Writes down one function. `constants` are memory that the program refers to, by parameter; cells, so that nobody
     writes over it. `assigned` are the arguments that it writes into, by number."""
 
-    def __init__(self, name: str, runtime: Runtime, guards: Guards) -> None:
+    def __init__(self, name: str, runtime: DeviceExecutor, guards: Guards) -> None:
         self.constants: dict[str, Cell] = {}
         self.assigned: list[int] = []
         self._guards = guards

@@ -71,13 +71,13 @@ def plans(runtime: ocl.Runtime) -> list[Figure]:
 
 def _plan(runtime: ocl.Runtime, name: str, make: Callable[[], list[Any]], times: int) -> Figure:
     structure = Structure([array._node for array in make()])
-    plan = runtime.plans.plan(structure, runtime)
+    plan = runtime.executor.plans.plan(structure, runtime)
     raw = []
     for launch in plan.launches:
         args = [argument(arg) for arg in launch.args]
-        made = runtime.engine.prepare(launch.kernel, args, launch.global_size, launch.group_size)
+        made = runtime.executor.engine.prepare(launch.kernel, args, launch.global_size, launch.group_size)
         raw.append((made.executable.handle(), made.args, made.sizes))
-    queue = runtime.engine.streams.current().queue
+    queue = runtime.executor.engine.streams.current().queue
 
     def bare() -> None:
         for handle, args, sizes in raw:

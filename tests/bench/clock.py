@@ -16,7 +16,7 @@ from ocl_runtime.runtime import argument
 def on_the_devices_clock(runtime: ocl.Runtime, enqueue: Callable[[cl.CommandQueue], list[cl.Event]]) -> float:
     """Seconds that commands take together on the device's own clock: the median of some runs."""
     properties = cl.command_queue_properties.PROFILING_ENABLE
-    queue = cl.CommandQueue(runtime.engine.opencl.context, runtime.device.cl, properties)
+    queue = cl.CommandQueue(runtime.executor.engine.opencl.context, runtime.device.cl, properties)
     times = []
     for _ in range(18):
         events = enqueue(queue)
@@ -27,7 +27,7 @@ def on_the_devices_clock(runtime: ocl.Runtime, enqueue: Callable[[cl.CommandQueu
 
 def device_seconds(runtime: ocl.Runtime, expression: ocl.Array) -> float:
     """Seconds that the launches of an expression take together on the device's clock."""
-    engine, planned = runtime.engine, plan([expression._node], runtime)
+    engine, planned = runtime.executor.engine, plan([expression._node], runtime)
 
     def launch_all(queue: cl.CommandQueue) -> list[cl.Event]:
         events = []
@@ -42,7 +42,7 @@ def device_seconds(runtime: ocl.Runtime, expression: ocl.Array) -> float:
 
 def copy_bandwidth(runtime: ocl.Runtime, nbytes: int) -> float:
     """Bytes read and written in a second by the faster of the driver's own copy and a plain float4 kernel."""
-    context = runtime.engine.opencl.context
+    context = runtime.executor.engine.opencl.context
     source, target = (cl.Buffer(context, cl.mem_flags.READ_WRITE, nbytes) for _ in range(2))
     with cl.CommandQueue(context) as queue:
         cl.enqueue_fill_buffer(queue, source, np.float32(1.5), 0, nbytes)

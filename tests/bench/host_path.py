@@ -63,7 +63,7 @@ def row(name: str, found: float, target: float, unit: str = "us") -> Figure:
 def idle(runtime: ocl.Runtime) -> Iterator[None]:
     """The driver does nothing meanwhile, and says that it is done."""
     runtime.finish()
-    driver, event = runtime.engine.driver, object()
+    driver, event = runtime.executor.engine.driver, object()
     replaced: dict[str, Any] = dict.fromkeys(
         ("enqueue", "launch", "marker", "write", "read", "fill"), lambda *_, **__: event
     )
@@ -161,11 +161,11 @@ def peaks(runtime: ocl.Runtime) -> list[Figure]:
 
     def peak(run: Callable[[], object]) -> float:
         runtime.finish()
-        counters = runtime.engine.memory.device_pool.counters
+        counters = runtime.executor.engine.memory.device_pool.counters
         before = counters.peak_in_use = counters.in_use
         run()
         runtime.finish()
-        return (runtime.engine.memory.device_pool.counters.peak_in_use - before) / host.nbytes
+        return (runtime.executor.engine.memory.device_pool.counters.peak_in_use - before) / host.nbytes
 
     def products() -> None:
         value = x
@@ -212,12 +212,12 @@ def peaks(runtime: ocl.Runtime) -> list[Figure]:
 @contextmanager
 def planned_anew(runtime: ocl.Runtime) -> Iterator[None]:
     """Plans of earlier processes are not looked for, and none is kept; built programs are."""
-    stored = runtime.stored_plans
-    vars(runtime)["stored_plans"] = None
+    stored = runtime.executor.stored_plans
+    vars(runtime.executor)["stored_plans"] = None
     try:
         yield
     finally:
-        vars(runtime)["stored_plans"] = stored
+        vars(runtime.executor)["stored_plans"] = stored
 
 
 def planning() -> list[Figure]:
@@ -271,7 +271,7 @@ def while_another_builds(runtime: ocl.Runtime) -> Figure:
             value = k.op("sin", value) * float(number)
         k.store(y, 0, value)
         ready.set()
-        runtime.engine.executable(k.build())
+        runtime.executor.engine.executable(k.build())
 
     thread = threading.Thread(target=build)
     thread.start()

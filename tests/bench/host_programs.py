@@ -54,12 +54,12 @@ def chain(links: int) -> Program:
 
 
 def made(runtime: ocl.Runtime, program: Program, streams: int = 8, **sizes: int) -> Schedule:
-    return prepare(program, sizes, HostTarget(runtime.kernels, runtime.target.group_size, streams))
+    return prepare(program, sizes, HostTarget(runtime.executor.kernels, runtime.executor.target.group_size, streams))
 
 
 def replays(runtime: ocl.Runtime) -> list[Figure]:
     """Microseconds a node beside the same kernels enqueued with their arguments set; what steady state takes."""
-    engine, found = runtime.engine, []
+    engine, found = runtime.executor.engine, []
     x, y = (engine.upload(np.ones(64, np.float32)) for _ in range(2))
     parameters = {"x": Part(x), "y": Part(y)}
     queue = engine.streams.current().queue
@@ -103,7 +103,7 @@ def replays(runtime: ocl.Runtime) -> list[Figure]:
 
 
 def run_first(runtime: ocl.Runtime, program: Program, parameters: dict[str, Part]) -> None:
-    Replay(runtime.engine, made(runtime, program, n=64))(parameters)
+    Replay(runtime.executor.engine, made(runtime, program, n=64))(parameters)
     runtime.finish()
 
 
@@ -199,7 +199,7 @@ def tiled(kernel: Kernel, streams: int, rows: int) -> Program:
 
 def tiles(runtime: ocl.Runtime) -> list[Figure]:
     """A stencil over a large image with uploads and downloads, in 1, 2, 4 and 8 streams."""
-    engine, kernel = runtime.engine, stencil()
+    engine, kernel = runtime.executor.engine, stencil()
     image = engine.pinned((SIDE, SIDE), np.dtype(np.float32))
     image[:] = np.random.default_rng(0).random((SIDE, SIDE), np.float32)
     out, whole = (engine.pinned((SIDE - 2, SIDE), np.dtype(np.float32)) for _ in range(2))
@@ -227,7 +227,7 @@ def tiles(runtime: ocl.Runtime) -> list[Figure]:
 
 def shapes(runtime: ocl.Runtime) -> Figure:
     """One program for many shapes: kernels built after the first."""
-    program, engine = chain(5), runtime.engine
+    program, engine = chain(5), runtime.executor.engine
     run_sizes = [3 + 37 * index for index in range(50)]
     before, right = 0, True
     for index, n in enumerate(run_sizes):

@@ -302,7 +302,7 @@ def host_waits(runtime: ocl.Runtime) -> Figure:
 
 
 def figures(runtime: ocl.Runtime, _: str | None) -> list[Figure]:
-    engine = runtime.engine
+    engine = runtime.executor.engine
     found = [*launches(engine), allocations(engine), ping_pong(engine), host_waits(runtime), *races(runtime)]
     if runtime.device.capabilities.kind == "gpu":
         found += [concurrency(engine), pipeline(engine), *transfers(engine)]

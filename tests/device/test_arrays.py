@@ -70,7 +70,7 @@ def refused(row: Row, dtype: str, runtime: Runtime) -> bool:
     kind = np.dtype(dtype).kind
     if kind == "b" and row.name in {"subtract", "negative", "sign"}:
         return True
-    if row.name == "nextafter" and dtype == "f2" and not runtime.target.fp16:
+    if row.name == "nextafter" and dtype == "f2" and not runtime.executor.target.fp16:
         return True
     return kind == "f" and row.rule in {"bits", "count"}
 
@@ -225,7 +225,7 @@ def test_casts(to: str, runtime: Runtime) -> None:
 
 @pytest.mark.parametrize("size", [1, 997])
 def test_regression_doubles_round_to_half_once(size: int, runtime: Runtime) -> None:
-    if not runtime.target.fp64:
+    if not runtime.executor.target.fp64:
         return
     tie = np.array([1 + 2.0**-11, 1 + 3 * 2.0**-11, 2.0**-25, 3 * 2.0**-25, 65520.0, 2049.0, 6.1e-5])
     near = np.concatenate([tie, tie * (1 + 2.0**-40), tie * (1 - 2.0**-40)])
@@ -298,7 +298,7 @@ def test_operands_are_promoted_and_broadcast(runtime: Runtime) -> None:
     for number, (left, right) in enumerate(pairs_):
         one, other = shapes[number % len(shapes)]
         a, b = ordinary(left, *one, seed=number), ordinary(right, *other, seed=number + 1)
-        if has(runtime, left) and has(runtime, right) and (np.add(a, b).dtype != "f8" or runtime.target.fp64):
+        if has(runtime, left) and has(runtime, right) and (np.add(a, b).dtype != "f8" or runtime.executor.target.fp64):
             added.append((a, b))
             continue
         with pytest.raises(DTypeError, match="no float64"):
@@ -366,7 +366,7 @@ def test_sizes_around_lanes_and_groups(dtype: str, fresh: Runtime) -> None:
         x = ocl.asarray(host)
         assert_same((x * x - 1).numpy(), host * host - np.array(1, dtype))
         assert_same(ocl.sum(x, dtype="i8").numpy(), host.sum(dtype="i8"))
-    forms = list(fresh.kernels._kernels)
+    forms = list(fresh.executor.kernels._kernels)
     # One elementwise kernel, and the one that writes the sum of no elements.
     computing = [form for form in forms if isinstance(form, ElementwiseForm) and len(form.values) > 1]
     filling = [form for form in forms if isinstance(form, ElementwiseForm) and len(form.values) == 1]
@@ -502,7 +502,7 @@ class Trees:
 
     def __init__(self, data: st.DataObject, runtime: Runtime) -> None:
         self.draw = data.draw
-        self.mixes = runtime.target.fp64
+        self.mixes = runtime.executor.target.fp64
         self.shape = tuple(self.draw(st.lists(st.sampled_from([1, 2, 3, 5, 17, 33]), min_size=1, max_size=3), "shape"))
         self.leaves = 0
 
@@ -725,7 +725,7 @@ def test_threads_without_use_share_the_default_runtime(shared: Runtime) -> None:
     ocl.set_default(lambda: shared)
     try:
         found = in_threads(4, lambda number: ocl.asarray([number]) + 1)
-        assert all(array._executor is shared for array in found)
+        assert all(array._executor is shared.executor for array in found)
         assert [int(array[0]) for array in found] == [1, 2, 3, 4]
     finally:
         ocl.set_default(Runtime)

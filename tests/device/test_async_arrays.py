@@ -57,7 +57,7 @@ def test_pinned_arrays_are_arrays(runtime: Runtime) -> None:
     assert ocl.pinned_empty((0, 3), dtype="i4").shape == (0, 3)
     del host, back, coming
     runtime.finish()
-    runtime.engine.memory.host_pool.trim()
+    runtime.executor.engine.memory.host_pool.trim()
     assert runtime.statistics()["pinned"]["in_use"] == 0
 
 
@@ -107,10 +107,10 @@ def test_streams_are_numbered_from_zero(runtime: Runtime) -> None:
             pass
     with ocl.stream(1):
         with ocl.stream(1 + 4):
-            assert runtime.engine.streams.current().index == 1
+            assert runtime.executor.engine.streams.current().index == 1
         with ocl.stream(2):
-            assert runtime.engine.streams.current().index == 2
-        assert runtime.engine.streams.current().index == 1
+            assert runtime.executor.engine.streams.current().index == 2
+        assert runtime.executor.engine.streams.current().index == 1
 
 
 def test_what_cannot_be_moved(runtime: Runtime) -> None:

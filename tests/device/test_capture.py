@@ -780,7 +780,7 @@ def test_what_a_failure_spoilt_is_written_over_and_then_read(runtime: Runtime) -
         ocl.compute_into(x, y * 2)
         return (x + 1).compute()
 
-    x, y, streams = ocl.allocate(HOST.shape), ocl.asarray(HOST), runtime.engine.streams
+    x, y, streams = ocl.allocate(HOST.shape), ocl.asarray(HOST), runtime.executor.engine.streams
     repaired(x, y)
     for _ in range(3):
         streams.refused(streams.current(), [x._node.storage.touch(WRITE)], "a kernel", "here", (), RuntimeError("no"))
@@ -794,7 +794,7 @@ def test_what_a_failure_spoilt_between_rows_that_are_written_stays_spoilt(runtim
         for row in range(0, 40, 2):
             x[row] = ocl.sin(y[row])
 
-    x, y, streams = ocl.asarray(HOST).compute(), ocl.asarray(HOST), runtime.engine.streams
+    x, y, streams = ocl.asarray(HOST).compute(), ocl.asarray(HOST), runtime.executor.engine.streams
     rows(x, y)
     width = HOST.shape[1] * 4
     spoilt = x._node.storage.touch(WRITE, 3 * width, 4 * width)

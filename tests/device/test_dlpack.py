@@ -72,7 +72,7 @@ def apart(device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> It
     """As on a device with memory of its own."""
     with ocl.use(Runtime(device, engine.settings)) as runtime:
         assert isinstance(runtime, Runtime)
-        monkeypatch.setattr(runtime.engine.transfers, "_shared", False)
+        monkeypatch.setattr(runtime.executor.engine.transfers, "_shared", False)
         yield runtime
 
 
@@ -197,7 +197,7 @@ def test_an_array_is_itself(runtime: Runtime, device: Device, engine: Engine) ->
     assert_same(copied.numpy(), HOST * 2 + 1)
     with ocl.use(Runtime(device, engine.settings)) as other:
         moved = ocl.from_dlpack(x)
-        assert moved._executor is other
+        assert moved._executor is other.executor
         assert_same(moved.numpy(), HOST * 2)
         with pytest.raises(BufferError, match="from_dlpack copies"):
             ocl.from_dlpack(x, copy=False)

@@ -38,7 +38,7 @@ def test_a_write_moves_elements_and_not_the_array(runtime: Runtime) -> None:
         x[3] = 9
         x.compute()
     assert (counted["launch", "launches"], counted["memory", "allocations"]) == (2, 1)
-    assert runtime.plans.statistics.misses == 1
+    assert runtime.executor.plans.statistics.misses == 1
     with counting(runtime) as counted:
         u = x[4] * 2 + x[5]
         x[4] = 8

@@ -28,12 +28,12 @@ host = np.arange(2**22, dtype="f4")
 
 
 def busy(runtime):
-    held = [runtime.upload(host, snapshot=False) for _ in range(4)]
+    held = [runtime.executor.upload(host, snapshot=False) for _ in range(4)]
     with ocl.use(runtime):
         x = ocl.upload(host)
         y = [ocl.sin(x * n).compute() for n in range(10)]
         coming = [ocl.download(one) for one in y]
-    return held, y, coming, [runtime.engine.download(one, host.dtype, host.size) for one in held]
+    return held, y, coming, [runtime.executor.engine.download(one, host.dtype, host.size) for one in held]
 
 
 runtime = Runtime(device)
@@ -48,8 +48,8 @@ ENDINGS = {
     "held = [engine.upload(host, snapshot=False) for _ in range(4)]\n"
     "coming = [engine.download(one, host.dtype, host.size) for one in held]",
     "a cycle": "class C: pass\nc = C()\nc.c, c.held = c, busy(runtime)\ndel c",
-    "pinned arrays": "a = runtime.engine.pinned((2**22,), host.dtype)\na[:] = host\n"
-    "x = runtime.upload(a, snapshot=False)\ny = runtime.engine.download(x, a.dtype, a.size, out=a)",
+    "pinned arrays": "a = runtime.executor.engine.pinned((2**22,), host.dtype)\na[:] = host\n"
+    "x = runtime.executor.upload(a, snapshot=False)\ny = runtime.executor.engine.download(x, a.dtype, a.size, out=a)",
 }
 
 
@@ -73,8 +73,8 @@ def test_what_was_begun_is_finished_before_the_end(environment: dict[str, str | 
     code = f"""{START}
 np.lib.format.open_memmap("out.npy", "w+", host.dtype, host.shape).flush()
 out = np.load("out.npy", mmap_mode="r+")
-x = runtime.upload(host, snapshot=False)
-runtime.engine.download(x, host.dtype, host.size, out=out)
+x = runtime.executor.upload(host, snapshot=False)
+runtime.executor.engine.download(x, host.dtype, host.size, out=out)
 """
     done = python("-c", code, cwd=tmp_path, env=environment, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
@@ -111,7 +111,7 @@ def test_a_forked_process_is_told_so_and_ends(environment: dict[str, str | None]
 held, arrays, coming, raw = busy(runtime)
 child = os.fork()
 if not child:
-    engine = runtime.engine
+    engine = runtime.executor.engine
     for do in (
         lambda: engine.allocate(1), lambda: engine.upload(host), lambda: engine.pinned((1,), host.dtype),
         lambda: engine.download(held[0], host.dtype, 1), lambda: (arrays[0] + 1).compute(),

@@ -137,7 +137,7 @@ def test_more_than_one_allocation_may_have(runtime: Runtime) -> None:
 def test_a_driver_without_room(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept unused goes first; then the error comes, and what is alive still reads right."""
     x = ocl.asarray(HOST)
-    opencl = runtime.engine.opencl
+    opencl = runtime.executor.engine.opencl
     calls: list[int] = []
     real = opencl.buffer
 
@@ -149,14 +149,14 @@ def test_a_driver_without_room(runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(opencl, "buffer", refuse)
     refusing = True
-    huge = 2 * runtime.engine.memory.device_pool.sizes.page
+    huge = 2 * runtime.executor.engine.memory.device_pool.sizes.page
     with pytest.raises(OutOfMemoryError, match=f"has no room for {huge:,} bytes: .* it said: ") as caught:
-        runtime.allocate(huge, "here")
+        runtime.executor.allocate(huge, "here")
     assert len(calls) > 1
     assert_clear(caught.value, place="bytes in use by", remedy="drop arrays")
     assert_same(x.numpy(), HOST)
     refusing = False
-    assert runtime.allocate(huge, "here").nbytes == huge
+    assert runtime.executor.allocate(huge, "here").nbytes == huge
 
 
 @pytest.mark.parametrize("nbytes", [0, -4, float("nan"), float("inf"), 2.5])

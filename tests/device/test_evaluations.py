@@ -54,7 +54,7 @@ def test_memory_is_flat_over_many_evaluations(runtime: Runtime) -> None:
 
     def held() -> tuple[int, int]:
         runtime.finish()
-        runtime.engine.streams.look()
+        runtime.executor.engine.streams.look()
         gc.collect()
         return tracemalloc.get_traced_memory()[0], len(graph.NODES)
 

@@ -117,7 +117,7 @@ def test_memory_that_is_short_is_not_for_what_nobody_has_asked_for(
     named = x * 2 + 1
     del x
     total = ocl.sum(named)
-    allocate = runtime.engine.memory.allocate
+    allocate = runtime.executor.engine.memory.allocate
 
     def scarce(nbytes: int, *more: Any, **given: Any) -> Any:
         if nbytes >= HOST.nbytes:
@@ -125,6 +125,6 @@ def test_memory_that_is_short_is_not_for_what_nobody_has_asked_for(
         return allocate(nbytes, *more, **given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runtime.engine.memory, "allocate", scarce)
+        patch.setattr(runtime.executor.engine.memory, "allocate", scarce)
         np.testing.assert_allclose(float(total), (HOST * 2 + 1).sum(dtype="f8"), rtol=1e-5)
     assert_same(named.numpy(), HOST * 2 + 1)

@@ -122,7 +122,7 @@ def test_memory_of_the_host_is_copied_piece_by_piece(runtime: Runtime) -> None:
         assert_same(back, scaled(HOST))
         schedule = program.prepared({"n": HOST.size})[0].schedule
         back[:] = 0
-        run_eagerly(runtime.engine, schedule, {"image": host.view(np.uint8), "out": back.view(np.uint8)})
+        run_eagerly(runtime.executor.engine, schedule, {"image": host.view(np.uint8), "out": back.view(np.uint8)})
         runtime.finish()
         assert_same(back, scaled(HOST))
     with pytest.raises(DTypeError, match="got float64 for image"):
@@ -252,7 +252,7 @@ def test_sizes_that_no_shape_has_are_given_by_name(runtime: Runtime) -> None:
 def test_replays_check_their_memory(runtime: Runtime) -> None:
     program = twice(out=True)
     replay, _ = program.prepared({"n": 100})
-    engine = runtime.engine
+    engine = runtime.executor.engine
     small, good = engine.allocate(396), engine.allocate(400)
     with pytest.raises(ShapeError, match="got 396 bytes for x, which has 400"):
         replay({"x": Part(small), "y": Part(good)})
@@ -299,7 +299,7 @@ def test_regression_a_node_that_fails_is_noticed(device: Device, engine: Engine,
         pytest.skip("this driver hides the failure that is planted")
     runtime = Runtime(device, engine.settings)
     broken = Engine(device, replace(engine.settings, streams=4), driver=Breaking)
-    runtime.engine = broken
+    runtime.executor.engine = broken
     with ocl.use(runtime):
         program, x = twice(out=True), ocl.asarray(HOST)
         y, other = ocl.allocate(HOST.shape), (x * 3).compute()

@@ -160,7 +160,7 @@ def test_regression_a_computation_that_fails_after_it_wrote_over_an_operand(devi
             return super().launch(*args)
 
     runtime = Runtime(device, engine.settings)
-    runtime.engine = Engine(device, engine.settings, driver=Fails)
+    runtime.executor.engine = Engine(device, engine.settings, driver=Fails)
     with ocl.use(runtime):
         x = ocl.asarray(HOST)
         y = x * 2 + 1
@@ -194,15 +194,15 @@ def test_a_computation_that_cannot_be_built_leaves_its_operands(runtime: Runtime
     x = ocl.asarray(HOST)
     y = x * 2
     del x
-    executables = runtime.engine.executables
+    executables = runtime.executor.engine.executables
 
     def refuses(*args: Any) -> Any:
         raise BuildError("injected", source="", log="")
 
-    runtime.engine.executables = refuses  # type: ignore[method-assign]
+    runtime.executor.engine.executables = refuses  # type: ignore[method-assign]
     with pytest.raises(BuildError):
         y.compute()
-    runtime.engine.executables = executables  # type: ignore[method-assign]
+    runtime.executor.engine.executables = executables  # type: ignore[method-assign]
     assert_same(y.numpy(), HOST * 2)
 
 
@@ -231,7 +231,10 @@ def test_memory_that_is_much_larger_than_a_result_is_not_kept_for_it(runtime: Ru
 def test_operands_of_other_sizes_and_orders_are_not_written_over(runtime: Runtime) -> None:
     for make, expression in [
         (lambda: ocl.asarray(np.ones((30, 30), "f4")), lambda x: x.T + ocl.ones((30, 1)) * ocl.arange(30.0)),
-        (lambda: ocl.asarray(np.ones((30, 20), "f4")), lambda x: ocl.astype(x, "f8") if runtime.target.fp64 else x[1:]),
+        (
+            lambda: ocl.asarray(np.ones((30, 20), "f4")),
+            lambda x: ocl.astype(x, "f8") if runtime.executor.target.fp64 else x[1:],
+        ),
         (lambda: ocl.asarray(np.ones((30, 20), "f4")), lambda x: x + x[::-1]),
         (lambda: ocl.asarray(np.ones((20,), "f4")), lambda x: ocl.broadcast_to(x, (30, 20)) * 2),
     ]:
@@ -320,12 +323,12 @@ def test_what_another_thread_builds_on_is_not_written_over(runtime: Runtime) -> 
     held = x._node  # as in a thread that is just making an expression of it
     x += 1
     x.compute()
-    assert_same(Array(held, runtime).numpy(), HOST)
+    assert_same(Array(held, runtime.executor).numpy(), HOST)
     x += 1
     held = x._node
     x *= 2
     x.compute()
-    assert_same((Array(held, runtime) + 1).numpy(), HOST + 3)
+    assert_same((Array(held, runtime.executor) + 1).numpy(), HOST + 3)
     assert_same(x.numpy(), (HOST + 2) * 2)
 
 

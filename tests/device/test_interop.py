@@ -139,7 +139,7 @@ def assert_settles(runtime: Runtime) -> None:
 
     def settled() -> bool:
         runtime.finish()
-        return runtime.engine.streams.guests is None
+        return runtime.executor.engine.streams.guests is None
 
     assert eventually(settled)
 
@@ -172,9 +172,9 @@ class Token:
 def test_a_runtime_over_a_queue_uses_that_very_queue(runtime: Runtime, queue: cl.CommandQueue, device: Device) -> None:
     assert runtime.device == device
     assert runtime.queue is queue
-    assert on(runtime.engine, 0).queue is queue
-    assert on(runtime.engine, 4).queue is queue
-    assert on(runtime.engine, 1).queue.context == queue.context
+    assert on(runtime.executor.engine, 0).queue is queue
+    assert on(runtime.executor.engine, 4).queue is queue
+    assert on(runtime.executor.engine, 1).queue.context == queue.context
     assert_same((ocl.asarray(HOST) * 2).numpy(), HOST * 2)
 
 
@@ -413,7 +413,7 @@ def test_the_users_memory_lives_as_long_as_something_of_ours_needs_it(runtime: R
     runtime.finish()
     after = runtime.statistics()["memory"]
     assert after["in_use"] == before["in_use"]
-    assert runtime.engine.streams.guests is None
+    assert runtime.executor.engine.streams.guests is None
 
 
 @pytest.mark.usefixtures("no_cycles")
@@ -427,7 +427,7 @@ def test_the_users_memory_lives_until_the_last_command_has_ended(runtime: Runtim
         x = ocl.from_pyopencl(buffer, dtype="f4")
         y = (x * 2).compute()
         del x, buffer
-        runtime.engine.sharing.settle()
+        runtime.executor.engine.sharing.settle()
         assert alive() is not None
     assert_same(y.numpy(), HOST.reshape(-1) * 2)
     runtime.finish()
@@ -474,7 +474,7 @@ def test_our_memory_is_not_used_again_before_the_queue_has_done_with_it(
     with waiting(other):
         cl.enqueue_fill_buffer(other, a.base_data, np.uint32(9), a.offset, N * 4)
         del x, a
-        runtime.engine.sharing.settle()
+        runtime.executor.engine.sharing.settle()
         many = [ocl.allocate((N,), dtype="u4") for _ in range(50)]
         places = {(one._node.storage.buffer.int_ptr, one._node.storage.start) for one in many}
         assert (base, offset) not in places
@@ -556,7 +556,7 @@ def test_the_users_comes_after_ours(runtime: Runtime, guest: cl.CommandQueue, nu
     x = ocl.from_pyopencl(buffer, dtype="u4", queue=guest)
     go = cl.UserEvent(guest.context)
     with ocl.stream(number):
-        stream = runtime.engine.streams.current()
+        stream = runtime.executor.engine.streams.current()
         cl.enqueue_marker(stream.queue, wait_for=[go])  # holds our own work
         y = (x + 10).compute()
         fill(guest, buffer, 6)
@@ -577,7 +577,7 @@ def test_what_was_lent_is_ordered_both_ways(runtime: Runtime, guest: cl.CommandQ
     x = ocl.asarray(np.full(N, 5, "u4"))
     go = cl.UserEvent(guest.context)
     with ocl.stream(2):
-        cl.enqueue_marker(runtime.engine.streams.current().queue, wait_for=[go])
+        cl.enqueue_marker(runtime.executor.engine.streams.current().queue, wait_for=[go])
         ocl.compute_into(x, x + 1)  # pending as it is lent
     a = x.to_pyopencl(guest)
     seen = np.empty(N, "u4")
@@ -605,7 +605,7 @@ def test_the_events_of_an_array_come_after_what_was_done(
     x = ocl.asarray(np.full(N, 5, "u4"))
     third, go = cl.CommandQueue(queue.context), cl.UserEvent(queue.context)
     with ocl.stream(1):
-        cl.enqueue_marker(runtime.engine.streams.current().queue, wait_for=[go])
+        cl.enqueue_marker(runtime.executor.engine.streams.current().queue, wait_for=[go])
         ocl.compute_into(x, x + 1)
     a = x.to_pyopencl(other)
     seen = np.empty(N, "u4")
@@ -677,7 +677,7 @@ def test_an_array_that_comes_back_on_another_queue(
         if not kept:
             del a, b
             queue.finish()
-            runtime.engine.sharing.settle()
+            runtime.executor.engine.sharing.settle()
         found = []
         for number in (1, 2):
             with ocl.stream(number):
@@ -732,7 +732,7 @@ def test_transfers_in_pieces_are_ordered_too(
     count = 3 * PIECE + 100
     with ocl.use(Runtime.over(queue, replace(engine.settings, staging_bytes=8 * PIECE))) as runtime:
         assert isinstance(runtime, Runtime)
-        monkeypatch.setattr(runtime.engine.transfers, "_shared", False)
+        monkeypatch.setattr(runtime.executor.engine.transfers, "_shared", False)
         for guest in (queue, other):
             buffer = buffer_of(guest, np.zeros(count, "u1"))
             x = ocl.from_pyopencl(buffer, dtype="u1", queue=guest)
@@ -865,13 +865,13 @@ def test_queues_are_flushed_before_others_wait_for_them(
 def test_ordinary_memory_costs_nothing_more(runtime: Runtime, queue: cl.CommandQueue) -> None:
     x, y = ocl.asarray(HOST), ocl.asarray(HOST)
     a = x.to_pyopencl()
-    guests = runtime.engine.streams.guests
+    guests = runtime.executor.engine.streams.guests
     assert guests is not None
     with ocl.stream(1):
         (y * 2).compute()
-        assert guests.before(on(runtime.engine, 1), [y._node.storage.touch(1)]) == []
-        assert len(guests.before(on(runtime.engine, 1), [x._node.storage.touch(1)])) == 1
-        assert guests.before(on(runtime.engine, 0), [x._node.storage.touch(1)]) == []
+        assert guests.before(on(runtime.executor.engine, 1), [y._node.storage.touch(1)]) == []
+        assert len(guests.before(on(runtime.executor.engine, 1), [x._node.storage.touch(1)])) == 1
+        assert guests.before(on(runtime.executor.engine, 0), [x._node.storage.touch(1)]) == []
     assert a.shape == x.shape
 
 
@@ -1077,8 +1077,10 @@ def test_what_was_spoilt_is_not_lent(runtime: Runtime, queue: cl.CommandQueue) -
     x = ocl.asarray(HOST)
     runtime.finish()
     failing = cl.UserEvent(queue.context)
-    stream = on(runtime.engine, 1)
-    runtime.engine.streams.submit(stream, [x._node.storage.touch(WRITE)], "a failure", "here", lambda q, w, t: failing)
+    stream = on(runtime.executor.engine, 1)
+    runtime.executor.engine.streams.submit(
+        stream, [x._node.storage.touch(WRITE)], "a failure", "here", lambda q, w, t: failing
+    )
     failing.set_status(-5)
     with pytest.raises(LaunchError, match="a failure failed"):
         x.to_pyopencl()

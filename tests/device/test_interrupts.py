@@ -99,11 +99,11 @@ class Desk:
 
     def build(self) -> Any:
         """All caches in memory are emptied; the binaries are on disk."""
-        engine = self.runtime.engine
+        engine = self.runtime.executor.engine
         engine._executables.clear()
         engine.programs._programs.clear()
-        self.runtime.kernels._kernels.clear()
-        self.runtime.plans._kept.clear()
+        self.runtime.executor.kernels._kernels.clear()
+        self.runtime.executor.plans._kept.clear()
         return self.launch()
 
     def right(self, name: str, result: Any) -> None:
@@ -134,7 +134,7 @@ class Desk:
 
     def shared(self) -> bool:
         """Whether memory is known to be PyOpenCL's too."""
-        sharing = self.runtime.engine.sharing
+        sharing = self.runtime.executor.engine.sharing
         sharing.settle()
         return bool(sharing._all or sharing._borrowed or self.x._node.storage.guests)
 
@@ -157,7 +157,7 @@ def made(device: Device, engine: Engine, driver: Any, **changes: Any) -> Runtime
     runtime = Runtime(device, replace(engine.settings, streams=4))
     device = replace(device, capabilities=replace(device.capabilities, **changes))
     settings = replace(engine.settings, streams=4, staging_bytes=8 * PIECE)
-    runtime.engine = Engine(device, settings, driver=driver)
+    runtime.executor.engine = Engine(device, settings, driver=driver)
     return runtime
 
 
@@ -177,7 +177,7 @@ def test_an_exception_anywhere_leaves_every_array_right(device: Device, engine: 
         gc.collect()
         live = desk.live()
         for at in range(1, whole.count + 1, max(1, whole.count // PLACES)):
-            holding = busy(runtime.engine, 1) if name in QUICK else nullcontext()
+            holding = busy(runtime.executor.engine, 1) if name in QUICK else nullcontext()
             with holding:
                 result = None
                 with (
@@ -190,7 +190,7 @@ def test_an_exception_anywhere_leaves_every_array_right(device: Device, engine: 
             assert injection.unraisable == []
             del result, late
             assert desk.nothing_is_held(live), f"{injection.came}: {desk.live()} for {live}"
-        assert violations(runtime.engine.driver.log) == []
+        assert violations(runtime.executor.engine.driver.log) == []
         desk.right(name, road())
         np.testing.assert_array_equal(desk.x.numpy(), HOST)
 
@@ -298,7 +298,7 @@ def test_an_array_is_in_error_where_its_command_was_given_and_nobody_knows_its_e
     device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime = made(device, engine, lambda opencl: opencl)
-    opencl = runtime.engine.opencl
+    opencl = runtime.executor.engine.opencl
     enqueue = opencl.enqueue
 
     def interrupted(*args: Any) -> Any:
@@ -332,8 +332,8 @@ def test_the_event_of_a_transfer_is_not_lost_by_who_would_have_to_wait_for_it(de
             sys.setprofile(None)
 
     with ocl.use(runtime):
-        opencl = runtime.engine.opencl
-        with busy(runtime.engine, 1):
+        opencl = runtime.executor.engine.opencl
+        with busy(runtime.executor.engine, 1):
             with pytest.raises(Interrupt), ocl.stream(1):
                 upload()
             assert len(opencl._strays) == 1

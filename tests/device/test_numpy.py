@@ -27,7 +27,7 @@ def shared(device: Device) -> Runtime:
 
 @pytest.fixture(autouse=True)
 def runtime(shared: Runtime) -> Iterator[Runtime]:
-    if not shared.target.fp64:
+    if not shared.executor.target.fp64:
         pytest.skip("the device has no float64: the expressions say what NumPy makes, which is float64")
     with ocl.use(shared), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -74,7 +74,7 @@ def test_pyopencl_gets_what_numpys_names_made(runtime: Runtime) -> None:
 
 def test_a_runtime_goes_with_the_last_of_its_arrays(device: Device) -> None:
     with ocl.use(Runtime(device)) as made:
-        gone = weakref.ref(made)
+        gone = weakref.ref(made.executor)
         x = np.arange(3) + 1
     del made
     numpy.testing.assert_array_equal((x / 2).numpy(), [0.5, 1, 1.5])

@@ -129,13 +129,13 @@ def test_what_is_pending_is_looked_through_once_a_part(
 def test_pending_memory_is_what_a_part_needs(runtime: Runtime) -> None:
     x, weights = ocl.asarray(HOST), ocl.asarray(np.eye(32, dtype="f4") * np.float32(0.999))
     runtime.finish()
-    counters = runtime.engine.memory.device_pool.counters
+    counters = runtime.executor.engine.memory.device_pool.counters
     before = counters.peak_in_use = counters.in_use
     for _ in range(TURNS):
         x = x @ weights
     x.compute()
     runtime.finish()
-    assert runtime.engine.memory.device_pool.counters.peak_in_use - before <= 4 * HOST.nbytes
+    assert runtime.executor.engine.memory.device_pool.counters.peak_in_use - before <= 4 * HOST.nbytes
 
 
 def test_one_long_expression_is_not_cut(runtime: Runtime) -> None:
@@ -227,7 +227,7 @@ def test_writes_are_cut_too(runtime: Runtime, work: Callable[[Any], Any]) -> Non
 def test_nothing_is_started_amid_an_evaluation(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a finalizer or a handler of a signal may build expressions there."""
     x, runs = ocl.asarray(HOST), 0
-    run = runtime.run
+    run = runtime.executor.run
 
     def built_meanwhile(plan: Any) -> None:
         nonlocal runs
@@ -237,7 +237,7 @@ def test_nothing_is_started_amid_an_evaluation(runtime: Runtime, monkeypatch: py
             y = ocl.sin(y)
         run(plan)
 
-    monkeypatch.setattr(runtime, "run", built_meanwhile)
+    monkeypatch.setattr(runtime.executor, "run", built_meanwhile)
     assert_same((x + 1).numpy(), HOST + 1)
     assert runs == 1
 
@@ -273,7 +273,7 @@ def test_a_part_that_was_read_is_not_started_again(runtime: Runtime) -> None:
     def loop() -> tuple[Any, weakref.ref[Mark]]:
         mark.set(Mark())
         x = ocl.asarray(HOST)
-        while runtime.registry.pending.part is None:
+        while runtime.executor.registry.pending.part is None:
             x = x * 1.5
         return x, weakref.ref(mark.get())
 
@@ -301,7 +301,7 @@ def test_nothing_is_started_by_a_finalizer(runtime: Runtime) -> None:
         def __del__(self) -> None:
             made.append(x * 2)
 
-    while runtime.registry.pending.part is None:
+    while runtime.executor.registry.pending.part is None:
         x = x * 1.01
     with counting(runtime) as counted:
         final = Final()
@@ -322,9 +322,9 @@ def test_parts_are_planned_without_the_lock(runtime: Runtime, key: str, monkeypa
 
     def asked(*args: Any) -> Any:
         def ask() -> None:
-            free.append(runtime.registry.lock.acquire(blocking=False))
+            free.append(runtime.executor.registry.lock.acquire(blocking=False))
             if free[-1]:
-                runtime.registry.lock.release()
+                runtime.executor.registry.lock.release()
 
         thread = threading.Thread(target=ask)
         thread.start()
@@ -344,7 +344,7 @@ def test_a_part_that_is_never_started_keeps_no_runtime(device: Device, engine: E
         runtime = Runtime(device, engine.settings)
         with ocl.use(runtime):
             x = ocl.asarray(HOST)
-            while runtime.registry.pending.part is None:
+            while runtime.executor.registry.pending.part is None:
                 x = x * 1.01
         return weakref.ref(runtime)
 

@@ -37,13 +37,13 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
 def peak(runtime: Runtime) -> Iterator[list[float]]:
     """Bytes that are in use at once beyond those before, as so many arrays."""
     runtime.finish()
-    counters = runtime.engine.memory.device_pool.counters
+    counters = runtime.executor.engine.memory.device_pool.counters
     before = counters.in_use
     counters.peak_in_use = before
     found: list[float] = []
     yield found
     runtime.finish()
-    found.append((runtime.engine.memory.device_pool.counters.peak_in_use - before) / NBYTES)
+    found.append((runtime.executor.engine.memory.device_pool.counters.peak_in_use - before) / NBYTES)
 
 
 def products(x: Any, weights: Any, count: int = 12) -> Any:
@@ -113,7 +113,7 @@ def test_scratch_memory_lies_in_pieces_where_there_is_no_room_for_all_of_it(
 
     expected = three_at_once(x, weights).numpy()
     work = ocl.capture(three_at_once) if way == "captured" else lambda *given: three_at_once(*given).compute()
-    allocate, refused = runtime.engine.memory.allocate, []
+    allocate, refused = runtime.executor.engine.memory.allocate, []
 
     def scarce(nbytes: int, *more: Any, **given: Any) -> Any:
         if nbytes > 1.5 * NBYTES:
@@ -121,7 +121,7 @@ def test_scratch_memory_lies_in_pieces_where_there_is_no_room_for_all_of_it(
             raise OutOfMemoryError("no room")
         return allocate(nbytes, *more, **given)
 
-    monkeypatch.setattr(runtime.engine.memory, "allocate", scarce)
+    monkeypatch.setattr(runtime.executor.engine.memory, "allocate", scarce)
     for _ in range(3):
         with peak(runtime) as arrays:
             assert_same(work(x, weights).numpy(), expected)
@@ -132,7 +132,7 @@ def test_scratch_memory_lies_in_pieces_where_there_is_no_room_for_all_of_it(
 @pytest.fixture
 def poisoned(device: Device, engine: Engine) -> Iterator[Runtime]:
     runtime = Runtime(device, replace(engine.settings, streams=1, poison=True))
-    runtime.engine = Engine(device, runtime.settings, driver=Recording)
+    runtime.executor.engine = Engine(device, runtime.settings, driver=Recording)
     with ocl.use(runtime):
         yield runtime
 
@@ -140,7 +140,7 @@ def poisoned(device: Device, engine: Engine) -> Iterator[Runtime]:
 def test_scratch_memory_is_poisoned_between_its_uses(poisoned: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     x, weights = ocl.asarray(HOST), ocl.asarray(WEIGHTS)
     expected = products(x, weights, 4).numpy()
-    recording = poisoned.engine.driver
+    recording = poisoned.executor.engine.driver
     assert isinstance(recording, Recording)
     before = len(recording.commands)
     for turn in range(3):

@@ -130,13 +130,13 @@ def test_what_may_be_written_over_is_a_part_of_the_key(runtime: Runtime) -> None
 
 def test_the_cache_is_bounded() -> None:
     runtime = InterpretedRuntime()
-    runtime.plans = PlanCache(limit=3)
+    runtime.executor.plans = PlanCache(limit=3)
     with ocl.use(runtime):  # type: ignore[arg-type]
         x = ocl.asarray(np.ones(3, "f4"))
         for function in (ocl.sqrt, ocl.exp, ocl.sin, ocl.cos, ocl.sqrt):
             function(x).compute()
         ocl.sqrt(x).compute()
-    found = runtime.plans.statistics
+    found = runtime.executor.plans.statistics
     assert (found.hits, found.misses, found.evictions, found.plans) == (1, 5, 2, 3)
 
 
@@ -145,31 +145,31 @@ def test_kept_plans_take_only_so_much_memory() -> None:
     with ocl.use(runtime):  # type: ignore[arg-type]
         x = ocl.asarray(np.ones(3, "f4"))
         (x + 1).compute()
-        one = runtime.plans.statistics.nbytes
+        one = runtime.executor.plans.statistics.nbytes
         ocl.compute(*(ocl.sum(x * float(number)) for number in range(9)))
-        large = runtime.plans.statistics.nbytes - one
+        large = runtime.executor.plans.statistics.nbytes - one
         assert 0 < one < large, "more launches take more"
-        runtime.plans = PlanCache(most_bytes=2 * one)
+        runtime.executor.plans = PlanCache(most_bytes=2 * one)
         for function in (ocl.sqrt, ocl.exp, ocl.sin):
             function(x).compute()
-        found = runtime.plans.statistics
+        found = runtime.executor.plans.statistics
         assert (found.plans, found.evictions, found.nbytes) == (2, 1, 2 * one)
         for length in (7, 5):  # other sizes of a plan take some, too
             ocl.sin(ocl.asarray(np.ones(length, "f4"))).compute()
-        before = runtime.plans.statistics
+        before = runtime.executor.plans.statistics
         assert before.plans == 1
         ocl.exp(x).compute()
-        assert runtime.plans.statistics.misses == before.misses + 1
+        assert runtime.executor.plans.statistics.misses == before.misses + 1
 
 
 def test_the_plans_that_were_used_last_are_kept() -> None:
     runtime = InterpretedRuntime()
-    runtime.plans = PlanCache(limit=2)
+    runtime.executor.plans = PlanCache(limit=2)
     with ocl.use(runtime):  # type: ignore[arg-type]
         x = ocl.asarray(np.ones(3, "f4"))
         for function in (ocl.sqrt, ocl.exp, ocl.sqrt, ocl.sin, ocl.sqrt):
             function(x).compute()
-    found = runtime.plans.statistics
+    found = runtime.executor.plans.statistics
     assert (found.hits, found.misses, found.evictions, found.plans) == (2, 3, 1, 2)
 
 
@@ -236,7 +236,7 @@ def test_a_plan_that_is_bound_to_sizes_keeps_no_schedule(runtime: Runtime) -> No
         return (ocl.sum(x * 2.0, axis=0) * ocl.sum(x, axis=0)).compute()
 
     first = evaluate().numpy()
-    (kept,) = runtime.plans._kept.values()
+    (kept,) = runtime.executor.plans._kept.values()
     ((template,),) = kept.templates.values()
     (sized,) = template._sized.values()
     bound = sized.ready
@@ -258,10 +258,10 @@ def test_plans_that_are_dropped_go_at_once(runtime: Runtime) -> None:
         for turn in range(3):
             (ocl.sum(x[turn:] * 2.0, axis=0) * ocl.sum(x[turn:], axis=0)).compute()
         runtime.finish()
-        templates = [weakref.ref(one) for kept in runtime.plans._kept.values() for one in _templates(kept)]
+        templates = [weakref.ref(one) for kept in runtime.executor.plans._kept.values() for one in _templates(kept)]
         assert templates
-        for key in list(runtime.plans._kept):
-            runtime.plans._drop(key)
+        for key in list(runtime.executor.plans._kept):
+            runtime.executor.plans._drop(key)
         assert [one() for one in templates] == [None] * len(templates)
     finally:
         gc.enable()
@@ -291,15 +291,15 @@ def test_kept_plans_are_bound_to_parts_of_memory(runtime: Runtime) -> None:
 def test_a_kept_launch_is_not_run_over_memory_that_does_not_fit(runtime: Runtime, engine: Engine) -> None:
     for _ in range(2):
         x = ocl.asarray(np.ones(100, "f4"))
-        plan = runtime.plans.plan(Structure([(x * 2)._node]), runtime)
-        runtime.run(plan)
+        plan = runtime.executor.plans.plan(Structure([(x * 2)._node]), runtime.executor)
+        runtime.executor.run(plan)
     for storage, error, message in (
-        (runtime.allocate(100), ShapeError, "touches 400 bytes"),
+        (runtime.executor.allocate(100), ShapeError, "touches 400 bytes"),
         (engine.allocate(400), MixedDevicesError, "another runtime"),
     ):
         plan.storages[0] = storage
         with pytest.raises(error, match=message):
-            runtime.run(plan)
+            runtime.executor.run(plan)
 
 
 def test_threads_share_kept_plans(runtime: Runtime) -> None:
@@ -322,13 +322,13 @@ def test_threads_share_kept_plans(runtime: Runtime) -> None:
 def test_errors_name_the_line_of_this_evaluation(runtime: Runtime) -> None:
     """Not of the one that made the plan."""
     x = ocl.asarray(np.ones(8, "f4"))
-    plans = [runtime.plans.plan(Structure([(x + number)._node]), runtime) for number in range(2)]
+    plans = [runtime.executor.plans.plan(Structure([(x + number)._node]), runtime.executor) for number in range(2)]
     lines = [launch.where for plan in plans for launch in plan.launches]
     assert all("test_plans.py:" in str(line) for line in lines)
     first = (x * 2)._node
     second = (x * 3)._node
     places = [
-        str(runtime.plans.plan(Structure([node]), runtime).launches[0].where).rsplit(":", 1)[1]
+        str(runtime.executor.plans.plan(Structure([node]), runtime.executor).launches[0].where).rsplit(":", 1)[1]
         for node in (first, second)
     ]
     assert int(places[1]) == int(places[0]) + 1

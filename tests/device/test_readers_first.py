@@ -81,11 +81,11 @@ def test_only_what_is_needed_is_copied(runtime: Runtime, write: Callable[[Any], 
         pending = write(x)
         if not held:
             pending.clear()
-        counters = runtime.engine.memory.device_pool.counters
+        counters = runtime.executor.engine.memory.device_pool.counters
         before = counters.in_use
         counters.peak_in_use = before
         x.compute()
-        assert runtime.engine.memory.device_pool.counters.peak_in_use - before < WHOLE / 8
+        assert runtime.executor.engine.memory.device_pool.counters.peak_in_use - before < WHOLE / 8
         assert_same(x.numpy(), expected)
         for one, result in zip(pending, results, strict=False):
             assert_same(one.numpy(), result)

@@ -172,7 +172,7 @@ def test_programs_that_go_take_the_kernel_objects_along(runtime: Runtime, monkey
     monkeypatch.setattr(Executable, "new_handle", noted)
     work(x)
     assert not made
-    for executable in {id(one): one for _, one in runtime.engine._executables.values()}.values():
+    for executable in {id(one): one for _, one in runtime.executor.engine._executables.values()}.values():
         executable.let_go()
     assert_same(work(x).numpy(), expected)
     assert made, "and for the next run they are made again"
@@ -187,7 +187,7 @@ def test_a_run_within_a_run_of_the_same_program_does_not_share_its_objects(
     expected, turned = work(x, y).numpy(), work(y, x).numpy()
     for turn in range(RUNS):
         work(*((x, y) if turn % 2 else (y, x)))
-    opencl, within = runtime.engine.opencl, []
+    opencl, within = runtime.executor.engine.opencl, []
     enqueue = opencl.enqueue
 
     def interrupted(*args: Any) -> Any:

@@ -59,13 +59,13 @@ def shared_or_not(device: Device, engine: Engine, request: pytest.FixtureRequest
 
 def _recorded(device: Device, engine: Engine) -> Iterator[Runtime]:
     runtime = Runtime(device, engine.settings)
-    runtime.engine = Engine(device, replace(engine.settings, streams=4), driver=Recording)
+    runtime.executor.engine = Engine(device, replace(engine.settings, streams=4), driver=Recording)
     with ocl.use(runtime):
         yield runtime
 
 
 def recording(runtime: Runtime) -> Recording:
-    driver = runtime.engine.driver
+    driver = runtime.executor.engine.driver
     assert isinstance(driver, Recording)
     return driver
 
@@ -124,7 +124,7 @@ def test_a_driver_that_does_not_listen_is_told_nothing(device: Device, engine: E
         program, x, y = tiles(), ocl.asarray(HOST), ocl.asarray(HOST)
         program.prepared({"n": N})
         patch.setattr(Run, "of_step", None)
-        patch.setattr(runtime.engine.opencl, "launch", None)
+        patch.setattr(runtime.executor.engine.opencl, "launch", None)
         program(x, y)
         runtime.finish()
         patch.undo()
@@ -192,10 +192,10 @@ def test_runs_are_ordered_by_the_arrays_of_the_host_that_they_use(
                 write(other, host[:N])
             return half
 
-    counters = recorded.engine.streams.counters
+    counters = recorded.executor.engine.streams.counters
     waited = counters.host_waits
     with ThreadPoolExecutor(1) as pool:
-        with busy(recorded.engine, 0):
+        with busy(recorded.executor.engine, 0):
             with ocl.stream(0):
                 write(x, host[:N])
             runs = pool.submit(behind)
@@ -219,7 +219,7 @@ def test_runs_on_other_arrays_of_the_host_wait_for_nothing(recorded: Runtime) ->
     read(HOST)
     host, apart = np.zeros((2, N), np.float32), np.zeros(N, np.float32)
     recorded.finish()
-    with busy(recorded.engine, 0), counting(recorded) as counted:
+    with busy(recorded.executor.engine, 0), counting(recorded) as counted:
         with ocl.stream(0):
             write(x, host[0])
             read(HOST)
@@ -247,7 +247,7 @@ def test_a_single_transfer_is_ordered_with_runs_by_the_array_of_the_host(shared_
             return ocl.upload(host), ocl.download(other, out=host)
 
     with ThreadPoolExecutor(1) as pool:
-        with busy(recorded.engine, 0):
+        with busy(recorded.executor.engine, 0):
             with ocl.stream(0):
                 write(x, host)
             transfers = pool.submit(behind)
@@ -265,9 +265,9 @@ def test_a_copy_that_the_host_takes_of_an_array_waits_for_who_writes_it(recorded
     host = np.full(N, -1, np.float32)
     write(x, np.empty_like(HOST))
     recorded.finish()
-    counters = recorded.engine.streams.counters
+    counters = recorded.executor.engine.streams.counters
     with ThreadPoolExecutor(1) as pool:
-        with busy(recorded.engine, 0):
+        with busy(recorded.executor.engine, 0):
             with ocl.stream(0):
                 write(x, host)
             before = counters.host_waits
@@ -358,7 +358,7 @@ def test_a_replay_that_lost_a_wait_is_found_out(recorded: Runtime, monkeypatch: 
     """By what the driver was given, each in turn: the proof before that is switched off."""
     schedule = tiles().prepared({"n": N})[0].schedule
     monkeypatch.setattr(replay_module, "verify_order", lambda schedule: None)
-    engine, found = recorded.engine, 0
+    engine, found = recorded.executor.engine, 0
     for number, node in enumerate(schedule.nodes):
         for wait in node.waits:
             parts: dict[str, Any] = {name: Part(engine.upload(HOST)) for name in "xy"}
@@ -377,7 +377,7 @@ def test_a_schedule_that_lost_a_wait_is_not_replayed(recorded: Runtime) -> None:
     waits = [(number, wait) for number, node in enumerate(schedule.nodes) for wait in node.waits]
     for number, wait in waits:
         with pytest.raises(VerifyError, match="nothing orders node"):
-            Replay(recorded.engine, without(schedule, number, wait))
+            Replay(recorded.executor.engine, without(schedule, number, wait))
     assert waits
 
 
@@ -409,7 +409,7 @@ def test_statistics_count_the_waits_and_flushes_of_replays(
     recorded: Runtime, make: Callable[[], Prepared], least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many as the driver gets, between queues, also for the command before it on another stream."""
-    program, opencl, flushed = make(), recorded.engine.opencl, []
+    program, opencl, flushed = make(), recorded.executor.engine.opencl, []
     x, y = ocl.asarray(HOST), ocl.asarray(HOST)
     program(x, y)
     with ocl.stream(3):

@@ -100,7 +100,7 @@ def test_every_strategy_computes_the_same(make: Callable[..., Runtime], strategy
 
 def test_the_default_real(make: Callable[..., Runtime]) -> None:
     runtime = make(default_real="f64")
-    if not runtime.target.fp64:
+    if not runtime.executor.target.fp64:
         with ocl.use(runtime), pytest.raises(ocl.Error, match="no float64"):
             ocl.zeros(3)
         return
@@ -238,9 +238,9 @@ def test_kept_memory_is_bounded(make: Callable[..., Runtime], device: Device) ->
         for size in range(1, 40):
             ocl.asarray(np.zeros(size * 10_000, "f4"))
     runtime.finish()
-    runtime.engine.memory.device_pool.trim()
+    runtime.executor.engine.memory.device_pool.trim()
     assert runtime.statistics()["memory"]["reserved"] == 0
-    assert 0 < runtime.engine.memory.device_pool.sizes.kept <= most
+    assert 0 < runtime.executor.engine.memory.device_pool.sizes.kept <= most
 
 
 # ---------------------------------------------------------------------- other processes
@@ -304,6 +304,8 @@ ENDINGS = {
     "an exception": "ocl.sin(x).compute()\nraise SystemExit(3)",
     "in a thread": f"import threading\nthreading.Thread(target=lambda: {MANY}).start()",
     "in a daemon thread": f"import threading\nthreading.Thread(target=lambda: {MANY}, daemon=True).start()",
+    "reading in a daemon thread": "import threading\n"
+    "threading.Thread(target=lambda: [ocl.sin(x * n).numpy() for n in range(20)], daemon=True).start()",
     "two runtimes": f"r = ocl.Runtime()\nwith ocl.use(r):\n    z = ocl.sin(ocl.ones(2**20)).compute()\ny = {MANY}",
     "a cycle with an array": "class C: pass\nc = C()\nc.c, c.x = c, ocl.sin(x).compute()\ndel c",
     "a runtime that goes": "r = ocl.Runtime()\nwith ocl.use(r):\n    ocl.sin(ocl.ones(2**20)).compute()\ndel r",
@@ -341,13 +343,27 @@ def test_arrays_are_pickled_by_value(make: Callable[..., Runtime]) -> None:
         written = pickle.dumps([x, x[1], ocl.zeros((0, 2))])
     with ocl.use(other):
         again, row, empty = pickle.loads(written)
-        assert again._executor is other
+        assert again._executor is other.executor
         assert_same(again.numpy(), x.numpy())
         assert_same(row.numpy(), x.numpy()[1])
         assert empty.shape == (0, 2)
 
 
+def test_an_executor_stands_for_its_runtime(make: Callable[..., Runtime]) -> None:
+    one = make()
+    with ocl.use(one.executor) as shown:
+        assert shown is ocl.current() is one
+        x = ocl.ones(3)
+    executor = x._executor
+    del one, shown
+    with ocl.use(executor) as again:  # who has only arrays gets another one
+        assert isinstance(again, Runtime)
+        assert again.executor is executor
+        assert again.statistics()["plan"]["plans"] == 0
+        assert ocl.current() is again
+
+
 def test_a_device_may_have_fewer_streams_unless_settings_say_more(device: Device) -> None:
     few = replace(device, quirks=replace(device.quirks, streams=1))
-    assert Runtime(few, Settings(cache_folder=None)).engine.streams.count == 1
-    assert Runtime(few, Settings(cache_folder=None, streams=3)).engine.streams.count == 3
+    assert Runtime(few, Settings(cache_folder=None)).executor.engine.streams.count == 1
+    assert Runtime(few, Settings(cache_folder=None, streams=3)).executor.engine.streams.count == 3

@@ -21,14 +21,14 @@ from tests.support.arrays import assert_same
 @pytest.fixture
 def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
     runtime = Runtime(device, replace(engine.settings, streams=4))
-    runtime.engine = Engine(device, runtime.settings, driver=Recording)
+    runtime.executor.engine = Engine(device, runtime.settings, driver=Recording)
     with ocl.use(runtime):
         yield runtime
 
 
 def recording(runtime: Runtime) -> Recording:
-    assert isinstance(runtime.engine.driver, Recording)
-    return runtime.engine.driver
+    assert isinstance(runtime.executor.engine.driver, Recording)
+    return runtime.executor.engine.driver
 
 
 def queues(runtime: Runtime) -> list[int]:

@@ -195,9 +195,9 @@ def test_plans_are_for_the_device_and_the_library_that_made_them(
 
 
 def test_none_where_nothing_is_kept_or_somebody_looks_on(device: Device, tmp_path: Path) -> None:
-    assert runtime(device, None).stored_plans is None
+    assert runtime(device, None).executor.stored_plans is None
     watched = Runtime(device, Settings(cache_folder=tmp_path), FolderDump(tmp_path / "dump"))
-    assert watched.stored_plans is None
+    assert watched.executor.stored_plans is None
     counted_run(watched, elementwise)
     (_,) = files(tmp_path)  # the program
 
@@ -231,11 +231,11 @@ def test_kernels_that_are_here_are_not_read_again(device: Device, tmp_path: Path
     counted_run(runtime(device, tmp_path), lambda: ocl.asarray(HOST) * 2.0 + 1.0)
     second = runtime(device, tmp_path)
     counted_run(second, lambda: ocl.asarray(HOST) * 2.0 + 1.0)
-    (stored,) = {id(kernel) for kept in second.plans._kept.values() for kernel in _kernels(kept)}
+    (stored,) = {id(kernel) for kept in second.executor.plans._kept.values() for kernel in _kernels(kept)}
     _, counted = counted_run(second, lambda: (ocl.asarray(HOST) * 3.0 + 4.0)[5:])
     assert counted["plan", "misses"] == 1
     assert counted["kernel", "misses"] == 0
-    assert {id(kernel) for kept in second.plans._kept.values() for kernel in _kernels(kept)} == {stored}
+    assert {id(kernel) for kept in second.executor.plans._kept.values() for kernel in _kernels(kept)} == {stored}
 
 
 def _kernels(kept: Any) -> list[Any]:
@@ -322,20 +322,20 @@ def test_a_plan_keeps_each_kernel_once_and_no_line_of_a_program(
 
 def test_a_file_has_no_kernels_but_those_of_its_plans(device: Device, tmp_path: Path) -> None:
     of = runtime(device, tmp_path)
-    plans = of.stored_plans
+    plans = of.executor.stored_plans
     assert plans is not None
     with ocl.use(of):
         for number in range(20):
             x = ocl.asarray(HOST[: number + 2])
             work = [ocl.sin, ocl.cos, ocl.exp, ocl.tanh][number % 4](x) + float(number)
             work.compute()
-    templates = [one for kept in of.plans._kept.values() for alike in kept.templates.values() for one in alike]
+    templates = [one for kept in of.executor.plans._kept.values() for alike in kept.templates.values() for one in alike]
     for turn in range(20):
-        plans.keep("one structure", (), templates[turn % 4], of)
+        plans.keep("one structure", (), templates[turn % 4], of.executor)
     (listed, kernels) = plans._read(plans._key("one structure", ()))
     assert len(listed) == 16
     assert set(kernels) == frozenset().union(*[one.kernels for one in listed])
-    plans.keep("another", (), templates[0], of)
+    plans.keep("another", (), templates[0], of.executor)
     for _ in range(16):
-        plans.keep("another", (), templates[1], of)
+        plans.keep("another", (), templates[1], of.executor)
     assert len(plans._read(plans._key("another", ()))[1]) == 1

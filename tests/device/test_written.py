@@ -199,7 +199,7 @@ def test_a_launch_that_the_driver_refuses(
     runtime.finish()
     x = stepped(x)
     with monkeypatch.context() as patch:
-        patch.setattr(runtime.engine.driver, "enqueue", refuse)
+        patch.setattr(runtime.executor.engine.driver, "enqueue", refuse)
         with pytest.raises(LaunchError, match="kernel"):
             x.compute()
     with pytest.raises(LaunchError, match="written over"):
@@ -217,7 +217,7 @@ def test_no_memory_goes_the_general_way(
     x = ocl.asarray(HOST)
     evaluated_often(lambda _: stepped(x))
     assert by_function[-1]
-    pool = runtime.engine.memory.device_pool
+    pool = runtime.executor.engine.memory.device_pool
     allocate, asked = pool.allocate, [0]
 
     def later(*given: Any, **named: Any) -> Any:
@@ -237,7 +237,7 @@ def test_errors_name_the_line_of_the_program(
 ) -> None:
     """Not one of the function that was written for it."""
     x, lines = ocl.asarray(HOST), list[str]()
-    pool = runtime.engine.memory.device_pool
+    pool = runtime.executor.engine.memory.device_pool
     allocate = pool.allocate
 
     def noted(nbytes: int, stream: Any, where: Any, holder: Any, **named: Any) -> Any:
@@ -277,7 +277,12 @@ def test_a_runtime_with_written_functions_is_freed(device: Device, engine: Engin
 
 
 def functions(runtime: Runtime) -> list[Any]:
-    return [known for of_line in runtime.plans.lines._known.values() for known in of_line if known.evaluate is not None]
+    return [
+        known
+        for of_line in runtime.executor.plans.lines._known.values()
+        for known in of_line
+        if known.evaluate is not None
+    ]
 
 
 def test_plans_that_go_take_their_functions_along(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +290,7 @@ def test_plans_that_go_take_their_functions_along(runtime: Runtime, monkeypatch:
     evaluated_often(lambda _: stepped(x))
     assert len(functions(runtime)) == 1
     with monkeypatch.context() as patch:
-        patch.setattr(runtime.plans, "_limit", 1)  # the next structure drives it out
+        patch.setattr(runtime.executor.plans, "_limit", 1)  # the next structure drives it out
         (x * 2.0).compute()
     assert not functions(runtime)
     monkeypatch.setattr(plans, "_MOST_ALIKE", 1)
@@ -298,7 +303,7 @@ def test_plans_that_go_take_their_functions_along(runtime: Runtime, monkeypatch:
 
 def test_plans_come_and_go_while_others_evaluate(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans are made and dropped without the lock under which others evaluate."""
-    monkeypatch.setattr(runtime.plans, "_most_bytes", 100_000)
+    monkeypatch.setattr(runtime.executor.plans, "_most_bytes", 100_000)
     monkeypatch.setattr(known_lines, "WORTH", 10**9)
     work = [lambda x: x + 1.0, lambda x: ocl.sin(x) * x, lambda x: x - x * x, lambda x: ocl.sum(x) + x]
     errors: list[BaseException] = []
@@ -324,8 +329,8 @@ def test_plans_come_and_go_while_others_evaluate(runtime: Runtime, monkeypatch: 
     finally:
         sys.setswitchinterval(interval)
     assert not errors
-    statistics = runtime.plans.statistics
-    assert statistics.nbytes == sum(kept.nbytes for kept in runtime.plans._kept.values())
+    statistics = runtime.executor.plans.statistics
+    assert statistics.nbytes == sum(kept.nbytes for kept in runtime.executor.plans._kept.values())
 
 
 def test_an_array_that_was_kept_from_a_captured_function(runtime: Runtime) -> None:
@@ -351,7 +356,7 @@ def test_after_a_time_without_memory_values_on_the_way_are_kept_again(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x, column = ocl.asarray(HOST), ocl.asarray(np.ones((3, 1), "f4"))
-    allocate = runtime.allocate
+    allocate = runtime.executor.allocate
 
     def short(nbytes: int, where: Any = "") -> Any:
         if nbytes == 3 * HOST.nbytes:
@@ -366,7 +371,7 @@ def test_after_a_time_without_memory_values_on_the_way_are_kept_again(
         del start
         with monkeypatch.context() as patch:
             if is_short:
-                patch.setattr(runtime, "allocate", short)
+                patch.setattr(runtime.executor, "allocate", short)
             ocl.sum(value * value).compute()
         with counting(runtime) as counted:
             value.compute()

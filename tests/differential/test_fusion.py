@@ -173,21 +173,21 @@ def neighbours(arrays: Sequence[Any]) -> list[Any]:
 def by_rules(arrays: Sequence[Any], rules: Sequence[Rule], operations_per_byte: float = 8) -> Plan:
     """The plan that computes arrays under some rules."""
     runtime = ocl.current()
-    target = replace(runtime.target, operations_per_byte=operations_per_byte)
-    priced = SimpleNamespace(target=target, kernels=runtime.kernels, allocate=runtime.allocate)
+    target = replace(runtime.executor.target, operations_per_byte=operations_per_byte)
+    priced = SimpleNamespace(target=target, kernels=runtime.executor.kernels, allocate=runtime.executor.allocate)
     return plan([one._node for one in arrays], priced, rules=rules)
 
 
 def values(planned: Plan) -> list[np.ndarray]:
     """What a plan computes."""
     runtime = ocl.current()
-    runtime.run(planned)
+    runtime.executor.run(planned)
     return [host(runtime, result) for result in planned.results]
 
 
 def together(plans: Sequence[Plan]) -> None:
     """Builds the kernels of several plans as one program."""
-    ocl.current().engine.executables([launch.kernel for planned in plans for launch in planned.launches])
+    ocl.current().executor.engine.executables([launch.kernel for planned in plans for launch in planned.launches])
 
 
 def host(runtime: Runtime, found: Buffer) -> np.ndarray:
@@ -195,7 +195,7 @@ def host(runtime: Runtime, found: Buffer) -> np.ndarray:
     if not found.size:
         return np.empty(found.shape, found.dtype.numpy)
     low, high = found.layout.range()
-    flat = runtime.download(found.storage, found.dtype, low, high - low).result()
+    flat = runtime.executor.download(found.storage, found.dtype, low, high - low).result()
     strides = tuple(stride * flat.itemsize for stride in found.layout.strides)
     return np.lib.stride_tricks.as_strided(flat[found.layout.offset - low :], found.shape, strides).copy()
 

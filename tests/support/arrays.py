@@ -25,7 +25,7 @@ COPIES_ARE_WRITABLE = bool(np.lib.NumpyVersion(np.__version__) >= "2.2.5")
 
 def has(runtime: Runtime, dtype: str) -> bool:
     """Whether arrays of a dtype exist on the device."""
-    return dtype != "f8" or runtime.target.fp64
+    return dtype != "f8" or runtime.executor.target.fp64
 
 
 def edges(dtype: str) -> np.ndarray:

@@ -832,12 +832,12 @@ def planned(name: str, rows: int, columns: int, numbers: Args) -> None:
     """The mean of four neighbours in a matrix, as a GPU gets it that a few results already keep busy."""
     busy = Target(kind="gpu", compute_units=0, group_size=8)
     runtime = InterpretedRuntime(busy)
-    whole = graph.buffer(runtime.allocate(4 * rows * columns), F32, Layout.contiguous((rows, columns)))
+    whole = graph.buffer(runtime.executor.allocate(4 * rows * columns), F32, Layout.contiguous((rows, columns)))
     views = [np.s_[:-2, 1:-1], np.s_[2:, 1:-1], np.s_[1:-1, :-2], np.s_[1:-1, 2:]]
     parts = [graph.index(whole, parse_index(whole.shape, view)) for view in views]
     total = reduce(lambda left, right: graph.elementwise("add", left, right), parts)
     root = graph.elementwise("mul", total, graph.scalar(0.25, F32, total.shape))
-    (launch,) = plan([root], runtime).launches
+    (launch,) = plan([root], runtime.executor).launches
 
     def expected(given: Args) -> Args:
         x = given["a"].reshape(rows, columns)

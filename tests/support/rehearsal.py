@@ -22,7 +22,7 @@ def rehearsal(runtime: Runtime) -> Iterator[None]:
 
     with _instead(runtime, build=kernels.extend, ready=ready, run=lambda plan: None):
         yield
-    runtime.engine.executables(kernels)
+    runtime.executor.engine.executables(kernels)
 
 
 def one_by_one(runtime: Runtime, make: Callable[[], Sequence[Array]]) -> list[Array]:
@@ -35,9 +35,9 @@ def one_by_one(runtime: Runtime, make: Callable[[], Sequence[Array]]) -> list[Ar
 
 @contextmanager
 def _instead(runtime: Runtime, **methods: object) -> Iterator[None]:
-    vars(runtime).update(methods)
+    vars(runtime.executor).update(methods)
     try:
         yield
     finally:
         for name in methods:
-            del vars(runtime)[name]
+            del vars(runtime.executor)[name]
