@@ -36,7 +36,7 @@ from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
-from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, replay
+from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, rebound, replay
 from ocl_runtime.programs.trees import Shape, flatten, positional
 from ocl_runtime.runtime import Runtime
 
@@ -54,7 +54,7 @@ class _Programs:
     """What one function has become on one runtime."""
 
     def __init__(self) -> None:
-        self.prepared: OrderedDict[Hashable, Prepared] = OrderedDict()
+        self.prepared: OrderedDict[tuple[Captured, tuple[int, ...]], Prepared] = OrderedDict()
         self.calls: dict[Hashable, Call] = {}
         """By what a look at the arguments shows: these are found at once."""
         self.captured: OrderedDict[Hashable, list[Captured]] = OrderedDict()
@@ -62,21 +62,23 @@ class _Programs:
         """By the shape of calls: the floats that all of them had so far, or whether they are numbers of programs."""
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable) -> Prepared | None:
-        """What was prepared for a call just like this one."""
+    def find(self, family: Hashable, sizes: tuple[int, ...], floats: Sequence[float]) -> Prepared | Captured | None:
+        """What was prepared for a call just like this one, else a program whose guards the sizes and floats pass."""
         with self._lock:
-            found = self.prepared.get(key)
-            if found is not None:
-                self.prepared.move_to_end(key)
-            return found
-
-    def fitting(self, family: Hashable, sizes: dict[str, int], floats: Sequence[float]) -> Captured | None:
-        """A program whose guards the sizes and floats pass."""
-        with self._lock:
-            programs = list(self.captured.get(family, ()))
-            if programs:
-                self.captured.move_to_end(family)
-        return next((one for one in reversed(programs) if one.guards.hold(sizes) and one.reals.hold(floats)), None)
+            programs = self.captured.get(family)
+            if programs is None:
+                return None
+            self.captured.move_to_end(family)
+            programs = programs[::-1]
+            for captured in programs:
+                found = self.prepared.get((captured, sizes))
+                if found is not None and (not floats or captured.reals.hold(floats)):
+                    self.prepared.move_to_end((captured, sizes))
+                    return found
+        for captured in programs:
+            if captured.guards.hold(captured.named(sizes)) and (not floats or captured.reals.hold(floats)):
+                return captured
+        return None
 
     def takes_floats(self, shape: Shape, floats: Sequence[float]) -> bool:
         """Whether the floats of a call are numbers of the program. They are a part of it until there is a call with
@@ -111,14 +113,14 @@ class _Programs:
         """Takes note of how a call was answered."""
         with self._lock:
             self.calls[look] = call
-            for oldest in list(self.calls)[: len(self.calls) - _MOST_CALLS]:
-                del self.calls[oldest]
+            while len(self.calls) > _MOST_CALLS:
+                del self.calls[next(iter(self.calls))]
 
-    def keep_prepared(self, key: Hashable, prepared: Prepared) -> None:
+    def keep_prepared(self, sizes: tuple[int, ...], prepared: Prepared) -> None:
         """Takes note of one with its sizes bound."""
         with self._lock:
-            self.prepared[key] = prepared
-            for _ in range(len(self.prepared) - _MOST_PREPARED):
+            self.prepared[prepared.captured, sizes] = prepared
+            while len(self.prepared) > _MOST_PREPARED:
                 self.prepared.popitem(last=False)
 
 
@@ -188,27 +190,40 @@ class _Function:
                     again, nodes = _look(shape, arrays)
                     if again == look:
                         return replay(call.prepared, nodes, call.starts, floats, runtime)
-        nodes = []
+            look, nodes = None, []
         try:
-            return self._first(arrays, shape, floats, programs, runtime)
+            return self._first(arrays, shape, floats, programs, runtime, look, nodes)
         except _UnopenError:
             programs.needs_floats(shape)
             return self.call(args, kwargs)
 
     def _first(
-        self, arrays: Sequence[Array], shape: Shape, floats: list[float], programs: _Programs, runtime: Runtime
+        self,
+        arrays: Sequence[Array],
+        shape: Shape,
+        floats: list[float],
+        programs: _Programs,
+        runtime: Runtime,
+        look: Hashable,
+        nodes: list[Buffer],
     ) -> Any:
-        """The same for arguments that are like none before, or are not computed, or share memory."""
-        for x in arrays:
-            if x._value:
-                x._detach()  # from the array that it was read from, which may be another argument
-        arguments = _arguments(arrays, runtime)
-        key = (shape, arguments.exactly())
-        found = programs.find(key)
-        if found is None or not found.captured.reals.hold(floats):
-            found = self._prepared(arguments, shape, floats, programs, runtime)
-            programs.keep_prepared(key, found)
-        look = _look(shape, arrays)[0]
+        """The same for arguments that are like none before, or (without a `look`) are not computed, or share memory.
+        The list of nodes is emptied."""
+        executors = [x._executor for x in arrays]
+        if look is not None and executors.count(executors[0]) == len(executors):
+            arguments = Arguments(nodes.copy(), executors)
+            nodes.clear()
+        else:
+            for x in arrays:
+                if x._value:
+                    x._detach()  # from the array that it was read from, which may be another argument
+            arguments = _arguments(arrays, runtime)
+            look = _look(shape, arrays)[0]
+        family, sizes = (shape, arguments.family), arguments.sizes
+        found = programs.find(family, sizes, floats)
+        if not isinstance(found, Prepared):
+            found = self._prepared(found, arguments, shape, floats, programs, runtime)
+            programs.keep_prepared(sizes, found)
         starts = [one.low for one in arguments.ranges]
         if look is not None:
             programs.keep_call(look, Call(found, starts))
@@ -218,24 +233,32 @@ class _Function:
             del arguments  # who refers to memory needs it
             _own([arrays[number] for number in found.captured.assigned])
             arguments = _arguments(arrays, runtime)
-            if (shape, arguments.exactly()) != key:  # copied, or another thread has written
-                return self._first(arrays, shape, floats, programs, runtime)
+            if ((shape, arguments.family), arguments.sizes) != (family, sizes):  # copied, or another thread has written
+                return self._first(arrays, shape, floats, programs, runtime, None, [])
             return replay(found, arguments.ranges, starts, floats, runtime)
 
     def _prepared(
-        self, arguments: Arguments, shape: Shape, floats: list[float], programs: _Programs, runtime: Runtime
+        self,
+        captured: Captured | None,
+        arguments: Arguments,
+        shape: Shape,
+        floats: list[float],
+        programs: _Programs,
+        runtime: Runtime,
     ) -> Prepared:
         """A program for arguments: one whose guards they pass, or a new one."""
-        family, sizes = (shape, arguments.family()), arguments.sizes()
-        captured = programs.fitting(family, sizes, floats)
+        if captured is not None:
+            found = rebound(captured, arguments.sizes, runtime)
+            if found is not None:
+                return found
         with progress():
             if captured is None:
                 try:
                     captured = captured_by(self._function, self._name, arguments, shape, floats, runtime)
                 except Exception as error:
                     raise (_UnopenError if floats else error) from error
-                programs.keep(family, captured)
-            return prepared(captured, sizes, runtime)
+                programs.keep((shape, arguments.family), captured)
+            return prepared(captured, arguments.sizes, runtime)
 
     def _programs(self, runtime: Runtime) -> _Programs:
         with self._lock:
@@ -265,7 +288,13 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
 def _arguments(arrays: Sequence[Array], runtime: Runtime) -> Arguments:
     with runtime.registry.lock:  # nobody writes in between
         compute(*arrays)
-        return Arguments(arrays)
+        return Arguments([_buffer(x) for x in arrays], [x._executor for x in arrays])
+
+
+def _buffer(array: Array) -> Buffer:
+    node = array._node
+    assert isinstance(node, Buffer)
+    return node
 
 
 def _own(arrays: Sequence[Array]) -> None:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
+from ocl_ir.formulas import Formulas
 from ocl_ir.graph.build import Buffer, buffer, computed
 from ocl_ir.guards import Given, Guards
 from ocl_ir.host.grammar import Program
-from ocl_ir.host.schedule import Schedule
+from ocl_ir.host.schedule import Place, Schedule
 from ocl_ir.host.unbound import Unbound, branches, is_straight, unbound
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.layout import Layout
 from ocl_ir.reals import Reals, plain_real
-from ocl_ir.sizes import value
+from ocl_ir.sizes import Size
 from ocl_ir.source_line import caller
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
@@ -27,7 +29,7 @@ from ocl_runtime.arrays.dtypes import rounded
 from ocl_runtime.arrays.reals import with_real
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.handles import Handles, Memory, handles_for
+from ocl_runtime.execute.replay.handles import Memory, handles_for
 from ocl_runtime.execute.replay.run import run
 from ocl_runtime.execute.streams.chosen import unchosen
 from ocl_runtime.plan.host.in_place import reuse_in_place, share_memory
@@ -49,13 +51,15 @@ _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 class Captured:
     """A function's program, for arguments whose sizes pass the guards.
 
-    `reals` has the guards of floats that calls give, and which of them kernels take. `unbound` is the program as
-    formulas, None where it names streams, and `branches` says whether streams are of any use to it. `constants` are
-    memory that it refers to, by parameter; `assigned` the arrays that it writes into, by number; `results` what it
-    computes, with the default real of each that has another than the runtime's, and `shape` how that is returned.
+    `names` are those of the sizes of a call, in order. `reals` has the guards of floats that calls give, and which of
+    them kernels take. `unbound` is the program as formulas, None where it names streams, and `branches` says whether
+    streams are of any use to it. `constants` are memory that it refers to, by parameter; `assigned` the arrays that it
+    writes into, by number; `results` what it computes, with the default real of each that has another than the
+    runtime's, and `shape` how that is returned.
     """
 
     program: Program
+    names: Sequence[str]
     reals: Reals
     unbound: Unbound | None
     branches: bool
@@ -65,10 +69,20 @@ class Captured:
     results: Sequence[Result]
     default_reals: Sequence[DType | None]
     shape: Shape
-    handles: Handles | None = None
-    """The kernel objects for the sizes that were prepared last."""
+    bound: Bound | None = None
+    """The program for the sizes that were prepared last."""
 
     def __post_init__(self) -> None:
+        self.what = f"program {self.program.name}"
+        """Its name in errors."""
+        hints = [param.value.hint for param in self.program.params]
+        self.origins = [self.constants[hint] if hint in self.constants else int(hint[1:]) for hint in hints]
+        """For each parameter which range of the arguments it is, or the constant."""
+        self._table = Formulas([symbol.name for symbol in self.program.symbols])
+        self._results = [
+            (place, dtype, self._rows(layout.shape), self._rows(layout.strides), self._table.add(layout.offset), real)
+            for (place, dtype, layout), real in zip(self.results, self.default_reals, strict=True)
+        ]
         self._numbers = [
             (number.name, slot.number, number.dtype)
             for place, slot in enumerate(self.reals.taken)
@@ -82,10 +96,25 @@ class Captured:
         assert values is not None
         return {name: float(rounded(values[slot], dtype)) for name, slot, dtype in self._numbers}
 
-    @property
-    def what(self) -> str:
-        """Its name in errors."""
-        return f"program {self.program.name}"
+    def _rows(self, sizes: Sequence[Size]) -> tuple[int, ...]:
+        return tuple([self._table.add(size) for size in sizes])
+
+    def named(self, sizes: Sequence[int]) -> dict[str, int]:
+        """The sizes of a call by name."""
+        return dict(zip(self.names, sizes, strict=True))
+
+    def results_at(self, sizes: Mapping[str, int], places: Sequence[Place]) -> list[_Result]:
+        """What comes out for some sizes, where the program's results are in these places."""
+        rows = self._table.values([sizes[name] for name in self._table.names])
+        return [
+            _Result(
+                None if place is None else places[place].buffer,
+                dtype,
+                Layout(tuple([rows[row] for row in shape]), tuple([rows[row] for row in strides]), rows[offset]),
+                real,
+            )
+            for place, dtype, shape, strides, offset, real in self._results
+        ]
 
 
 class _Result(NamedTuple):
@@ -99,12 +128,10 @@ class _Result(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A program for some sizes. `origins` says for each parameter which range of the arguments it is, or the
-    constant."""
+    """A program for some sizes."""
 
     captured: Captured
     bound: Bound
-    origins: Sequence[int | Cell]
     results: Sequence[_Result]
 
 
@@ -147,39 +174,61 @@ def captured_by(
         formulas = Unbound(symbolic if branching else share_memory(symbolic)[0])
     constants, assigned = trace.constants, trace.assigned
     return Captured(
-        program, reals, formulas, branching, guards, constants, assigned, results, default_reals, returned_shape
+        program,
+        arguments.names(),
+        reals,
+        formulas,
+        branching,
+        guards,
+        constants,
+        assigned,
+        results,
+        default_reals,
+        returned_shape,
     )
 
 
-def prepared(captured: Captured, sizes: dict[str, int], runtime: Runtime) -> Prepared:
+def rebound(captured: Captured, sizes: Sequence[int], runtime: Runtime) -> Prepared | None:
+    """The program for sizes that pass its guards, where these change nothing but numbers of what was prepared last."""
+    formulas, last = captured.unbound, captured.bound
+    if formulas is None or last is None or captured.branches or runtime.is_watched:
+        return None
+    named = captured.named(sizes)
+    bound = last.at(formulas, named, partial(formulas.at, named))
+    if bound is None:
+        return None
+    return Prepared(captured, bound, captured.results_at(named, formulas.schedule.results))
+
+
+def prepared(captured: Captured, sizes: Sequence[int], runtime: Runtime) -> Prepared:
     """The program for sizes that pass its guards."""
-    program, engine, target = captured.program, runtime.engine, runtime.host_target
-    schedule = None if captured.unbound is None else captured.unbound.at(sizes)
+    named, last = captured.named(sizes), captured.bound
+    schedule, again = _schedule(captured, named, runtime)
+    handles = handles_for(runtime.engine, schedule, None if last is None else last.handles)
+    captured.bound = bound = Bound(schedule, handles, None if handles.asks_for_schedules else again)
+    return Prepared(captured, bound, captured.results_at(named, schedule.results))
+
+
+def _schedule(
+    captured: Captured, sizes: Mapping[str, int], runtime: Runtime
+) -> tuple[Schedule, Callable[[], Schedule] | None]:
+    """What is to be bound for some sizes, and what makes it again where that is no more than to fill in formulas."""
+    program, formulas, target = captured.program, captured.unbound, runtime.host_target
     stages: list[tuple[str, Schedule]] = []
 
     def watch(name: str, after: Schedule) -> None:
         stages.append((name, after))
 
-    if schedule is None:
-        own = {symbol.name: sizes[symbol.name] for symbol in program.symbols}
-        schedule = prepare(program, own, target, watch)
-    elif runtime.is_watched or (captured.branches and is_worth_streams(schedule)):
+    if formulas is None:
+        schedule = prepare(program, {symbol.name: sizes[symbol.name] for symbol in program.symbols}, target, watch)
+    else:
+        schedule = formulas.at(sizes)
+        if not (runtime.is_watched or (captured.branches and is_worth_streams(schedule))):
+            return schedule, partial(formulas.at, sizes)
         schedule = arrange(schedule, target, watch, ARRANGE)
-    if schedule.memory is not None:  # it was arranged
-        verify_order(schedule)
-        runtime.prepared(schedule, stages)
-    constants = captured.constants
-    names = [one.value.hint for one in program.params]
-    origins = [constants[name] if name in constants else int(name[1:]) for name in names]
-    captured.handles = handles = handles_for(engine, schedule, captured.handles)
-    bound = Bound(schedule, handles)
-    buffers = [place.buffer for place in schedule.results]
-    results = []
-    for (place, dtype, given), real in zip(captured.results, captured.default_reals, strict=True):
-        shape, strides = (tuple(value(one, sizes) for one in part) for part in (given.shape, given.strides))
-        layout = Layout(shape, strides, value(given.offset, sizes))
-        results.append(_Result(None if place is None else buffers[place], dtype, layout, real))
-    return Prepared(captured, bound, origins, results)
+    verify_order(schedule)
+    runtime.prepared(schedule, stages)
+    return schedule, None
 
 
 def replay(
@@ -190,8 +239,9 @@ def replay(
     runtime: Runtime,
 ) -> Any:
     """Replays a program over the memory of arguments, of which each begins at a byte, with the floats of a call."""
-    captured, bound, origins, wanted = prepared
-    memory: Memory = [None] * (len(bound.schedule.buffers) + 1)
+    captured, bound, wanted = prepared
+    origins = captured.origins
+    memory: Memory = [None] * (bound.buffers + 1)
     for param, origin in enumerate(origins):
         if isinstance(origin, int):
             memory[param] = arguments[origin].storage, starts[origin]

@@ -55,14 +55,20 @@ class Sized:
         again: Callable[[], Schedule],
         memory: Sequence[tuple[int, Asker]],
         computed: Sequence[tuple[int, int | None, DType, Layout]],
+        like: Sized | None = None,
+        ready: Any = None,
     ) -> None:
         self.again = again
-        self._schedule: Schedule | None = again()
-        self.arena = self._schedule.arena
-        self.pieces = [(one.id, one.nbytes) for one in self._schedule.buffers if one.kind == "piece"]
-        self.askers = tuple([asker(node.command.where) for node in self._schedule.nodes])
         self.memory, self.computed = memory, computed
-        self.ready: Any = None
+        self.ready = ready
+        self._schedule: Schedule | None = None
+        if ready is None or like is None:
+            self._schedule = schedule = again()
+            self.arena = schedule.arena
+            self.pieces = [(one.id, one.nbytes) for one in schedule.buffers if one.kind == "piece"]
+            self.askers = tuple([asker(node.command.where) for node in schedule.nodes])
+        else:
+            self.arena, self.pieces, self.askers = ready.arena, like.pieces, like.askers
         self._in_pieces: Sized | None = None
 
     @property
@@ -230,7 +236,9 @@ class Template:
         ]
         # Nothing in it refers to the plan, which then goes as soon as it is dropped.
         again = partial(_schedule, self._formulas, self._target if self._streams > 1 else None, sizes)
-        return Sized(again, memory, computed)
+        last = next(reversed(self._sized.values()), None) if self._streams == 1 else None
+        ready = last and last.ready and last.ready.at(self._formulas, sizes, again)
+        return Sized(again, memory, computed, last, ready)
 
 
 def _schedule(formulas: Unbound, target: HostTarget | None, sizes: Mapping[str, int]) -> Schedule:
