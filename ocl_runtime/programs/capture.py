@@ -22,8 +22,8 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ParamSpec, TypeVar, cast
-from weakref import WeakKeyDictionary
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary, ref
 
 from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
@@ -141,7 +141,8 @@ def capture(function: Callable[_Args, _Returned]) -> Callable[_Args, _Returned]:
 
     @functools.wraps(function)
     def replayed(*args: _Args.args, **kwargs: _Args.kwargs) -> _Returned:
-        return cast("_Returned", captured.call(args, kwargs))
+        returned: _Returned = captured.call(args, kwargs)
+        return returned
 
     return replayed
 
@@ -156,6 +157,8 @@ class _Function:
         self._function = function
         self._name = getattr(function, "__name__", type(function).__name__)
         self._known: WeakKeyDictionary[Runtime, _Programs] = WeakKeyDictionary()
+        self._last: tuple[ref[Runtime], _Programs] | None = None
+        """Of the runtime that it was called for last, which a table takes longer to tell."""
         self._lock = threading.Lock()
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -176,7 +179,8 @@ class _Function:
         runtime = runtime_of(arrays[0]._executor)
         if not isinstance(runtime, Runtime) or tracer.get() is not None or runtime.checks is not None:
             return self._function(*args, **kwargs)
-        programs = self._known.get(runtime) or self._programs(runtime)
+        last = self._last
+        programs = last[1] if last is not None and last[0]() is runtime else self._programs(runtime)
         if floats and not programs.takes_floats(shape, floats):
             (_, shape), floats = flatten((args, kwargs), what), []
         look, nodes = _look(shape, arrays)
@@ -262,7 +266,9 @@ class _Function:
 
     def _programs(self, runtime: Runtime) -> _Programs:
         with self._lock:
-            return self._known.setdefault(runtime, _Programs())
+            programs = self._known.setdefault(runtime, _Programs())
+            self._last = ref(runtime), programs
+            return programs
 
 
 class _UnopenError(Exception):
@@ -275,11 +281,11 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
     nodes: list[Buffer] = []
     parts: list[Any] = [shape]
     for x in arrays:
-        node = x._node
-        if not isinstance(node, Buffer) or node.storage is None or x._value:
+        node = x._node_at("")
+        if type(node) is not Buffer or node.storage is None or x._value:
             return None, []
         nodes.append(node)
-        parts.extend((x._executor.default_real, node.dtype, node.layout.formulas))
+        parts += (x._executor.default_real, node.dtype, node.layout.formulas)
     if len({id(node.storage) for node in nodes}) < len(nodes):
         return None, []
     return tuple(parts), nodes

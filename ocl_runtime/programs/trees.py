@@ -115,7 +115,7 @@ def _tree(shape: Shape, left: Iterator[Array], floats: Iterator[float]) -> Any:
         return next(floats)
     if isinstance(shape, _Leaf):
         return shape.value
-    children = [_tree(child, left, floats) for child in shape.children]
+    children = [next(left) if child is None else _tree(child, left, floats) for child in shape.children]
     if shape.kind is dict:
         return dict(zip(shape.keys, children, strict=True))
     return tuple(children) if shape.kind is tuple else children
