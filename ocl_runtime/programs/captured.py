@@ -17,11 +17,10 @@ from ocl_ir.graph.build import Buffer, buffer, computed
 from ocl_ir.guards import Given, Guards
 from ocl_ir.host.grammar import Program
 from ocl_ir.host.schedule import Place, Schedule
-from ocl_ir.host.unbound import Unbound, branches, is_straight, unbound
+from ocl_ir.host.unbound import Unbound, branches, is_straight, layout_rows, unbound
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.layout import Layout
 from ocl_ir.reals import Reals, plain_real
-from ocl_ir.sizes import Size
 from ocl_ir.source_line import caller
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
@@ -78,9 +77,11 @@ class Captured:
         hints = [param.value.hint for param in self.program.params]
         self.origins = [self.constants[hint] if hint in self.constants else int(hint[1:]) for hint in hints]
         """For each parameter which range of the arguments it is, or the constant."""
-        self._table = Formulas([symbol.name for symbol in self.program.symbols])
+        symbols = [symbol.name for symbol in self.program.symbols]
+        self._table = Formulas(symbols) if self.unbound is None else self.unbound.table
+        self._order = [self.names.index(name) for name in self._table.names]
         self._results = [
-            (place, dtype, self._rows(layout.shape), self._rows(layout.strides), self._table.add(layout.offset), real)
+            (place, dtype, layout_rows(self._table, layout), real)
             for (place, dtype, layout), real in zip(self.results, self.default_reals, strict=True)
         ]
         self._numbers = [
@@ -96,24 +97,19 @@ class Captured:
         assert values is not None
         return {name: float(rounded(values[slot], dtype)) for name, slot, dtype in self._numbers}
 
-    def _rows(self, sizes: Sequence[Size]) -> tuple[int, ...]:
-        return tuple([self._table.add(size) for size in sizes])
-
     def named(self, sizes: Sequence[int]) -> dict[str, int]:
         """The sizes of a call by name."""
         return dict(zip(self.names, sizes, strict=True))
 
-    def results_at(self, sizes: Mapping[str, int], places: Sequence[Place]) -> list[_Result]:
-        """What comes out for some sizes, where the program's results are in these places."""
-        rows = self._table.values([sizes[name] for name in self._table.names])
+    def rows(self, sizes: Sequence[int]) -> list[int]:
+        """What formulas say of the sizes of a call."""
+        return self._table.values([sizes[place] for place in self._order])
+
+    def results_at(self, rows: Sequence[int], places: Sequence[Place]) -> list[_Result]:
+        """What comes out, where the program's results are in these places."""
         return [
-            _Result(
-                None if place is None else places[place].buffer,
-                dtype,
-                Layout(tuple([rows[row] for row in shape]), tuple([rows[row] for row in strides]), rows[offset]),
-                real,
-            )
-            for place, dtype, shape, strides, offset, real in self._results
+            _Result(None if place is None else places[place].buffer, dtype, layout.at(rows), real)
+            for place, dtype, layout, real in self._results
         ]
 
 
@@ -193,24 +189,24 @@ def rebound(captured: Captured, sizes: Sequence[int], runtime: Runtime) -> Prepa
     formulas, last = captured.unbound, captured.bound
     if formulas is None or last is None or captured.branches or runtime.is_watched:
         return None
-    named = captured.named(sizes)
-    bound = last.at(formulas, named, partial(formulas.at, named))
+    rows = captured.rows(sizes)
+    bound = last.at(formulas, rows, partial(formulas.at, rows))
     if bound is None:
         return None
-    return Prepared(captured, bound, captured.results_at(named, formulas.schedule.results))
+    return Prepared(captured, bound, captured.results_at(rows, formulas.schedule.results))
 
 
 def prepared(captured: Captured, sizes: Sequence[int], runtime: Runtime) -> Prepared:
     """The program for sizes that pass its guards."""
-    named, last = captured.named(sizes), captured.bound
-    schedule, again = _schedule(captured, named, runtime)
+    rows, last = captured.rows(sizes), captured.bound
+    schedule, again = _schedule(captured, rows, runtime)
     handles = handles_for(runtime.engine, schedule, None if last is None else last.handles)
     captured.bound = bound = Bound(schedule, handles, None if handles.asks_for_schedules else again)
-    return Prepared(captured, bound, captured.results_at(named, schedule.results))
+    return Prepared(captured, bound, captured.results_at(rows, schedule.results))
 
 
 def _schedule(
-    captured: Captured, sizes: Mapping[str, int], runtime: Runtime
+    captured: Captured, rows: Sequence[int], runtime: Runtime
 ) -> tuple[Schedule, Callable[[], Schedule] | None]:
     """What is to be bound for some sizes, and what makes it again where that is no more than to fill in formulas."""
     program, formulas, target = captured.program, captured.unbound, runtime.host_target
@@ -220,11 +216,12 @@ def _schedule(
         stages.append((name, after))
 
     if formulas is None:
-        schedule = prepare(program, {symbol.name: sizes[symbol.name] for symbol in program.symbols}, target, watch)
+        sizes = {symbol.name: row for symbol, row in zip(program.symbols, rows, strict=False)}  # which come first
+        schedule = prepare(program, sizes, target, watch)
     else:
-        schedule = formulas.at(sizes)
+        schedule = formulas.at(rows)
         if not (runtime.is_watched or (captured.branches and is_worth_streams(schedule))):
-            return schedule, partial(formulas.at, sizes)
+            return schedule, partial(formulas.at, rows)
         schedule = arrange(schedule, target, watch, ARRANGE)
     verify_order(schedule)
     runtime.prepared(schedule, stages)

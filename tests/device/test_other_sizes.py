@@ -33,14 +33,14 @@ def patterns(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Compares all that is bound by a pattern; whether each was made without a schedule."""
     at, schedules = Bound.at, list[bool]()
 
-    def compared(self: Bound, formulas: Any, sizes: Any, again: Callable[[], Any]) -> Bound | None:
+    def compared(self: Bound, formulas: Any, rows: Any, again: Callable[[], Any]) -> Bound | None:
         asked: list[None] = []
 
         def schedule() -> Any:
             asked.append(None)
             return again()
 
-        bound = at(self, formulas, sizes, schedule)
+        bound = at(self, formulas, rows, schedule)
         if bound is not None:
             schedules.append(not asked)
             wanted = Bound(again(), bound.handles)

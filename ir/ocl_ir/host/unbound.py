@@ -17,7 +17,7 @@ from ocl_ir.host.printer import names
 from ocl_ir.host.schedule import Access, Argument, Buffer, Kind, Node, Place, Schedule, lives_of
 from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.layout import Layout
-from ocl_ir.sizes import Size, Symbol, Term, product
+from ocl_ir.sizes import Symbol, Term, product
 from ocl_ir.types import DType
 
 
@@ -77,6 +77,18 @@ class LayoutRows(NamedTuple):
     offset: int
     size: int | None
 
+    def at(self, rows: Sequence[int]) -> Layout:
+        """The layout, of a table that was filled in."""
+        shape, strides, offset, _ = self
+        return Layout(tuple([rows[row] for row in shape]), tuple([rows[row] for row in strides]), rows[offset])
+
+
+def layout_rows(table: Formulas, layout: SymbolicLayout) -> LayoutRows:
+    """The numbers of a layout, in a table that they are added to."""
+    shape, strides = ([table.add(size) for size in sizes] for sizes in (layout.shape, layout.strides))
+    size = table.add(product(layout.shape)) if layout.is_dense else None
+    return LayoutRows(tuple(shape), tuple(strides), table.add(layout.offset), size)
+
 
 class UnboundNode(NamedTuple):
     """A node; `args` are `Memory`, a `Row` for sizes, and everything else as it is."""
@@ -103,15 +115,15 @@ class Memory(NamedTuple):
 
 
 class Unbound:
-    """A schedule of formulas as a table of them: `buffers` with the rows of their bytes, `layouts`, and `nodes`. `at`
+    """A schedule of formulas as a `table` of them: `buffers` with the rows of their bytes, `layouts`, and `nodes`. `at`
     gives it for some sizes."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
-        self._table = Formulas([symbol.name for symbol in schedule.program.symbols])
+        self.table = Formulas([symbol.name for symbol in schedule.program.symbols])
         self.layouts: list[LayoutRows] = []
         self._known: dict[SymbolicLayout, int] = {}
-        self.buffers = [(one, self._table.add(one.nbytes)) for one in schedule.buffers]
+        self.buffers = [(one, self.table.add(one.nbytes)) for one in schedule.buffers]
         self.nodes = [self._node(node) for node in schedule.nodes]
         self._results = [self._memory(place) for place in schedule.results]
 
@@ -127,14 +139,14 @@ class Unbound:
             if isinstance(arg, Place):
                 args.append(self._memory(arg))
             elif isinstance(size := cast("object", arg), Symbol | Term):
-                args.append(Row(self._table.add(size)))
+                args.append(Row(self.table.add(size)))
             else:
                 args.append(arg)
         accesses = tuple((one.buffer, self._layout(one.layout), one.itemsize, one.mode) for one in node.accesses)
         command = node.command
         if isinstance(command, Launch):  # whose arguments and sizes the node has
             command = replace(command, args=(), global_size=())
-        return UnboundNode(command, tuple(args), self._rows(node.sizes), accesses)
+        return UnboundNode(command, tuple(args), tuple([self.table.add(size) for size in node.sizes]), accesses)
 
     @property
     def commands(self) -> list[Command]:
@@ -149,34 +161,19 @@ class Unbound:
         number = self._known.get(layout)
         if number is None:
             number = self._known[layout] = len(self.layouts)
-            rows = self._rows(layout.shape), self._rows(layout.strides), self._table.add(layout.offset)
-            size = self._table.add(product(layout.shape)) if layout.is_dense else None
-            self.layouts.append(LayoutRows(*rows, size))
+            self.layouts.append(layout_rows(self.table, layout))
         return number
 
-    def _rows(self, sizes: Sequence[Size]) -> tuple[int, ...]:
-        return tuple([self._table.add(size) for size in sizes])
-
-    def rows(self, sizes: Mapping[str, int]) -> list[int]:
-        """The table for these sizes. Raises `ShapeError` for a division by 0."""
-        return self._table.values([sizes[name] for name in self._table.names])
-
-    def packed(self, rows: list[int]) -> tuple[Mapping[int, int], int]:
+    def packed(self, rows: Sequence[int]) -> tuple[Mapping[int, int], int]:
         """Where each scratch buffer lies in an arena, for one stream, and the bytes of that."""
         lives = self.schedule.lives
         return pack(lives, {one: rows[self.buffers[one][1]] for one in lives}) if lives else ({}, 0)
 
-    def at(self, sizes: Mapping[str, int]) -> Schedule:
-        """The schedule for these sizes, for one stream, with scratch memory in an arena.
-
-        Raises `ShapeError` for a division by 0.
-        """
-        rows = self.rows(sizes)
+    def at(self, rows: Sequence[int]) -> Schedule:
+        """The schedule for the sizes that the table was filled in for: for one stream, with scratch memory in an
+        arena."""
         row = rows.__getitem__
-        layouts = [
-            Layout(tuple(map(row, shape)), tuple(map(row, strides)), rows[offset])
-            for shape, strides, offset, _ in self.layouts
-        ]
+        layouts = [layout.at(rows) for layout in self.layouts]
         nodes = []
         for command, args, over, accesses in self.nodes:
             index_space = tuple(map(row, over))
@@ -197,10 +194,11 @@ class Unbound:
             lives = lives_of(nodes, set(lives))
         results = tuple([Place(buffer, dtype, layouts[layout]) for buffer, dtype, layout in self._results])
         offsets, arena = pack(lives, {one: buffers[one].nbytes for one in lives})
+        sizes = dict(zip(self.table.names, rows, strict=False))  # which come first
         return Schedule(schedule.program, sizes, buffers, tuple(nodes), results, lives, offsets, arena)
 
     @staticmethod
-    def _argument(arg: Any, rows: list[int], layouts: list[Layout]) -> Argument:
+    def _argument(arg: Any, rows: Sequence[int], layouts: list[Layout]) -> Argument:
         if type(arg) is Memory:
             return Place(arg.buffer, arg.dtype, layouts[arg.layout])
         return rows[arg.number] if type(arg) is Row else arg

@@ -6,7 +6,7 @@ for some sizes is bound for others by its `Pattern`, where these change nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ocl_ir.host.arena import in_pieces
@@ -76,16 +76,16 @@ class Bound:
             self._touches = [self._touched(node) for node in self.schedule.nodes]
         return self._touches
 
-    def at(self, formulas: Unbound, sizes: Mapping[str, int], again: Callable[[], Schedule]) -> Bound | None:
-        """The same program, which these formulas are of, for other sizes; None where they change more than numbers.
-        Its schedule is made `again` for who asks."""
+    def at(self, formulas: Unbound, rows: Sequence[int], again: Callable[[], Schedule]) -> Bound | None:
+        """The same program, which these formulas are of, for other sizes, that their table was filled in for; None
+        where they change more than numbers. Its schedule is made `again` for who asks."""
         handles = self.handles
         if len(self.commands) != len(formulas.nodes) or self.used != [0] or handles.asks_for_schedules:
             return None
         pattern = handles.pattern
         if pattern is None:
             pattern = handles.pattern = Pattern(formulas, self.commands)
-        numbers = pattern.numbers(formulas, sizes)
+        numbers = pattern.numbers(formulas, rows)
         if numbers is None:
             return None
         alike = pattern.alike.get(numbers.key)

@@ -66,17 +66,17 @@ class Pattern:
             of_buffer.setdefault(buffer, {}).setdefault((layout, itemsize), number)
         self._compared = [[*one.values()] for one in of_buffer.values() if len(one) > 1]
 
-    def numbers(self, formulas: Unbound, sizes: Mapping[str, int]) -> Numbers | None:
-        """What these sizes decide; None where something is left out, since it has no elements."""
-        rows = formulas.rows(sizes)
+    def numbers(self, formulas: Unbound, rows: Sequence[int]) -> Numbers | None:
+        """What the sizes decide that the table was filled in for; None where something is left out, since it has no
+        elements."""
         spans: list[tuple[int, int, Layout | None]] = []
-        for shape, strides, offset, size in formulas.layouts:
-            low = rows[offset]
-            if size is None:
-                layout = Layout(tuple([rows[row] for row in shape]), tuple([rows[row] for row in strides]), low)
+        for known in formulas.layouts:
+            if known.size is None:
+                layout = known.at(rows)
                 spans.append((*layout.range(), layout))
             else:
-                spans.append((low, low + rows[size], None))
+                low = rows[known.offset]
+                spans.append((low, low + rows[known.size], None))
         accesses = []
         for buffer, place, itemsize, mode in self._accesses:
             low, high, gaps = spans[place]
@@ -91,11 +91,11 @@ class Pattern:
                 return None
         offsets, arena = formulas.packed(rows)
         commands = []
-        for (executable, (_, groups), known, _, numbers, buffers), over, filled, memory in self._launches:
+        for (executable, (_, groups), given, _, numbers, buffers), over, filled, memory in self._launches:
             index_space = tuple([rows[row] for row in over])
             if 0 in index_space:
                 return None
-            args = known.copy()
+            args = given.copy()
             for number, row in filled:
                 args[number] = rows[row]
             pointers = []
