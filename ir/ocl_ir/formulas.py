@@ -64,6 +64,10 @@ class Formulas:
         self._rows.append(known)
         return number
 
+    def is_known(self, row: int) -> bool:
+        """Whether a row is the same number for all sizes."""
+        return self._rows[row] is not None
+
     def values(self, sizes: Sequence[int]) -> list[int]:
         """The number of each row. Raises `ShapeError` for a division by 0."""
         rows: list[int] = self._rows.copy()  # type: ignore[assignment]  # none is None in the end

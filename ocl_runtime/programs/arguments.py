@@ -38,21 +38,22 @@ class Arguments:
 
     def __init__(self, nodes: Sequence[Buffer], executors: Sequence[Executor]) -> None:
         self.nodes, self.executors = nodes, executors
-        self.ranges, self.places = _ranges(nodes)
+        self.ranges, self.places = ranges, places = _ranges(nodes)
+        self._all_alone = len(ranges) == len(nodes)
         sizes: list[int] = []
         family: list[Hashable] = []
         for number, (node, executor) in enumerate(zip(nodes, executors, strict=True)):
-            layout, dtype = node.layout, node.dtype
-            if not self._alone(number):
-                family.append((executor.default_real, dtype, self.places[number], self.layouts[number]))
-                continue
-            dense, low = layout.is_dense, layout.range()[0]
-            place = self.places[number]
-            low -= self.ranges[place].low // dtype.size
-            family.append((executor.default_real, dtype, place, len(layout.shape), dense, low))
-            sizes += layout.shape
-            if not dense:
-                sizes += layout.strides
+            layout, dtype, place = node.layout, node.dtype, places[number]
+            if self._all_alone or self._alone(number):
+                dense, low = layout.is_dense, layout.range()[0]
+                if ranges[place].low:
+                    low -= ranges[place].low // dtype.size
+                family.append((executor.default_real, dtype, place, len(layout.shape), dense, low))
+                sizes += layout.shape
+                if not dense:
+                    sizes += layout.strides
+            else:
+                family.append((executor.default_real, dtype, place, self.layouts[number]))
         self.sizes = tuple(sizes)
         self.family: Hashable = tuple(family)
 
@@ -102,7 +103,7 @@ class Arguments:
     def _alone(self, number: int) -> bool:
         """Whether an argument has memory of its own."""
         place = self.places[number]
-        return place >= 0 and (len(self.ranges) == len(self.places) or self.places.count(place) == 1)
+        return self._all_alone or (place >= 0 and self.places.count(place) == 1)
 
 
 def moved(node: Buffer, low: int) -> Layout:
@@ -130,7 +131,7 @@ def _ranges(nodes: Sequence[Buffer]) -> tuple[list[Range], list[int]]:
         seen.add(id(storage))
         spans[number : number + 1] = [Range(storage, low, high)]
         places.append(number)
-    used = sorted(set(places) - {-1})
-    if len(used) == len(spans):
+    if len(spans) == len(nodes):  # else some have none, or share one
         return spans, places
+    used = sorted(set(places) - {-1})
     return [spans[number] for number in used], [-1 if place < 0 else used.index(place) for place in places]

@@ -109,19 +109,16 @@ class _Programs:
             for _ in range(len(self.captured) - _MOST_FAMILIES):
                 self.captured.popitem(last=False)
 
-    def keep_call(self, look: Hashable, call: Call) -> None:
-        """Takes note of how a call was answered."""
+    def note(self, sizes: tuple[int, ...], look: Hashable, call: Call) -> None:
+        """Takes note of how a call was answered, and at once for others that look like it, if they can be known."""
         with self._lock:
-            self.calls[look] = call
-            while len(self.calls) > _MOST_CALLS:
-                del self.calls[next(iter(self.calls))]
-
-    def keep_prepared(self, sizes: tuple[int, ...], prepared: Prepared) -> None:
-        """Takes note of one with its sizes bound."""
-        with self._lock:
-            self.prepared[prepared.captured, sizes] = prepared
+            self.prepared[call.prepared.captured, sizes] = call.prepared
             while len(self.prepared) > _MOST_PREPARED:
                 self.prepared.popitem(last=False)
+            if look is not None:
+                self.calls[look] = call
+                while len(self.calls) > _MOST_CALLS:
+                    del self.calls[next(iter(self.calls))]
 
 
 _Args = ParamSpec("_Args")
@@ -227,10 +224,8 @@ class _Function:
         found = programs.find(family, sizes, floats)
         if not isinstance(found, Prepared):
             found = self._prepared(found, arguments, shape, floats, programs, runtime)
-            programs.keep_prepared(sizes, found)
         starts = [one.low for one in arguments.ranges]
-        if look is not None:
-            programs.keep_call(look, Call(found, starts))
+        programs.note(sizes, look, Call(found, starts))
         if not found.captured.assigned:
             return replay(found, arguments.ranges, starts, floats, runtime)
         with runtime.registry.lock:

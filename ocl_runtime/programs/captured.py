@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from ocl_ir.formulas import Formulas
 from ocl_ir.graph.build import Buffer, buffer, computed
@@ -43,6 +43,9 @@ from ocl_runtime.programs.trace import Result, Trace
 from ocl_runtime.programs.trees import Shape, flatten, unflatten, with_leaves
 from ocl_runtime.runtime import Runtime
 
+_Result: TypeAlias = tuple[int | None, DType, Layout, DType | None]
+"""A result of a program for some sizes: its buffer (None: it has no elements), how it lies there, and the default real
+of its executor where that is not the runtime's."""
 _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -108,19 +111,9 @@ class Captured:
     def results_at(self, rows: Sequence[int], places: Sequence[Place]) -> list[_Result]:
         """What comes out, where the program's results are in these places."""
         return [
-            _Result(None if place is None else places[place].buffer, dtype, layout.at(rows), real)
+            (None if place is None else places[place].buffer, dtype, layout.at(rows), real)
             for place, dtype, layout, real in self._results
         ]
-
-
-class _Result(NamedTuple):
-    """A result of a program for some sizes: its buffer (None: it has no elements), how it lies there, and the default
-    real of its executor where that is not the runtime's."""
-
-    buffer: int | None
-    dtype: DType
-    layout: Layout
-    real: DType | None
 
 
 class Prepared(NamedTuple):

@@ -105,7 +105,7 @@ _POSITIONAL = _Positional()
 
 def unflatten(shape: Shape, arrays: Sequence[Array], floats: Sequence[float] = ()) -> Any:
     """The tree of this shape with these arrays and floats."""
-    return _tree(shape, iter(arrays), iter(floats))
+    return arrays[0] if shape is None else _tree(shape, iter(arrays), iter(floats))
 
 
 def _tree(shape: Shape, left: Iterator[Array], floats: Iterator[float]) -> Any:

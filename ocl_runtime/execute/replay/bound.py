@@ -88,11 +88,13 @@ class Bound:
         numbers = pattern.numbers(formulas, rows)
         if numbers is None:
             return None
-        alike = pattern.alike.get(numbers.key)
-        if alike is None:
+        if numbers.key not in pattern.alike:
             bound = Bound(again(), handles, again)
             pattern.learn(numbers, bound.accesses, {name: getattr(bound, name) for name in _OF_STEPS})
             return bound
+        alike = pattern.alike[numbers.key]
+        if alike is None:
+            return None
         bound = Bound.__new__(Bound)
         vars(bound).update(alike.shared)
         bound.handles, bound._again, bound._schedule, bound._touches, bound._in_pieces = (
