@@ -117,11 +117,11 @@ def _ranges(nodes: Sequence[Buffer]) -> tuple[list[Range], list[int]]:
     places: list[int] = []
     seen: set[int] = set()
     for node in nodes:
-        storage, itemsize = node.storage, node.dtype.size
+        storage = node.storage
         if storage is None:
             places.append(-1)
             continue
-        first, end = node.layout.range()
+        itemsize, (first, end) = node.dtype.size, node.layout.range()
         low, high, number = first * itemsize // ALIGNED * ALIGNED, end * itemsize, len(spans)
         if id(storage) in seen:
             for other, (known, begin, last) in enumerate(spans):
