@@ -29,11 +29,13 @@ from ocl_runtime.device import Device, Existing, choose, existing
 from ocl_runtime.errors import Error, UnknownDeviceError
 from ocl_runtime.execute.engine import Engine, Recorder
 from ocl_runtime.execute.launch import Argument
+from ocl_runtime.execute.memory.storage import Memory as DeviceMemory
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Memory, handles_for
-from ocl_runtime.execute.replay.run import run
+from ocl_runtime.execute.replay.run import start
 from ocl_runtime.execute.streams.chosen import chosen
+from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.transfers.transfer import Download
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.profile import Profile
@@ -126,6 +128,11 @@ class Runtime:
     def device(self) -> Device:
         """The device that computes."""
         return self.engine.device
+
+    @property
+    def device_memory(self) -> DeviceMemory:
+        """What arrays lie in."""
+        return self.engine.memory
 
     @property
     def queue(self) -> Any:
@@ -286,13 +293,18 @@ class Runtime:
         for buffer, storage in plan.pieces.items():
             memory[buffer] = storage, 0
         plan.arena, plan.pieces = None, {}  # they go back as soon as all is given
-        self.give(sized, memory, plan.lines(), plan.numbers())
+        self.give(sized, memory, plan.lines(), plan.numbers(), self.engine.streams.current())
 
-    def give(self, sized: Sized, memory: Memory, lines: Sequence[Where], numbers: dict[str, Any]) -> None:
-        """Starts the program of a plan for some sizes over memory."""
-        self.engine.check_process()
+    def give(
+        self, sized: Sized, memory: Memory, lines: Sequence[Where], numbers: dict[str, Any], stream: Stream
+    ) -> None:
+        """Starts the program of a plan for some sizes over memory, from a stream on."""
+        engine, ready = self.engine, sized.ready
+        if engine.inherited:
+            engine.check_process()
         try:
-            run(self.engine, sized.ready, memory, "an evaluation", lines, numbers, apart=chosen() is None)
+            apart = ready.spreads and chosen() is None
+            start(engine, ready, memory, "an evaluation", lines, numbers, stream, apart=apart)
         except AttributeError:
             if all(isinstance(part[0], Storage) for part in memory if isinstance(part, tuple)):
                 raise

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Buffer, Node, Step
-from ocl_ir.graph.forward import apart
+from ocl_ir.graph import forward
+from ocl_ir.graph.build import Buffer, Movement, Node, Step
 from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays.basic_index import followed
@@ -178,7 +178,7 @@ class ArrayCore:
                 checks.report(self._evaluated, lambda record: copied(record, self._executor))
 
     def _evaluated(self, nodes: list[Node]) -> list[Buffer]:
-        return evaluate(nodes, [None for _ in nodes], self._executor)
+        return evaluate([forward.current(node) for node in nodes], [None for _ in nodes], self._executor)
 
     def _detach(self) -> None:
         """Gives an element memory of its own, for who would write into that or compare it with others'."""
@@ -188,14 +188,18 @@ class ArrayCore:
                 self._become(self._evaluated([graph.elementwise("copy", node)])[0])
 
     def _computed(self) -> Buffer:
-        if type(self._node) is not Buffer:
+        node = self._node_at("")
+        if type(node) is not Buffer:
+            del node  # as an operand of nobody else its memory can be written over
             compute_together((self,))  # which plans and builds without the lock
         with self._executor.registry.lock:  # nobody writes in between
-            if type(self._node) is not Buffer:
+            node = self._node_at("")
+            if type(node) is not Buffer:
+                del node
                 compute_together((self,))
-            node = self._node
-            assert isinstance(node, Buffer)
-            return apart(node) if node.size == 1 else node  # an element moves when somebody writes the array
+                node = self._node_at("")
+                assert type(node) is Buffer
+            return forward.apart(node) if node.size == 1 else node  # an element moves when somebody writes the array
 
     # ------------------------------------------------------------------ what it is
 
@@ -281,7 +285,7 @@ def _compute_node(executor: Executor, node: weakref.ref[Node], cell: weakref.ref
             if pending is None or pending.result is not None:
                 return None
             is_whole = holder is not None and holder.node is pending
-            nodes = [pending]
+            nodes = [forward.current(pending)]
             del pending  # `evaluate` asks who holds it
             results = evaluate_if_planned(nodes, [holder if is_whole else None], executor, make=make)
         return results if isinstance(results, Missing) else None
@@ -307,13 +311,18 @@ def until_planned(attempt: Callable[[bool], Missing | None], missing: Missing | 
 def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> Missing | None:
     """Computes arrays; unless their plan is to be made if there is none, says what is missing."""
     with executor.registry.lock:
-        lazy, nodes, cells = [], [], []
+        lazy: list[ArrayCore] = []
+        nodes: list[Node] = []
+        cells: list[Cell | None] = []
         for array in arrays:
-            node = array._node
+            steps, cell = array._steps, array._cell
+            node = array._node_at("") if steps else cell.node
+            if type(node) is Movement:
+                node = forward.current(node)
             if type(node) is not Buffer:
                 lazy.append(array)
                 nodes.append(node)
-                cells.append(None if array._steps else array._cell)
+                cells.append(None if steps else cell)
             del node  # `evaluate` asks who holds it
         if not lazy:
             return None
@@ -326,9 +335,10 @@ def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> 
         results = evaluate_if_planned(nodes, cells, executor, make=make)
         if isinstance(results, Missing):
             return results
-        for array, result in zip(lazy, results, strict=True):
-            if array._steps:
-                array._become(result)
+        if None in cells:
+            for array, result in zip(lazy, results, strict=True):
+                if array._steps:
+                    array._become(result)
     return None
 
 

@@ -124,8 +124,9 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
     if not isinstance(out, Array):
         raise refused("compute_into", out)
     out._check_writable()
-    out, x = arrays_of("compute_into", out, x)
-    target = out._node
+    if not isinstance(x, Array) or x._executor is not out._executor:
+        out, x = arrays_of("compute_into", out, x)
+    target = out._node_at("")
     if not isinstance(target, Buffer):
         raise DTypeError(
             "compute_into an expression, which has no memory",
@@ -138,14 +139,18 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
             place=calling_line(),
             remedy="convert it first: astype(x, dtype)",
         )
-    repeats = any(length > 1 and not stride for length, stride in zip(out.shape, target.layout.strides, strict=True))
-    if out.shape != x.shape or repeats:
+    shape, strides, repeats = target.shape, target.layout.strides, False
+    for length, stride in zip(shape, strides, strict=True):
+        repeats = repeats or (length > 1 and not stride)
+    if shape != x.shape or repeats:
         raise ShapeError(
-            f"compute_into shape {out.shape} with strides {target.layout.strides} from shape {x.shape}",
+            f"compute_into shape {shape} with strides {strides} from shape {x.shape}",
             place=calling_line(),
             remedy="use equal shapes, and an array that is not broadcast",
         )
-    until_planned(lambda make: _compute_into(x, out, target, make=make))
+    missing = _compute_into(x, out, target, make=False)
+    if missing is not None:
+        until_planned(lambda make: _compute_into(x, out, target, make=make), missing)
     return out
 
 

@@ -49,11 +49,11 @@ class SharesMemory(Protocol):
 
 def copied(node: Buffer, executor: Executor) -> NDArray[Any]:
     """The values as a new NumPy array."""
-    dtype = node.dtype.numpy
-    if not node.size:
+    dtype, size = node.dtype.numpy, node.size
+    if not size:
         return np.empty(node.shape, dtype)
     low, high = node.layout.range()
-    if high - low > _WASTE * node.size:
+    if high - low > _WASTE * size:
         from ocl_runtime.plan.planner import plan
 
         dense = plan([node], executor, dense=True)

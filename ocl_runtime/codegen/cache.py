@@ -36,6 +36,10 @@ MOST_TOGETHER = 64  # kernels of one program, so that none takes a driver minute
 class User(Protocol):
     """Who holds a program."""
 
+    @property
+    def used(self) -> float:
+        """When it last needed it, by `time.monotonic`."""
+
     def let_go(self) -> None:
         """Stop holding it; it is to be asked for when it is needed again."""
 
@@ -48,6 +52,11 @@ class _Entry:
     lock: threading.Lock = field(default_factory=threading.Lock)
     asked_for: bool = False
     users: WeakSet[User] = field(default_factory=WeakSet)
+    used: float = field(default_factory=time.monotonic)
+
+    def last_used(self) -> float:
+        """When somebody asked for it, or needed it."""
+        return max([self.used, *[user.used for user in self.users]])
 
 
 class ProgramCache:
@@ -92,7 +101,7 @@ class ProgramCache:
             self._programs[key] = entry
             self.counters.memory_hits += entry.asked_for
             first, entry.asked_for = not entry.asked_for, True
-        program.used = time.monotonic()
+        entry.used = time.monotonic()
         if first:
             self._drop()
         return program
@@ -172,14 +181,17 @@ class ProgramCache:
 
     def _beyond_bounds(self) -> list[bytes]:
         """Keys of programs, all parts of a whole together."""
-        held: dict[Program, list[tuple[bytes, Program]]] = {}
+        held: dict[Program, list[bytes]] = {}
+        used: dict[Program, float] = {}
         for key, entry in self._programs.items():
             if (program := entry.program) is not None:
-                held.setdefault(program.whole or program, []).append((key, program))
-        wholes = sorted(held, key=lambda whole: max(program.used for _, program in held[whole]), reverse=True)
+                whole = program.whole or program
+                held.setdefault(whole, []).append(key)
+                used[whole] = max(used.get(whole, 0.0), entry.last_used())
+        wholes = sorted(held, key=used.__getitem__, reverse=True)
         totals = itertools.accumulate(whole.nbytes for whole in wholes)
         within = sum(nbytes <= self._memory_bytes for nbytes in totals)
-        return [key for whole in wholes[max(1, min(within, self._memory_entries)) :] for key, _ in held[whole]]
+        return [key for whole in wholes[max(1, min(within, self._memory_entries)) :] for key in held[whole]]
 
     def _key(self, source: str, options: Sequence[str]) -> bytes:
         caps = self._device.capabilities

@@ -10,7 +10,6 @@ from __future__ import annotations
 import _thread
 import re
 import threading
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -54,7 +53,7 @@ class RefusedBinaryError(Exception):
 
 @dataclass(eq=False)
 class Program:
-    """A built program of one device. `used` is when it last was, by `time.monotonic`.
+    """A built program of one device.
 
     It may be a part of another one, `whole`, which the driver knows as one program with other sources' kernels.
     """
@@ -65,13 +64,12 @@ class Program:
     log: str  # what the compiler said, often nothing
     _program: cl.Program = field(repr=False)
     kernels: int = 1
-    used: float = field(default_factory=time.monotonic)
     whole: Program | None = None
     _renamed: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def part(self, source: str, renamed: Mapping[str, str]) -> Program:
         """The part that was made of `source`; some of its functions have other names here."""
-        return replace(self, source=source, kernels=1, used=time.monotonic(), whole=self, _renamed=renamed)
+        return replace(self, source=source, kernels=1, whole=self, _renamed=renamed)
 
     def kernel(self, name: str) -> cl.Kernel:
         """A new kernel object, for the calling thread alone: a shared one would mix up the arguments of two threads."""

@@ -83,6 +83,7 @@ class Planner:
     is_shared: bool = False
     is_watched: bool = True
     stored_plans: None = None
+    device_memory: Any = None
     numpy_calls: str = "quiet"
     kernels: KernelCache = field(default_factory=KernelCache)
     plans: PlanCache = field(default_factory=PlanCache)
@@ -130,7 +131,9 @@ class Planner:
     def ready(self, plan: AnyPlan) -> None:
         """Nothing is built."""
 
-    def give(self, sized: Sized, memory: list[Any], lines: Sequence[Where], numbers: dict[str, Any]) -> None:
+    def give(
+        self, sized: Sized, memory: list[Any], lines: Sequence[Where], numbers: dict[str, Any], stream: Any
+    ) -> None:
         """Nothing is run."""
 
     def run(self, plan: AnyPlan) -> None:

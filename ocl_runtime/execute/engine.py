@@ -47,7 +47,7 @@ def _after_fork() -> None:
     """The engines that a child has are its parent's. Told so here, no command has to ask the system which process it is
     in, which takes a good part of what tracking it takes."""
     for engine in _engines:
-        engine._inherited = True
+        engine.inherited = True
 
 
 if hasattr(os, "register_at_fork"):
@@ -124,7 +124,8 @@ class Engine:
         self._adopted: dict[tuple[int, str], tuple[Kernel, Source]] = {}
         self._lock = threading.Lock()
         self._compiling = threading.Lock()
-        self._inherited = False
+        self.inherited = False
+        """Whether it was made in another process, before a fork."""
         _engines.add(self)
 
     # ------------------------------------------------------------------ memory
@@ -132,7 +133,7 @@ class Engine:
     def allocate(self, nbytes: int, where: Where = "", *, persistent: bool = False) -> Storage:
         """Memory with undefined contents. Raises `OutOfMemoryError`."""
         self.check_process()
-        return self.memory.allocate(nbytes, None, where, persistent=persistent)
+        return self.memory.allocate(nbytes, where, persistent=persistent)
 
     def upload(self, source: np.ndarray[Any, Any], where: str = "", *, snapshot: bool = True) -> Storage:
         """New memory with a host array's elements in C order; without `snapshot` it must stay as it is until they are
@@ -287,7 +288,7 @@ class Engine:
 
     def check_process(self) -> None:
         """OpenCL does not survive a fork: PoCL's threads are gone in the child, which would wait for them for ever."""
-        if self._inherited:
+        if self.inherited:
             raise DeviceError(
                 f"the runtime of {self.device} was made in another process, before a fork",
                 remedy='start processes with multiprocessing.get_context("spawn"), or make the runtime in the child',
@@ -354,7 +355,7 @@ class Engine:
 
     def finish(self) -> None:
         """Returns when everything the device was given has ended. Raises the first failure that nobody has seen."""
-        if not self._inherited:  # in a forked child there is nothing to wait for, and nobody who would answer
+        if not self.inherited:  # in a forked child there is nothing to wait for, and nobody who would answer
             self.streams.finish()
             self.sharing.settle()
 

@@ -68,7 +68,9 @@ class Launch:
 
 
 class User(Protocol):
-    """Who holds kernel objects of a program."""
+    """Who holds kernel objects of a program; `used` is when they were last launched, by `time.monotonic`."""
+
+    used: float
 
     def let_go(self) -> None:
         """Holds them no more."""
@@ -90,6 +92,7 @@ class Executable:
     _of_thread: threading.local = field(default_factory=threading.local, repr=False)
     users: WeakSet[User] = field(default_factory=WeakSet, repr=False)
     """Who has kernel objects of its own."""
+    _used: float = 0.0
     _group_limit: int = 0
     """The most work-items of a group, once a kernel object has said it."""
     _fitting: set[Sizes] = field(default_factory=set, repr=False)
@@ -165,12 +168,16 @@ class Executable:
 
     def handle(self) -> KernelHandle:
         """This thread's kernel object: a shared one would mix up the arguments of two threads."""
-        handle, program = getattr(self._of_thread, "handle", None), self._program
-        if handle is None or program is None:
+        self._used = time.monotonic()
+        handle = getattr(self._of_thread, "handle", None)
+        if handle is None or self._program is None:
             handle = self._of_thread.handle = self.new_handle()
-        else:
-            program.used = time.monotonic()
         return handle
+
+    @property
+    def used(self) -> float:
+        """When it was last launched, by `time.monotonic`."""
+        return max([self._used, *[user.used for user in self.users]])
 
     @property
     def program(self) -> Program:
@@ -180,12 +187,6 @@ class Executable:
             source = self.compilation.source
             program = self._program = self.programs.program(source.text, explain=source.explain, user=self)
         return program
-
-    def note_use(self) -> None:
-        """The program is in use, through kernel objects of others."""
-        program = self._program
-        if program is not None:
-            program.used = time.monotonic()
 
     def let_go(self) -> None:
         """Holds neither the program nor kernel objects of it any more, nor do others."""

@@ -41,11 +41,13 @@ class Missing(NamedTuple):
 
 
 def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:
-    """The results of nodes, which become the cells that were just these nodes; None for a node that no cell is.
+    """The results of nodes, which are as they are by now (`current`) and become the cells that were just these nodes;
+    None for a node that no cell is.
 
     The list is emptied: whether somebody else holds a node decides who has to hear of its result.
     """
-    results = evaluate_if_planned(nodes, cells, executor, make=True)
+    with executor.registry.lock:
+        results = evaluate_if_planned(nodes, cells, executor, make=True)
     assert not isinstance(results, Missing)
     return results
 
@@ -54,24 +56,29 @@ def evaluate_if_planned(
     nodes: list[Node], cells: Sequence[Cell | None], executor: Executor, *, make: bool = False
 ) -> list[Buffer] | Missing:
     """The same where there is a plan, or one is to be made here; else does nothing, and says what is missing, which is
-    to be made without the lock."""
-    registry = executor.registry
-    evaluating = registry.evaluating
-    with registry.lock:
-        before = evaluating.holder
-        try:
-            evaluating.holder = get_ident()
-            return _evaluated(nodes, cells, executor, make=make)
-        finally:
-            evaluating.holder = before
+    to be made without the lock. The registry's lock is held."""
+    evaluating = executor.registry.evaluating
+    before = evaluating.holder
+    try:
+        evaluating.holder = get_ident()
+        if tracer.get() is None:
+            results = executor.plans.lines.evaluated(nodes, cells, executor)
+            if results is not None:
+                return results
+        return _evaluated(nodes, cells, executor, make=make)
+    finally:
+        evaluating.holder = before
 
 
 def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool) -> Missing | None:
     """Computes a node into the memory of a buffer; unless the plan is to be made if there is none, says what is
     missing. The registry's lock is held."""
-    with executor.registry.evaluating:
+    evaluating = executor.registry.evaluating
+    before = evaluating.holder
+    try:
+        evaluating.holder = get_ident()
         repeats = tracer.get() is None and not executor.is_watched
-        if repeats and executor.plans.evaluated([node, target], (), executor, into=True) is not None:
+        if repeats and executor.plans.lines.evaluated([node, target], (), executor, into=True) is not None:
             return None
         structure = Structure([node, target], into=True)
         planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)
@@ -80,21 +87,17 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
             return Missing(executor.plans.wanted(structure, executor), executor)
         executor.ready(planned)
         if repeats:
-            executor.plans.note(structure, planned)
+            executor.plans.note(structure, planned, executor.device_memory)
         executor.run(planned)
+    finally:
+        evaluating.holder = before
     return None
 
 
 def _evaluated(
     nodes: list[Node], cells: Sequence[Cell | None], executor: Executor, *, make: bool
 ) -> list[Buffer] | Missing:
-    roots = [current(node) for node in nodes]
-    nodes.clear()
-    if tracer.get() is None:
-        results = executor.plans.evaluated(roots, cells, executor)
-        if results is not None:
-            return results
-    wanted = _not_computed(roots)
+    wanted = _not_computed(nodes)
     structure, donation, past = _structure(wanted, executor)
     try:
         planned = _planned(structure, donation, executor, make=make)
@@ -108,18 +111,19 @@ def _evaluated(
         value.left_out = True
     executor.ready(planned)
     if past is NO_HISTORY and tracer.get() is None and not executor.is_watched:
-        executor.plans.note(structure, planned)
+        executor.plans.note(structure, planned, executor.device_memory)
     del past
     planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
     executor.run(planned)
     made = planned.computed
-    results = [root if isinstance(root, Buffer) else made[root] for root in roots]
+    results = [node if isinstance(node, Buffer) else made[node] for node in nodes]
     for cell, result in zip(cells, results, strict=True):
         if cell is not None:
             cell.become(result)
     known = [(weakref.ref(node), result) for node, result in made.items()]
     known += [(weakref.ref(base), back) for pair in made.items() for base, back in turned_back(*pair)]
-    del planned, structure, made, wanted, roots
+    nodes.clear()
+    del planned, structure, made, wanted
     for reference, result in known:
         node = reference()
         if node is not None:  # somebody has built on it

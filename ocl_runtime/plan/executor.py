@@ -16,6 +16,7 @@ from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.cache.stored import StoredPlans
 from ocl_runtime.plan.cache.template import Sized
+from ocl_runtime.plan.cache.written import Allocator
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.registry import Registry
@@ -75,6 +76,10 @@ class Executor(Protocol):
         """The plans made for this executor."""
 
     @property
+    def device_memory(self) -> Allocator:
+        """What `allocate` takes memory from while no function is captured."""
+
+    @property
     def stored_plans(self) -> StoredPlans | None:
         """The plans on disk for this executor, if it uses any."""
 
@@ -128,9 +133,12 @@ class Executor(Protocol):
     def is_watched(self) -> bool:
         """Whether somebody looks on, to whom programs are shown as they are planned: then each evaluation is `run`."""
 
-    def give(self, sized: Sized, memory: list[Any], lines: Sequence[Where], numbers: dict[str, Any]) -> None:
+    def give(
+        self, sized: Sized, memory: list[Any], lines: Sequence[Where], numbers: dict[str, Any], stream: Any
+    ) -> None:
         """Starts the program of a plan for some sizes, which is `ready`, over memory for its buffers and its scratch
-        memory, with the Python lines that asked for its steps and numbers by name."""
+        memory, with the Python lines that asked for its steps and numbers by name, from a stream of `device_memory`
+        on."""
 
     def run(self, plan: AnyPlan) -> None:
         """Starts a plan's launches, which may depend on each other in their order, and on everything started before."""

@@ -199,19 +199,33 @@ def test_memory_is_bounded_by_bytes(shop: Shop) -> None:
     assert tiny.program(numbered(1)) is tiny.program(numbered(1))
 
 
+class User:
+    """Somebody who holds a program."""
+
+    def __init__(self) -> None:
+        self.held = True
+        self.used = 0.0
+
+    def let_go(self) -> None:
+        self.held = False
+
+
 def test_who_holds_a_dropped_program_lets_it_go(shop: Shop) -> None:
-    class User:
-        def __init__(self) -> None:
-            self.held = True
-
-        def let_go(self) -> None:
-            self.held = False
-
     cache = shop.cache(memory_entries=1)
     users = [User() for _ in range(3)]
     for number, user in enumerate(users):
         cache.program(numbered(number // 2), user=user)  # two hold the first
     assert [user.held for user in users] == [False, False, True]
+
+
+def test_a_program_whose_user_needed_it_last_stays(shop: Shop) -> None:
+    cache = shop.cache(memory_entries=2)
+    users = [User() for _ in range(3)]
+    for number, user in enumerate(users[:2]):
+        cache.program(numbered(number), user=user)
+    users[0].used = time.monotonic()
+    cache.program(numbered(2), user=users[2])
+    assert [user.held for user in users] == [True, False, True]
 
 
 def test_the_least_recently_used_entries_leave_a_full_disk(shop: Shop) -> None:
@@ -508,6 +522,7 @@ def test_one_that_is_missing_is_built_by_who_asks(shop: Shop) -> None:
 def test_parts_leave_memory_together(shop: Shop) -> None:
     class Holder:
         gone = 0
+        used = 0.0
 
         def let_go(self) -> None:
             self.gone += 1

@@ -220,11 +220,11 @@ def test_an_interrupted_run_leaves_its_objects_to_the_next(
     for _ in range(RUNS):
         work(x)
 
-    def interrupted(executable: Executable) -> None:
+    def interrupted(program: Run, *given: object, **named: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Executable, "note_use", interrupted)
+        patched.setattr(Run, "over", interrupted)
         with pytest.raises(KeyboardInterrupt):
             work(x)
     served.clear()

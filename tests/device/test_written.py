@@ -19,6 +19,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import Error
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.memory.pool import NoRoomError
 from ocl_runtime.plan import evaluate
 from ocl_runtime.plan.cache import known_lines, plans
 from ocl_runtime.plan.cache.known_lines import WORTH, KnownLines
@@ -42,7 +43,7 @@ def by_function(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found: list[bool] = []
     evaluated = KnownLines.evaluated
 
-    def noted(lines: KnownLines, *given: Any, into: bool) -> Any:
+    def noted(lines: KnownLines, *given: Any, into: bool = False) -> Any:
         results = evaluated(lines, *given, into=into)
         found.append(results is not None)
         return results
@@ -216,31 +217,36 @@ def test_no_memory_goes_the_general_way(
     x = ocl.asarray(HOST)
     evaluated_often(lambda _: stepped(x))
     assert by_function[-1]
-    allocate, refused = runtime.allocate, [0]
+    pool = runtime.engine.memory.device_pool
+    allocate, asked = pool.allocate, [0]
 
-    def once(nbytes: int, where: Any = "") -> Any:
-        refused[0] += 1
-        if refused[0] == 1:
-            raise evaluate.OutOfMemoryError("no room")
-        return allocate(nbytes, where)
+    def later(*given: Any, **named: Any) -> Any:
+        asked[0] += 1
+        if asked[0] <= 2:  # for the function, and again once all have given up what they can
+            raise NoRoomError("no room")
+        return allocate(*given, **named)
 
-    monkeypatch.setattr(runtime, "allocate", once)
+    monkeypatch.setattr(pool, "allocate", later)
     np.testing.assert_array_equal(stepped(x).numpy(), HOST + 1)
-    assert refused[0] == 2
+    assert asked[0] == 3
     assert not by_function[-1]
 
 
-def test_errors_name_the_line_of_the_program(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_name_the_line_of_the_program(
+    runtime: Runtime, by_function: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not one of the function that was written for it."""
     x, lines = ocl.asarray(HOST), list[str]()
-    allocate = runtime.allocate
+    pool = runtime.engine.memory.device_pool
+    allocate = pool.allocate
 
-    def noted(nbytes: int, where: Any = "") -> Any:
+    def noted(nbytes: int, stream: Any, where: Any, holder: Any, **named: Any) -> Any:
         lines.extend([str(where), calling_line()])
-        return allocate(nbytes, where)
+        return allocate(nbytes, stream, where, holder, **named)
 
-    monkeypatch.setattr(runtime, "allocate", noted)
+    monkeypatch.setattr(pool, "allocate", noted)
     evaluated_often(lambda _: stepped(x))
+    assert by_function[-1]
     assert {line.rpartition(":")[0] for line in lines} == {__file__}
 
 
@@ -271,9 +277,7 @@ def test_a_runtime_with_written_functions_is_freed(device: Device, engine: Engin
 
 
 def functions(runtime: Runtime) -> list[Any]:
-    return [
-        known for of_line in runtime.plans._lines._known.values() for known in of_line if known.evaluate is not None
-    ]
+    return [known for of_line in runtime.plans.lines._known.values() for known in of_line if known.evaluate is not None]
 
 
 def test_plans_that_go_take_their_functions_along(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -272,7 +272,7 @@ class SimulatedRunner:
         self._slow(step.slow)
         if step.how in ("upload", "snapshot"):
             return world.transfers.upload(initial(step), stream, "", snapshot=step.how == "snapshot")
-        storage = world.memory.allocate(step.count * ITEM, stream)
+        storage = world.memory.allocate(step.count * ITEM, stream=stream)
         if step.how == "fill":
             pattern = np.uint32(step.seed & 0xFFFFFFFF)
             args = storage.buffer, storage.start, storage.nbytes, pattern

@@ -67,7 +67,7 @@ class World:
 
     def allocate(self, nbytes: int = 256, number: int = 0) -> Storage:
         """Memory, for use on a stream first."""
-        return self.memory.allocate(nbytes, self.stream(number))
+        return self.memory.allocate(nbytes, stream=self.stream(number))
 
     def give(
         self,

@@ -63,15 +63,17 @@ def test_nobody_begins_to_build_then_but_who_ends_the_process(threads: _Threads)
 
 def test_the_end_comes_in_the_end(threads: _Threads, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ending, "_LONGEST", 0.2)
-    inside = threading.Event()
+    inside, over = threading.Event(), threading.Event()
 
     def call() -> None:
         with DriverCall():
             inside.set()
-            threading.Event().wait(60)
+            over.wait(60)
 
-    started(threading.Thread(target=call))
+    thread = started(threading.Thread(target=call))
     inside.wait()
     start = time.monotonic()
     threads.end()
     assert 0.2 <= time.monotonic() - start < 10
+    over.set()
+    thread.join()

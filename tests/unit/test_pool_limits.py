@@ -28,7 +28,7 @@ def pool(world: World) -> Pool:
 
 def filled(world: World, parts: int = 4, number: int = 0) -> list[Storage]:
     """All that the cap allows, in equal parts."""
-    return [world.memory.allocate(CAP // parts, world.stream(number)) for _ in range(parts)]
+    return [world.memory.allocate(CAP // parts, stream=world.stream(number)) for _ in range(parts)]
 
 
 def refuse_more_than(world: World, nbytes: int) -> None:

@@ -49,7 +49,7 @@ class PoolMachine(RuleBasedStateMachine):
     def _allocate(self, nbytes: int, number: int, *, persistent: bool) -> None:
         world = self.world
         try:
-            storage = world.memory.allocate(nbytes, world.stream(number), persistent=persistent)
+            storage = world.memory.allocate(nbytes, stream=world.stream(number), persistent=persistent)
         except OutOfMemoryError:
             # The pages that something lives in leave no room for it: nothing else may be a reason.
             pages = {one.block.page for one, _ in self.live}

@@ -34,7 +34,7 @@ def pool(world: World) -> Pool:
 
 def filled(world: World, parts: int = 4, number: int = 0) -> list[Storage]:
     """All that the cap allows, in equal parts."""
-    return [world.memory.allocate(CAP // parts, world.stream(number)) for _ in range(parts)]
+    return [world.memory.allocate(CAP // parts, stream=world.stream(number)) for _ in range(parts)]
 
 
 # ---------------------------------------------------------------------- the order of what is tried
@@ -117,7 +117,7 @@ def test_memory_behind_a_failure_is_not_waited_for_on_the_device() -> None:
 def test_what_is_ready_in_a_shared_page_comes_before_what_is_not() -> None:
     world = world_with_cap(idle=CAP)
     small = [world.allocate(2 * KIB, 1) for _ in range(16)]
-    held = [world.memory.allocate(25 * KIB, world.stream(1), persistent=True) for _ in range(8)]
+    held = [world.memory.allocate(25 * KIB, stream=world.stream(1), persistent=True) for _ in range(8)]
     held.append(world.memory.allocate(24 * KIB, persistent=True))
     world.write(1, held[0])
     del small[3:], held[0]
@@ -233,7 +233,7 @@ def test_threads_never_share_a_block() -> None:
         failed = 0
         for _ in range(300):
             try:
-                one = world.memory.allocate(int(rng.choice([10, 1000, 5000, 40_000])), world.stream(number))
+                one = world.memory.allocate(int(rng.choice([10, 1000, 5000, 40_000])), stream=world.stream(number))
             except OutOfMemoryError:
                 failed += 1
                 held.clear()
@@ -270,7 +270,7 @@ def test_threads_that_need_each_others_memory_all_get_on() -> None:
 
     def work(number: int) -> None:
         for turn in range(50):
-            x = world.memory.allocate(CAP // 4 - 256 * (turn % 3), world.stream(number))
+            x = world.memory.allocate(CAP // 4 - 256 * (turn % 3), stream=world.stream(number))
             world.streams.submit(
                 world.stream(number), [x.touch(WRITE)], "fill", "", world.recording.fill, x.buffer, 0, 4, np.uint32(1)
             )

@@ -76,7 +76,7 @@ def test_what_just_came_back_is_not_passed_on_where_something_else_is_asked_for(
     smaller = world.allocate(256)
     assert smaller.block.size == 256
     del smaller
-    own = world.memory.allocate(256, world.stream(0), persistent=True)
+    own = world.memory.allocate(256, stream=world.stream(0), persistent=True)
     assert (own.block.page.nbytes, own.block.page.cut) == (256, False)
 
 

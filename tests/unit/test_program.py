@@ -20,7 +20,7 @@ class Steps(Program):
 
     def __init__(self, world: World, touches: Sequence[Touch], batches: Sequence[Batch]) -> None:
         self._world, self._touches = world, touches
-        self.what, self.batches, self.keeps, self.launches = "steps", batches, None, None
+        self.what, self.batches, self.keeps, self.repeats = "steps", batches, None, None
         self.looked = [[touches[number] for number in batch.lookups] for batch in batches]
         self.recorded = [[touches[number] for number in batch.records] for batch in batches]
         self.names = [f"step {number}" for number in range(len(touches))]

@@ -278,10 +278,11 @@ def reduce(
 
     Without elements a sum is 0 and a product 1. Raises `ShapeError` for the least or largest of no elements.
     """
-    shape = tuple(
-        1 if axis in axes else length for axis, length in enumerate(arg.shape) if keepdims or axis not in axes
-    )
-    if any(arg.shape[axis] == 0 for axis in axes):
+    whole = arg.shape
+    shape: Shape = ()
+    if keepdims or len(axes) < len(whole):
+        shape = tuple([1 if axis in axes else n for axis, n in enumerate(whole) if keepdims or axis not in axes])
+    if any(whole[axis] == 0 for axis in axes):
         if op in {"min", "max"}:
             raise ShapeError(
                 f"{op} of no elements: shape {arg.shape} along axes {axes}",
@@ -292,7 +293,7 @@ def reduce(
     if op in {"min", "max"} and dtype not in {arg.dtype, accumulator(op, arg.dtype)}:
         raise DTypeError(f"{op} of {arg.dtype} is no {dtype}", place=calling_line(), remedy="convert the result")
 
-    order = None if arg.flat or len(arg.shape) < 2 else order_in_memory((arg,))
+    order = None if arg.flat or len(whole) < 2 else order_in_memory((arg,))
     if order is not None:
         inner = tuple(place for place, axis in enumerate(order) if axis in axes)
         made = reduce(op, permute(arg, order), inner, dtype, keepdims=keepdims, where=where or caller())

@@ -263,13 +263,12 @@ class FreeBlocks:
 
 def _cut(block: Block, size: int) -> Block:
     """Makes a block smaller; the rest of it."""
-    ranges, following = block.ranges, block.next
-    first, second = ranges.split(block.low + size)
+    following = block.next
+    first, second = block.ranges.split(block.low + size)
     rest = Block(block.page, second)
     rest.previous, rest.next = block, following
     # From here on nothing is called.
-    ranges.cells, ranges.high, ranges.sole = first.cells, first.high, first.sole
-    block.high = first.high
+    block.ranges, block.high = first, first.high
     block.next = rest
     if following is not None:
         following.previous = rest
@@ -278,11 +277,10 @@ def _cut(block: Block, size: int) -> Block:
 
 def _join(block: Block, next_: Block) -> Block | None:
     """Makes a block larger by the next one; the one after that."""
-    ranges, following = block.ranges, next_.next
-    both = ranges.joined(next_.ranges)
+    following = next_.next
+    both = block.ranges.joined(next_.ranges)
     # From here on nothing is called.
-    ranges.cells, ranges.high, ranges.sole = both.cells, both.high, both.sole
-    block.high = both.high
+    block.ranges, block.high = both, both.high
     block.next = following
     if following is not None:
         following.previous = block

@@ -142,7 +142,7 @@ class Pool:
             try:
                 if self._in_doubt or self._streams.lost:
                     self._settle()
-                block = self._passed_on(most, stream, cut=shared) if len(self.returned) == 1 else None
+                block = self._passed_on(most, stream, cut=shared) if self.returned else None
                 if block is None:
                     if self.returned:
                         self._collect()
@@ -243,16 +243,25 @@ class Pool:
     # ------------------------------------------------------------------ coming back
 
     def _passed_on(self, size: int, stream: Stream | None, *, cut: bool) -> Block | None:
-        """The one block that came back, if it is just what is asked for: loops give back what they are about to want.
-        It would be taken anyway, after it was put with the free ones."""
-        owner = self.returned.popleft()
+        """The block that came back last, if it is just what is asked for: loops give back what they are about to want,
+        and a list gives back its last one first. It would be taken anyway, after it was put with the free ones."""
+        owner = self.returned.pop()
         block = owner.block
-        fits = block.high - block.low == size and block.page.cut == cut
-        if fits and block.owner is owner and self.on_free is None and block.ready(stream):
+        if (
+            block.high - block.low == size
+            and block.page.cut is cut
+            and block.owner is owner
+            and self.on_free is None
+            and (
+                block.ready(stream)
+                if stream is None or self._of_streams.failures
+                else block.ranges.sole is stream or block.ready(stream)
+            )
+        ):
             self._counters.freed += 1
             self._counters.in_use -= block.wanted
             return block
-        self.returned.appendleft(owner)
+        self.returned.append(owner)
         return None
 
     def handed_over(self, block: Block, other: object) -> None:

@@ -123,9 +123,11 @@ class Memory:
         self.staging_pool = Pool(streams, staging_sizes, driver.pinned, driver.release, log)
         if settings.poison:
             self.device_pool.on_free = self._poison
+        self.stream = streams.current
+        """The stream of the calling thread."""
 
     def allocate(
-        self, nbytes: int, stream: Stream | None = None, where: Where = "", *, persistent: bool = False
+        self, nbytes: int, where: Where = "", stream: Stream | None = None, *, persistent: bool = False
     ) -> Storage:
         """Memory with undefined contents, for use on a stream first (by default the calling thread's).
 

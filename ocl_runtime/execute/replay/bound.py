@@ -22,7 +22,7 @@ from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Pointer, T
 from ocl_runtime.execute.replay.tracking import Tracking
 from ocl_runtime.execute.streams.hazards import footprint_of
 
-_OF_STEPS = ("batches", "buffers", "ended", "lines", "names", "transfers", "used")
+_OF_STEPS = ("batches", "buffers", "ended", "lines", "names", "spreads", "transfers", "used")
 """What does not depend on sizes as long as the accesses of a program are alike."""
 
 
@@ -46,6 +46,8 @@ class Bound:
         self.lines: list[Where] = [node.command.where for node in schedule.nodes]
         """The Python lines that asked for the steps."""
         self.used = sorted({node.stream or 0 for node in schedule.nodes})
+        self.spreads = self.used != [0]
+        """Whether it is for several streams."""
         self.transfers = any(map(schedule.is_transfer, schedule.nodes))
         touched = [self._touched(node) for node in schedule.nodes]
         self._touches: list[list[Access]] | None = touched

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Any, TypeAlias
@@ -37,9 +38,10 @@ array. The arena comes last, since its number is -1."""
 class Arguments:
     """The kernel objects of one thread, and what their arguments are: `of` says for which sizes, None while they are
     being set; `program` is what can be given once more as it is, where the buffers of the program are in the memory of
-    `expected`: (buffer, history of that memory, byte of it where the buffer begins)."""
+    `expected`: (buffer, history of that memory, byte of it where the buffer begins); `used` is when they were last
+    launched."""
 
-    __slots__ = ("__weakref__", "busy", "expected", "handles", "numbers", "of", "places", "program")
+    __slots__ = ("__weakref__", "busy", "expected", "handles", "numbers", "of", "places", "program", "used")
 
     def __init__(self, handles: list[KernelHandle]) -> None:
         self.handles: list[KernelHandle] | None = handles
@@ -49,6 +51,7 @@ class Arguments:
         self.expected: Sequence[tuple[int, Ranges, int]] = ()
         self.numbers: Mapping[str, Any] = {}
         self.busy = False
+        self.used = 0.0
 
     def let_go(self) -> None:
         """The programs of the objects are to be freed."""
@@ -59,9 +62,10 @@ class Arguments:
         program = self.program
         if program is None or of is not self.of:
             return None
+        memory_of: list[Any] = memory
         for number, ranges, start in self.expected:
-            one = memory[number]
-            if not isinstance(one, tuple) or one[0].block.ranges is not ranges or one[1] != start:
+            storage, offset = memory_of[number]  # as it was then: a buffer is always of the device, or of the host
+            if storage.block.ranges is not ranges or offset != start:
                 return None
         return program
 
@@ -120,19 +124,18 @@ class Handles:
     def own(self) -> Arguments | None:
         """This thread's, for one run at a time; None for the first runs, and where another is under way. Whoever gets
         them sets `busy` until it is done."""
-        if self._runs < _WORTH:
-            self._runs += len(self.executables) <= _MOST_OWN
-            return None
         own: Arguments | None = getattr(self._of_thread, "own", None)
         if own is None or own.handles is None:
+            if self._runs < _WORTH:
+                self._runs += len(self.executables) <= _MOST_OWN
+                return None
             own = Arguments([None if one is None else one.new_handle() for one in self.executables])
             for executable in self.distinct:
                 executable.users.add(own)
             self._of_thread.own = own
         elif own.busy:
             return None
-        for executable in self.distinct:
-            executable.note_use()
+        own.used = time.monotonic()
         return own
 
 

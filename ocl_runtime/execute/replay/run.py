@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from ocl_runtime.execute.memory.storage import POISON, Storage
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Arguments, Memory, Place
 from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Transfer
+from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.streams.failures import Failure
 from ocl_runtime.execute.streams.hazards import Touch
-from ocl_runtime.execute.streams.program import Batch, Program, submit
+from ocl_runtime.execute.streams.program import Batch, Program, Repeat, submit
 
 
 class Part(NamedTuple):
@@ -33,6 +34,8 @@ class Part(NamedTuple):
 
 Number: TypeAlias = bool | int | float
 
+_NONE: Memory = []
+
 
 class Kept(NamedTuple):
     """What a command keeps until it has ended: the bytes that it moves, to be measured, and memory of the host."""
@@ -42,29 +45,31 @@ class Kept(NamedTuple):
 
 
 class Run(Program):
-    """A program that is being given to the streams, as `streams.program` asks for it."""
+    """A program that is being given to the streams, as `streams.program` asks for it. A program that was given need not
+    know the `memory` any more."""
 
-    __slots__ = ("_apart", "_bound", "_engine", "_handles", "_memory", "_numbers", "_places", "_renumbered", "_stale")
+    __slots__ = ("_apart", "_bound", "_engine", "_handles", "_numbers", "_places", "_renumbered", "_stale", "memory")
 
     def __init__(self, engine: Engine, bound: Bound, what: str) -> None:
         self.what = what
         self.names = bound.names
         self.batches = bound.batches
         self.keeps = None
-        self.launches = None
+        self.repeats = None
         self._engine = engine
         self._bound = bound
         self._apart: bool | None = None
 
-    def over(self, memory: Memory, numbers: Mapping[str, Number], lines: Sequence[Where], *, apart: bool) -> None:
-        """Is to be given over this memory, and for this thread."""
-        self._memory, self._numbers, self.lines = memory, numbers, lines
-        home = self._engine.streams.current()
+    def over(
+        self, memory: Memory, numbers: Mapping[str, Number], lines: Sequence[Where], home: Stream, *, apart: bool
+    ) -> None:
+        """Is to be given over this memory, from a stream on."""
+        self.memory, self._numbers, self.lines = memory, numbers, lines
         if self._apart is apart and home is self.home:
             return
         self.home, self._apart = home, apart
         used = self._bound.used
-        if apart and used != [0]:
+        if apart:
             self.streams = {number: self._engine.streams.neighbour(home, number) for number in used}
         else:
             self.streams = dict.fromkeys(used, home)
@@ -72,7 +77,7 @@ class Run(Program):
     def set_up(self, own: Arguments | None) -> None:
         """Makes it ready: what it touches, and kernel objects with the buffers whose arguments have to be set."""
         bound = self._bound
-        self._places = _places(self._memory, self._engine, self.what)
+        self._places = _places(self.memory, self._engine, self.what)
         touches = [self._touch(access) for access in bound.accesses]
         self.looked = [[touches[number] for number in batch.lookups] for batch in bound.batches]
         self.recorded = [[touches[number] for number in batch.records] for batch in bound.batches]
@@ -91,7 +96,7 @@ class Run(Program):
 
     def _touch(self, access: Access) -> Touch:
         buffer, mode, low, high, footprint = access
-        one = self._memory[buffer]
+        one = self.memory[buffer]
         if not isinstance(one, tuple):
             assert one is not None
             return self._engine.memory.host.touch(mode, one[low:high])
@@ -126,7 +131,7 @@ class Run(Program):
         """The host memory of transfers, and how much steps move where that is measured."""
         nodes, commands = self._bound.schedule.nodes, self._bound.commands
         return [
-            Kept(node.nbytes, self._memory[one.host] if isinstance(one, Transfer) else None)
+            Kept(node.nbytes, self.memory[one.host] if isinstance(one, Transfer) else None)
             for node, one in zip(nodes, commands, strict=True)
         ]
 
@@ -177,7 +182,7 @@ class Run(Program):
     def _poison(self, queue: Queue, low: int, high: int) -> None:
         """Fills a part of the arena, so that whoever still reads it can see that."""
         buffer, start = self._places[ARENA]
-        part = self._memory[ARENA]
+        part = self.memory[ARENA]
         if high > low and isinstance(part, tuple):
             touch = part[0].touch(WRITE, low, high)
             self._engine.driver.fill(queue, buffer, start + low, high - low, POISON, None, (touch,))
@@ -185,7 +190,7 @@ class Run(Program):
     def note(self, own: Arguments) -> None:
         """Kernel objects have the arguments of this run from now on. If they had them before, the next run may need no
         others either: then it is this program again."""
-        bound, memory = self._bound, self._memory
+        bound, memory = self._bound, self.memory
         own.places, own.numbers, own.program = self._places, self._numbers, None
         asked = bound.handles.listened or bound.handles.watched or bound.transfers or bound.ended
         is_lent = any(isinstance(one, tuple) and one[0].guests for one in memory)  # who lends it is asked each time
@@ -193,19 +198,21 @@ class Run(Program):
             own.expected = [
                 (number, one[0].block.ranges, one[1]) for number, one in enumerate(memory) if isinstance(one, tuple)
             ]
-            self.launches = [
-                (handle, *command.sizes) if isinstance(command, Dispatch) else (None, (), ())
-                for handle, command in zip(self._handles, bound.commands, strict=True)
-            ]
+            if len(bound.used) == 1:  # else there is nothing to do, or for several streams
+                self.repeats = list(map(self._repeat, bound.batches, self.recorded))
+                self.outside = list({id(touch.ranges): touch.ranges for touch in self.looked[0]}.values())
             own.program = self
         own.of = bound  # and not before: the next run believes it
 
-    def let_go(self) -> None:
-        """All of it was given: it need not know the memory any more."""
-        self._memory = []
+    def _repeat(self, batch: Batch, recorded: Sequence[Touch]) -> Repeat:
+        steps = range(batch.first, batch.last + 1)
+        launches = [(self._handles[step], *cast("Dispatch", self._bound.commands[step]).sizes) for step in steps]
+        reads = [touch.ranges for touch in recorded if touch.is_whole and not touch.mode & WRITE]
+        writes = [touch.ranges for touch in recorded if touch.is_whole and touch.mode & WRITE]
+        return Repeat(batch.first, batch.last, launches, reads, writes, [one for one in recorded if not one.is_whole])
 
     def _transfer(self, transfer: Transfer, number: int, queue: Queue, waits: list[Event] | None) -> Event:
-        host = self._memory[transfer.host]
+        host = self.memory[transfer.host]
         assert isinstance(host, np.ndarray)
         piece = host[transfer.host_at : transfer.host_at + transfer.nbytes]
         buffer, start = self._places[transfer.buffer]
@@ -256,9 +263,9 @@ def _of_another_runtime(what: str, engine: Engine) -> MixedDevicesError:
 
 
 def _allocate(engine: Engine, buffers: Sequence[Buffer], memory: Memory, where: Where) -> None:
-    for one in buffers:
-        if memory[one.id] is None:
-            memory[one.id] = engine.allocate(max(one.nbytes, 1), where), 0
+    for buffer in buffers:
+        if memory[buffer.id] is None:
+            memory[buffer.id] = engine.allocate(max(buffer.nbytes, 1), where), 0
 
 
 def run(
@@ -268,13 +275,10 @@ def run(
     what: str,
     lines: Sequence[Where],
     numbers: Mapping[str, Number] = MappingProxyType({}),
-    *,
-    apart: bool = True,
 ) -> None:
-    """Starts a program over memory for its parameters. `lines` are the Python lines that asked for the steps, and
-    `apart` says whether they may go to several streams. Memory of results and the arena is added where it is missing.
+    """Starts a program on its streams; memory of results and the arena is added where it is missing. Else as `start`.
 
-    Raises as `streams.program.submit` does, and `OutOfMemoryError`.
+    Raises as that does, and `OutOfMemoryError`.
     """
     where = lines[-1] if lines else ""
     _allocate(engine, bound.made, memory, where)
@@ -284,10 +288,29 @@ def run(
         except OutOfMemoryError:  # or more than one allocation may have
             bound = bound.in_pieces()
             _allocate(engine, bound.made, memory, where)
+    start(engine, bound, memory, what, lines, numbers, engine.streams.current(), apart=bound.spreads)
+
+
+def start(
+    engine: Engine,
+    bound: Bound,
+    memory: Memory,
+    what: str,
+    lines: Sequence[Where],
+    numbers: Mapping[str, Number],
+    home: Stream,
+    *,
+    apart: bool,
+) -> None:
+    """Starts a program over memory for all its buffers. `lines` are the Python lines that asked for the steps, and
+    `apart` says whether they go to several streams, from `home` on.
+
+    Raises as `streams.program.submit` does.
+    """
     own = bound.handles.own()
     if own is None:
         program = Run(engine, bound, what)
-        program.over(memory, numbers, lines, apart=apart)
+        program.over(memory, numbers, lines, home, apart=apart)
         program.set_up(None)
         submit(engine.streams, program)
     else:
@@ -296,21 +319,21 @@ def run(
             known = own.serve(bound, memory)
             if known is not None:
                 own.program = None  # until all has gone well: who finds out what went wrong looks into it
-                known.over(memory, numbers, lines, apart=apart)
-                if not own.has(numbers):
+                known.over(memory, numbers, lines, home, apart=apart)
+                if numbers and not own.has(numbers):
                     own.of = None  # until all are set
                     known.set_numbers(numbers)
                     own.numbers, own.of = numbers, bound
                 submit(engine.streams, known)
-                known.let_go()
+                known.memory = _NONE
                 own.program = known
             else:
                 program = Run(engine, bound, what)
-                program.over(memory, numbers, lines, apart=apart)
+                program.over(memory, numbers, lines, home, apart=apart)
                 program.set_up(own)
                 submit(engine.streams, program)
                 program.note(own)
-                program.let_go()
+                program.memory = _NONE
         finally:
             own.busy = False
     engine.counters.launches += len(bound.commands)

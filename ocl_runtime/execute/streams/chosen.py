@@ -9,7 +9,8 @@ from contextvars import ContextVar
 from ocl_ir.source_line import calling_line
 from ocl_runtime.errors import SettingError
 
-_chosen: ContextVar[int | None] = ContextVar("ocl_runtime_stream", default=None)
+CHOSEN: ContextVar[int | None] = ContextVar("ocl_runtime_stream", default=None)
+"""The stream that the calling thread has chosen, if it has."""
 
 
 @contextmanager
@@ -23,25 +24,25 @@ def stream(number: int) -> Iterator[int]:
         raise SettingError(
             f"{number!r} is no stream", place=calling_line(), remedy="number streams with integers from 0 on"
         )
-    before = _chosen.get()
+    before = CHOSEN.get()
     try:  # and only then: an interrupt may come as `set` returns
-        _chosen.set(number)
+        CHOSEN.set(number)
         yield number
     finally:
-        _chosen.set(before)
+        CHOSEN.set(before)
 
 
 @contextmanager
 def unchosen() -> Iterator[None]:
     """As if the calling thread had chosen no stream."""
-    before = _chosen.get()
+    before = CHOSEN.get()
     try:
-        _chosen.set(None)
+        CHOSEN.set(None)
         yield
     finally:
-        _chosen.set(before)
+        CHOSEN.set(before)
 
 
 def chosen() -> int | None:
     """The stream that the calling thread has chosen, if it has."""
-    return _chosen.get()
+    return CHOSEN.get()

@@ -86,8 +86,11 @@ class Completion:
 
     def look(self, streams: Sequence[Stream]) -> None:
         """Takes note of what has ended on these streams: all that have been used."""
+        pending = [stream for stream in streams if stream.pending]
+        if not pending:
+            return
         more = True
-        if self.doubt or not self._all_well([stream for stream in streams if stream.pending]):
+        if self.doubt or not self._all_well(pending):
             while more:
                 more = sum([self._look(one, streams) for one in streams if one.pending]) > 0
 
@@ -98,8 +101,9 @@ class Completion:
         more = True
         while more:  # again, since what is asked first may end before something else is asked
             more = False
-            for stream, count in counts.items():
-                for command in itertools.islice(stream.pending, count, None):
+            for stream, before in counts.items():
+                count = before
+                for command in itertools.islice(stream.pending, before, None):
                     try:
                         state = status(command.event)
                     except Error:
@@ -108,8 +112,9 @@ class Completion:
                         return False
                     if state > 0:
                         break
-                    counts[stream] += 1
-                more = more or counts[stream] > count
+                    count += 1
+                if count > before:
+                    counts[stream], more = count, len(counts) > 1
         for stream, count in counts.items():
             for _ in range(count):
                 self._ended(stream.pending[0])

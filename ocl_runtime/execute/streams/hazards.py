@@ -53,7 +53,7 @@ class Cell:
 
 
 class Ranges:
-    """The history of one allocation, which lies in a buffer from byte `low` to `high`.
+    """The history of one allocation, which lies in a buffer from byte `low` to `high`, as long as it does so.
 
     `sole` is the stream that made all of it, if one did: for that stream there can be no conflict.
     """
@@ -184,6 +184,11 @@ class Touch:
     mode: int
     footprint: Layout | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is of all bytes of the allocation."""
+        return self.footprint is None and self.low <= self.ranges.low and self.high >= self.ranges.high
+
     def cells(self) -> Sequence[Cell]:
         """Whose history it is a part of: no cell has other bytes, unless the footprint says which it touches."""
         ranges = self.ranges
@@ -277,6 +282,24 @@ def record(touches: Iterable[Touch], command: Command) -> None:
                 cell.reads[stream] = use
         if ranges.sole is not stream:
             ranges.sole = None
+
+
+def record_whole(reads: Iterable[Ranges], writes: Iterable[Ranges], command: Command) -> None:
+    """The same for a command that reads or writes all of some memory."""
+    stream = command.stream
+    use: Use = (command, None)
+    for ranges in reads:
+        for cell in ranges.cells:
+            cell.reads[stream] = use
+        if ranges.sole is not stream:
+            ranges.sole = None
+    for ranges in writes:
+        cells = ranges.cells
+        cell = cells[0] if len(cells) == 1 else ranges.one(cells)
+        cell.writes = (use,)
+        if cell.reads:
+            cell.reads = {}
+        ranges.sole = stream
 
 
 def poison(touches: Iterable[Touch], command: Command) -> None:

@@ -17,7 +17,7 @@ from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import Error, Event, KernelHandle, Queue, Sizes
 from ocl_runtime.execute.streams.command import LOOK_EVERY, Clock, Command, Parts, SpoiltError, Stream, later
-from ocl_runtime.execute.streams.hazards import Touch, conflicts, record
+from ocl_runtime.execute.streams.hazards import Ranges, Touch, conflicts, record, record_whole
 from ocl_runtime.execute.streams.streams import Streams
 
 
@@ -38,15 +38,30 @@ class Batch(NamedTuple):
     last: int
 
 
+class Repeat(NamedTuple):
+    """A batch of a program that is given once more over the same memory: its launches, whose arguments are set; what of
+    that memory it reads or writes as a whole; and what it touches else."""
+
+    first: int
+    last: int
+    launches: Sequence[tuple[KernelHandle, Sizes, Sizes]]
+    reads: Sequence[Ranges]
+    writes: Sequence[Ranges]
+    parts: Sequence[Touch]
+
+
 class Program(ABC):
     """Steps over memory, on streams: `streams` by the numbers that batches name, `home` is that of who asks.
 
     `names` are those of the steps in errors, `lines` the Python lines that asked for them, and `keeps` what has to live
     until each has ended, if anything: then each step is a batch. `looked` and `recorded` are what a batch has to look
-    up and to record. `launches` are the steps, if all are kernels whose arguments are set; None leaves it to `enqueue`.
+    up and to record. Where it is given once more on one stream, `repeats` are the batches, and `outside` is the memory
+    whose history is looked up in front of the first one.
     """
 
-    __slots__ = ("batches", "home", "keeps", "launches", "lines", "looked", "names", "recorded", "streams", "what")
+    __slots__ = (
+        "batches", "home", "keeps", "lines", "looked", "names", "outside", "recorded", "repeats", "streams", "what",
+    )  # fmt: skip
 
     what: str
     names: Sequence[str]
@@ -57,7 +72,8 @@ class Program(ABC):
     looked: Sequence[Sequence[Touch]]
     recorded: Sequence[Sequence[Touch]]
     keeps: Sequence[object] | None
-    launches: Sequence[tuple[KernelHandle, Sizes, Sizes]] | None
+    repeats: Sequence[Repeat] | None
+    outside: Sequence[Ranges]
 
     @abstractmethod
     def everything(self) -> list[Touch]:
@@ -98,12 +114,14 @@ def submit(streams: Streams, program: Program) -> None:
             with streams.lock:
                 if streams.lost:
                     streams.settle()
-                if streams.doubtful:
+                if streams.completion.doubt:
                     _check(streams, program)
                 try:
                     try:
                         if several:
                             _give(streams, program, events)
+                        elif program.repeats is not None and streams.guests is None and not streams.tells:
+                            _give_again(streams, program, program.repeats, events)
                         elif program.batches:
                             _give_in_order(streams, program, events)
                     except Error as error:
@@ -190,9 +208,9 @@ def _give(streams: Streams, program: Program, events: list[Event]) -> None:
 
 def _give_in_order(streams: Streams, program: Program, events: list[Event]) -> None:
     """The same where all is for one stream, as it is for most programs: only what the first batch touches is looked
-    up. This is where each evaluation passes: nothing is called that need not be."""
-    batches, launches, keeps = program.batches, program.launches, program.keeps
-    names, lines, guests, enqueue = program.names, program.lines, streams.guests, streams.driver.enqueue
+    up."""
+    batches, keeps = program.batches, program.keeps
+    names, lines, guests = program.names, program.lines, streams.guests
     first = batches[0]
     stream = program.streams[first.stream]
     needed, waits, clock = _NOTHING[0], None, stream.known
@@ -201,15 +219,10 @@ def _give_in_order(streams: Streams, program: Program, events: list[Event]) -> N
             needed, before, clock = _looked_up(streams, program.looked[0], names[first.first], stream, clock)
             waits = before or None
             break
-    queue, pending, give = stream.queue, stream.pending, events.append
+    queue, pending = stream.queue, stream.pending
     for batch, recorded in zip(batches, program.recorded, strict=True):
         _, _, _, _, begin, last = batch
-        if launches is None:
-            program.enqueue(batch, queue, waits, events)
-        else:
-            for handle, global_size, group_size in launches[begin : last + 1]:
-                give(enqueue(queue, handle, global_size, group_size, None, waits))
-                waits = None
+        program.enqueue(batch, queue, waits, events)
         stream.known = clock
         stream.position = position = stream.position + 1
         keep: object = None
@@ -228,6 +241,36 @@ def _give_in_order(streams: Streams, program: Program, events: list[Event]) -> N
         waits = None
         if streams.tells:
             streams.tell(command, program.of_step(last))
+
+
+def _give_again(streams: Streams, program: Program, repeats: Sequence[Repeat], events: list[Event]) -> None:
+    """The same for a program that is given once more. This is where most evaluations pass: nothing is called that need
+    not be."""
+    batch = program.batches[0]
+    stream, needed, waits = program.streams[batch.stream], _NOTHING[0], None
+    clock = stream.known
+    for ranges in program.outside:
+        if ranges.sole is not stream:  # else there can be no conflict
+            needed, before, clock = _looked_up(streams, program.looked[0], program.names[batch.first], stream, clock)
+            waits = before or None
+            break
+    names, lines, queue, pending = program.names, program.lines, stream.queue, stream.pending
+    enqueue, give = streams.driver.enqueue, events.append
+    for first, last, launches, reads, writes, parts in repeats:
+        for handle, global_size, group_size in launches:
+            give(enqueue(queue, handle, global_size, group_size, None, waits))
+            waits = None
+        stream.known = clock
+        stream.position = position = stream.position + 1
+        keep = None if first == last else Parts(names, lines, first, events[first:last])
+        command = Command(stream, position, clock, names[last], lines[last], events[last], keep)
+        if needed:
+            command.after = needed
+            needed = ()
+        record_whole(reads, writes, command)
+        if parts:
+            record(parts, command)
+        pending.append(command)
 
 
 def _given(

@@ -25,7 +25,7 @@ from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import Driver, Error, Event, Queue
 from ocl_runtime.execute.log import Log
-from ocl_runtime.execute.streams.chosen import chosen
+from ocl_runtime.execute.streams.chosen import CHOSEN
 from ocl_runtime.execute.streams.command import LOOK_EVERY, Clock, Command, SpoiltError, Stream
 from ocl_runtime.execute.streams.completion import Completion, StreamCounters, Timed
 from ocl_runtime.execute.streams.failures import Failure
@@ -74,7 +74,8 @@ class Streams:
         self._streams: list[Stream | None] = [None] * (count + 3)
         if first is not None:
             self._streams[0] = Stream(0, first)
-        self._completion = Completion(driver, self.counters, log, profile=profile)
+        self._used = [one for one in self._streams if one is not None]
+        self.completion = Completion(driver, self.counters, log, profile=profile)
         self._of_thread = threading.local()
         self._threads = itertools.count()
 
@@ -82,12 +83,13 @@ class Streams:
 
     def current(self) -> Stream:
         """The calling thread's."""
-        number = chosen()
+        number = CHOSEN.get()
         if number is None:
             number = getattr(self._of_thread, "number", None)
             if number is None:
                 number = self._of_thread.number = next(self._threads)
-        return self._streams[number % self.count] or self._stream(number % self.count)
+        index = number % self.count
+        return self._streams[index] or self._stream(index)
 
     @property
     def first(self) -> Stream:
@@ -121,6 +123,7 @@ class Streams:
                 if index in (self.count, self.count + 1):
                     made.flushed = _NEVER  # gates are nothing that a flush could start
                 self._streams[index] = made
+                self._used = [one for one in self._streams if one is not None]
             return made
 
     def neighbour(self, stream: Stream, steps: int) -> Stream:
@@ -129,8 +132,8 @@ class Streams:
         return self._streams[index] or self._stream(index)
 
     def all(self) -> list[Stream]:
-        """Those that have been used."""
-        return [one for one in self._streams if one is not None]
+        """Those that have been used: a list that stays as it is."""
+        return self._used
 
     # ------------------------------------------------------------------ commands
 
@@ -159,7 +162,7 @@ class Streams:
                     if self.lost:
                         self.settle()
                     pending = stream.pending
-                    if self._completion.doubt:
+                    if self.completion.doubt:
                         self.check(touches, stream)
                     needed, known, elided = conflicts(touches, stream)
                     if elided:
@@ -215,7 +218,7 @@ class Streams:
             else:
                 event = self.driver.marker(stream.queue, None) if ended is None else ended(stream.queue)
                 failure = Failure(what, where, f"{kind.__name__} came while the device was given it")
-                self._completion.doubt = True
+                self.completion.doubt = True
                 self.counters.failures += 1
                 self._log.basic("%s", failure)
             stream.position += 1
@@ -238,11 +241,6 @@ class Streams:
             if spoilt.event is not None and spoilt.error is not None:
                 raise spoilt.error.error() from None
 
-    @property
-    def doubtful(self) -> bool:
-        """Whether anything has failed so far, so that `check` has something to look for."""
-        return self._completion.doubt
-
     def check(self, touches: Sequence[Touch], stream: Stream) -> None:
         """After a failure: raises `SpoiltError` where the stream's last command was spoilt, `LaunchError` where what
         is to be read was."""
@@ -251,12 +249,12 @@ class Streams:
             raise SpoiltError([pending[-1]])
         command = spoiler(touches)
         if command is not None and command.error is not None:
-            self._completion.reported(command.error)
+            self.completion.reported(command.error)
             raise command.error.error()
 
     def waits_for(self, needed: Sequence[Command], touches: Sequence[Touch], stream: Stream, what: str) -> list[Event]:
         """What to wait for, the queues flushed up to there. Raises `SpoiltError` for commands that were spoilt."""
-        if self._completion.doubt:
+        if self.completion.doubt:
             failed = [command for command in needed if command.error is not None]
             if failed:
                 raise SpoiltError(failed)
@@ -305,10 +303,10 @@ class Streams:
             spoilt = next((one.error for one in needed if one.error is not None), None)
             command = Command(stream, stream.position, stream.known, what, where)
             command.error = spoilt or Failure(what, where, str(error))
-            self._completion.doubt = True
+            self.completion.doubt = True
             poison(touches, command)
             if spoilt is not None:
-                self._completion.reported(spoilt)
+                self.completion.reported(spoilt)
                 return spoilt
             self.counters.failures += 1
         self._log.basic("%s", command.error)
@@ -319,14 +317,14 @@ class Streams:
     @property
     def profile(self) -> deque[Timed] | None:
         """When commands ran, of those known to have ended; None where that is not measured."""
-        return self._completion.profile
+        return self.completion.profile
 
     def look(self) -> None:
         """Finds out, without waiting, what has completed and what has failed."""
         with self.lock:
             if self.lost:
                 self.settle()
-            self._completion.look(self.all())
+            self.completion.look(self.all())
 
     # ------------------------------------------------------------------ the host waits
 
@@ -346,7 +344,7 @@ class Streams:
             return
         if command.error is not None:
             with self.lock:
-                self._completion.reported(command.error)
+                self.completion.reported(command.error)
             raise command.error.error()
         if refused is not None:
             raise refused.error()
@@ -391,10 +389,10 @@ class Streams:
                 refused = self._ended(last, event)
                 if len(one.pending) >= count:  # the driver no longer answers
                     if refused is not None:
-                        self._completion.unreported.append(refused)
+                        self.completion.unreported.append(refused)
                     break
         self.look()
         with self.lock:
-            unreported, self._completion.unreported = self._completion.unreported, []
+            unreported, self.completion.unreported = self.completion.unreported, []
         if unreported:
             raise unreported[0].error()

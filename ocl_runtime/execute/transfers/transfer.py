@@ -108,7 +108,7 @@ class Transfers:
         self, data: Bytes, read: Touch | None, stream: Stream, what: str, where: str
     ) -> tuple[Storage, Command]:
         """In one command, of memory that the device can reach; `read` is what it reads there, if others know of it."""
-        storage = self._memory.allocate(data.nbytes, stream, where)
+        storage = self._memory.allocate(data.nbytes, where, stream)
         touches = [storage.touch(WRITE)] if read is None else [storage.touch(WRITE), read]
         args = (self._driver.write, storage.buffer, storage.start, data)
         return storage, self._streams.submit(stream, touches, what, where, *args, keep=data)
@@ -122,7 +122,7 @@ class Transfers:
                 np.copyto(block.bytes, data)
                 return self._upload(block.bytes, block.touch(READ, block.bytes), stream, what, where)[0]
             data = data.copy()
-        storage = self._memory.allocate(data.nbytes, self._streams.uploads, where)
+        storage = self._memory.allocate(data.nbytes, where, self._streams.uploads)
         read = None if own else host.touch(READ, data)
         job = self._movers.start(storage, storage.start, data, storage.touch(WRITE), read, what, where)
         if snapshot and data.nbytes > self._movers.piece:
@@ -231,8 +231,11 @@ class Transfers:
             writer = self._last_writer(touch)
         if writer is not None:
             return writer
+        aside = streams.aside
+        if not aside.pending:
+            return aside
         streams.look()
-        for stream in (streams.aside, *streams.all()):
+        for stream in (aside, *streams.all()):
             if not stream.pending and stream not in (streams.uploads, streams.downloads):
                 return stream
         return streams.current()

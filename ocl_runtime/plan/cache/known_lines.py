@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.source_line import Line
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template
-from ocl_runtime.plan.cache.written import Giving, Written, written
+from ocl_runtime.plan.cache.written import Allocator, Giving, Written, written
 from ocl_runtime.plan.donation import Holders
 from ocl_runtime.plan.structure import Structure
 
@@ -28,46 +28,62 @@ _MOST_MISSES = 200
 _Key: TypeAlias = tuple[int, int, bool]
 
 
+class Used(Protocol):
+    """What is kept for a structure; `used` says when it was used last."""
+
+    used: int
+
+
 class _Known:
     """What a line evaluates: how often so far, and the function for it, once there is one."""
 
     __slots__ = ("count", "evaluate", "kept", "misses", "sizes", "template")
 
-    def __init__(self, kept: object, template: Template, sizes: tuple[int, ...]) -> None:
+    def __init__(self, kept: Used, template: Template, sizes: tuple[int, ...]) -> None:
         self.kept, self.template, self.sizes = kept, template, sizes
         self.count = self.misses = 0
         self.evaluate: Written | None = None
 
 
 class KnownLines:
-    """The lines of one executor: for each evaluation that of its first node."""
+    """The lines of one executor: for each evaluation that of its first node. `clock` numbers the uses of plans, and
+    `hits` counts those by a function."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Iterator[int]) -> None:
+        self.hits = 0
+        self._clock = clock
         self._known: dict[_Key, tuple[_Known, ...]] = {}
         self._lock = threading.Lock()
         """Held to change these; whoever looks finds one tuple or another."""
 
     def evaluated(
-        self, roots: list[Node], cells: Sequence[Any], executor: Giving, *, into: bool
-    ) -> tuple[list[Buffer], object] | None:
-        """Evaluates nodes, if there is a function for them; and what is kept for their structure."""
-        for known in self._known.get(_key(roots, into=into), ()):
+        self, roots: list[Node], cells: Sequence[Any], executor: Giving, *, into: bool = False
+    ) -> list[Buffer] | None:
+        """The results of nodes, which become cells, where there is a function for them, and the list is emptied; else
+        None, and nothing has changed. With `into`, there are none: the first node is computed into the memory of the
+        second. Not while a function is captured."""
+        line = roots[0].line if roots else None
+        key = (id(line.code), line.at, into) if type(line) is Line else (0, 0, into)
+        for known in self._known.get(key, ()):
             evaluate = known.evaluate
             if evaluate is not None:
                 results = evaluate(roots, cells, executor)
                 if results is not None:
                     known.misses = 0
-                    return results, known.kept
+                    known.kept.used = next(self._clock)
+                    self.hits += 1
+                    return results
                 known.misses += 1
                 if known.misses > _MOST_MISSES:
                     known.evaluate = None
         return None
 
-    def note(self, structure: Structure, planned: Evaluation, holders: Holders) -> None:
+    def note(self, structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator) -> None:
         """An evaluation is about to run that no function was written for."""
         if structure.copied or not 0 < len(structure.nodes) <= _MOST_NODES:
             return
-        key, template = _key([structure.nodes[structure.roots[0]]], into=structure.into), planned.template
+        line, template = structure.nodes[structure.roots[0]].line, planned.template
+        key: _Key = (id(line.code), line.at, structure.into) if type(line) is Line else (0, 0, structure.into)
         with self._lock:
             of_line = self._known.pop(key, ())
             known = next((one for one in of_line if one.template is template and one.sizes == structure.sizes), None)
@@ -79,7 +95,7 @@ class KnownLines:
                 del self._known[next(iter(self._known))]
         known.count += 1
         if known.count == WORTH:
-            known.evaluate = written(structure, planned, holders)
+            known.evaluate = written(structure, planned, holders, memory)
 
     def forget(self, templates: Collection[Template]) -> None:
         """These plans are kept no more."""
@@ -87,8 +103,3 @@ class KnownLines:
             for key, of_line in list(self._known.items()):
                 if any(known.template in templates for known in of_line):
                     self._known[key] = tuple([known for known in of_line if known.template not in templates])
-
-
-def _key(roots: Sequence[Node], *, into: bool) -> _Key:
-    line = roots[0].line if roots else None
-    return (id(line.code), line.at, into) if type(line) is Line else (0, 0, into)

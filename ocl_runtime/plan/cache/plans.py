@@ -6,18 +6,19 @@ The key is the expression without memory, sizes and scalars (`structure.py`), wi
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Final, NamedTuple, Protocol
 
-from ocl_ir.graph.build import Buffer, Node
+from ocl_ir.graph.build import Node
 from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
 from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
 from ocl_runtime.plan.cache.template import Template, Unplanned
-from ocl_runtime.plan.cache.written import Giving
+from ocl_runtime.plan.cache.written import Allocator
 from ocl_runtime.plan.donation import DonationPlaces, Holders
 from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.readers import read_by_later_writes
@@ -117,29 +118,16 @@ class PlanCache:
         self._limit = limit
         self._most_bytes = most_bytes
         self._kept: dict[Hashable, _Kept] = {}
-        self._lines = KnownLines()
-        self._used = self._hits = self._misses = self._loaded = self._evictions = self._nbytes = 0
+        self._clock = itertools.count(1)
+        self.lines: Final = KnownLines(self._clock)
+        """What the lines of programs evaluate again and again."""
+        self._hits = self._misses = self._loaded = self._evictions = self._nbytes = 0
         self._lock = threading.RLock()
         """Held for single steps of these."""
 
-    def evaluated(
-        self, roots: list[Node], cells: Sequence[Any], executor: Giving, *, into: bool = False
-    ) -> list[Buffer] | None:
-        """The results of nodes, which become cells, where the same was evaluated again and again; else None, and
-        nothing has changed. With `into`, there are none: the first node is computed into the memory of the second. Not
-        while a function is captured."""
-        found = self._lines.evaluated(roots, cells, executor, into=into)
-        if found is None:
-            return None
-        results, kept = found
-        self._hits += 1
-        self._used += 1
-        cast("_Kept", kept).used = self._used
-        return results
-
-    def note(self, structure: Structure, planned: Evaluation) -> None:
+    def note(self, structure: Structure, planned: Evaluation, memory: Allocator) -> None:
         """An evaluation is about to run, and there is nothing about it that its expression and plan do not say."""
-        self._lines.note(structure, planned, self._of(structure).holders)
+        self.lines.note(structure, planned, self._of(structure).holders, memory)
 
     def donation(self, structure: Structure) -> DonationPlaces:
         """What only an expression needs, and what of it others need."""
@@ -159,7 +147,7 @@ class PlanCache:
         """The plan that computes the roots of an expression, with memory allocated for it; None where none was made.
         `donation` is what `donation` has just said, if anybody has asked."""
         kept = self._of(structure)
-        kept.used = self._used = self._used + 1
+        kept.used = next(self._clock)
         template = kept.fitting(structure.sizes, donation or kept.donation(structure))
         if template is None:
             return None
@@ -227,7 +215,7 @@ class PlanCache:
                 if len(self._kept) >= self._limit:
                     self._drop(min(self._kept.items(), key=lambda item: item[1].used)[0])
                 kept = self._kept[structure.key] = _Kept(structure)
-                kept.used = self._used
+                kept.used = next(self._clock)
             structure.kept = kept
             return kept
 
@@ -244,7 +232,7 @@ class PlanCache:
                 kept.forget(oldest)
             kept.templates = templates
             self._evictions += len(dropped)
-            self._lines.forget(dropped)
+            self.lines.forget(dropped)
             if not kept.is_dropped:
                 self._grow(kept.nbytes - before)
 
@@ -265,9 +253,11 @@ class PlanCache:
         dropped = [template for alike in kept.templates.values() for template in alike]
         self._nbytes -= kept.nbytes
         self._evictions += max(len(dropped), 1)
-        self._lines.forget(dropped)
+        self.lines.forget(dropped)
 
     @property
     def statistics(self) -> PlanStatistics:
         """How the cache did so far."""
-        return PlanStatistics(self._hits, self._misses, self._loaded, self._evictions, len(self._kept), self._nbytes)
+        return PlanStatistics(
+            self._hits + self.lines.hits, self._misses, self._loaded, self._evictions, len(self._kept), self._nbytes
+        )

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
-from ocl_ir.graph.build import Buffer, Movement, Node, Scalar, computed
+from ocl_ir.graph.build import Buffer, Movement, Node, Scalar, Storage
 from ocl_ir.graph.forward import forward
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, DType
@@ -26,14 +26,31 @@ from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.structure import Structure
 
 
+class Allocator(Protocol):
+    """Memory of a device."""
+
+    def stream(self) -> Any:
+        """The stream that this thread's commands go to."""
+
+    def allocate(self, nbytes: int, where: Where, stream: Any) -> Storage:
+        """Memory of `nbytes` with undefined contents, asked for at a Python line, for use on a stream first. Raises
+        `OutOfMemoryError`."""
+
+
 class Giving(Planning, Protocol):
     """Who runs what is planned."""
+
+    @property
+    def device_memory(self) -> Allocator:
+        """What `allocate` takes memory from while no function is captured."""
 
     def handed_over(self, storage: Any) -> Any:
         """The same memory as another storage."""
 
-    def give(self, sized: Sized, memory: list[Any], lines: Sequence[Where], numbers: dict[str, Any]) -> None:
-        """Starts the program of a plan for some sizes over memory for its buffers."""
+    def give(
+        self, sized: Sized, memory: list[Any], lines: Sequence[Where], numbers: dict[str, Any], stream: Any
+    ) -> None:
+        """Starts the program of a plan for some sizes over memory for its buffers, from a stream on."""
 
 
 Written: TypeAlias = "Callable[[list[Node], Sequence[Any], Giving], list[Buffer] | None]"
@@ -52,7 +69,7 @@ def _own_references() -> int:
 _LOCAL: Final = _own_references() if hasattr(sys, "getrefcount") else 0
 
 
-def written(structure: Structure, planned: Evaluation, holders: Holders) -> Written | None:
+def written(structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator) -> Written | None:
     """The function for evaluations like one that is about to run; None where there is something special about it."""
     if not _LOCAL or structure.writes or planned.pieces:  # who else reads what is written changes from time to time
         return None
@@ -77,7 +94,9 @@ def written(structure: Structure, planned: Evaluation, holders: Holders) -> Writ
     _hand_out(text, structure, planned)
     text.names |= {
         "OutOfMemoryError": OutOfMemoryError,
-        "computed": computed,
+        "allocate": memory.allocate,
+        "current_stream": memory.stream,
+        "Buffer": Buffer,
         "forward": forward,
         "number": passed_number,
         "references": sys.getrefcount,
@@ -104,14 +123,15 @@ def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
     sized, template = planned.sized, planned.template
     storages = [*text.storages]
     allocated = [
-        f"s{number} = executor.allocate({nbytes}, {_line(text, by)})"
+        f"s{number} = allocate({nbytes}, {_line(text, by)}, stream)"
         for number, (nbytes, by) in enumerate(sized.memory, len(storages))
     ]
     storages += [f"s{number}" for number in range(len(storages), len(planned.storages))]
     arena = "None"
     if sized.arena:
         arena = "arena"
-        allocated.append(f"arena = executor.allocate({sized.arena}, {_line(text, sized.askers[-1])}), 0")
+        allocated.append(f"arena = allocate({sized.arena}, {_line(text, sized.askers[-1])}, stream), 0")
+    text.add("stream = current_stream()")
     if allocated:
         text.add("try:")
         for line in allocated:
@@ -126,24 +146,25 @@ def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
         text.add("del arena")
     lines = ", ".join(_line(text, asker) for asker in sized.askers)
     numbers = ", ".join(_number(text, *one) for one in template.numbers)
-    text.add(f"executor.give(sized, memory, [{lines}], {{{numbers}}})")
+    text.add(f"executor.give(sized, memory, [{lines}], {{{numbers}}}, stream)")
     text.add("del memory")  # scratch memory goes back as soon as all is given
 
 
 def _hand_out(text: Comparison, structure: Structure, planned: Evaluation) -> None:
     """Makes the results of nodes, for cells and for who has built on the nodes."""
-    results = {} if structure.into else {place: one for place, *one in planned.sized.computed}
-    roots = [(f"n{root}", *results[root]) for root in structure.roots if root in results]
-    for name, slot, dtype, layout in roots:
-        text.add(f"r{name} = computed(s{slot}, {text.named(dtype)}, {text.named(layout)}, {name}.line)")
-    for number, (name, *_) in enumerate(roots):
+    roots = [] if structure.into else [f"n{root}" for root in structure.roots]
+    for number, slot, dtype, layout in planned.sized.computed if roots else ():
+        name, shape, flat = f"n{number}", text.named(layout.shape), layout.is_dense
+        args = f"{shape}, {text.named(dtype)}, {name}.line, {flat}, (), s{slot}, {text.named(layout)}"
+        text.add(f"r{name} = Buffer({args})")  # as `computed` does
+    for number, name in enumerate(roots):
         text.add(f"if cells[{number}] is not None:")
         text.add(f"    cells[{number}].become(r{name})")
     text.add("roots.clear()")
-    for name, *_ in roots:
+    for name in roots:
         text.add(f"if references({name}) > {_LOCAL}:")
         text.add(f"    forward({name}, r{name})")
-    text.add(f"return [{', '.join(f'r{name}' for name, *_ in roots)}]")
+    text.add(f"return [{', '.join(f'r{name}' for name in roots)}]")
 
 
 def _line(text: Comparison, asker: int | Where) -> str:
