@@ -26,9 +26,8 @@ from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.dtypes import rounded
 from ocl_runtime.arrays.reals import with_real
-from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.handles import Memory, handles_for
+from ocl_runtime.execute.replay.handles import handles_for
 from ocl_runtime.execute.replay.run import run
 from ocl_runtime.execute.streams.chosen import unchosen
 from ocl_runtime.plan.host.in_place import reuse_in_place, share_memory
@@ -230,29 +229,26 @@ def replay(
 ) -> Any:
     """Replays a program over the memory of arguments, of which each begins at a byte, with the floats of a call."""
     captured, bound, wanted = prepared
-    origins = captured.origins
-    memory: Memory = [None] * (bound.buffers + 1)
-    for param, origin in enumerate(origins):
-        if isinstance(origin, int):
-            memory[param] = arguments[origin].storage, starts[origin]
-        else:
-            memory[param] = _buffer(origin).storage, 0
+    memory: list[Any] = [
+        (arguments[origin].storage, starts[origin]) if isinstance(origin, int) else (_buffer(origin).storage, 0)
+        for origin in captured.origins
+    ]
+    given = len(memory)
+    memory += [None] * (bound.buffers + 1 - given)
     run(runtime.engine, bound, memory, captured.what, bound.lines, captured.numbers(floats) if floats else _NO_NUMBERS)
     line = caller()
     results = []
     for of, dtype, layout, real in wanted:
-        storage: Storage | None = None
-        lies = layout
-        if of is not None:
-            part = memory[of]
-            assert isinstance(part, tuple)
-            storage, start = part
-            if start:
-                lies = Layout(layout.shape, layout.strides, layout.offset + start // dtype.size)
         executor = runtime if real is None else with_real(runtime, real)
-        is_new = of is not None and of >= len(origins)  # else it is an argument's memory, which others may look at
-        made = computed if is_new else buffer
-        results.append(Array(made(storage, dtype, lies, line), executor))
+        if of is None:
+            node = buffer(None, dtype, layout, line)
+        elif of >= given:
+            node = computed(memory[of][0], dtype, layout, line)
+        else:  # an argument's memory, which others may look at
+            storage, start = memory[of]
+            lies = Layout(layout.shape, layout.strides, layout.offset + start // dtype.size)
+            node = buffer(storage, dtype, lies, line)
+        results.append(Array(node, executor))
     return unflatten(captured.shape, results)
 
 

@@ -99,13 +99,8 @@ class Bound:
             return None
         bound = Bound.__new__(Bound)
         vars(bound).update(alike.shared)
-        bound.handles, bound._again, bound._schedule, bound._touches, bound._in_pieces = (
-            handles,
-            again,
-            None,
-            None,
-            None,
-        )
+        bound.handles, bound._again = handles, again
+        bound._schedule = bound._touches = bound._in_pieces = None
         bound.made, bound.offsets, bound.arena, bound.commands, accesses, _ = numbers
         bound.accesses = [
             Access(ARENA, WRITE, 0, bound.arena, None) if number == ARENA else accesses[number]
