@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from ocl_ir.formulas import Formulas
-from ocl_ir.host.arena import pack
+from ocl_ir.host.arena import pack, rounded
 from ocl_ir.host.grammar import Alloc, Command, Free, Launch, Program, SymbolicLayout, Value, View
 from ocl_ir.host.printer import names
 from ocl_ir.host.schedule import Access, Argument, Buffer, Kind, Node, Place, Schedule, lives_of
@@ -167,7 +167,9 @@ class Unbound:
     def packed(self, rows: Sequence[int]) -> tuple[Mapping[int, int], int]:
         """Where each scratch buffer lies in an arena, for one stream, and the bytes of that."""
         lives = self.schedule.lives
-        return pack(lives, {one: rows[self.buffers[one][1]] for one in lives}) if lives else ({}, 0)
+        if len(lives) < 2:
+            return dict.fromkeys(lives, 0), sum([rounded(rows[self.buffers[one][1]]) for one in lives])
+        return pack(lives, {one: rows[self.buffers[one][1]] for one in lives})
 
     def at(self, rows: Sequence[int]) -> Schedule:
         """The schedule for the sizes that the table was filled in for: for one stream, with scratch memory in an

@@ -6,6 +6,7 @@ and which have gaps. So where all of this is as it was for earlier sizes, it nee
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -127,13 +128,15 @@ class Pattern:
         """How accesses lie: which of them have the same gaps, and the order of the ends of those of each buffer."""
         if not (self._gaps or self._compared):
             return ()
-        gaps: dict[Any, int] = {None: -1}
         footprints = [accesses[number].footprint for number in self._gaps]
-        key: list[Hashable] = [gaps.setdefault(one and one.formulas, len(gaps)) for one in footprints]
+        key: list[Hashable] = [one is None for one in footprints]
+        if len(footprints) > 1:
+            gaps: dict[Any, int] = {}
+            key += [gaps.setdefault(one and one.formulas, len(gaps)) for one in footprints]
         for numbers in self._compared:
             ends = [end for number in numbers for end in accesses[number][2:4]]
-            place = {end: place for place, end in enumerate(sorted(set(ends)))}
-            key.append(tuple([place[end] for end in ends]))
+            ordered = sorted(ends)
+            key.append(tuple([bisect_left(ordered, end) for end in ends]))
         return tuple(key)
 
     def learn(self, numbers: Numbers, known: Sequence[Access], shared: Mapping[str, Any]) -> None:
