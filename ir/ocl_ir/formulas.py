@@ -5,15 +5,17 @@
     table.values([1000])[groups]        # 4
 
 A term that several sizes have in common is one row, and a row is one operation on two others: filling in takes a
-fraction of a microsecond a row, however the sizes were written.
+fraction of a microsecond a row, however the sizes were written. What is asked again and again of a table is written out
+as a Python function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ocl_ir.errors import IRError, ShapeError
-from ocl_ir.sizes import OPERATIONS, Size, Symbol, Term, operator_of
+from ocl_ir.sizes import OPERATIONS, Size, Symbol, Term, operator_of, with_operands
 
 _OPERATIONS = [operator_of(op) for op in OPERATIONS]
 
@@ -64,6 +66,10 @@ class Formulas:
         self._rows.append(known)
         return number
 
+    def is_known(self, row: int) -> bool:
+        """Whether a row is the same number for all sizes."""
+        return self._rows[row] is not None
+
     def values(self, sizes: Sequence[int]) -> list[int]:
         """The number of each row. Raises `ShapeError` for a division by 0."""
         rows: list[int] = self._rows.copy()  # type: ignore[assignment]  # none is None in the end
@@ -74,3 +80,15 @@ class Formulas:
         except ZeroDivisionError:
             raise ShapeError("a division by a size that is 0", remedy="call the program with other sizes") from None
         return rows
+
+    def written(self, result: str) -> Callable[..., Any]:
+        """A function of the sizes that gives an expression of the rows, which are called r0, r1, … in it. It raises
+        `ZeroDivisionError` for a division by 0."""
+        lines = [f"def function({', '.join(f'r{row}' for row in range(len(self.names)))}):"]
+        lines += [f" r{row} = {known:d}" for row, known in enumerate(self._rows) if known is not None]
+        for row, operation, left, right in self._steps:
+            lines.append(f" r{row} = {with_operands(OPERATIONS[operation], f'r{left}', f'r{right}')}")
+        scope: dict[str, Any] = {}
+        exec("\n".join([*lines, f" return {result}"]), scope)
+        function: Callable[..., Any] = scope["function"]
+        return function

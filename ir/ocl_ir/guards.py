@@ -29,6 +29,11 @@ from ocl_ir.errors import ShapeError
 from ocl_ir.formulas import Formulas
 from ocl_ir.sizes import Size, Symbol, known_term, symbols, term
 
+_WORTH = 32
+"""Times that guards are asked before they are written out, which takes about 10 µs for each operation."""
+_MOST_WRITTEN = 1000
+"""Sizes, and what follows from them, of guards that are written out."""
+
 
 class Guards:
     """What code found out about the sizes of one call."""
@@ -40,6 +45,8 @@ class Guards:
         self._apart: list[str] = []
         self._table: tuple[int, Formulas, list[int], list[int]] | None = None
         """How many conditions there were, and the rows of those that were true and of the others."""
+        self._asked = 0
+        self._written: Callable[..., object] | None = None
         self.closed = False
 
     def close(self) -> None:
@@ -75,14 +82,23 @@ class Guards:
     def __setstate__(self, state: tuple[int, Formulas, list[int], list[int]]) -> None:
         self.found, self._first, self._apart, self.closed = {}, {}, [], True
         self._table = 0, *state[1:]
+        self._asked, self._written = 0, None
 
     def hold(self, bound: Mapping[str, int]) -> bool:
         """Whether other sizes, by name, agree in everything that was found."""
         _, formulas, true, false = self._as_table()
+        sizes = [bound[name] for name in formulas.names]
+        written = self._written
         try:
-            values = formulas.values([bound[name] for name in formulas.names])
-        except ShapeError:  # a division by 0
+            if written is not None:
+                return bool(written(*sizes))
+            values = formulas.values(sizes)
+        except (ShapeError, ZeroDivisionError):
             return False
+        self._asked += 1
+        if self._asked == _WORTH and len(values) <= _MOST_WRITTEN:
+            conditions = [*(f"r{row}" for row in true), *(f"not r{row}" for row in false)]
+            self._written = formulas.written(" and ".join(conditions) or "True")
         row = values.__getitem__
         return all(map(row, true)) and not any(map(row, false))
 
@@ -95,6 +111,7 @@ class Guards:
             for condition, truth in self.found.items():
                 rows[truth].append(formulas.add(condition))
             table = self._table = len(self.found), formulas, rows[True], rows[False]
+            self._asked, self._written = 0, None
         return table
 
     def __repr__(self) -> str:

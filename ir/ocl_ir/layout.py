@@ -110,9 +110,9 @@ class Layout:
         return ends
 
     def _ends(self) -> tuple[int, int]:
-        if self.size == 0:
-            return self.offset, self.offset
         low = high = self.offset
+        if math.prod(self.shape) == 0:
+            return low, low
         for length, stride in zip(self.shape, self.strides, strict=True):
             if stride < 0:
                 low += (length - 1) * stride

@@ -99,7 +99,7 @@ class Reals:
 
     def hold(self, given: Sequence[float]) -> bool:
         """Whether other floats agree in everything that was decided."""
-        return self.values(given) is not None
+        return not self.rows or self.values(given) is not None
 
 
 def _traced(op: str, *, turned: bool = False) -> Callable[..., Any]:

@@ -215,6 +215,11 @@ def operator_of(op: str) -> Callable[[int, int], int]:
     return _CALLS[op] if op in _CALLS else _INFIX[op][2]
 
 
+def with_operands(op: str, left: str, right: str) -> str:
+    """An operation on two numbers as Python writes it."""
+    return f"{op}({left}, {right})" if op in _CALLS else f"{left} {_INFIX[op][0]} {right}"
+
+
 def _apply(op: str, left: int, right: int) -> int:
     if op in {"floordiv", "mod"} and right == 0:
         raise ShapeError(f"{left} divided by a size that is 0", remedy="call the program with other sizes")

@@ -222,6 +222,11 @@ class Engine:
         """The source of a kernel that is to be built next, as another process has generated it."""
         self._adopted[id(kernel), self._strategy] = kernel, source  # which keeps its id from being given again
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether somebody looks on, to whom programs are shown."""
+        return self._recorder is not None
+
     def executables_of(self, schedule: Schedule) -> list[Executable | None]:
         """For each node what its kernel was compiled to; None for a transfer."""
         launched = [node.command.kernel for node in schedule.nodes if isinstance(node.command, HostLaunch)]

@@ -200,8 +200,9 @@ class Executable:
         Raises `ShapeError` for sizes that do not fit.
         """
         groups = tuple(group_size or (self.device.quirks.group_size, 1, 1)[: len(global_size)])
-        known = len(groups) == len(global_size) and _PLAIN.issuperset(map(type, groups)) and groups in self._fitting
-        if not known or not all(map(_is_size, global_size)):
+        plain = _PLAIN.issuperset(map(type, (*global_size, *groups)))
+        known = plain and len(groups) == len(global_size) and groups in self._fitting
+        if not known or min(global_size) < 1 or max(global_size) >= _MOST_ITEMS:
             self._check_sizes(global_size, groups)
             self._fitting.add(groups)
         padded = tuple([-(-size // group) * group for size, group in zip(global_size, groups, strict=True)])

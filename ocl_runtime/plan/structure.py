@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import (
@@ -187,14 +187,23 @@ def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
 @lru_cache(maxsize=1024)  # asked for every evaluation
 def _pattern(numbers: tuple[_Numbers, ...]) -> tuple[Hashable, tuple[int, ...]]:
     """Numbers with 0 and 1 as they are and a size as a negative one, by first appearance; and the sizes."""
-    sizes: dict[int, int] = {}
+    known = _Patterns({0: 0, 1: 1, None: None})
+    pattern = tuple([_written(size, known) for size in numbers])
+    return pattern, tuple(map(plain, [*known][3:]))
 
-    def pattern(size: Any) -> Hashable:
-        if isinstance(size, tuple):
-            return tuple(map(pattern, size))
-        return size if size in (0, 1, None) else -1 - sizes.setdefault(size, len(sizes))
 
-    return tuple(map(pattern, numbers)), tuple(map(plain, sizes))
+class _Patterns(dict[Any, Any]):
+    """What stands for each size; for one that it does not have, the next negative number."""
+
+    def __missing__(self, size: Any) -> int:
+        self[size] = pattern = 2 - len(self)
+        return pattern
+
+
+def _written(size: Any, known: _Patterns) -> Hashable:
+    if isinstance(size, tuple):
+        return tuple([_written(one, known) if isinstance(one, tuple) else known[one] for one in size])
+    return cast("Hashable", known[size])
 
 
 def _again(

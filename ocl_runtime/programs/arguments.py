@@ -8,19 +8,19 @@ of the program, as is how an argument lies to the widest access of a kernel.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer
 from ocl_ir.guards import Guards
 from ocl_ir.layout import Layout
-from ocl_ir.types import DType
-from ocl_runtime.arrays import Array
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.replay.replay import ALIGNED
+from ocl_runtime.plan.executor import Executor
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """The memory of arguments that overlap: bytes `low … high` of a storage, `low` a multiple of `ALIGNED`."""
 
     storage: Storage
@@ -32,49 +32,56 @@ class Arguments:
     """Computed arrays that a function was called with.
 
     `nodes` and `executors` are theirs; `places` says for each in which of the `ranges` it lies (-1: it has no
-    elements), `layouts` how it lies there.
+    elements). A program depends on their `family`: dtypes, numbers of axes, and who shares memory. A call with one
+    binds `sizes`: the lengths of each axis of an argument, and where it has gaps the strides, in order.
     """
 
-    def __init__(self, arrays: Sequence[Array]) -> None:
-        self.nodes = [_buffer(one) for one in arrays]
-        self.executors = [one._executor for one in arrays]
-        self.ranges, self.places = _ranges(self.nodes)
-        self.layouts = [
+    def __init__(self, nodes: Sequence[Buffer], executors: Sequence[Executor]) -> None:
+        self.nodes, self.executors = nodes, executors
+        self.ranges, self.places = ranges, places = _ranges(nodes)
+        self._all_alone = len(ranges) == len(nodes)
+        sizes: list[int] = []
+        family: list[Hashable] = []
+        for number, (node, executor) in enumerate(zip(nodes, executors, strict=True)):
+            layout, dtype, place = node.layout, node.dtype, places[number]
+            if self._all_alone or self._alone(number):
+                dense, low = layout.is_dense, layout.range()[0]
+                if ranges[place].low:
+                    low -= ranges[place].low // dtype.size
+                family.append((executor.default_real, dtype, place, len(layout.shape), dense, low))
+                sizes += layout.shape
+                if not dense:
+                    sizes += layout.strides
+            else:
+                family.append((executor.default_real, dtype, place, self.layouts[number]))
+        self.sizes = tuple(sizes)
+        self.family: Hashable = tuple(family)
+
+    @cached_property
+    def layouts(self) -> list[Layout]:
+        """How each lies in its range."""
+        return [
             node.layout if place < 0 else moved(node, self.ranges[place].low)
             for node, place in zip(self.nodes, self.places, strict=True)
         ]
 
-    def exactly(self) -> Hashable:
-        """All that a call depends on."""
-        dtypes = tuple(node.dtype for node in self.nodes)
-        return dtypes, self._reals(), tuple(self.layouts), tuple(self.places)
-
-    def family(self) -> Hashable:
-        """What a program depends on that serves many sizes: dtypes, numbers of axes, and who shares memory."""
-        return self._reals(), tuple(
-            (node.dtype, place, (layout.ndim, layout.is_dense, layout.range()[0]) if self._alone(place) else layout)
-            for node, layout, place in zip(self.nodes, self.layouts, self.places, strict=True)
-        )
-
-    def _reals(self) -> tuple[DType, ...]:
-        return tuple([one.default_real for one in self.executors])
-
-    def sizes(self) -> dict[str, int]:
-        """The sizes that this call binds, by name: lengths n0_0, n0_1, … of argument 0, strides s0_0, …, and so on."""
-        found: dict[str, int] = {}
-        for number, (layout, place) in enumerate(zip(self.layouts, self.places, strict=True)):
-            if self._alone(place):
-                found |= {f"n{number}_{axis}": length for axis, length in enumerate(layout.shape)}
-                if not layout.is_dense:
-                    found |= {f"s{number}_{axis}": stride for axis, stride in enumerate(layout.strides)}
-        return found
+    def names(self) -> list[str]:
+        """Those of the sizes: lengths n0_0, n0_1, … of argument 0, strides s0_0, …, and so on."""
+        names: list[str] = []
+        for number, node in enumerate(self.nodes):
+            if self._alone(number):
+                axes = range(node.layout.ndim)
+                names += [f"n{number}_{axis}" for axis in axes]
+                if not node.layout.is_dense:
+                    names += [f"s{number}_{axis}" for axis in axes]
+        return names
 
     def backed(self, guards: Guards) -> list[Layout]:
         """The layouts in their ranges, made of sizes where they may be others."""
-        sizes = {name: guards.size(name, number) for name, number in self.sizes().items()}
+        sizes = {name: guards.size(name, number) for name, number in zip(self.names(), self.sizes, strict=True)}
         found = []
-        for number, (layout, place) in enumerate(zip(self.layouts, self.places, strict=True)):
-            if not self._alone(place):
+        for number, layout in enumerate(self.layouts):
+            if not self._alone(number):
                 found.append(layout)
                 continue
             axes, low = range(layout.ndim), layout.range()[0]
@@ -88,13 +95,15 @@ class Arguments:
     def nbytes(self, layouts: Sequence[Layout]) -> list[int]:
         """The size of each range, made of the sizes in the layouts of who lies in it."""
         found = [one.high - one.low for one in self.ranges]
-        for node, layout, place in zip(self.nodes, layouts, self.places, strict=True):
-            if self._alone(place):
-                found[place] = layout.range()[1] * node.dtype.size
+        for number, (node, layout) in enumerate(zip(self.nodes, layouts, strict=True)):
+            if self._alone(number):
+                found[self.places[number]] = layout.range()[1] * node.dtype.size
         return found
 
-    def _alone(self, place: int) -> bool:
-        return place >= 0 and self.places.count(place) == 1
+    def _alone(self, number: int) -> bool:
+        """Whether an argument has memory of its own."""
+        place = self.places[number]
+        return self._all_alone or (place >= 0 and self.places.count(place) == 1)
 
 
 def moved(node: Buffer, low: int) -> Layout:
@@ -102,31 +111,27 @@ def moved(node: Buffer, low: int) -> Layout:
     return replace(node.layout, offset=node.layout.offset - low // node.dtype.size)
 
 
-def _buffer(array: Array) -> Buffer:
-    node = array._node
-    assert isinstance(node, Buffer)
-    return node
-
-
 def _ranges(nodes: Sequence[Buffer]) -> tuple[list[Range], list[int]]:
     """The memory of arguments, in ranges that do not overlap, and for each argument which it lies in (-1: in none)."""
-    spans: list[tuple[Storage, int, int]] = []
+    spans: list[Range] = []
     places: list[int] = []
+    seen: set[int] = set()
     for node in nodes:
-        if node.storage is None:
+        storage = node.storage
+        if storage is None:
             places.append(-1)
             continue
-        low, high = (end * node.dtype.size for end in node.layout.range())
-        low, number = low // ALIGNED * ALIGNED, len(spans)
-        for other, (storage, begin, end) in enumerate(spans):
-            if storage is node.storage and low < end and begin < high:
-                low, high, number = min(low, begin), max(high, end), min(number, other)
-                places = [number if place == other else place for place in places]
-        span = (node.storage, low, high)
-        if number == len(spans):
-            spans.append(span)
-        else:
-            spans[number] = span
+        itemsize, (first, end) = node.dtype.size, node.layout.range()
+        low, high, number = first * itemsize // ALIGNED * ALIGNED, end * itemsize, len(spans)
+        if id(storage) in seen:
+            for other, (known, begin, last) in enumerate(spans):
+                if known is storage and low < last and begin < high:
+                    low, high, number = min(low, begin), max(high, last), min(number, other)
+                    places = [number if place == other else place for place in places]
+        seen.add(id(storage))
+        spans[number : number + 1] = [Range(storage, low, high)]
         places.append(number)
+    if len(spans) == len(nodes):  # else some have none, or share one
+        return spans, places
     used = sorted(set(places) - {-1})
-    return [Range(*spans[number]) for number in used], [-1 if place < 0 else used.index(place) for place in places]
+    return [spans[number] for number in used], [-1 if place < 0 else used.index(place) for place in places]

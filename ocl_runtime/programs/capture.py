@@ -22,8 +22,8 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ParamSpec, TypeVar, cast
-from weakref import WeakKeyDictionary
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary, ref
 
 from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
@@ -37,7 +37,7 @@ from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
-from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, replay
+from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, rebound, replay
 from ocl_runtime.programs.trees import Shape, flatten, positional
 
 _MOST_PREPARED = 64
@@ -54,7 +54,7 @@ class _Programs:
     """What one function has become on one runtime."""
 
     def __init__(self) -> None:
-        self.prepared: OrderedDict[Hashable, Prepared] = OrderedDict()
+        self.prepared: OrderedDict[tuple[Captured, tuple[int, ...]], Prepared] = OrderedDict()
         self.calls: dict[Hashable, Call] = {}
         """By what a look at the arguments shows: these are found at once."""
         self.captured: OrderedDict[Hashable, list[Captured]] = OrderedDict()
@@ -62,21 +62,23 @@ class _Programs:
         """By the shape of calls: the floats that all of them had so far, or whether they are numbers of programs."""
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable) -> Prepared | None:
-        """What was prepared for a call just like this one."""
+    def find(self, family: Hashable, sizes: tuple[int, ...], floats: Sequence[float]) -> Prepared | Captured | None:
+        """What was prepared for a call just like this one, else a program whose guards the sizes and floats pass."""
         with self._lock:
-            found = self.prepared.get(key)
-            if found is not None:
-                self.prepared.move_to_end(key)
-            return found
-
-    def fitting(self, family: Hashable, sizes: dict[str, int], floats: Sequence[float]) -> Captured | None:
-        """A program whose guards the sizes and floats pass."""
-        with self._lock:
-            programs = list(self.captured.get(family, ()))
-            if programs:
-                self.captured.move_to_end(family)
-        return next((one for one in reversed(programs) if one.guards.hold(sizes) and one.reals.hold(floats)), None)
+            programs = self.captured.get(family)
+            if programs is None:
+                return None
+            self.captured.move_to_end(family)
+            programs = programs[::-1]
+            for captured in programs:
+                found = self.prepared.get((captured, sizes))
+                if found is not None and (not floats or captured.reals.hold(floats)):
+                    self.prepared.move_to_end((captured, sizes))
+                    return found
+        for captured in programs:
+            if captured.guards.hold(captured.named(sizes)) and (not floats or captured.reals.hold(floats)):
+                return captured
+        return None
 
     def takes_floats(self, shape: Shape, floats: Sequence[float]) -> bool:
         """Whether the floats of a call are numbers of the program. They are a part of it until there is a call with
@@ -107,19 +109,16 @@ class _Programs:
             for _ in range(len(self.captured) - _MOST_FAMILIES):
                 self.captured.popitem(last=False)
 
-    def keep_call(self, look: Hashable, call: Call) -> None:
-        """Takes note of how a call was answered."""
+    def note(self, sizes: tuple[int, ...], look: Hashable, call: Call) -> None:
+        """Takes note of how a call was answered, and at once for others that look like it, if they can be known."""
         with self._lock:
-            self.calls[look] = call
-            for oldest in list(self.calls)[: len(self.calls) - _MOST_CALLS]:
-                del self.calls[oldest]
-
-    def keep_prepared(self, key: Hashable, prepared: Prepared) -> None:
-        """Takes note of one with its sizes bound."""
-        with self._lock:
-            self.prepared[key] = prepared
-            for _ in range(len(self.prepared) - _MOST_PREPARED):
+            self.prepared[call.prepared.captured, sizes] = call.prepared
+            while len(self.prepared) > _MOST_PREPARED:
                 self.prepared.popitem(last=False)
+            if look is not None:
+                self.calls[look] = call
+                while len(self.calls) > _MOST_CALLS:
+                    del self.calls[next(iter(self.calls))]
 
 
 _Args = ParamSpec("_Args")
@@ -139,7 +138,8 @@ def capture(function: Callable[_Args, _Returned]) -> Callable[_Args, _Returned]:
 
     @functools.wraps(function)
     def replayed(*args: _Args.args, **kwargs: _Args.kwargs) -> _Returned:
-        return cast("_Returned", captured.call(args, kwargs))
+        returned: _Returned = captured.call(args, kwargs)
+        return returned
 
     return replayed
 
@@ -154,6 +154,8 @@ class _Function:
         self._function = function
         self._name = getattr(function, "__name__", type(function).__name__)
         self._known: WeakKeyDictionary[DeviceExecutor, _Programs] = WeakKeyDictionary()
+        self._last: tuple[ref[DeviceExecutor], _Programs] | None = None
+        """Of the runtime that it was called for last, which a table takes longer to tell."""
         self._lock = threading.Lock()
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -174,7 +176,8 @@ class _Function:
         runtime = runtime_of(arrays[0]._executor)
         if not isinstance(runtime, DeviceExecutor) or tracer.get() is not None or runtime.checks is not None:
             return self._function(*args, **kwargs)
-        programs = self._known.get(runtime) or self._programs(runtime)
+        last = self._last
+        programs = last[1] if last is not None and last[0]() is runtime else self._programs(runtime)
         if floats and not programs.takes_floats(shape, floats):
             (_, shape), floats = flatten((args, kwargs), what), []
         look, nodes = _look(shape, arrays)
@@ -188,58 +191,79 @@ class _Function:
                     again, nodes = _look(shape, arrays)
                     if again == look:
                         return replay(call.prepared, nodes, call.starts, floats, runtime)
-        nodes = []
+            look, nodes = None, []
         try:
-            return self._first(arrays, shape, floats, programs, runtime)
+            return self._first(arrays, shape, floats, programs, runtime, look, nodes)
         except _UnopenError:
             programs.needs_floats(shape)
             return self.call(args, kwargs)
 
     def _first(
-        self, arrays: Sequence[Array], shape: Shape, floats: list[float], programs: _Programs, runtime: DeviceExecutor
+        self,
+        arrays: Sequence[Array],
+        shape: Shape,
+        floats: list[float],
+        programs: _Programs,
+        runtime: DeviceExecutor,
+        look: Hashable,
+        nodes: list[Buffer],
     ) -> Any:
-        """The same for arguments that are like none before, or are not computed, or share memory."""
-        for x in arrays:
-            if x._value:
-                x._detach()  # from the array that it was read from, which may be another argument
-        arguments = _arguments(arrays, runtime)
-        key = (shape, arguments.exactly())
-        found = programs.find(key)
-        if found is None or not found.captured.reals.hold(floats):
-            found = self._prepared(arguments, shape, floats, programs, runtime)
-            programs.keep_prepared(key, found)
-        look = _look(shape, arrays)[0]
+        """The same for arguments that are like none before, or (without a `look`) are not computed, or share memory.
+        The list of nodes is emptied."""
+        executors = [x._executor for x in arrays]
+        if look is not None and executors.count(executors[0]) == len(executors):
+            arguments = Arguments(nodes.copy(), executors)
+            nodes.clear()
+        else:
+            for x in arrays:
+                if x._value:
+                    x._detach()  # from the array that it was read from, which may be another argument
+            arguments = _arguments(arrays, runtime)
+            look = _look(shape, arrays)[0]
+        family, sizes = (shape, arguments.family), arguments.sizes
+        found = programs.find(family, sizes, floats)
+        if not isinstance(found, Prepared):
+            found = self._prepared(found, arguments, shape, floats, programs, runtime)
         starts = [one.low for one in arguments.ranges]
-        if look is not None:
-            programs.keep_call(look, Call(found, starts))
+        programs.note(sizes, look, Call(found, starts))
         if not found.captured.assigned:
             return replay(found, arguments.ranges, starts, floats, runtime)
         with runtime.registry.lock:
             del arguments  # who refers to memory needs it
             _own([arrays[number] for number in found.captured.assigned])
             arguments = _arguments(arrays, runtime)
-            if (shape, arguments.exactly()) != key:  # copied, or another thread has written
-                return self._first(arrays, shape, floats, programs, runtime)
+            if ((shape, arguments.family), arguments.sizes) != (family, sizes):  # copied, or another thread has written
+                return self._first(arrays, shape, floats, programs, runtime, None, [])
             return replay(found, arguments.ranges, starts, floats, runtime)
 
     def _prepared(
-        self, arguments: Arguments, shape: Shape, floats: list[float], programs: _Programs, runtime: DeviceExecutor
+        self,
+        captured: Captured | None,
+        arguments: Arguments,
+        shape: Shape,
+        floats: list[float],
+        programs: _Programs,
+        runtime: DeviceExecutor,
     ) -> Prepared:
         """A program for arguments: one whose guards they pass, or a new one."""
-        family, sizes = (shape, arguments.family()), arguments.sizes()
-        captured = programs.fitting(family, sizes, floats)
+        if captured is not None:
+            found = rebound(captured, arguments.sizes, runtime)
+            if found is not None:
+                return found
         with progress():
             if captured is None:
                 try:
                     captured = captured_by(self._function, self._name, arguments, shape, floats, runtime)
                 except Exception as error:
                     raise (_UnopenError if floats else error) from error
-                programs.keep(family, captured)
-            return prepared(captured, sizes, runtime)
+                programs.keep((shape, arguments.family), captured)
+            return prepared(captured, arguments.sizes, runtime)
 
     def _programs(self, runtime: DeviceExecutor) -> _Programs:
         with self._lock:
-            return self._known.setdefault(runtime, _Programs())
+            programs = self._known.setdefault(runtime, _Programs())
+            self._last = ref(runtime), programs
+            return programs
 
 
 class _UnopenError(Exception):
@@ -252,11 +276,11 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
     nodes: list[Buffer] = []
     parts: list[Any] = [shape]
     for x in arrays:
-        node = x._node
-        if not isinstance(node, Buffer) or node.storage is None or x._value:
+        node = x._node_at("")
+        if type(node) is not Buffer or node.storage is None or x._value:
             return None, []
         nodes.append(node)
-        parts.extend((x._executor.default_real, node.dtype, node.layout.formulas))
+        parts += (x._executor.default_real, node.dtype, node.layout.formulas)
     if len({id(node.storage) for node in nodes}) < len(nodes):
         return None, []
     return tuple(parts), nodes
@@ -265,7 +289,13 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
 def _arguments(arrays: Sequence[Array], runtime: DeviceExecutor) -> Arguments:
     with runtime.registry.lock:  # nobody writes in between
         compute(*arrays)
-        return Arguments(arrays)
+        return Arguments([_buffer(x) for x in arrays], [x._executor for x in arrays])
+
+
+def _buffer(array: Array) -> Buffer:
+    node = array._node
+    assert isinstance(node, Buffer)
+    return node
 
 
 def _own(arrays: Sequence[Array]) -> None:

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
+from ocl_ir.formulas import Formulas
 from ocl_ir.graph.build import Buffer, buffer, computed
 from ocl_ir.guards import Given, Guards
 from ocl_ir.host.grammar import Program
-from ocl_ir.host.schedule import Schedule
-from ocl_ir.host.unbound import Unbound, branches, is_straight, unbound
+from ocl_ir.host.schedule import Place, Schedule
+from ocl_ir.host.unbound import Unbound, branches, is_straight, layout_rows, unbound
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.layout import Layout
 from ocl_ir.reals import Reals, plain_real
-from ocl_ir.sizes import value
 from ocl_ir.source_line import caller
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.dtypes import rounded
 from ocl_runtime.arrays.reals import with_real
-from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.handles import Handles, Memory, handles_for
+from ocl_runtime.execute.replay.handles import handles_for
 from ocl_runtime.execute.replay.run import run
 from ocl_runtime.execute.streams.chosen import unchosen
 from ocl_runtime.executor import DeviceExecutor
@@ -42,6 +42,9 @@ from ocl_runtime.programs.arguments import Arguments, Range
 from ocl_runtime.programs.trace import Result, Trace
 from ocl_runtime.programs.trees import Shape, flatten, unflatten, with_leaves
 
+_Result: TypeAlias = tuple[int | None, DType, Layout, DType | None]
+"""A result of a program for some sizes: its buffer (None: it has no elements), how it lies there, and the default real
+of its executor where that is not the runtime's."""
 _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -49,13 +52,15 @@ _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 class Captured:
     """A function's program, for arguments whose sizes pass the guards.
 
-    `reals` has the guards of floats that calls give, and which of them kernels take. `unbound` is the program as
-    formulas, None where it names streams, and `branches` says whether streams are of any use to it. `constants` are
-    memory that it refers to, by parameter; `assigned` the arrays that it writes into, by number; `results` what it
-    computes, with the default real of each that has another than the runtime's, and `shape` how that is returned.
+    `names` are those of the sizes of a call, in order. `reals` has the guards of floats that calls give, and which of
+    them kernels take. `unbound` is the program as formulas, None where it names streams, and `branches` says whether
+    streams are of any use to it. `constants` are memory that it refers to, by parameter; `assigned` the arrays that it
+    writes into, by number; `results` what it computes, with the default real of each that has another than the
+    runtime's, and `shape` how that is returned.
     """
 
     program: Program
+    names: Sequence[str]
     reals: Reals
     unbound: Unbound | None
     branches: bool
@@ -65,10 +70,22 @@ class Captured:
     results: Sequence[Result]
     default_reals: Sequence[DType | None]
     shape: Shape
-    handles: Handles | None = None
-    """The kernel objects for the sizes that were prepared last."""
+    bound: Bound | None = None
+    """The program for the sizes that were prepared last."""
 
     def __post_init__(self) -> None:
+        self.what = f"program {self.program.name}"
+        """Its name in errors."""
+        hints = [param.value.hint for param in self.program.params]
+        self.origins = [self.constants[hint] if hint in self.constants else int(hint[1:]) for hint in hints]
+        """For each parameter which range of the arguments it is, or the constant."""
+        symbols = [symbol.name for symbol in self.program.symbols]
+        self._table = Formulas(symbols) if self.unbound is None else self.unbound.table
+        self._order = [self.names.index(name) for name in self._table.names]
+        self._results = [
+            (place, dtype, layout_rows(self._table, layout), real)
+            for (place, dtype, layout), real in zip(self.results, self.default_reals, strict=True)
+        ]
         self._numbers = [
             (number.name, slot.number, number.dtype)
             for place, slot in enumerate(self.reals.taken)
@@ -82,29 +99,27 @@ class Captured:
         assert values is not None
         return {name: float(rounded(values[slot], dtype)) for name, slot, dtype in self._numbers}
 
-    @property
-    def what(self) -> str:
-        """Its name in errors."""
-        return f"program {self.program.name}"
+    def named(self, sizes: Sequence[int]) -> dict[str, int]:
+        """The sizes of a call by name."""
+        return dict(zip(self.names, sizes, strict=True))
 
+    def rows(self, sizes: Sequence[int]) -> list[int]:
+        """What formulas say of the sizes of a call."""
+        return self._table.values([sizes[place] for place in self._order])
 
-class _Result(NamedTuple):
-    """A result of a program for some sizes: its buffer (None: it has no elements), how it lies there, and the default
-    real of its executor where that is not the runtime's."""
-
-    buffer: int | None
-    dtype: DType
-    layout: Layout
-    real: DType | None
+    def results_at(self, rows: Sequence[int], places: Sequence[Place]) -> list[_Result]:
+        """What comes out, where the program's results are in these places."""
+        return [
+            (None if place is None else places[place].buffer, dtype, layout.at(rows), real)
+            for place, dtype, layout, real in self._results
+        ]
 
 
 class Prepared(NamedTuple):
-    """A program for some sizes. `origins` says for each parameter which range of the arguments it is, or the
-    constant."""
+    """A program for some sizes."""
 
     captured: Captured
     bound: Bound
-    origins: Sequence[int | Cell]
     results: Sequence[_Result]
 
 
@@ -147,39 +162,62 @@ def captured_by(
         formulas = Unbound(symbolic if branching else share_memory(symbolic)[0])
     constants, assigned = trace.constants, trace.assigned
     return Captured(
-        program, reals, formulas, branching, guards, constants, assigned, results, default_reals, returned_shape
+        program,
+        arguments.names(),
+        reals,
+        formulas,
+        branching,
+        guards,
+        constants,
+        assigned,
+        results,
+        default_reals,
+        returned_shape,
     )
 
 
-def prepared(captured: Captured, sizes: dict[str, int], runtime: DeviceExecutor) -> Prepared:
+def rebound(captured: Captured, sizes: Sequence[int], runtime: DeviceExecutor) -> Prepared | None:
+    """The program for sizes that pass its guards, where these change nothing but numbers of what was prepared last."""
+    formulas, last = captured.unbound, captured.bound
+    if formulas is None or last is None or captured.branches or runtime.is_watched:
+        return None
+    rows = captured.rows(sizes)
+    bound = last.at(formulas, rows, partial(formulas.at, rows))
+    if bound is None:
+        return None
+    return Prepared(captured, bound, captured.results_at(rows, formulas.schedule.results))
+
+
+def prepared(captured: Captured, sizes: Sequence[int], runtime: DeviceExecutor) -> Prepared:
     """The program for sizes that pass its guards."""
-    program, engine, target = captured.program, runtime.engine, runtime.host_target
-    schedule = None if captured.unbound is None else captured.unbound.at(sizes)
+    rows, last = captured.rows(sizes), captured.bound
+    schedule, again = _schedule(captured, rows, runtime)
+    handles = handles_for(runtime.engine, schedule, None if last is None else last.handles)
+    captured.bound = bound = Bound(schedule, handles, None if handles.asks_for_schedules else again)
+    return Prepared(captured, bound, captured.results_at(rows, schedule.results))
+
+
+def _schedule(
+    captured: Captured, rows: Sequence[int], runtime: DeviceExecutor
+) -> tuple[Schedule, Callable[[], Schedule] | None]:
+    """What is to be bound for some sizes, and what makes it again where that is no more than to fill in formulas."""
+    program, formulas, target = captured.program, captured.unbound, runtime.host_target
     stages: list[tuple[str, Schedule]] = []
 
     def watch(name: str, after: Schedule) -> None:
         stages.append((name, after))
 
-    if schedule is None:
-        own = {symbol.name: sizes[symbol.name] for symbol in program.symbols}
-        schedule = prepare(program, own, target, watch)
-    elif runtime.is_watched or (captured.branches and is_worth_streams(schedule)):
+    if formulas is None:
+        sizes = {symbol.name: row for symbol, row in zip(program.symbols, rows, strict=False)}  # which come first
+        schedule = prepare(program, sizes, target, watch)
+    else:
+        schedule = formulas.at(rows)
+        if not (runtime.is_watched or (captured.branches and is_worth_streams(schedule))):
+            return schedule, partial(formulas.at, rows)
         schedule = arrange(schedule, target, watch, ARRANGE)
-    if schedule.memory is not None:  # it was arranged
-        verify_order(schedule)
-        runtime.prepared(schedule, stages)
-    constants = captured.constants
-    names = [one.value.hint for one in program.params]
-    origins = [constants[name] if name in constants else int(name[1:]) for name in names]
-    captured.handles = handles = handles_for(engine, schedule, captured.handles)
-    bound = Bound(schedule, handles)
-    buffers = [place.buffer for place in schedule.results]
-    results = []
-    for (place, dtype, given), real in zip(captured.results, captured.default_reals, strict=True):
-        shape, strides = (tuple(value(one, sizes) for one in part) for part in (given.shape, given.strides))
-        layout = Layout(shape, strides, value(given.offset, sizes))
-        results.append(_Result(None if place is None else buffers[place], dtype, layout, real))
-    return Prepared(captured, bound, origins, results)
+    verify_order(schedule)
+    runtime.prepared(schedule, stages)
+    return schedule, None
 
 
 def replay(
@@ -190,29 +228,27 @@ def replay(
     runtime: DeviceExecutor,
 ) -> Any:
     """Replays a program over the memory of arguments, of which each begins at a byte, with the floats of a call."""
-    captured, bound, origins, wanted = prepared
-    memory: Memory = [None] * (len(bound.schedule.buffers) + 1)
-    for param, origin in enumerate(origins):
-        if isinstance(origin, int):
-            memory[param] = arguments[origin].storage, starts[origin]
-        else:
-            memory[param] = _buffer(origin).storage, 0
+    captured, bound, wanted = prepared
+    memory: list[Any] = [
+        (arguments[origin].storage, starts[origin]) if isinstance(origin, int) else (_buffer(origin).storage, 0)
+        for origin in captured.origins
+    ]
+    given = len(memory)
+    memory += [None] * (bound.buffers + 1 - given)
     run(runtime.engine, bound, memory, captured.what, bound.lines, captured.numbers(floats) if floats else _NO_NUMBERS)
     line = caller()
     results = []
     for of, dtype, layout, real in wanted:
-        storage: Storage | None = None
-        lies = layout
-        if of is not None:
-            part = memory[of]
-            assert isinstance(part, tuple)
-            storage, start = part
-            if start:
-                lies = Layout(layout.shape, layout.strides, layout.offset + start // dtype.size)
         executor = runtime if real is None else with_real(runtime, real)
-        is_new = of is not None and of >= len(origins)  # else it is an argument's memory, which others may look at
-        made = computed if is_new else buffer
-        results.append(Array(made(storage, dtype, lies, line), executor))
+        if of is None:
+            node = buffer(None, dtype, layout, line)
+        elif of >= given:
+            node = computed(memory[of][0], dtype, layout, line)
+        else:  # an argument's memory, which others may look at
+            storage, start = memory[of]
+            lies = Layout(layout.shape, layout.strides, layout.offset + start // dtype.size)
+            node = buffer(storage, dtype, lies, line)
+        results.append(Array(node, executor))
     return unflatten(captured.shape, results)
 
 

@@ -105,7 +105,7 @@ _POSITIONAL = _Positional()
 
 def unflatten(shape: Shape, arrays: Sequence[Array], floats: Sequence[float] = ()) -> Any:
     """The tree of this shape with these arrays and floats."""
-    return _tree(shape, iter(arrays), iter(floats))
+    return arrays[0] if shape is None else _tree(shape, iter(arrays), iter(floats))
 
 
 def _tree(shape: Shape, left: Iterator[Array], floats: Iterator[float]) -> Any:
@@ -115,7 +115,7 @@ def _tree(shape: Shape, left: Iterator[Array], floats: Iterator[float]) -> Any:
         return next(floats)
     if isinstance(shape, _Leaf):
         return shape.value
-    children = [_tree(child, left, floats) for child in shape.children]
+    children = [next(left) if child is None else _tree(child, left, floats) for child in shape.children]
     if shape.kind is dict:
         return dict(zip(shape.keys, children, strict=True))
     return tuple(children) if shape.kind is tuple else children

@@ -50,7 +50,7 @@ Kind: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen, making one takes several times as long
 class Buffer:
     """Memory: the caller's, on device or host, made for the caller ("result"), or the plan's own ("scratch" in
     an arena, "piece" by itself)."""

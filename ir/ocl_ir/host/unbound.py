@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from ocl_ir.formulas import Formulas
-from ocl_ir.host.arena import pack
+from ocl_ir.host.arena import pack, rounded
 from ocl_ir.host.grammar import Alloc, Command, Free, Launch, Program, SymbolicLayout, Value, View
 from ocl_ir.host.printer import names
 from ocl_ir.host.schedule import Access, Argument, Buffer, Kind, Node, Place, Schedule, lives_of
 from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.layout import Layout
-from ocl_ir.sizes import Size, Symbol, Term, product
+from ocl_ir.sizes import Symbol, Term, product
 from ocl_ir.types import DType
 
 
@@ -68,16 +68,30 @@ def unbound(program: Program) -> Schedule:
     return Schedule(program, {}, tuple(buffers), tuple(nodes), results, lives, offsets={})
 
 
-class _Layout(NamedTuple):
-    """Where in the table the numbers of a layout are."""
+class LayoutRows(NamedTuple):
+    """Where in the table the numbers of a layout are; `size` is the number of its elements; None where there may be
+    gaps."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
+    size: int | None
+
+    def at(self, rows: Sequence[int]) -> Layout:
+        """The layout, of a table that was filled in."""
+        shape, strides, offset, _ = self
+        return Layout(tuple([rows[row] for row in shape]), tuple([rows[row] for row in strides]), rows[offset])
 
 
-class _Node(NamedTuple):
-    """A node; `args` are (layout, buffer, dtype) for memory, a row for sizes, and everything else as it is."""
+def layout_rows(table: Formulas, layout: SymbolicLayout) -> LayoutRows:
+    """The numbers of a layout, in a table that they are added to."""
+    shape, strides = ([table.add(size) for size in sizes] for sizes in (layout.shape, layout.strides))
+    size = table.add(product(layout.shape)) if layout.is_dense else None
+    return LayoutRows(tuple(shape), tuple(strides), table.add(layout.offset), size)
+
+
+class UnboundNode(NamedTuple):
+    """A node; `args` are `Memory`, a `Row` for sizes, and everything else as it is."""
 
     command: Command
     args: tuple[Any, ...]
@@ -86,26 +100,31 @@ class _Node(NamedTuple):
     """(buffer, layout, bytes of an element, mode)"""
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
+    """A size, by its row in the table."""
+
     number: int
 
 
-class _Memory(NamedTuple):
+class Memory(NamedTuple):
+    """Elements of a buffer, where a layout says by its number."""
+
     buffer: int
     dtype: DType
     layout: int
 
 
 class Unbound:
-    """A schedule of formulas as a table of them. `at` gives it for some sizes."""
+    """A schedule of formulas as a `table` of them: `buffers` with the rows of their bytes, `layouts`, and `nodes`. `at`
+    gives it for some sizes."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
-        self._table = Formulas([symbol.name for symbol in schedule.program.symbols])
-        self._layouts: list[_Layout] = []
+        self.table = Formulas([symbol.name for symbol in schedule.program.symbols])
+        self.layouts: list[LayoutRows] = []
         self._known: dict[SymbolicLayout, int] = {}
-        self._buffers = [(one, self._table.add(one.nbytes)) for one in schedule.buffers]
-        self._nodes = [self._node(node) for node in schedule.nodes]
+        self.buffers = [(one, self.table.add(one.nbytes)) for one in schedule.buffers]
+        self.nodes = [self._node(node) for node in schedule.nodes]
         self._results = [self._memory(place) for place in schedule.results]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -114,55 +133,51 @@ class Unbound:
         schedule = replace(self.schedule, program=program, nodes=(), buffers=(), results=())
         return {**vars(self), "schedule": schedule, "_known": {}}
 
-    def _node(self, node: Node) -> _Node:
+    def _node(self, node: Node) -> UnboundNode:
         args: list[Any] = []
         for arg in node.args:
             if isinstance(arg, Place):
                 args.append(self._memory(arg))
             elif isinstance(size := cast("object", arg), Symbol | Term):
-                args.append(_Row(self._table.add(size)))
+                args.append(Row(self.table.add(size)))
             else:
                 args.append(arg)
         accesses = tuple((one.buffer, self._layout(one.layout), one.itemsize, one.mode) for one in node.accesses)
         command = node.command
         if isinstance(command, Launch):  # whose arguments and sizes the node has
             command = replace(command, args=(), global_size=())
-        return _Node(command, tuple(args), self._rows(node.sizes), accesses)
+        return UnboundNode(command, tuple(args), tuple([self.table.add(size) for size in node.sizes]), accesses)
 
     @property
     def commands(self) -> list[Command]:
         """Those of all nodes, in order; their arguments and sizes are the nodes'."""
-        return [node.command for node in self._nodes]
+        return [node.command for node in self.nodes]
 
-    def _memory(self, place: Place) -> _Memory:
-        return _Memory(place.buffer, place.dtype, self._layout(place.layout))
+    def _memory(self, place: Place) -> Memory:
+        return Memory(place.buffer, place.dtype, self._layout(place.layout))
 
     def _layout(self, given: Layout) -> int:
         layout = cast("SymbolicLayout", given)
         number = self._known.get(layout)
         if number is None:
-            number = self._known[layout] = len(self._layouts)
-            self._layouts.append(
-                _Layout(self._rows(layout.shape), self._rows(layout.strides), self._table.add(layout.offset))
-            )
+            number = self._known[layout] = len(self.layouts)
+            self.layouts.append(layout_rows(self.table, layout))
         return number
 
-    def _rows(self, sizes: Sequence[Size]) -> tuple[int, ...]:
-        return tuple([self._table.add(size) for size in sizes])
+    def packed(self, rows: Sequence[int]) -> tuple[Mapping[int, int], int]:
+        """Where each scratch buffer lies in an arena, for one stream, and the bytes of that."""
+        lives = self.schedule.lives
+        if len(lives) < 2:
+            return dict.fromkeys(lives, 0), sum([rounded(rows[self.buffers[one][1]]) for one in lives])
+        return pack(lives, {one: rows[self.buffers[one][1]] for one in lives})
 
-    def at(self, sizes: Mapping[str, int]) -> Schedule:
-        """The schedule for these sizes, for one stream, with scratch memory in an arena.
-
-        Raises `ShapeError` for a division by 0.
-        """
-        rows = self._table.values([sizes[name] for name in self._table.names])
+    def at(self, rows: Sequence[int]) -> Schedule:
+        """The schedule for the sizes that the table was filled in for: for one stream, with scratch memory in an
+        arena."""
         row = rows.__getitem__
-        layouts = [
-            Layout(tuple(map(row, shape)), tuple(map(row, strides)), rows[offset])
-            for shape, strides, offset in self._layouts
-        ]
+        layouts = [layout.at(rows) for layout in self.layouts]
         nodes = []
-        for command, args, over, accesses in self._nodes:
+        for command, args, over, accesses in self.nodes:
             index_space = tuple(map(row, over))
             if not all(index_space):
                 continue
@@ -175,19 +190,20 @@ class Unbound:
                 bound = tuple([self._argument(arg, rows, layouts) for arg in args])
                 nodes.append(Node(command, bound, index_space, tuple(touched)))
         schedule = self.schedule
-        buffers = tuple([Buffer(one.id, rows[at], one.kind, one.name) for one, at in self._buffers])
+        buffers = tuple([Buffer(one.id, rows[at], one.kind, one.name) for one, at in self.buffers])
         lives = schedule.lives
-        if len(nodes) < len(self._nodes):
+        if len(nodes) < len(self.nodes):
             lives = lives_of(nodes, set(lives))
         results = tuple([Place(buffer, dtype, layouts[layout]) for buffer, dtype, layout in self._results])
         offsets, arena = pack(lives, {one: buffers[one].nbytes for one in lives})
+        sizes = dict(zip(self.table.names, rows, strict=False))  # which come first
         return Schedule(schedule.program, sizes, buffers, tuple(nodes), results, lives, offsets, arena)
 
     @staticmethod
-    def _argument(arg: Any, rows: list[int], layouts: list[Layout]) -> Argument:
-        if type(arg) is _Memory:
+    def _argument(arg: Any, rows: Sequence[int], layouts: list[Layout]) -> Argument:
+        if type(arg) is Memory:
             return Place(arg.buffer, arg.dtype, layouts[arg.layout])
-        return rows[arg.number] if type(arg) is _Row else arg
+        return rows[arg.number] if type(arg) is Row else arg
 
 
 def branches(schedule: Schedule) -> bool:

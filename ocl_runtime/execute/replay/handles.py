@@ -98,6 +98,7 @@ class Handles:
         watched: bool,
         listened: bool,
         poison: bool,
+        shown: bool,
     ) -> None:
         self.kernels = kernels
         self.executables = executables
@@ -108,6 +109,10 @@ class Handles:
         self.listened = listened
         """Whether the driver wants to know what each touches."""
         self.distinct = list({id(one): one for one in executables if one is not None}.values())
+        self.asks_for_schedules = watched or listened or poison or shown
+        """Whether more is asked of a schedule than what each run needs: it may be `shown`, too."""
+        self.pattern: Any = None
+        """What the program has in common for all sizes, once that has been found out."""
         self._sets: dict[frozenset[int], frozenset[int]] = {}
         self._of_thread = threading.local()
         self._runs = 0
@@ -142,4 +147,6 @@ def handles_for(engine: Engine, schedule: Schedule, known: Handles | None = None
         return known
     watched = engine.settings.profile or engine.streams.tells
     executables, listened = engine.executables_of(schedule), engine.driver.listens()
-    return Handles(kernels, executables, watched=watched, listened=listened, poison=engine.settings.poison)
+    return Handles(
+        kernels, executables, watched=watched, listened=listened, poison=engine.settings.poison, shown=engine.is_shown
+    )

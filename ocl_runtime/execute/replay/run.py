@@ -16,8 +16,9 @@ from ocl_runtime.errors import LaunchError, MixedDevicesError, OutOfMemoryError,
 from ocl_runtime.execute.driver import Error, Event, Queue
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import POISON, Storage
-from ocl_runtime.execute.replay.bound import ARENA, Access, Bound, Dispatch, Transfer
+from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Arguments, Memory, Place
+from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Transfer
 from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.streams.failures import Failure
 from ocl_runtime.execute.streams.hazards import Touch

@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from ocl_ir.kernel.accesses import READ, WRITE
-from ocl_ir.layout import Layout
+from ocl_ir.layout import Formulas, Layout
 from ocl_runtime.execute.driver import Buffer
 from ocl_runtime.execute.streams.command import Clock, Command, Stream
 
@@ -33,8 +33,8 @@ _PARTS = 8
 Use: TypeAlias = tuple[Command, Layout | None]
 """A command, and which of a cell's bytes it touched; None is all of them."""
 Uses: TypeAlias = tuple[Use, ...]
-Reads: TypeAlias = dict[Stream | tuple[Stream, Layout], Use]
-"""The newest read of each stream, and of each stream and footprint."""
+Reads: TypeAlias = dict[Stream | tuple[Stream, Formulas], Use]
+"""The newest read of each stream, and of each stream and footprint, as numbers, which are hashed fast."""
 
 
 class Cell:
@@ -269,8 +269,7 @@ def record(touches: Iterable[Touch], command: Command) -> None:
         if touch.low > ranges.low or touch.high < ranges.high:
             cells = touch.cells()
         if touch.footprint is not None:
-            for cell in cells:
-                _record_footprint(cell, command, touch.mode, touch.footprint)
+            _record_footprint(cells, command, touch.mode, touch.footprint)
         elif touch.mode & WRITE:
             cell = cells[0] if len(cells) == 1 else ranges.one(cells)
             cell.writes = (use,)
@@ -313,14 +312,17 @@ def poison(touches: Iterable[Touch], command: Command) -> None:
                     cell.writes = _few((*cell.writes, (command, footprint)))
 
 
-def _record_footprint(cell: Cell, command: Command, mode: int, footprint: Layout) -> None:
+def _record_footprint(cells: Sequence[Cell], command: Command, mode: int, footprint: Layout) -> None:
     """Only what has the same footprint is hidden by it: of the rest, some bytes may have been left alone."""
-    if mode & WRITE:
-        cell.reads = {key: use for key, use in cell.reads.items() if use[1] != footprint}
-        cell.writes = _few((*(use for use in cell.writes if use[1] != footprint), (command, footprint)))
-    else:
-        cell.reads[command.stream, footprint] = command, footprint
-        cell.reads = _few_reads(cell.reads)
+    use, key = (command, footprint), (command.stream, footprint.formulas)
+    for cell in cells:
+        if mode & WRITE:
+            cell.reads = {other: read for other, read in cell.reads.items() if read[1] != footprint}
+            cell.writes = _few((*(write for write in cell.writes if write[1] != footprint), use))
+        else:
+            cell.reads[key] = use
+            if len(cell.reads) > _MOST_USES:
+                cell.reads = _few_reads(cell.reads)
 
 
 def _few(uses: Uses) -> Uses:

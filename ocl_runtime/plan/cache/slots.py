@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeAlias
 
 from ocl_ir.source_line import Where
@@ -48,4 +49,9 @@ def asker(where: Where) -> Asker:
 
 def named(sizes: Sequence[int]) -> dict[str, int]:
     """The sizes of a structure, by the names that they have in formulas."""
-    return {f"n{place}": size for place, size in enumerate(sizes)}
+    return dict(zip(_names(len(sizes)), sizes, strict=True))
+
+
+@cache  # asked for every plan that an expression may have
+def _names(count: int) -> list[str]:
+    return [f"n{place}" for place in range(count)]

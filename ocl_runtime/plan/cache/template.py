@@ -8,7 +8,7 @@ program's formulas are filled in: no group is formed, no kernel looked for.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -20,7 +20,7 @@ from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.grammar import Launch as Command
 from ocl_ir.host.grammar import Program, Value
 from ocl_ir.host.schedule import Schedule
-from ocl_ir.host.unbound import Unbound, branches, unbound
+from ocl_ir.host.unbound import Unbound, branches, layout_rows, unbound
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.layout import Layout
@@ -29,7 +29,7 @@ from ocl_ir.types import U8, DType
 from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
 from ocl_runtime.plan.donation import Donation, DonationPlaces
 from ocl_runtime.plan.host.in_place import share_memory
-from ocl_runtime.plan.host.lower import lower, number_name
+from ocl_runtime.plan.host.lower import lower, number_name, symbolic
 from ocl_runtime.plan.host.prepare import ARRANGE, HostTarget, run
 from ocl_runtime.plan.host.streams import is_worth_streams
 from ocl_runtime.plan.launch import Address, Later, Launch, Plan
@@ -55,14 +55,20 @@ class Sized:
         again: Callable[[], Schedule],
         memory: Sequence[tuple[int, Asker]],
         computed: Sequence[tuple[int, int | None, DType, Layout]],
+        like: Sized | None = None,
+        ready: Any = None,
     ) -> None:
         self.again = again
-        self._schedule: Schedule | None = again()
-        self.arena = self._schedule.arena
-        self.pieces = [(one.id, one.nbytes) for one in self._schedule.buffers if one.kind == "piece"]
-        self.askers = tuple([asker(node.command.where) for node in self._schedule.nodes])
         self.memory, self.computed = memory, computed
-        self.ready: Any = None
+        self.ready = ready
+        self._schedule: Schedule | None = None
+        if ready is None or like is None:
+            self._schedule = schedule = again()
+            self.arena = schedule.arena
+            self.pieces = [(one.id, one.nbytes) for one in schedule.buffers if one.kind == "piece"]
+            self.askers = tuple([asker(node.command.where) for node in schedule.nodes])
+        else:
+            self.arena, self.pieces, self.askers = ready.arena, like.pieces, like.askers
         self._in_pieces: Sized | None = None
 
     @property
@@ -165,12 +171,21 @@ class Template:
             self.taken += sorted({*homes.values()})
         self._formulas = Unbound(formulas)
         allocated = [slot for slot in results if slot.place not in homes]
-        self._results = [(formula(slot.nbytes), asker(slot.where)) for slot in allocated]
+        table = self._formulas.table
+        names = [*named(unplanned.sizes), *(f"m{place}" for place in range(len(leaves)))]
+        self._order = [names.index(name) for name in table.names]
+        """Which of the sizes, and of the bytes of leaves behind them, each name of the table is."""
+        self._results = [(table.add(formula(slot.nbytes)), asker(slot.where)) for slot in allocated]
         number = {leaf: leaf for leaf in range(len(leaves))} | homes
         number |= {slot.place: place for place, slot in enumerate(allocated, len(leaves))}
         self.slots = [None if slot in homes else number.get(slot) for slot in slots]
         self._computed = [
-            (place, None if one.storage is None else number[one.storage.place], one.dtype, one.layout.formulas)
+            (
+                place,
+                None if one.storage is None else number[one.storage.place],
+                one.dtype,
+                layout_rows(table, symbolic(one.layout)),
+            )
             for place, one in computed
         ]
         self.serve(executor)
@@ -210,32 +225,28 @@ class Template:
         """The plan for sizes that pass the guards."""
         sized = self._sized.get(structure.sizes)
         if sized is None:
-            sizes = named(structure.sizes)
-            sizes |= {f"m{place}": getattr(one, "nbytes", 0) for place, one in enumerate(structure.storages)}
-            sized = self._sized[structure.sizes] = self._size(sizes)
+            sizes = [*structure.sizes, *[getattr(one, "nbytes", 0) for one in structure.storages]]
+            rows = self._formulas.table.values([sizes[place] for place in self._order])
+            sized = self._sized[structure.sizes] = self._size(rows)
             while len(self._sized) > _MOST_SIZES:
                 self._sized.popitem(last=False)
         else:
             self._sized.move_to_end(structure.sizes)
         return sized
 
-    def _size(self, sizes: Mapping[str, int]) -> Sized:
-        def numbers(given: Sequence[Size]) -> tuple[int, ...]:
-            return tuple([value(size, sizes) for size in given])
-
-        memory = [(value(nbytes, sizes), by) for nbytes, by in self._results]
-        computed = [
-            (place, slot, dtype, Layout(numbers(shape), numbers(strides), value(offset, sizes)))
-            for place, slot, dtype, (shape, strides, offset) in self._computed
-        ]
+    def _size(self, rows: Sequence[int]) -> Sized:
+        memory = [(rows[nbytes], by) for nbytes, by in self._results]
+        computed = [(place, slot, dtype, layout.at(rows)) for place, slot, dtype, layout in self._computed]
         # Nothing in it refers to the plan, which then goes as soon as it is dropped.
-        again = partial(_schedule, self._formulas, self._target if self._streams > 1 else None, sizes)
-        return Sized(again, memory, computed)
+        again = partial(_schedule, self._formulas, self._target if self._streams > 1 else None, rows)
+        last = next(reversed(self._sized.values()), None) if self._streams == 1 else None
+        ready = last and last.ready and last.ready.at(self._formulas, rows, again)
+        return Sized(again, memory, computed, last, ready)
 
 
-def _schedule(formulas: Unbound, target: HostTarget | None, sizes: Mapping[str, int]) -> Schedule:
+def _schedule(formulas: Unbound, target: HostTarget | None, rows: Sequence[int]) -> Schedule:
     """That of a plan for some sizes, arranged on the streams of a target if there is one and it is worth them."""
-    schedule = formulas.at(sizes)
+    schedule = formulas.at(rows)
     if target is not None and is_worth_streams(schedule):
         schedule = run(schedule, target, pipeline=ARRANGE)
         verify_order(schedule)

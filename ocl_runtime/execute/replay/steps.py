@@ -1,0 +1,49 @@
+"""What a step of a bound program is, and the bytes of a buffer that it touches."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from ocl_ir.layout import Layout
+from ocl_runtime.execute.driver import Sizes
+from ocl_runtime.execute.launch import Executable
+
+ARENA = -1
+"""The number of the memory that scratch buffers share, among buffers."""
+
+
+class Access(NamedTuple):
+    """Bytes `low … high` of a buffer, counted from its start; of them only the `footprint`, if any."""
+
+    buffer: int
+    mode: int
+    low: int
+    high: int
+    footprint: Layout | None
+
+
+Pointer: TypeAlias = tuple[int, int, int, int]
+"""An argument that is memory: its place, and the buffer, bytes of an element and element that it points to. Plain, so
+that the collector of garbage need not look at all of them again and again."""
+
+
+class Transfer(NamedTuple):
+    """A copy between a host buffer and the device: `nbytes` from byte `at` of one and `host_at` of the other on."""
+
+    up: bool
+    buffer: int
+    at: int
+    host: int
+    host_at: int
+    nbytes: int
+
+
+class Dispatch(NamedTuple):
+    """A launch. `args` lack the pointers, into these `buffers`, and the numbers (place, name) that each call gives."""
+
+    executable: Executable
+    sizes: tuple[Sizes, Sizes]
+    args: list[Any]
+    pointers: tuple[Pointer, ...]
+    numbers: tuple[tuple[int, str], ...]
+    buffers: frozenset[int]
