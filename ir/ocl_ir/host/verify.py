@@ -123,18 +123,18 @@ def values_are_defined_once(program: Program) -> Iterator[Fault]:
 
 def uses_are_in_scope(program: Program) -> Iterator[Fault]:
     """A value is used behind its definition, in its block or inside, and not after it was freed; so for results."""
-    known = names(program)
     made = views(program)
 
     def look(block: Block, alive: set[int], freed: set[int]) -> Iterator[Fault]:
         own: set[int] = set()
         for stmt in block:
             for value in used(stmt):
-                name = known.get(value.id, f"?{value.hint or value.id}")
-                if value.id not in alive | own:
-                    yield Fault(f"{name} is used before it is defined, or out of its block", stmt, "define it first")
+                if value.id not in alive and value.id not in own:
+                    fact = f"{_shown(program, [value])} is used before it is defined, or out of its block"
+                    yield Fault(fact, stmt, "define it first")
                 elif chain(value, made)[-1].id in freed:
-                    yield Fault(f"{name} is used after it was freed", stmt, "free it after its last use")
+                    fact = f"{_shown(program, [value])} is used after it was freed"
+                    yield Fault(fact, stmt, "free it after its last use")
             for inner in blocks(stmt):
                 yield from look(inner, alive | own, freed)
             if isinstance(stmt, Free):
@@ -144,14 +144,14 @@ def uses_are_in_scope(program: Program) -> Iterator[Fault]:
                 own.add(value_.id)
         if block is program.body:
             for value in program.results:
-                if value.id not in alive | own:
+                if value.id not in alive and value.id not in own:
                     yield Fault(
-                        f"the result {known.get(value.id, value.hint or value.id)} is not defined at the end",
+                        f"the result {names(program).get(value.id, value.hint or value.id)} is not defined at the end",
                         None,
                         "allocate it outside of loops and branches, and write it there",
                     )
                 elif chain(value, made)[-1].id in freed:
-                    yield Fault(f"the result {known[value.id]} was freed", None, "do not free what is a result")
+                    yield Fault(f"the result {_shown(program, [value])} was freed", None, "do not free what is a result")
 
     yield from look(program.body, {param.value.id for param in program.params}, set())
 

@@ -26,18 +26,18 @@ _Known = Mapping[str, int]
 
 def views_lie_inside(program: Program) -> Iterator[HostFault]:
     """A view shows elements of its root's memory only."""
-    made, known_as = views(program), names(program)
+    made = views(program)
     for stmt, known in _turns(program.body, [{}]):
         if isinstance(stmt, View) and (layout := _layout(stmt.value, known)) is not None:
             nbytes = _nbytes(chain(stmt.value, made)[-1], known)
             misfit = view_misfit(layout, stmt.value.dtype, nbytes)
             if misfit is not None:
-                yield HostFault(described(stmt.value, misfit, made, known_as), stmt, misfit.remedy)
+                yield HostFault(described(stmt.value, misfit, made, names(program)), stmt, misfit.remedy)
 
 
 def pointers_fit(program: Program) -> Iterator[HostFault]:
     """What a kernel gets is aligned as it wants, and no shorter than what it may touch."""
-    made, known_as = views(program), names(program)
+    made = views(program)
     for stmt, known in _turns(program.body, [{}]):
         if not isinstance(stmt, Launch):
             continue
@@ -50,7 +50,7 @@ def pointers_fit(program: Program) -> Iterator[HostFault]:
                 nbytes = _nbytes(chain(arg, made)[-1], known)
                 misfit = None if layout is None else pointer_misfit(stmt, param, layout, nbytes, numbers)
                 if misfit is not None:
-                    yield HostFault(described(arg, misfit, made, known_as), stmt, misfit.remedy)
+                    yield HostFault(described(arg, misfit, made, names(program)), stmt, misfit.remedy)
 
 
 def _turns(block: Block, turns: list[_Known]) -> Iterator[tuple[Stmt, _Known]]:
