@@ -17,6 +17,7 @@ from ocl_ir.source_line import Where
 from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.fusion.bundles import Bundle, passes
 from ocl_runtime.plan.fusion.groups import Group, groups
+from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value, dtype_of
 from ocl_runtime.plan.fusion.write_order import readers_first
@@ -68,8 +69,9 @@ def plan(
     nobody needs but these nodes, and what is computed on the way. `rules` say which groups become one kernel.
     """
     rows = roots if dense is True else (*(dense or ()), *into)
-    found = readers_first(groups(roots, executor.target, dense=rows))
-    merged, why = bundles(found, {*roots, *donation.needed}, executor.target, rules)
+    layouts = Layouts()
+    found = readers_first(groups(roots, executor.target, layouts, dense=rows))
+    merged, why = bundles(found, {*roots, *donation.needed}, executor.target, layouts, rules)
     memory = PlanMemory(merged, roots, donation, executor)
     planner = _Planner(executor, names, into, memory)
     for bundle in merged:

@@ -151,7 +151,9 @@ def uses_are_in_scope(program: Program) -> Iterator[Fault]:
                         "allocate it outside of loops and branches, and write it there",
                     )
                 elif chain(value, made)[-1].id in freed:
-                    yield Fault(f"the result {_shown(program, [value])} was freed", None, "do not free what is a result")
+                    yield Fault(
+                        f"the result {_shown(program, [value])} was freed", None, "do not free what is a result"
+                    )
 
     yield from look(program.body, {param.value.id for param in program.params}, set())
 
