@@ -6,6 +6,8 @@ which knows by then what has been found out about it.
 
 from __future__ import annotations
 
+import math
+
 from ocl_ir.graph.build import Scalar
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
@@ -17,6 +19,7 @@ class Layouts:
 
     def __init__(self) -> None:
         # Each entry holds what its key identifies.
+        self._empty: dict[int, tuple[Shape, bool]] = {}
         self._long: dict[int, tuple[Shape, list[int], Shape]] = {}
         self._placed: dict[tuple[int, int, tuple[int, ...]], tuple[Layout, Shape, Layout]] = {}
         self._kept: dict[tuple[int, tuple[int, ...]], tuple[Shape, Shape]] = {}
@@ -37,6 +40,13 @@ class Layouts:
         known = self._whole.get(id(shape))
         if known is None:
             known = self._whole[id(shape)] = shape, Layout.contiguous(shape)
+        return known[1]
+
+    def is_empty(self, shape: Shape) -> bool:
+        """Whether an array of a shape has no elements."""
+        known = self._empty.get(id(shape))
+        if known is None:
+            known = self._empty[id(shape)] = shape, not math.prod(shape)
         return known[1]
 
     def long(self, shape: Shape) -> tuple[list[int], Shape]:

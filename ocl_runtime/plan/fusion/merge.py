@@ -113,7 +113,7 @@ class _Merger:
         """The drafts that read a draft, and some that did before they were joined with others."""
         self._users: dict[Node, list[int]] = {}
         """The drafts that read some memory."""
-        self._mergeable = {group.root for group in groups if _mergeable(group)}
+        self._mergeable = {group.root for group in groups if self._is_mergeable(group)}
         self._why = {group.root: group.why for group in groups}
         self._number = {group.root: number for number, group in enumerate(groups)}
         self._readers: dict[Node, set[Node]] = {}
@@ -145,6 +145,14 @@ class _Merger:
         found = [self._bundle(self._drafts[number]) for number in self._in_order()]
         stored = {result.group.root for bundle in found for result in bundle.results}
         return found, {root: why for root, why in self._why.items() if root in stored}
+
+    def _is_mergeable(self, group: Group) -> bool:
+        """Whether a group may share its kernel: what is computed, also where a view of that is the result."""
+        if self._layouts.is_empty(group.root.shape):
+            return False
+        if isinstance(group.root, Movement):
+            return any(isinstance(value, Operation) for value in group.values)
+        return isinstance(group.root, Elementwise | Gather | Reduce)
 
     def _draft(self, group: Group) -> Draft:
         if group.root not in self._mergeable:
@@ -336,10 +344,3 @@ class _Merger:
         )
         given = tuple(made[group.root] for group in groups)
         return Bundle(groups, draft.shape, tuple(values), given, results, draft.axes or (), draft.order)
-
-
-def _mergeable(group: Group) -> bool:
-    """Whether a group may share its kernel: what is computed, also where a view of that is the result."""
-    root = group.root
-    view = isinstance(root, Movement) and any(isinstance(value, Operation) for value in group.values)
-    return bool(root.size) and (view or isinstance(root, Elementwise | Gather | Reduce))
