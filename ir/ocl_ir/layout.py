@@ -38,7 +38,7 @@ class Layout:
     """What has been found out by now."""
 
     def __hash__(self) -> int:
-        return hash(self.formulas)
+        return hash(self._formulas or self.formulas)
 
     @property
     def formulas(self) -> Formulas:

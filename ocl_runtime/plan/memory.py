@@ -14,6 +14,7 @@ from typing import Protocol
 from ocl_ir.graph.build import Buffer, Node, Storage, buffer, computed
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
+from ocl_ir.types import DType
 from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.fusion.bundles import Bundle
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value
@@ -52,6 +53,10 @@ class PlanMemory:
         """What operations of the bundle read in memory: the leaf, where that is by now, and its buffer."""
         self._ways: Counter[int] = Counter()
         """How many leaves of the bundle are in some memory, by its id."""
+        self._alike: dict[tuple[int, int, int, DType], bool] = {}
+        """Whether what the bundle reads lies as a result does that has a layout and shape, by the identity of each."""
+        self._nbytes: dict[tuple[int, DType], tuple[Layout, int]] = {}
+        """By the identity of a layout, which is held: the bytes that it spans in elements of a dtype."""
         self._reads: Counter[Hashable] = Counter()
         """How often the bundle reads what another one computes, and memory from outside, by its id."""
         for bundle in bundles:
@@ -71,6 +76,7 @@ class PlanMemory:
 
     def begin(self, bundle: Bundle) -> None:
         """What it reads has been planned."""
+        self._alike.clear()
         sources = self._sources = {id(leaf): self._found(leaf) for leaf in bundle.leaves}
         self._operands = [
             (value, made, made.source)
@@ -119,8 +125,11 @@ class PlanMemory:
 
     def fresh(self, node: Node, layout: Layout) -> Buffer:
         """Memory for a node's elements, which lie there as a layout says, without gaps."""
-        low, high = layout.range()
-        storage = self._executor.allocate((high - low) * node.dtype.size, node.where)
+        known = self._nbytes.get((id(layout), node.dtype))
+        if known is None:
+            low, high = layout.range()
+            known = self._nbytes[id(layout), node.dtype] = layout, (high - low) * node.dtype.size
+        storage = self._executor.allocate(known[1], node.where)
         self._own[id(storage)] = storage
         return computed(storage, node.dtype, layout, node.line)
 
@@ -130,8 +139,13 @@ class PlanMemory:
         reason = "no operand is in memory"
         for leaf, made, source in self._operands:
             storage = source.storage
-            dense = source.layout.is_dense and source.layout.offset == 0 and source.size == node.size
-            if source.dtype.size != node.dtype.size or made.layout != layout or not dense:
+            key = id(made), id(layout), id(node.shape), node.dtype
+            alike = self._alike.get(key)
+            if alike is None:
+                dense = source.layout.is_dense and source.layout.offset == 0 and source.size == node.size
+                alike = source.dtype.size == node.dtype.size and made.layout == layout and dense
+                self._alike[key] = alike
+            if not alike:
                 reason = "the operands have other dtypes, shapes or orders"
             elif self._ways[id(storage)] > 1:
                 reason = "an operand is read in several ways"

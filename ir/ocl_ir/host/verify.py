@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ocl_ir.errors import VerifyError
-from ocl_ir.host.aliases import chain, shown, views
+from ocl_ir.host.aliases import chain, root, shown, views
 from ocl_ir.host.fault import HostCheck as Check
 from ocl_ir.host.fault import HostFault as Fault
 from ocl_ir.host.grammar import (
@@ -132,7 +132,7 @@ def uses_are_in_scope(program: Program) -> Iterator[Fault]:
                 if value.id not in alive and value.id not in own:
                     fact = f"{_shown(program, [value])} is used before it is defined, or out of its block"
                     yield Fault(fact, stmt, "define it first")
-                elif chain(value, made)[-1].id in freed:
+                elif root(value, made).id in freed:
                     fact = f"{_shown(program, [value])} is used after it was freed"
                     yield Fault(fact, stmt, "free it after its last use")
             for inner in blocks(stmt):
@@ -150,7 +150,7 @@ def uses_are_in_scope(program: Program) -> Iterator[Fault]:
                         None,
                         "allocate it outside of loops and branches, and write it there",
                     )
-                elif chain(value, made)[-1].id in freed:
+                elif root(value, made).id in freed:
                     yield Fault(
                         f"the result {_shown(program, [value])} was freed", None, "do not free what is a result"
                     )
@@ -267,7 +267,7 @@ def host_memory_is_only_copied(program: Program) -> Iterator[Fault]:
     made = views(program)
     host = {param.value.id for param in program.params if param.host}
     for stmt in walk(program.body):
-        at_host = [value for value in used(stmt) if not isinstance(stmt, View) and chain(value, made)[-1].id in host]
+        at_host = [value for value in used(stmt) if not isinstance(stmt, View) and root(value, made).id in host]
         if isinstance(stmt, Copy) and len(at_host) < 2:
             continue
         for value in at_host:
@@ -277,7 +277,7 @@ def host_memory_is_only_copied(program: Program) -> Iterator[Fault]:
                 "copy between it and memory of the device",
             )
     for value in program.results:
-        if chain(value, made)[-1].id in host:
+        if root(value, made).id in host:
             yield Fault(f"a result is memory of the host: {_shown(program, chain(value, made))}", None, "it is there")
 
 
@@ -287,10 +287,9 @@ def inputs_are_not_written(program: Program) -> Iterator[Fault]:
     kept = {param.value.id for param in program.params if not (param.output or param.donated or param.written)}
     for stmt in walk(program.body):
         for value in written(stmt):
-            links = chain(value, made)
-            if links[-1].id in kept:
+            if root(value, made).id in kept:
                 yield Fault(
-                    f"an input that is not donated is written: {_shown(program, links)}",
+                    f"an input that is not donated is written: {_shown(program, chain(value, made))}",
                     stmt,
                     "write to an output or an allocation, or declare the input written or donated",
                 )
@@ -299,7 +298,7 @@ def inputs_are_not_written(program: Program) -> Iterator[Fault]:
 def outputs_are_written(program: Program) -> Iterator[Fault]:
     """Some statement writes each output; that all of it is written is found when sizes are bound."""
     made = views(program)
-    roots = {chain(value, made)[-1].id for stmt in walk(program.body) for value in written(stmt)}
+    roots = {root(value, made).id for stmt in walk(program.body) for value in written(stmt)}
     for param in program.params:
         if param.output and param.value.id not in roots:
             yield Fault(
@@ -314,10 +313,9 @@ def results_are_the_callers(program: Program) -> Iterator[Fault]:
     made = views(program)
     kept = {param.value.id for param in program.params if not (param.output or param.donated or param.written)}
     for value in program.results:
-        links = chain(value, made)
-        if links[-1].id in kept:
+        if root(value, made).id in kept:
             yield Fault(
-                f"a result is an alias of an input that is not donated: {_shown(program, links)}",
+                f"a result is an alias of an input that is not donated: {_shown(program, chain(value, made))}",
                 None,
                 "copy it, or declare the input donated",
             )

@@ -214,7 +214,8 @@ class _Growing:
         self._layouts = layouts
         self._dense = dense
         self._chains: dict[tuple[Step, int], Chain] = {}
-        self._opened: set[_Place] = set()
+        self._opened: dict[_Place, list[_Place]] = {}
+        """What the group computes itself, with its operands."""
         self.pointers = 0
         """With that of the result."""
         self._seen: set[_Place] = set()
@@ -279,7 +280,7 @@ class _Growing:
                 self.reasons[node] = "the kernel that reads it has as many arguments as the device takes"
                 continue
             reads, others, scalars = read, others + more, scalars + numbers
-            self._opened.add(place)
+            self._opened[place] = args
             self._seen.update(new)
             queue.extend(new)
         self.pointers = others + len(reads)
@@ -312,28 +313,24 @@ class _Growing:
             if place in known:
                 stack.pop()
                 continue
-            node, chain, _ = place
-            if place not in self._opened:
+            node, args = place[0], self._opened.get(place)
+            if args is None:
                 leaf = self.leaf(place)
-                if leaf not in known:
-                    known[leaf] = len(values)
+                number = known[place] = known.setdefault(leaf, len(values))
+                if number == len(values):
                     values.append(leaf)
-                known[place] = known[leaf]
                 continue
-            assert isinstance(node, Elementwise | Gather | Scatter)
-            args = self._places(node, chain)
-            if isinstance(node, Gather):
-                table = args.pop(0)
-            waiting = [arg for arg in args if arg not in known]
+            operands = args[1:] if isinstance(node, Gather) else args
+            waiting = [arg for arg in operands if arg not in known]
             if waiting:
                 stack.extend(reversed(waiting))
                 continue
             known[place] = len(values)
-            places = tuple(known[arg] for arg in args)
+            places = tuple([known[arg] for arg in operands])
             if isinstance(node, Gather):
-                values.append(Lookup(self.leaf(table), places))
+                values.append(Lookup(self.leaf(args[0]), places))
             else:
-                op = "scatter" if isinstance(node, Scatter) else node.op
+                op = node.op if isinstance(node, Elementwise) else "scatter"
                 values.append(Operation(op, node.dtype, places))
         return tuple(values)
 

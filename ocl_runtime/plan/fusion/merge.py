@@ -104,7 +104,7 @@ class _Merger:
         self._groups = groups
         self._target = target
         self._rules = rules
-        self._needed = needed
+        self._needed = frozenset(needed)
         self._layouts = layouts
         self._drafts: dict[int, Draft] = {}
         self._of: dict[Node, int] = {}
@@ -234,7 +234,8 @@ class _Merger:
         """The draft, unless it is more than a kernel takes. To build it takes longest, so that is put off where it is
         surely too much, or surely little enough."""
         if made.axes is None and not made.looks_up:
-            results = sum([self._is_result(group.root, made.roots) for group in made.groups])
+            wanted = made.roots & self._needed
+            results = len(wanted) + sum([self._is_result(root, made.roots) for root in made.roots - wanted])
             least = len({source for source, _ in made.memory} - made.roots)
             rank, scalars = len(made.shape), len(made.scalars) + _COUNTS
             if not fits(least + results, rank, self._target, scalars=scalars):
