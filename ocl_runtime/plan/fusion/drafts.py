@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from ocl_ir.graph.build import Node, Scalar
 from ocl_ir.indices import Shape
@@ -18,65 +17,69 @@ from ocl_runtime.plan.fusion.reduction_order import Order
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation
 
 
-@dataclass
+@dataclass(slots=True)
 class Draft:
-    """A bundle to be. Groups are over the whole index space, or (`rows`, by their roots) over its kept axes."""
+    """A bundle to be. Groups are over the whole index space, or (`rows`, by their roots) over its kept axes.
+
+    `roots` are what the groups compute, `computed` what they read that groups compute, `scalars` the numbers that they
+    read. `looks_up`: some take elements at computed places.
+    """
 
     groups: list[Group]
     shape: Shape
     axes: tuple[int, ...] | None
     order: Order | None
     layouts: Layouts
-    rows: set[Node] = field(default_factory=set)
-    reads: set[int] = field(default_factory=set)
+    roots: frozenset[Node]
+    computed: frozenset[Node]
+    scalars: frozenset[Node]
+    operations: int
+    looks_up: bool
+    rows: frozenset[Node] = frozenset()
+    reads: frozenset[int] = frozenset()
     """The drafts whose results it reads, by number."""
+    _memory: frozenset[tuple[Node, Layout]] | None = field(default=None, init=False)
 
-    @cached_property
-    def roots(self) -> frozenset[Node]:
-        """What the groups compute."""
-        return frozenset([group.root for group in self.groups])
+    @classmethod
+    def of(
+        cls, group: Group, shape: Shape, axes: tuple[int, ...] | None, order: Order | None, layouts: Layouts
+    ) -> Draft:
+        """Of one group."""
+        computed = frozenset([leaf.source for leaf in group.leaves if leaf.computed])
+        scalars = frozenset([leaf.source for leaf in group.leaves if isinstance(leaf.source, Scalar)])
+        operations, looks_up = 0, False
+        for value in group.values:
+            operations += isinstance(value, Operation)
+            looks_up = looks_up or isinstance(value, Lookup)
+        roots = frozenset((group.root,))
+        return cls([group], shape, axes, order, layouts, roots, computed, scalars, operations, looks_up)
 
-    @cached_property
-    def computed(self) -> frozenset[Node]:
-        """What the groups read that groups compute."""
-        return frozenset([leaf.source for group in self.groups for leaf in group.leaves if leaf.computed])
-
-    @cached_property
+    @property
     def memory(self) -> frozenset[tuple[Node, Layout]]:
         """What the groups read, over the index space, but for numbers."""
-        return frozenset(
-            [(leaf.source, leaf.layout) for _, leaf in self.leaves() if not isinstance(leaf.source, Scalar)]
-        )
-
-    @cached_property
-    def scalars(self) -> frozenset[Node]:
-        """The numbers that the groups read."""
-        sources = [leaf.source for group in self.groups for leaf in group.leaves]
-        return frozenset([source for source in sources if isinstance(source, Scalar)])
-
-    @cached_property
-    def operations(self) -> int:
-        """How many operations the groups have."""
-        return sum(isinstance(value, Operation) for group in self.groups for value in group.values)
-
-    @cached_property
-    def looks_up(self) -> bool:
-        """Whether some group takes elements at computed places."""
-        return any(isinstance(value, Lookup) for group in self.groups for value in group.values)
+        known = self._memory
+        if known is None:
+            leaves = [leaf for _, leaf in self.leaves() if not isinstance(leaf.source, Scalar)]
+            known = self._memory = frozenset([(leaf.source, leaf.layout) for leaf in leaves])
+        return known
 
     def joined(self, other: Draft) -> Draft:
         """With the groups of another one over the same index space."""
         made = Draft(
-            [*self.groups, *other.groups], self.shape, self.axes, self.order, self.layouts, self.rows | other.rows
+            [*self.groups, *other.groups],
+            self.shape,
+            self.axes,
+            self.order,
+            self.layouts,
+            self.roots | other.roots,
+            self.computed | other.computed,
+            self.scalars | other.scalars,
+            self.operations + other.operations,
+            self.looks_up or other.looks_up,
+            self.rows | other.rows,
         )
-        known: dict[str, object] = made.__dict__
-        known["roots"] = self.roots | other.roots
-        known["computed"] = self.computed | other.computed
-        known["scalars"] = self.scalars | other.scalars
-        known["operations"] = self.operations + other.operations
-        known["looks_up"] = self.looks_up or other.looks_up
         if self.axes is None and other.axes is None and self.shape == other.shape:
-            known["memory"] = self.memory | other.memory
+            made._memory = self.memory | other.memory
         return made
 
     @property

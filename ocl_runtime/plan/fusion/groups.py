@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ocl_ir.graph.build import (
@@ -64,7 +63,7 @@ _ENDS: Mapping[type[Node], str] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Group:
     """One fused expression: `values`, operands first, the last of which is the result or what `reduce` takes.
 
@@ -84,11 +83,11 @@ class Group:
     base: Leaf | None = None
     looks: bool = False
     why: str = ""
+    leaves: tuple[Leaf, ...] = field(init=False, compare=False, repr=False)
+    """All that the group reads."""
 
-    @cached_property
-    def leaves(self) -> tuple[Leaf, ...]:
-        """All that the group reads."""
-        return leaves_of(self.values, self.base)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "leaves", leaves_of(self.values, self.base))
 
     @property
     def pointwise(self) -> bool:

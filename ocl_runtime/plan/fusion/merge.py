@@ -128,7 +128,7 @@ class _Merger:
             draft = self._draft(group)
             self._drafts[number] = draft
             self._of[group.root] = number
-            draft.reads = {self._of[leaf.source] for leaf in group.leaves if leaf.computed}
+            draft.reads = frozenset([self._of[node] for node in draft.computed])
             for read in draft.reads:
                 self._read_by[read].add(number)
             if group.root not in self._mergeable:
@@ -156,16 +156,16 @@ class _Merger:
 
     def _draft(self, group: Group) -> Draft:
         if group.root not in self._mergeable:
-            return Draft([group], group.shape, None, None, self._layouts)
+            return Draft.of(group, group.shape, None, None, self._layouts)
         long, shape = self._layouts.long(group.shape)
         reduce = group.reduce
         if reduce is None:
-            return Draft([group], shape, None, None, self._layouts)
+            return Draft.of(group, shape, None, None, self._layouts)
         axes = tuple(place for place, axis in enumerate(long) if axis in reduce.axes)
         whole = canonical(reduce.arg)
         lies = Layout(shape, tuple(whole.strides[axis] for axis in long))
         joins = order(lies, axes, reduce.arg.dtype, reduce.accumulator, self._target)
-        return Draft([group], shape, axes, joins, self._layouts)
+        return Draft.of(group, shape, axes, joins, self._layouts)
 
     def _candidates(self, group: Group) -> list[int]:
         """Groups that this one could share a kernel with, by number: whose results it reads, the latest first, and then
