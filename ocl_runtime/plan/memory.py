@@ -66,11 +66,10 @@ class PlanMemory:
 
     def _count(self, bundle: Bundle, more: int) -> None:
         for leaf in bundle.leaves:
-            source = leaf.source
             if leaf.computed:
-                self._nodes[source] += more
-            elif isinstance(source, Buffer):
-                self._storages[id(source.storage)] += more
+                self._nodes[leaf.source] += more
+            elif isinstance(leaf.source, Buffer):
+                self._storages[id(leaf.source.storage)] += more
 
     # ------------------------------------------------------------------ one bundle after the other
 

@@ -27,44 +27,27 @@ class CacheStatistics:
     kernels: int
 
 
-class _Key:
-    """A form, whose hash takes long to find, and takes long to be compared."""
-
-    __slots__ = ("_hash", "form")
-
-    def __init__(self, form: Hashable) -> None:
-        self.form = form
-        self._hash = hash(form)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.form == other.form
-
-
 class KernelCache:
     """The most recently used kernels, at most `limit`."""
 
     def __init__(self, limit: int = 1024) -> None:
         self._limit = limit
-        self._kernels: OrderedDict[_Key, tuple[_Key, Kernel]] = OrderedDict()
+        self._kernels: OrderedDict[Hashable, Kernel] = OrderedDict()
         self._lock = threading.Lock()
         self._hits = self._misses = self._evictions = 0
 
     def get(self, form: Form, build: Callable[[Form], Kernel]) -> Kernel:
         """The kernel of a form, built at its first use."""
-        key = _Key(form)
         with self._lock:
-            known = self._kernels.get(key)
-            if known is not None:
+            kernel = self._kernels.get(form)
+            if kernel is not None:
                 self._hits += 1
-                self._kernels.move_to_end(known[0])
-                return known[1]
+                self._kernels.move_to_end(form)
+                return kernel
             self._misses += 1
-        made = key, build(form)  # outside of the lock: two threads may both build it, and one result is kept
+        made = build(form)  # outside of the lock: two threads may both build it, and one result is kept
         with self._lock:
-            _, kernel = self._kernels.setdefault(key, made)
+            kernel = self._kernels.setdefault(form, made)
             for _ in range(len(self._kernels) - self._limit):
                 self._kernels.popitem(last=False)
                 self._evictions += 1
@@ -73,13 +56,12 @@ class KernelCache:
     def form_of(self, kernel: Kernel) -> Hashable | None:
         """The form that a kernel was made for, if it is still here."""
         with self._lock:
-            return next((key.form for key, one in self._kernels.values() if one is kernel), None)
+            return next((form for form, one in self._kernels.items() if one is kernel), None)
 
     def adopt(self, form: Hashable, kernel: Kernel) -> Kernel:
         """The kernel of a form: that which is here, else this one, which an earlier process has built."""
-        key = _Key(form)
         with self._lock:
-            return self._kernels.setdefault(key, (key, kernel))[1]
+            return self._kernels.setdefault(form, kernel)
 
     @property
     def statistics(self) -> CacheStatistics:
