@@ -82,7 +82,7 @@ class PlanMemory:
             for value in bundle.values
             if isinstance(value, Leaf) and isinstance((made := sources[id(value)]).source, Buffer)
         ]
-        self._ways = Counter([id(storage_of(leaf)) for leaf in sources.values()])
+        self._ways = Counter([id(storage_of(sources[id(leaf)])) for leaf in bundle.leaves])
         self._reads = Counter([leaf.source if leaf.computed else id(storage_of(leaf)) for leaf in bundle.leaves])
 
     def _found(self, leaf: Leaf) -> Leaf:

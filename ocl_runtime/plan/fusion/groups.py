@@ -213,7 +213,6 @@ class _Growing:
         self._layouts = layouts
         self._dense = dense
         self._chains: dict[tuple[Step, int], Chain] = {}
-        self._leaves: dict[_Place, Leaf] = {}
         self._opened: dict[_Place, list[_Place]] = {}
         """What the group computes itself, with its operands."""
         self.pointers = 0
@@ -336,12 +335,7 @@ class _Growing:
 
     def leaf(self, place: _Place) -> Leaf:
         """How a node that the group does not compute is read."""
-        known = self._leaves.get(place)
-        if known is None:
-            known = self._leaves[place] = self._read(*place)
-        return known
-
-    def _read(self, node: Node, chain: Chain | None, computed: bool) -> Leaf:
+        node, chain, computed = place
         if isinstance(node, Buffer | Iota) and not computed:
             layout = node.layout
         elif isinstance(node, Scalar | Undefined) or node in self._dense:
