@@ -38,7 +38,7 @@ class Layout:
     """What has been found out by now."""
 
     def __hash__(self) -> int:
-        return hash(self.formulas)
+        return hash(self._formulas or self.formulas)
 
     @property
     def formulas(self) -> Formulas:
@@ -291,13 +291,14 @@ def collapse(shape: Shape, layouts: Sequence[Layout], kept: Container[int] = ())
     a gap in every layout become one. A row-major expression becomes one axis; a single element none. The `kept` axes
     neither go nor become one with that behind them.
     """
+    distinct = {id(layout): layout for layout in layouts}
     lengths: list[int] = []
-    strides: list[list[int]] = [[] for _ in layouts]
+    strides: list[list[int]] = [[] for _ in distinct]
     joins = False
     for axis, length in enumerate(shape):
         if length == 1 and axis not in kept:
             continue
-        steps = [layout.strides[axis] for layout in layouts]
+        steps = [layout.strides[axis] for layout in distinct.values()]
         if joins and all(outer[-1] == step * length for outer, step in zip(strides, steps, strict=True)):
             lengths[-1] *= length
             for outer, step in zip(strides, steps, strict=True):
@@ -308,9 +309,11 @@ def collapse(shape: Shape, layouts: Sequence[Layout], kept: Container[int] = ())
                 outer.append(step)
         joins = axis not in kept
     merged = tuple(lengths)
-    return merged, tuple(
-        Layout(merged, tuple(steps), layout.offset) for layout, steps in zip(layouts, strides, strict=True)
-    )
+    made = {
+        key: Layout(merged, tuple(steps), layout.offset)
+        for (key, layout), steps in zip(distinct.items(), strides, strict=True)
+    }
+    return merged, tuple([made[id(layout)] for layout in layouts])
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:

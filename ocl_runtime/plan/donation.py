@@ -76,8 +76,8 @@ class Holders:
         never = {*(nodes[root] for root in structure.roots), *(one for one in nodes if isinstance(one, Scalar | Iota))}
         self._own = [sys.maxsize if node in never else uses[node] + _COUNTING for node in nodes]
         """The most references that a node has where nobody else holds it."""
-        self._args = {place[node]: [place[arg] for arg in node.args] for node in walk(*nodes)}
-        """Of each node, operands before their users."""
+        self._args = {place[node]: tuple([place[arg] for arg in node.args]) for node in walk(*nodes)}
+        """Of each node, operands before their users. The collector of garbage forgets tuples of numbers."""
         self._numbers = {number for number, node in enumerate(nodes) if isinstance(node, Scalar | Iota)}
         self._known: dict[tuple[bool, ...], _Needs] = {}
 

@@ -7,13 +7,14 @@ by nobody else, in the same order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from ocl_ir.graph.build import Buffer, Node, Storage, buffer
+from ocl_ir.graph.build import Buffer, Node, Storage, buffer, computed
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
+from ocl_ir.types import DType
 from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.fusion.bundles import Bundle
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value
@@ -46,12 +47,18 @@ class PlanMemory:
         self._nodes: Counter[Node] = Counter(roots)
         self._storages: Counter[int] = Counter()
         """How often results, and memory from outside, are still read."""
-        self._bundle: Bundle | None = None
-        self._sources: dict[Leaf, Leaf] = {}
-        self._operands: Sequence[tuple[Leaf, Leaf]] = ()
-        """What operations of the bundle read, and where that is by now."""
+        self._sources: dict[int, Leaf] = {}
+        """The leaves of the bundle, by the identity of each, where they are by now."""
+        self._operands: Sequence[tuple[Leaf, Leaf, Buffer]] = ()
+        """What operations of the bundle read in memory: the leaf, where that is by now, and its buffer."""
         self._ways: Counter[int] = Counter()
         """How many leaves of the bundle are in some memory, by its id."""
+        self._alike: dict[tuple[int, int, int, DType], bool] = {}
+        """Whether what the bundle reads lies as a result does that has a layout and shape, by the identity of each."""
+        self._nbytes: dict[tuple[int, DType], tuple[Layout, int]] = {}
+        """By the identity of a layout, which is held: the bytes that it spans in elements of a dtype."""
+        self._reads: Counter[Hashable] = Counter()
+        """How often the bundle reads what another one computes, and memory from outside, by its id."""
         for bundle in bundles:
             for result in bundle.results:
                 self._handles.declare(result.group.root)
@@ -68,11 +75,15 @@ class PlanMemory:
 
     def begin(self, bundle: Bundle) -> None:
         """What it reads has been planned."""
-        self._bundle = bundle
-        self._sources = {leaf: self._found(leaf) for leaf in bundle.leaves}
-        self._operands = [(value, self._sources[value]) for value in bundle.values if isinstance(value, Leaf)]
-        leaves = {id(leaf): leaf for leaf in bundle.leaves}.values()
-        self._ways = Counter([id(storage_of(self._sources[leaf])) for leaf in leaves])
+        self._alike.clear()
+        sources = self._sources = {id(leaf): self._found(leaf) for leaf in bundle.leaves}
+        self._operands = [
+            (value, made, made.source)
+            for value in bundle.values
+            if isinstance(value, Leaf) and isinstance((made := sources[id(value)]).source, Buffer)
+        ]
+        self._ways = Counter([id(storage_of(sources[id(leaf)])) for leaf in bundle.leaves])
+        self._reads = Counter([leaf.source if leaf.computed else id(storage_of(leaf)) for leaf in bundle.leaves])
 
     def _found(self, leaf: Leaf) -> Leaf:
         if not leaf.computed:
@@ -86,7 +97,7 @@ class PlanMemory:
 
     def source(self, leaf: Leaf) -> Leaf:
         """A leaf of the bundle; of one that another bundle computes, its result."""
-        return self._sources[leaf]
+        return self._sources[id(leaf)]
 
     def values(self, bundle: Bundle) -> tuple[Value, ...]:
         """The values of the bundle with such leaves."""
@@ -113,22 +124,27 @@ class PlanMemory:
 
     def fresh(self, node: Node, layout: Layout) -> Buffer:
         """Memory for a node's elements, which lie there as a layout says, without gaps."""
-        low, high = layout.range()
-        storage = self._executor.allocate((high - low) * node.dtype.size, node.where)
+        known = self._nbytes.get((id(layout), node.dtype))
+        if known is None:
+            low, high = layout.range()
+            known = self._nbytes[id(layout), node.dtype] = layout, (high - low) * node.dtype.size
+        storage = self._executor.allocate(known[1], node.where)
         self._own[id(storage)] = storage
-        return buffer(storage, node.dtype, layout)
+        return computed(storage, node.dtype, layout, node.line)
 
     def over(self, node: Node, layout: Layout, busy: Container[int], late: Sequence[Value]) -> Storage | None:
         """The memory of an operand that a result of the bundle is written over, if there is one: none of those that are
         `busy` with other results, and none that is read `late`, after the result has been stored."""
-        assert self._bundle is not None
         reason = "no operand is in memory"
-        for leaf, made in self._operands:
-            if not isinstance(made.source, Buffer):
-                continue
-            storage = made.source.storage
-            dense = made.source.layout.is_dense and made.source.layout.offset == 0 and made.source.size == node.size
-            if made.source.dtype.size != node.dtype.size or made.layout != layout or not dense:
+        for leaf, made, source in self._operands:
+            storage = source.storage
+            key = id(made), id(layout), id(node.shape), node.dtype
+            alike = self._alike.get(key)
+            if alike is None:
+                dense = source.layout.is_dense and source.layout.offset == 0 and source.size == node.size
+                alike = source.dtype.size == node.dtype.size and made.layout == layout and dense
+                self._alike[key] = alike
+            if not alike:
                 reason = "the operands have other dtypes, shapes or orders"
             elif self._ways[id(storage)] > 1:
                 reason = "an operand is read in several ways"
@@ -153,15 +169,12 @@ class PlanMemory:
 
     def _last(self, leaf: Leaf) -> bool:
         """Whether this bundle reads the memory of a leaf last, and nobody needs it afterwards."""
-        assert self._bundle is not None
-        leaves = self._bundle.leaves
         if leaf.computed:
-            mine = sum(other.source is leaf.source for other in leaves)
             own = id(storage_of(self.source(leaf))) in self._own
-            return own and self._nodes[leaf.source] == mine and leaf.source not in self._needed
-        storage = storage_of(leaf)
-        mine = sum(not other.computed and storage_of(other) is storage for other in leaves)
-        return self._storages[id(storage)] == mine and id(storage) in self._donated
+            mine = self._nodes[leaf.source] == self._reads[leaf.source]
+            return own and mine and leaf.source not in self._needed
+        storage = id(storage_of(leaf))
+        return self._storages[storage] == self._reads[storage] and storage in self._donated
 
     def _take(self, node: Node, leaf: Leaf) -> Storage:
         storage = storage_of(self.source(leaf))

@@ -17,6 +17,7 @@ from ocl_ir.source_line import Where
 from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.fusion.bundles import Bundle, passes
 from ocl_runtime.plan.fusion.groups import Group, groups
+from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value, dtype_of
 from ocl_runtime.plan.fusion.write_order import readers_first
@@ -68,8 +69,9 @@ def plan(
     nobody needs but these nodes, and what is computed on the way. `rules` say which groups become one kernel.
     """
     rows = roots if dense is True else (*(dense or ()), *into)
-    found = readers_first(groups(roots, executor.target, dense=rows))
-    merged, why = bundles(found, {*roots, *donation.needed}, executor.target, rules)
+    layouts = Layouts()
+    found = readers_first(groups(roots, executor.target, layouts, dense=rows))
+    merged, why = bundles(found, {*roots, *donation.needed}, executor.target, layouts, rules)
     memory = PlanMemory(merged, roots, donation, executor)
     planner = _Planner(executor, names, into, memory)
     for bundle in merged:
@@ -115,12 +117,12 @@ class _Planner:
             memory.put(root, self._scanned(bundle, group, root))
         else:
             self._computed(bundle)
-        for one in (group.root for group in bundle.groups if group.root.size):
-            target = self._into.get(one)
-            if target is not None:
-                if memory.result(one) != target:
-                    self._copy(memory.result(one), target, one.where)
-                memory.put(one, target)
+        for node in (group.root for group in bundle.groups if self._into):
+            target = self._into.get(node)
+            if target is not None and node.size:
+                if memory.result(node) != target:
+                    self._copy(memory.result(node), target, node.where)
+                memory.put(node, target)
         memory.end(bundle)
 
     # ------------------------------------------------------------------ kinds of bundles
@@ -131,9 +133,12 @@ class _Planner:
         outputs: list[Output] = []
         apart = True
         turns, last = passes(bundle)
+        row, whole = row_layout(bundle.shape, bundle.axes), row_layout(bundle.shape, ())
+        later = [(value, turn) for value, turn in zip(bundle.values, last, strict=True) if turn]
+        busy: set[int] = set()
         for result in bundle.results:
             root = result.group.root
-            layout = row_layout(bundle.shape, bundle.axes if result.row else ())
+            layout = row if result.row else whole
             target = self._into.get(root)
             if target is not None and len(bundle.groups) == 1 and bundle.order is None and bundle.shape == root.shape:
                 memory.put(root, target)
@@ -141,12 +146,13 @@ class _Planner:
             else:
                 taken = None
                 if bundle.order is None or not result.row:
-                    late = [bundle.values[place] for place, turn in enumerate(last) if turn > turns[result.value]]
-                    taken = memory.over(root, layout, {id(output.storage) for output in outputs}, late)
+                    late = [value for value, turn in later if turn > turns[result.value]]
+                    taken = memory.over(root, layout, busy, late)
                 apart = apart and taken is None
                 lies = result.group.layout
                 memory.put(root, memory.fresh(root, lies) if taken is None else buffer(taken, root.dtype, lies))
             storage = memory.result(root).storage
+            busy.add(id(storage))
             outputs.append(Output(result.value, layout, storage, root.dtype, result.row))
         where = bundle.results[-1].group.root.where
         if bundle.order is None:

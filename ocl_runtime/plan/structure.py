@@ -9,7 +9,7 @@ shapes. `again` builds the expression anew from memory, sizes and scalars that s
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias, cast
 
 from ocl_ir.graph import build as graph
@@ -145,6 +145,11 @@ class Structure:
         asked for it."""
         first = self.first_offset
         number = {0: 0, 1: 1} | dict(zip(self.sizes[:first], sizes[:first], strict=True))
+
+        @cache  # what has the same shape shares it
+        def numbers(lengths: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple([number[length] for length in lengths])
+
         offset: dict[Node, int] = dict(
             zip([node for node in self.nodes if isinstance(node, Buffer)], sizes[first:], strict=True)
         )
@@ -156,7 +161,7 @@ class Structure:
         made: dict[Node, Node] = {}
         for node in walk(*[self.nodes[root] for root in self.roots]):
             args = [made[arg] for arg in node.args]
-            made[node] = _again(node, args, memory, number.__getitem__, offset, scalar, place[node])
+            made[node] = _again(node, args, memory, numbers, offset, scalar, place[node])
         return [made[node] for node in self.nodes]
 
 
@@ -210,15 +215,15 @@ def _again(
     node: Node,
     args: Sequence[Node],
     memory: Mapping[int, Storage],
-    number: Callable[[int], int],
+    numbers: Callable[[tuple[int, ...]], tuple[int, ...]],
     offset: Mapping[Node, int],
     scalar: Mapping[Node, Number | Given],
     where: str,
 ) -> Node:
     """A node over other operands, memory by the identity of its own, sizes and scalars."""
 
-    def numbers(given: Sequence[int]) -> tuple[int, ...]:
-        return tuple(map(number, given))
+    def number(size: int) -> int:
+        return numbers((size,))[0]
 
     def layout(given: Layout) -> Layout:
         return Layout(numbers(given.shape), numbers(given.strides), number(given.offset))

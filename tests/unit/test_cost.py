@@ -18,6 +18,7 @@ from ocl_ir.types import F32, element
 from ocl_runtime.plan.fusion import groups as fuse
 from ocl_runtime.plan.fusion.cost import choice, operation
 from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS
+from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.readers import readers
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.target import Target
@@ -205,9 +206,9 @@ def test_planning_is_linear_in_depth(desk: Desk, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(fuse._Growing, "place", visited)
     _, a = desk.random(400)
-    for levels in (20, 40, 80):
+    for levels in (40, 80, 160):
         visits.append(0)
-        fuse.groups([blurred(a, levels)], desk.runtime.target)
+        fuse.groups([blurred(a, levels)], desk.runtime.target, Layouts())
     first, second, third = visits
     assert first < second / 1.9 < third / 3.8
     assert third < 2.1 * second < 4.4 * first

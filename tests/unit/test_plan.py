@@ -15,6 +15,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, I64, U64, Pointer, from_numpy, lanes
 from ocl_runtime.plan.fusion import reduction_order as order
 from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS, MAX_POINTERS, groups
+from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.kernels import body, elementwise, elementwise_kernel, reduce_kernel
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Launch
@@ -267,7 +268,7 @@ def test_groups_come_after_what_they_read() -> None:
     _, a = desk.random(4)
     one = graph.reduce("sum", a, (0,), F32)
     two = graph.reduce("max", graph.elementwise("sub", a, graph.expand(one, (4,))), (0,), F32)
-    order = [group.root for group in groups([graph.elementwise("mul", one, two)], GPU)]
+    order = [group.root for group in groups([graph.elementwise("mul", one, two)], GPU, Layouts())]
     assert order.index(one) < order.index(two)
 
 

@@ -39,6 +39,14 @@ def chain(value: Value, made: Mapping[int, View]) -> list[Value]:
     return links
 
 
+def root(value: Value, made: Mapping[int, View]) -> Value:
+    """What the chain ends in."""
+    view = made.get(value.id)
+    if view is None:
+        return value
+    return chain(value, made)[-1] if view.base.id in made else view.base  # most values are views of their root
+
+
 def shown(links: Iterable[Value], names: Mapping[int, str]) -> str:
     """Values as errors print their chain: u -> t -> x."""
     return " -> ".join(names.get(link.id, f"?{link.hint or link.id}") for link in links)

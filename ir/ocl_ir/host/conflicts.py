@@ -82,11 +82,16 @@ class _Use(NamedTuple):
 def _by_memory(schedule: Schedule) -> dict[Hashable, list[_Use]]:
     """The accesses to each buffer, and to the arena, in the order of nodes."""
     found: dict[Hashable, list[_Use]] = {}
+    known: dict[tuple[int, int, int], Layout] = {}
+    """In bytes, by the identity of a layout, the size of its elements, and where the buffer begins."""
     for number, node in enumerate(schedule.nodes):
         for access in node.accesses:
             start = schedule.offsets.get(access.buffer)
             memory: Hashable = access.buffer if start is None else "arena"
-            layout = access.in_bytes(start or 0)
+            key = id(access.layout), access.itemsize, start or 0
+            layout = known.get(key)
+            if layout is None:
+                layout = known[key] = access.in_bytes(start or 0)
             low, high = layout.range()
             use = _Use(number, low, high, bool(access.mode & WRITE), access.layout.is_dense, layout)
             found.setdefault(memory, []).append(use)

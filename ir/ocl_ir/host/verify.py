@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ocl_ir.errors import VerifyError
-from ocl_ir.host.aliases import chain, shown, views
+from ocl_ir.host.aliases import chain, root, shown, views
 from ocl_ir.host.fault import HostCheck as Check
 from ocl_ir.host.fault import HostFault as Fault
 from ocl_ir.host.grammar import (
@@ -123,18 +123,18 @@ def values_are_defined_once(program: Program) -> Iterator[Fault]:
 
 def uses_are_in_scope(program: Program) -> Iterator[Fault]:
     """A value is used behind its definition, in its block or inside, and not after it was freed; so for results."""
-    known = names(program)
     made = views(program)
 
     def look(block: Block, alive: set[int], freed: set[int]) -> Iterator[Fault]:
         own: set[int] = set()
         for stmt in block:
             for value in used(stmt):
-                name = known.get(value.id, f"?{value.hint or value.id}")
-                if value.id not in alive | own:
-                    yield Fault(f"{name} is used before it is defined, or out of its block", stmt, "define it first")
-                elif chain(value, made)[-1].id in freed:
-                    yield Fault(f"{name} is used after it was freed", stmt, "free it after its last use")
+                if value.id not in alive and value.id not in own:
+                    fact = f"{_shown(program, [value])} is used before it is defined, or out of its block"
+                    yield Fault(fact, stmt, "define it first")
+                elif root(value, made).id in freed:
+                    fact = f"{_shown(program, [value])} is used after it was freed"
+                    yield Fault(fact, stmt, "free it after its last use")
             for inner in blocks(stmt):
                 yield from look(inner, alive | own, freed)
             if isinstance(stmt, Free):
@@ -144,14 +144,16 @@ def uses_are_in_scope(program: Program) -> Iterator[Fault]:
                 own.add(value_.id)
         if block is program.body:
             for value in program.results:
-                if value.id not in alive | own:
+                if value.id not in alive and value.id not in own:
                     yield Fault(
-                        f"the result {known.get(value.id, value.hint or value.id)} is not defined at the end",
+                        f"the result {names(program).get(value.id, value.hint or value.id)} is not defined at the end",
                         None,
                         "allocate it outside of loops and branches, and write it there",
                     )
-                elif chain(value, made)[-1].id in freed:
-                    yield Fault(f"the result {known[value.id]} was freed", None, "do not free what is a result")
+                elif root(value, made).id in freed:
+                    yield Fault(
+                        f"the result {_shown(program, [value])} was freed", None, "do not free what is a result"
+                    )
 
     yield from look(program.body, {param.value.id for param in program.params}, set())
 
@@ -265,7 +267,7 @@ def host_memory_is_only_copied(program: Program) -> Iterator[Fault]:
     made = views(program)
     host = {param.value.id for param in program.params if param.host}
     for stmt in walk(program.body):
-        at_host = [value for value in used(stmt) if not isinstance(stmt, View) and chain(value, made)[-1].id in host]
+        at_host = [value for value in used(stmt) if not isinstance(stmt, View) and root(value, made).id in host]
         if isinstance(stmt, Copy) and len(at_host) < 2:
             continue
         for value in at_host:
@@ -275,7 +277,7 @@ def host_memory_is_only_copied(program: Program) -> Iterator[Fault]:
                 "copy between it and memory of the device",
             )
     for value in program.results:
-        if chain(value, made)[-1].id in host:
+        if root(value, made).id in host:
             yield Fault(f"a result is memory of the host: {_shown(program, chain(value, made))}", None, "it is there")
 
 
@@ -285,10 +287,9 @@ def inputs_are_not_written(program: Program) -> Iterator[Fault]:
     kept = {param.value.id for param in program.params if not (param.output or param.donated or param.written)}
     for stmt in walk(program.body):
         for value in written(stmt):
-            links = chain(value, made)
-            if links[-1].id in kept:
+            if root(value, made).id in kept:
                 yield Fault(
-                    f"an input that is not donated is written: {_shown(program, links)}",
+                    f"an input that is not donated is written: {_shown(program, chain(value, made))}",
                     stmt,
                     "write to an output or an allocation, or declare the input written or donated",
                 )
@@ -297,7 +298,7 @@ def inputs_are_not_written(program: Program) -> Iterator[Fault]:
 def outputs_are_written(program: Program) -> Iterator[Fault]:
     """Some statement writes each output; that all of it is written is found when sizes are bound."""
     made = views(program)
-    roots = {chain(value, made)[-1].id for stmt in walk(program.body) for value in written(stmt)}
+    roots = {root(value, made).id for stmt in walk(program.body) for value in written(stmt)}
     for param in program.params:
         if param.output and param.value.id not in roots:
             yield Fault(
@@ -312,10 +313,9 @@ def results_are_the_callers(program: Program) -> Iterator[Fault]:
     made = views(program)
     kept = {param.value.id for param in program.params if not (param.output or param.donated or param.written)}
     for value in program.results:
-        links = chain(value, made)
-        if links[-1].id in kept:
+        if root(value, made).id in kept:
             yield Fault(
-                f"a result is an alias of an input that is not donated: {_shown(program, links)}",
+                f"a result is an alias of an input that is not donated: {_shown(program, chain(value, made))}",
                 None,
                 "copy it, or declare the input donated",
             )

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.host.aliases import bound_layout, chain, described, pointer_misfit, view_misfit, views
+from ocl_ir.host.aliases import bound_layout, described, pointer_misfit, root, view_misfit, views
 from ocl_ir.host.fault import HostFault
 from ocl_ir.host.grammar import Block, For, If, Launch, Program, Stmt, Value, View
 from ocl_ir.host.printer import names
@@ -26,18 +26,18 @@ _Known = Mapping[str, int]
 
 def views_lie_inside(program: Program) -> Iterator[HostFault]:
     """A view shows elements of its root's memory only."""
-    made, known_as = views(program), names(program)
+    made = views(program)
     for stmt, known in _turns(program.body, [{}]):
         if isinstance(stmt, View) and (layout := _layout(stmt.value, known)) is not None:
-            nbytes = _nbytes(chain(stmt.value, made)[-1], known)
+            nbytes = _nbytes(root(stmt.value, made), known)
             misfit = view_misfit(layout, stmt.value.dtype, nbytes)
             if misfit is not None:
-                yield HostFault(described(stmt.value, misfit, made, known_as), stmt, misfit.remedy)
+                yield HostFault(described(stmt.value, misfit, made, names(program)), stmt, misfit.remedy)
 
 
 def pointers_fit(program: Program) -> Iterator[HostFault]:
     """What a kernel gets is aligned as it wants, and no shorter than what it may touch."""
-    made, known_as = views(program), names(program)
+    made = views(program)
     for stmt, known in _turns(program.body, [{}]):
         if not isinstance(stmt, Launch):
             continue
@@ -45,12 +45,12 @@ def pointers_fit(program: Program) -> Iterator[HostFault]:
         scalars = {param.value.id: _number(arg, known) for param, arg in pairs if isinstance(arg, int | Symbol | Term)}
         numbers = {id_: number for id_, number in scalars.items() if number is not None}
         for param, arg in pairs:
-            if isinstance(arg, Value) and isinstance(param.value.type, Pointer):
-                layout = _layout(arg, known)
-                nbytes = _nbytes(chain(arg, made)[-1], known)
-                misfit = None if layout is None else pointer_misfit(stmt, param, layout, nbytes, numbers)
+            if not isinstance(arg, Value) or not isinstance(param.value.type, Pointer):
+                continue
+            if (layout := _layout(arg, known)) is not None:
+                misfit = pointer_misfit(stmt, param, layout, _nbytes(root(arg, made), known), numbers)
                 if misfit is not None:
-                    yield HostFault(described(arg, misfit, made, known_as), stmt, misfit.remedy)
+                    yield HostFault(described(arg, misfit, made, names(program)), stmt, misfit.remedy)
 
 
 def _turns(block: Block, turns: list[_Known]) -> Iterator[tuple[Stmt, _Known]]:
@@ -90,9 +90,9 @@ def _layout(value: Value, known: _Known) -> Layout | None:
     return bound_layout(layout, known)
 
 
-def _nbytes(root: Value, known: _Known) -> int | None:
-    layout = _layout(root, known)
-    return None if layout is None else math.prod(layout.shape) * root.dtype.size
+def _nbytes(value: Value, known: _Known) -> int | None:
+    layout = _layout(value, known)
+    return None if layout is None else math.prod(layout.shape) * value.dtype.size
 
 
 def _number(size: Size, known: _Known) -> int | None:

@@ -55,7 +55,7 @@ class Cell:
 class Ranges:
     """The history of one allocation, which lies in a buffer from byte `low` to `high`, as long as it does so.
 
-    `sole` is the stream that made all of it, if one did: for that stream there can be no conflict.
+    `sole` is the stream that made all of it, if one is known to have: for that stream there can be no conflict.
     """
 
     __slots__ = ("buffer", "cells", "high", "low", "sole")
@@ -65,7 +65,7 @@ class Ranges:
         self.low = low
         self.high = high
         self.cells = cells or [Cell(low, high)]
-        self.sole = _sole(self.cells)
+        self.sole: Stream | None = None
 
     def within(self, low: int, high: int) -> Sequence[Cell]:
         """The cells that make up these bytes, cut at both ends where need be."""
@@ -118,7 +118,10 @@ class Ranges:
         """The bytes before `at` and those from there on, with their history."""
         place = self._cut(at)
         cells = self.cells
-        return Ranges(self.buffer, self.low, at, cells[:place]), Ranges(self.buffer, at, self.high, cells[place:])
+        first = Ranges(self.buffer, self.low, at, cells[:place])
+        rest = Ranges(self.buffer, at, self.high, cells[place:])
+        first.sole, rest.sole = self.sole or _sole(first.cells), self.sole  # to look at all of the rest takes long
+        return first, rest
 
     def joined(self, next_: Ranges) -> Ranges:
         """With what follows directly."""

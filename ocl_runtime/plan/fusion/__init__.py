@@ -3,6 +3,7 @@
 values.py           what a group reads, and what it computes of it
 canonical.py        how a node's elements lie in memory
 chain.py            movements between a kernel's index space and what it reads
+layouts.py          layouts of one plan, each worked out once
 neighbours.py       which reads of one memory may share a pointer
 cost.py             what computing a value again costs, and what keeping it
 readers.py          how often a node would be computed if it was not stored

@@ -6,12 +6,13 @@ A value is one of each element, or one of the row (it depends on the kept axes o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ocl_ir.indices import Shape
 from ocl_runtime.plan.fusion.cost import operation
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.reduction_order import Order
-from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value, below, dtype_of
+from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value, below, dtype_of, leaves_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Result:
     row: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bundle:
     """Groups that become one kernel (a reduction in parts two), over `shape`, which has no axes of length 1 if there
     are several groups or a reduction; their values with all leaves that the bundle reads; what each group gives, by its
@@ -37,18 +38,12 @@ class Bundle:
     axes: tuple[int, ...] = ()
     order: Order | None = None
 
-    @property
+    @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
         """All that is read."""
-        leaves = tuple(
-            value.leaf if isinstance(value, Lookup) else value
-            for value in self.values
-            if isinstance(value, Leaf | Lookup)
-        )
-        base = self.groups[0].base
-        return leaves if base is None else (*leaves, base)
+        return leaves_of(self.values, self.groups[0].base)
 
-    @property
+    @cached_property
     def of_rows(self) -> list[bool]:
         """Which values are of the row: those that do not change along the reduced axes."""
         found: list[bool] = []

@@ -1,116 +1,85 @@
 """Bundles to be: groups that are to share a kernel, over its index space.
 
-Sizes may be formulas, with which layouts take long to work out. So each is worked out once, however often groups are
-tried together.
+Groups are tried together again and again, so what is known of two drafts is not found out anew for both together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 
 from ocl_ir.graph.build import Node, Scalar
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.groups import Group
+from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.reduction_order import Order
-from ocl_runtime.plan.fusion.values import Leaf
+from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation
 
 
-class Layouts:
-    """Layouts of groups over the index spaces of drafts."""
-
-    def __init__(self) -> None:
-        self._steps: dict[int, tuple[Layout, list[int]]] = {}
-        """By the identity of a layout, which is held: its strides along axes that are longer than 1."""
-        self._placed: dict[tuple[int, int, tuple[int, ...]], tuple[Layout, Shape, Layout]] = {}
-        self._kept: dict[tuple[int, tuple[int, ...]], tuple[Shape, Shape]] = {}
-        self._whole: dict[int, tuple[Shape, Layout]] = {}
-        self._leaves: dict[tuple[int, int, tuple[int, ...]], tuple[Leaf, Shape, Leaf]] = {}
-
-    def kept(self, shape: Shape, axes: tuple[int, ...]) -> Shape:
-        """The lengths of the other axes of a shape."""
-        known = self._kept.get((id(shape), axes))
-        if known is None:
-            kept = tuple([length for axis, length in enumerate(shape) if axis not in axes])
-            known = self._kept[id(shape), axes] = shape, kept
-        return known[1]
-
-    def contiguous(self, shape: Shape) -> Layout:
-        """Elements in the order of a shape, without gaps."""
-        known = self._whole.get(id(shape))
-        if known is None:
-            known = self._whole[id(shape)] = shape, Layout.contiguous(shape)
-        return known[1]
-
-    def placed(self, layout: Layout, shape: Shape, skipped: tuple[int, ...]) -> Layout:
-        """A group's layout over an index space, along which some axes are skipped."""
-        key = id(layout), id(shape), skipped
-        known = self._placed.get(key)
-        if known is None:
-            steps = iter(self._long(layout))
-            strides = tuple([0 if axis in skipped else next(steps) for axis in range(len(shape))])
-            known = self._placed[key] = layout, shape, Layout(shape, strides, layout.offset)
-        return known[2]
-
-    def _long(self, layout: Layout) -> list[int]:
-        known = self._steps.get(id(layout))
-        if known is None:
-            steps = [stride for length, stride in zip(layout.shape, layout.strides, strict=True) if length != 1]
-            known = self._steps[id(layout)] = layout, steps
-        return known[1]
-
-    def leaf(self, leaf: Leaf, shape: Shape, skipped: tuple[int, ...]) -> Leaf:
-        """A group's leaf over an index space."""
-        key = id(leaf), id(shape), skipped
-        known = self._leaves.get(key)
-        if known is None:
-            if isinstance(leaf.source, Scalar):
-                layout = Layout(shape, (0,) * len(shape))
-            else:
-                layout = self.placed(leaf.layout, shape, skipped)
-            known = self._leaves[key] = leaf, shape, replace(leaf, layout=layout)
-        return known[2]
-
-
-@dataclass
+@dataclass(slots=True)
 class Draft:
-    """A bundle to be. Groups are over the whole index space, or (`rows`, by their roots) over its kept axes."""
+    """A bundle to be. Groups are over the whole index space, or (`rows`, by their roots) over its kept axes.
+
+    `roots` are what the groups compute, `computed` what they read that groups compute, `scalars` the numbers that they
+    read. `looks_up`: some take elements at computed places.
+    """
 
     groups: list[Group]
     shape: Shape
     axes: tuple[int, ...] | None
     order: Order | None
     layouts: Layouts
-    rows: set[Node] = field(default_factory=set)
-    reads: set[int] = field(default_factory=set)
+    roots: frozenset[Node]
+    computed: frozenset[Node]
+    scalars: frozenset[Node]
+    operations: int
+    looks_up: bool
+    rows: frozenset[Node] = frozenset()
+    reads: frozenset[int] = frozenset()
     """The drafts whose results it reads, by number."""
+    _memory: frozenset[tuple[Node, Layout]] | None = field(default=None, init=False)
 
-    @cached_property
-    def roots(self) -> frozenset[Node]:
-        """What the groups compute."""
-        return frozenset([group.root for group in self.groups])
+    @classmethod
+    def of(
+        cls, group: Group, shape: Shape, axes: tuple[int, ...] | None, order: Order | None, layouts: Layouts
+    ) -> Draft:
+        """Of one group."""
+        computed = frozenset([leaf.source for leaf in group.leaves if leaf.computed])
+        scalars = frozenset([leaf.source for leaf in group.leaves if isinstance(leaf.source, Scalar)])
+        operations, looks_up = 0, False
+        for value in group.values:
+            operations += isinstance(value, Operation)
+            looks_up = looks_up or isinstance(value, Lookup)
+        roots = frozenset((group.root,))
+        return cls([group], shape, axes, order, layouts, roots, computed, scalars, operations, looks_up)
 
-    @cached_property
-    def computed(self) -> frozenset[Node]:
-        """What the groups read that groups compute."""
-        return frozenset([leaf.source for group in self.groups for leaf in group.leaves if leaf.computed])
-
-    @cached_property
+    @property
     def memory(self) -> frozenset[tuple[Node, Layout]]:
         """What the groups read, over the index space, but for numbers."""
-        return frozenset(
-            [(leaf.source, leaf.layout) for _, leaf in self.leaves() if not isinstance(leaf.source, Scalar)]
-        )
+        known = self._memory
+        if known is None:
+            leaves = [leaf for _, leaf in self.leaves() if not isinstance(leaf.source, Scalar)]
+            known = self._memory = frozenset([(leaf.source, leaf.layout) for leaf in leaves])
+        return known
 
     def joined(self, other: Draft) -> Draft:
-        """With the groups of another one over the same index space. What is known of both is not found out again."""
-        made = replace(self, groups=[*self.groups, *other.groups], rows=self.rows | other.rows)
-        made.__dict__["roots"] = self.roots | other.roots
-        made.__dict__["computed"] = self.computed | other.computed
+        """With the groups of another one over the same index space."""
+        made = Draft(
+            [*self.groups, *other.groups],
+            self.shape,
+            self.axes,
+            self.order,
+            self.layouts,
+            self.roots | other.roots,
+            self.computed | other.computed,
+            self.scalars | other.scalars,
+            self.operations + other.operations,
+            self.looks_up or other.looks_up,
+            self.rows | other.rows,
+        )
         if self.axes is None and other.axes is None and self.shape == other.shape:
-            made.__dict__["memory"] = self.memory | other.memory
+            made._memory = self.memory | other.memory
         return made
 
     @property

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ocl_ir.graph.build import (
@@ -43,9 +43,10 @@ from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.canonical import canonical, copies, stays
 from ocl_runtime.plan.fusion.chain import Chain, in_memory
 from ocl_runtime.plan.fusion.cost import choice, operation
+from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.neighbours import Family, added
 from ocl_runtime.plan.fusion.readers import readers
-from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value
+from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value, leaves_of
 from ocl_runtime.plan.target import Target
 
 MAX_OPERATIONS = 128
@@ -82,16 +83,11 @@ class Group:
     base: Leaf | None = None
     looks: bool = False
     why: str = ""
+    leaves: tuple[Leaf, ...] = field(init=False, compare=False, repr=False)
+    """All that the group reads."""
 
-    @property
-    def leaves(self) -> tuple[Leaf, ...]:
-        """All that the group reads."""
-        leaves = tuple(
-            value.leaf if isinstance(value, Lookup) else value
-            for value in self.values
-            if isinstance(value, Leaf | Lookup)
-        )
-        return leaves if self.base is None else (*leaves, self.base)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "leaves", leaves_of(self.values, self.base))
 
     @property
     def pointwise(self) -> bool:
@@ -107,10 +103,10 @@ class Group:
         return leaf if self.looks and isinstance(leaf, Leaf) else None
 
 
-def groups(roots: Sequence[Node], target: Target, *, dense: Collection[Node] = ()) -> list[Group]:
+def groups(roots: Sequence[Node], target: Target, layouts: Layouts, *, dense: Collection[Node] = ()) -> list[Group]:
     """The groups that compute the roots, those first that others read; results of the `dense` roots lie in row-major
     order, all others in their canonical layout, except for views that no other group reads."""
-    fuser = _Fuser(roots, target, dense)
+    fuser = _Fuser(roots, target, layouts, dense)
     made: dict[Node, Group] = {}
     order: list[Group] = []
     finished: set[Node] = set()
@@ -138,10 +134,11 @@ _Place: TypeAlias = tuple[Node, Chain | None, bool]
 class _Fuser:
     """What the groups of one plan have in common: which nodes are computed by themselves."""
 
-    def __init__(self, roots: Sequence[Node], target: Target, dense: Collection[Node]) -> None:
+    def __init__(self, roots: Sequence[Node], target: Target, layouts: Layouts, dense: Collection[Node]) -> None:
         self._alone = dict.fromkeys(roots, "it is wanted")
         """With the reasons."""
         self._target = target
+        self._layouts = layouts
         self._dense = dense
         found = readers(self._alone)
         self._share = not any(isinstance(node, Reduce | Scan | Scatter) for node in found)
@@ -154,7 +151,7 @@ class _Fuser:
 
     def _kept(self, node: Node, count: int) -> str:
         """Why a node that is read in several ways is stored, if it is."""
-        growing, rank = _Growing(node, self._alone, self._dense), len(node.shape)
+        growing, rank = _Growing(node, self._alone, self._layouts, self._dense), len(node.shape)
         growing.open_from(growing.place(node, None), rank, self._target, share=self._share)
         operations, loads = growing.work()
         if loads > 1 and not fits(count * (growing.pointers - 1) + 1, rank, self._target):
@@ -166,13 +163,12 @@ class _Fuser:
 
     def group(self, root: Node, *, copied: bool = False) -> Group:
         """The group of a node; of a view of memory a copy, if so asked."""
-        growing = _Growing(root, self._alone, self._dense)
+        growing = _Growing(root, self._alone, self._layouts, self._dense)
+        chain: Chain | None = None
+        looks, layout = False, self._layouts.contiguous(root.shape)
         if isinstance(root, Contract):
-            layout = Layout.contiguous(root.shape)
             values = tuple(growing.leaf(growing.place(arg, None)) for arg in root.args)
             return self._grown(Group(root, None, root.shape, values, layout, why=self._alone[root]), growing)
-        chain: Chain | None = None
-        looks, layout = False, Layout.contiguous(root.shape)
         shape, base = root.shape, None
         top: Node = root
         match root:
@@ -209,14 +205,16 @@ class _Fuser:
 class _Growing:
     """One group while it grows."""
 
-    def __init__(self, root: Node, alone: Mapping[Node, str], dense: Collection[Node]) -> None:
+    def __init__(self, root: Node, alone: Mapping[Node, str], layouts: Layouts, dense: Collection[Node]) -> None:
         self.reasons: dict[Node, str] = {}
         """Why nodes at the edge of the group are left to other groups."""
         self._root = root
         self._alone = alone
+        self._layouts = layouts
         self._dense = dense
         self._chains: dict[tuple[Step, int], Chain] = {}
-        self._opened: set[_Place] = set()
+        self._opened: dict[_Place, list[_Place]] = {}
+        """What the group computes itself, with its operands."""
         self.pointers = 0
         """With that of the result."""
         self._seen: set[_Place] = set()
@@ -281,7 +279,7 @@ class _Growing:
                 self.reasons[node] = "the kernel that reads it has as many arguments as the device takes"
                 continue
             reads, others, scalars = read, others + more, scalars + numbers
-            self._opened.add(place)
+            self._opened[place] = args
             self._seen.update(new)
             queue.extend(new)
         self.pointers = others + len(reads)
@@ -314,28 +312,24 @@ class _Growing:
             if place in known:
                 stack.pop()
                 continue
-            node, chain, _ = place
-            if place not in self._opened:
+            node, args = place[0], self._opened.get(place)
+            if args is None:
                 leaf = self.leaf(place)
-                if leaf not in known:
-                    known[leaf] = len(values)
+                number = known[place] = known.setdefault(leaf, len(values))
+                if number == len(values):
                     values.append(leaf)
-                known[place] = known[leaf]
                 continue
-            assert isinstance(node, Elementwise | Gather | Scatter)
-            args = self._places(node, chain)
-            if isinstance(node, Gather):
-                table = args.pop(0)
-            waiting = [arg for arg in args if arg not in known]
+            operands = args[1:] if isinstance(node, Gather) else args
+            waiting = [arg for arg in operands if arg not in known]
             if waiting:
                 stack.extend(reversed(waiting))
                 continue
             known[place] = len(values)
-            places = tuple(known[arg] for arg in args)
+            places = tuple([known[arg] for arg in operands])
             if isinstance(node, Gather):
-                values.append(Lookup(self.leaf(table), places))
+                values.append(Lookup(self.leaf(args[0]), places))
             else:
-                op = "scatter" if isinstance(node, Scatter) else node.op
+                op = node.op if isinstance(node, Elementwise) else "scatter"
                 values.append(Operation(op, node.dtype, places))
         return tuple(values)
 
@@ -345,7 +339,7 @@ class _Growing:
         if isinstance(node, Buffer | Iota) and not computed:
             layout = node.layout
         elif isinstance(node, Scalar | Undefined) or node in self._dense:
-            layout = Layout.contiguous(node.shape)
+            layout = self._layouts.contiguous(node.shape)
         else:
             layout = canonical(node)
         moved = layout if chain is None or isinstance(node, Scalar) else chain.apply(layout)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TypeAlias
 
 from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Scalar
@@ -22,8 +21,9 @@ from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.bundles import Bundle, Result, passes
 from ocl_runtime.plan.fusion.canonical import canonical
 from ocl_runtime.plan.fusion.cost import choice
-from ocl_runtime.plan.fusion.drafts import Draft, Layouts
+from ocl_runtime.plan.fusion.drafts import Draft
 from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS, Group, fits
+from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.neighbours import families
 from ocl_runtime.plan.fusion.reduction_order import order
 from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value
@@ -81,22 +81,31 @@ def _over_rows(first: Draft, second: Draft) -> bool:
 
 
 def bundles(
-    groups: Sequence[Group], needed: Collection[Node], target: Target, rules: Sequence[Rule] = RULES
+    groups: Sequence[Group],
+    needed: Collection[Node],
+    target: Target,
+    layouts: Layouts,
+    rules: Sequence[Rule] = RULES,
 ) -> tuple[list[Bundle], dict[Node, str]]:
     """The groups merged by the rules, those first that others read; and why results of groups are stored. Those of the
     `needed` nodes are stored, if they are results of groups."""
-    return _Merger(groups, needed, target, rules).run()
+    return _Merger(groups, needed, target, layouts, rules).run()
 
 
 class _Merger:
     def __init__(
-        self, groups: Sequence[Group], needed: Collection[Node], target: Target, rules: Sequence[Rule]
+        self,
+        groups: Sequence[Group],
+        needed: Collection[Node],
+        target: Target,
+        layouts: Layouts,
+        rules: Sequence[Rule],
     ) -> None:
         self._groups = groups
         self._target = target
         self._rules = rules
-        self._needed = needed
-        self._layouts = Layouts()
+        self._needed = frozenset(needed)
+        self._layouts = layouts
         self._drafts: dict[int, Draft] = {}
         self._of: dict[Node, int] = {}
         """The draft of each group, by its root."""
@@ -104,7 +113,7 @@ class _Merger:
         """The drafts that read a draft, and some that did before they were joined with others."""
         self._users: dict[Node, list[int]] = {}
         """The drafts that read some memory."""
-        self._mergeable = {group.root for group in groups if _mergeable(group)}
+        self._mergeable = {group.root for group in groups if self._is_mergeable(group)}
         self._why = {group.root: group.why for group in groups}
         self._number = {group.root: number for number, group in enumerate(groups)}
         self._readers: dict[Node, set[Node]] = {}
@@ -119,7 +128,7 @@ class _Merger:
             draft = self._draft(group)
             self._drafts[number] = draft
             self._of[group.root] = number
-            draft.reads = {self._of[leaf.source] for leaf in group.leaves if leaf.computed}
+            draft.reads = frozenset([self._of[node] for node in draft.computed])
             for read in draft.reads:
                 self._read_by[read].add(number)
             if group.root not in self._mergeable:
@@ -137,19 +146,26 @@ class _Merger:
         stored = {result.group.root for bundle in found for result in bundle.results}
         return found, {root: why for root, why in self._why.items() if root in stored}
 
+    def _is_mergeable(self, group: Group) -> bool:
+        """Whether a group may share its kernel: what is computed, also where a view of that is the result."""
+        if self._layouts.is_empty(group.root.shape):
+            return False
+        if isinstance(group.root, Movement):
+            return any(isinstance(value, Operation) for value in group.values)
+        return isinstance(group.root, Elementwise | Gather | Reduce)
+
     def _draft(self, group: Group) -> Draft:
         if group.root not in self._mergeable:
-            return Draft([group], group.shape, None, None, self._layouts)
-        long = [axis for axis, length in enumerate(group.shape) if length != 1]
-        shape = tuple(group.shape[axis] for axis in long)
+            return Draft.of(group, group.shape, None, None, self._layouts)
+        long, shape = self._layouts.long(group.shape)
         reduce = group.reduce
         if reduce is None:
-            return Draft([group], shape, None, None, self._layouts)
+            return Draft.of(group, shape, None, None, self._layouts)
         axes = tuple(place for place, axis in enumerate(long) if axis in reduce.axes)
         whole = canonical(reduce.arg)
         lies = Layout(shape, tuple(whole.strides[axis] for axis in long))
         joins = order(lies, axes, reduce.arg.dtype, reduce.accumulator, self._target)
-        return Draft([group], shape, axes, joins, self._layouts)
+        return Draft.of(group, shape, axes, joins, self._layouts)
 
     def _candidates(self, group: Group) -> list[int]:
         """Groups that this one could share a kernel with, by number: whose results it reads, the latest first, and then
@@ -217,18 +233,15 @@ class _Merger:
     def _limited(self, made: Draft) -> tuple[Draft | None, str]:
         """The draft, unless it is more than a kernel takes. To build it takes longest, so that is put off where it is
         surely too much, or surely little enough."""
-        if made.axes is None and not any(map(_looks_up, made.groups)):
-            results = sum(map(partial(self._is_result, made.roots), made.groups))
+        if made.axes is None and not made.looks_up:
+            wanted = made.roots & self._needed
+            results = len(wanted) + sum([self._is_result(root, made.roots) for root in made.roots - wanted])
             least = len({source for source, _ in made.memory} - made.roots)
-            scalars = len(
-                {leaf.source for group in made.groups for leaf in group.leaves if isinstance(leaf.source, Scalar)}
-            )
-            rank = len(made.shape)
-            if not fits(least + results, rank, self._target, scalars=scalars + _COUNTS):
+            rank, scalars = len(made.shape), len(made.scalars) + _COUNTS
+            if not fits(least + results, rank, self._target, scalars=scalars):
                 return None, _TOO_MANY
-            operations = sum(isinstance(value, Operation) for group in made.groups for value in group.values)
-            if operations <= MAX_OPERATIONS and fits(
-                len(made.memory) + results, rank, self._target, scalars=scalars + _COUNTS
+            if made.operations <= MAX_OPERATIONS and fits(
+                len(made.memory) + results, rank, self._target, scalars=scalars
             ):
                 return made, ""
         bundle = self._bundle(made)
@@ -257,10 +270,12 @@ class _Merger:
             return None, f"together they have more than {MAX_FOLDS} reductions"
         return made, ""
 
-    def _is_result(self, roots: Collection[Node], group: Group) -> bool:
-        """Whether a group of a bundle that computes some nodes is stored."""
-        readers = self._readers.get(group.root)
-        return group.root in self._needed or (readers is not None and any(reader not in roots for reader in readers))
+    def _is_result(self, root: Node, roots: Collection[Node]) -> bool:
+        """Whether the result of one group of a bundle that computes some nodes is stored."""
+        if root in self._needed:
+            return True
+        readers = self._readers.get(root)
+        return readers is not None and any(reader not in roots for reader in readers)
 
     def _apart(self, one: int, other: int) -> bool:
         """Whether no path leads from one draft to the other through a third."""
@@ -303,16 +318,19 @@ class _Merger:
         made: dict[Node, int] = {}
 
         def place(value: Value) -> int:
-            if value not in known:
-                known[value] = len(values)
+            number = known.setdefault(value, len(values))
+            if number == len(values):
                 values.append(value)
-            return known[value]
+            return number
 
         for group in groups:
             places: list[int] = []
             for value in group.values:
-                if isinstance(value, Operation | Lookup):
-                    places.append(place(replace(value, args=tuple(places[arg] for arg in value.args))))
+                if isinstance(value, Operation):
+                    args = tuple([places[arg] for arg in value.args])
+                    places.append(place(Operation(value.op, value.dtype, args)))
+                elif isinstance(value, Lookup):
+                    places.append(place(Lookup(value.leaf, tuple([places[arg] for arg in value.args]))))
                 elif isinstance(value, Leaf):
                     inside = value.computed and value.source in made
                     places.append(made[value.source] if inside else place(draft.over(group, value)))
@@ -323,18 +341,7 @@ class _Merger:
         results = tuple(
             Result(group, made[group.root], group.reduce is not None or group.root in draft.rows)
             for group in groups
-            if self._is_result(made.keys(), group)
+            if self._is_result(group.root, made)
         )
         given = tuple(made[group.root] for group in groups)
         return Bundle(groups, draft.shape, tuple(values), given, results, draft.axes or (), draft.order)
-
-
-def _looks_up(group: Group) -> bool:
-    return any(isinstance(value, Lookup) for value in group.values)
-
-
-def _mergeable(group: Group) -> bool:
-    """Whether a group may share its kernel: what is computed, also where a view of that is the result."""
-    root = group.root
-    view = isinstance(root, Movement) and any(isinstance(value, Operation) for value in group.values)
-    return bool(root.size) and (view or isinstance(root, Elementwise | Gather | Reduce))

@@ -113,6 +113,19 @@ def leaf_layouts(values: Sequence[Value]) -> list[Layout]:
     return [leaf.layout for leaf in laid_out(values)]
 
 
+def leaves_of(values: Iterable[Value], base: Leaf | None) -> tuple[Leaf, ...]:
+    """All that is read where values are computed, and perhaps written over a base."""
+    leaves: list[Leaf] = []
+    for value in values:
+        if isinstance(value, Leaf):
+            leaves.append(value)
+        elif isinstance(value, Lookup):
+            leaves.append(value.leaf)
+    if base is not None:
+        leaves.append(base)
+    return tuple(leaves)
+
+
 def laid_out(values: Iterable[Value]) -> list[Leaf]:
     """The leaves that are no scalars, in order."""
     return [value for value in values if isinstance(value, Leaf) and not isinstance(value.source, Scalar)]
