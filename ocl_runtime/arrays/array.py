@@ -23,7 +23,7 @@ from ocl_runtime.arrays.methods import Methods
 from ocl_runtime.arrays.numpy_calls import NumpyCalls
 from ocl_runtime.arrays.operands import node_of, operands_of, uploaded
 from ocl_runtime.arrays.operations import binary, operation, unary
-from ocl_runtime.arrays.reals import runtime_of, with_real
+from ocl_runtime.arrays.reals import base_executor, with_real
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -41,7 +41,7 @@ class Array(Methods, NumpyCalls):
 
     def __reduce__(self) -> tuple[Any, ...]:
         executor = self._executor
-        own = runtime_of(executor) is not executor
+        own = base_executor(executor) is not executor
         return unpickled, (self.numpy(), executor.default_real.name) if own else (self.numpy(),)
 
 

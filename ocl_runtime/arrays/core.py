@@ -23,7 +23,7 @@ from ocl_runtime.arrays.basic_index import followed
 from ocl_runtime.arrays.current_runtime import current_executor
 from ocl_runtime.arrays.pending import BOUND, deepened, relieve
 from ocl_runtime.arrays.progress import progress
-from ocl_runtime.arrays.reals import runtime_of
+from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
 from ocl_runtime.errors import DTypeError, MixedDevicesError
@@ -255,20 +255,20 @@ def executor_of(what: str, operands: Sequence[object]) -> Executor:
 
 
 def _common(what: str, executor: Executor, other: Executor) -> Executor:
-    if runtime_of(executor) is not runtime_of(other):
+    if base_executor(executor) is not base_executor(other):
         raise MixedDevicesError(
             f"{what} of arrays of different runtimes, on {executor.device} and {other.device}",
             place=calling_line(),
             remedy="move the values first: with use(runtime): x = asarray(x)",
         )
-    return other if runtime_of(executor) is executor else executor
+    return other if base_executor(executor) is executor else executor
 
 
 def compute_together(arrays: Sequence[ArrayCore]) -> None:
     """Computes arrays of one runtime together, so that what they share is computed once. Raises `MixedDevicesError` for
     arrays of several."""
     first = arrays[0]._executor if len(arrays) == 1 else executor_of("compute", arrays)
-    executor = runtime_of(first)
+    executor = base_executor(first)
     missing = _compute(arrays, executor, make=False)
     if missing is not None:
         until_planned(lambda make: _compute(arrays, executor, make=make), missing)
@@ -277,7 +277,7 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
 def _compute_node(executor: Executor, node: weakref.ref[Node], cell: weakref.ref[Cell]) -> None:
     """Computes a node, which becomes the result of a cell that is just this node; nothing where it is gone, or has been
     computed."""
-    executor = runtime_of(executor)
+    executor = base_executor(executor)
 
     def attempt(make: bool) -> Missing | None:
         with executor.registry.lock:

@@ -23,7 +23,7 @@ from ocl_runtime.arrays.functions import astype, floor, where
 from ocl_runtime.arrays.hosts import host_values, refused
 from ocl_runtime.arrays.manipulation import broadcast_to, reshape
 from ocl_runtime.arrays.operands import ArrayLike
-from ocl_runtime.arrays.reals import like, runtime_of
+from ocl_runtime.arrays.reals import base_executor, like
 from ocl_runtime.errors import DTypeError, ShapeError, SharingError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: object = None, copy: bool
 
 def _own(x: Array, dtype: DType | None, executor: Executor, copy: bool | None) -> Array:
     """An array in a dtype and on a runtime, itself if it is that already, unless `copy`."""
-    here = runtime_of(x._executor) is runtime_of(executor)
+    here = base_executor(x._executor) is base_executor(executor)
     same = dtype is None or dtype == x._dtype
     if copy is False and not (here and same):
         raise SharingError(

@@ -7,7 +7,7 @@ from typing import Any
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.core import executor_of, not_computed
 from ocl_runtime.arrays.hosts import refused
-from ocl_runtime.arrays.reals import runtime_of
+from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.plan.evaluate import look
 
 
@@ -34,7 +34,7 @@ def explain(*arrays: Array) -> Explanation:
     for x in arrays:
         if not isinstance(x, Array):
             raise refused("explain", x)
-    executor = runtime_of(executor_of("explain", arrays))
+    executor = base_executor(executor_of("explain", arrays))
     with executor.registry.lock:
         lazy = not_computed(arrays)
         if not lazy:

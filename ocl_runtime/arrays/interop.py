@@ -14,7 +14,7 @@ from ocl_runtime.arrays.array import Array, from_host
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.current_runtime import current_executor, executor_for
 from ocl_runtime.arrays.dtypes import require, to_dtype
-from ocl_runtime.arrays.reals import like, runtime_of
+from ocl_runtime.arrays.reals import base_executor, like
 from ocl_runtime.arrays.transfers import allocate, compute_into
 from ocl_runtime.arrays.values import sharing
 from ocl_runtime.errors import DTypeError, SharingError
@@ -37,7 +37,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     """
     executor = executor_for(device)
     if isinstance(x, Array):
-        if runtime_of(x._executor) is runtime_of(executor):
+        if base_executor(x._executor) is base_executor(executor):
             return compute_into(allocate(x.shape, dtype=x.dtype), x)._by(x._executor) if copy else x
         if copy is not False:
             return from_host(x.numpy(), like(executor, x._executor))

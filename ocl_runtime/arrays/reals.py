@@ -1,7 +1,7 @@
-"""Arrays of a runtime whose integers become another real dtype than the runtime's.
+"""Arrays whose integers become another real dtype than is usual for their executor.
 
 The quotient of integers, their mean, a sine of them: what these are is the default real of the executor that an array
-belongs to, and results belong to that of their operands. A runtime has one by its settings. `with_real` gives it
+belongs to, and results belong to that of their operands. An executor has one by its settings. `with_real` gives it
 another, for the arrays of `ocl_runtime.numpy`, which become float64 where NumPy's do.
 """
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
 
 class _WithReal:
-    """A runtime with another default real."""
+    """An executor with another default real."""
 
-    def __init__(self, runtime: Executor, default_real: DType) -> None:
-        self.runtime = runtime
+    def __init__(self, base: Executor, default_real: DType) -> None:
+        self.base = base
         self.default_real = default_real
-        # What stays the same as long as the runtime lives, and is asked for by every operation.
-        self.target, self.registry = runtime.target, runtime.registry
+        # What stays the same as long as that lives, and is asked for by every operation.
+        self.target, self.registry = base.target, base.registry
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.runtime, name)
+        return getattr(self.base, name)
 
 
 def with_real(executor: Executor, default_real: DType) -> Executor:
-    """The runtime of an executor with a default real that its settings do not change."""
+    """An executor with a default real that its settings do not change."""
     if isinstance(executor, _WithReal) and executor.default_real == default_real:
         return executor
-    runtime = runtime_of(executor)
-    # The runtime knows it by a weak reference, since it keeps the runtime. Two threads may make two: nobody asks which.
-    reference = vars(runtime).get("_with_real")
+    base = base_executor(executor)
+    # That knows it by a weak reference, since it keeps that. Two threads may make two: nobody asks which.
+    reference = vars(base).get("_with_real")
     known = None if reference is None else reference()
     if known is None or known.default_real != default_real:
-        known = _WithReal(runtime, default_real)
-        vars(runtime)["_with_real"] = weakref.ref(known)
+        known = _WithReal(base, default_real)
+        vars(base)["_with_real"] = weakref.ref(known)
     return cast("Executor", known)
 
 
@@ -50,6 +50,6 @@ def like(executor: Executor, other: Executor) -> Executor:
     return with_real(executor, other.default_real) if own else executor
 
 
-def runtime_of(executor: Executor) -> Executor:
-    """The runtime itself."""
-    return executor.runtime if isinstance(executor, _WithReal) else executor
+def base_executor(executor: Executor) -> Executor:
+    """The executor itself, with the default real of its settings."""
+    return executor.base if isinstance(executor, _WithReal) else executor

@@ -13,7 +13,7 @@ from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import DType
-from ocl_runtime.arrays.reals import runtime_of
+from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import SharingError
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def lent(node: Buffer, executor: Executor, queue: object) -> Any:
 
 def sharing(executor: Executor) -> SharesMemory:
     """The runtime of an executor. Raises `SharingError` for one that has no memory of OpenCL."""
-    executor = runtime_of(executor)
+    executor = base_executor(executor)
     if not isinstance(executor, SharesMemory):
         raise SharingError(
             "the runtime in use has no memory of OpenCL", place=calling_line(), remedy="use a Runtime, or Runtime.over"

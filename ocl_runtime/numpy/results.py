@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from ocl_ir.types import F64
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import executor_of
-from ocl_runtime.arrays.reals import runtime_of, with_real
+from ocl_runtime.arrays.reals import base_executor, with_real
 from ocl_runtime.numpy.operands import arrays_in
 
 _Args = ParamSpec("_Args")
@@ -23,12 +23,14 @@ def numpys(function: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
     @functools.wraps(function)
     def called(*args: _Args.args, **kwargs: _Args.kwargs) -> _Result:
         result: Any = function(*args, **kwargs)
-        if type(result) is Array and runtime_of(result._executor) is not result._executor:  # which is NumPy's already
+        if (
+            type(result) is Array and base_executor(result._executor) is not result._executor
+        ):  # which is NumPy's already
             return cast("_Result", result)
 
         def numpys_own(x: Array) -> Array:
             executor = x._executor
-            if runtime_of(executor) is not executor or not executor.target.fp64:
+            if base_executor(executor) is not executor or not executor.target.fp64:
                 return x
             is_argument = any(x is argument for argument in arrays_in([*args, *kwargs.values()]))
             return x if is_argument else x._by(with_real(executor, F64))

@@ -25,7 +25,7 @@ from ocl_ir.sizes import Size, Symbol, value
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array, current
 from ocl_runtime.arrays.current_runtime import AnyRuntime
-from ocl_runtime.arrays.reals import runtime_of
+from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import DTypeError, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.replay.replay import ALIGNED, Replay
@@ -48,9 +48,9 @@ def prepare(program: Program, runtime: AnyRuntime | None = None) -> Prepared:
 class Prepared:
     """A program to be called. Any thread may call it."""
 
-    def __init__(self, program: Program, runtime: DeviceExecutor) -> None:
+    def __init__(self, program: Program, executor: DeviceExecutor) -> None:
         self.program = program
-        self.runtime = runtime
+        self.executor = executor
         self._params: dict[str, Parameter] = {param.value.hint: param for param in program.params}
         self._prepared: OrderedDict[tuple[int, ...], tuple[Replay, MemoryPlan]] = OrderedDict()
         self._lock = threading.Lock()
@@ -75,7 +75,7 @@ class Prepared:
         replay, _ = self.prepared(sizes)
         parts = {name: self._part(param, arrays[name]) for name, param in self._params.items()}
         results = tuple(
-            Array(graph.buffer(part.storage, place.dtype, _moved(place.layout, part, place.dtype.size)), self.runtime)
+            Array(graph.buffer(part.storage, place.dtype, _moved(place.layout, part, place.dtype.size)), self.executor)
             for part, place in replay(parts)
         )
         return None if not results else results[0] if len(results) == 1 else results
@@ -88,12 +88,12 @@ class Prepared:
             if found is not None:
                 self._prepared.move_to_end(key)
                 return found
-        runtime = self.runtime
+        executor = self.executor
         stages: list[tuple[str, Schedule]] = []
-        schedule = prepare_schedule(self.program, sizes, runtime.host_target, lambda *stage: stages.append(stage))
-        runtime.prepared(schedule, stages)
+        schedule = prepare_schedule(self.program, sizes, executor.host_target, lambda *stage: stages.append(stage))
+        executor.prepared(schedule, stages)
         assert schedule.memory is not None
-        made = Replay(runtime.engine, schedule), schedule.memory
+        made = Replay(executor.engine, schedule), schedule.memory
         with self._lock:
             self._prepared[key] = made
             for _ in range(len(self._prepared) - _MOST_PREPARED):
@@ -127,7 +127,7 @@ class Prepared:
                 place=calling_line(),
                 remedy="give a NumPy array: it is memory of the host" if param.host else "give an array: asarray(x)",
             )
-        if isinstance(given, Array) and runtime_of(given._executor) is not self.runtime:
+        if isinstance(given, Array) and base_executor(given._executor) is not self.executor:
             raise MixedDevicesError(
                 f"program {self.program.name} got an array of another runtime for {name}",
                 place=calling_line(),
@@ -180,7 +180,7 @@ class Prepared:
             return given.reshape(-1).view(np.uint8)
         node = given._computed()
         if not node.size:
-            return Part(self.runtime.allocate(ALIGNED, "an empty array"))
+            return Part(self.executor.allocate(ALIGNED, "an empty array"))
         offset = node.layout.offset * node.dtype.size
         if node.layout.is_dense and offset % ALIGNED == 0:
             return Part(node.storage, offset)
@@ -190,8 +190,8 @@ class Prepared:
                 place=calling_line(),
                 remedy="give an array of its own",
             )
-        dense = plan([node], self.runtime, dense=True)
-        self.runtime.run(dense)
+        dense = plan([node], self.executor, dense=True)
+        self.executor.run(dense)
         return Part(dense.results[0].storage)
 
     def _misfit(self, name: str, wanted: tuple[Size, ...], got: tuple[int, ...]) -> ShapeError:

@@ -30,7 +30,7 @@ from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.arrays.progress import progress
-from ocl_runtime.arrays.reals import runtime_of
+from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.planner import plan
@@ -173,27 +173,27 @@ class _Function:
             arrays, shape = flatten((args, kwargs), what, floats)
         if not arrays:
             raise DTypeError(f"{what} no array", place=calling_line(), remedy="give it arrays")
-        runtime = runtime_of(arrays[0]._executor)
-        if not isinstance(runtime, DeviceExecutor) or tracer.get() is not None or runtime.checks is not None:
+        executor = base_executor(arrays[0]._executor)
+        if not isinstance(executor, DeviceExecutor) or tracer.get() is not None or executor.checks is not None:
             return self._function(*args, **kwargs)
         last = self._last
-        programs = last[1] if last is not None and last[0]() is runtime else self._programs(runtime)
+        programs = last[1] if last is not None and last[0]() is executor else self._programs(executor)
         if floats and not programs.takes_floats(shape, floats):
             (_, shape), floats = flatten((args, kwargs), what), []
         look, nodes = _look(shape, arrays)
         call = programs.calls.get(look)
         if call is not None and (not floats or call.prepared.captured.reals.hold(floats)):
             if not call.prepared.captured.assigned:
-                return replay(call.prepared, nodes, call.starts, floats, runtime)
+                return replay(call.prepared, nodes, call.starts, floats, executor)
             del nodes  # who refers to memory needs it
-            with runtime.registry.lock:
+            with executor.registry.lock:
                 if all(alone(arrays[number]._cell) for number in call.prepared.captured.assigned):
                     again, nodes = _look(shape, arrays)
                     if again == look:
-                        return replay(call.prepared, nodes, call.starts, floats, runtime)
+                        return replay(call.prepared, nodes, call.starts, floats, executor)
             look, nodes = None, []
         try:
-            return self._first(arrays, shape, floats, programs, runtime, look, nodes)
+            return self._first(arrays, shape, floats, programs, executor, look, nodes)
         except _UnopenError:
             programs.needs_floats(shape)
             return self.call(args, kwargs)
@@ -204,7 +204,7 @@ class _Function:
         shape: Shape,
         floats: list[float],
         programs: _Programs,
-        runtime: DeviceExecutor,
+        executor: DeviceExecutor,
         look: Hashable,
         nodes: list[Buffer],
     ) -> Any:
@@ -218,23 +218,23 @@ class _Function:
             for x in arrays:
                 if x._value:
                     x._detach()  # from the array that it was read from, which may be another argument
-            arguments = _arguments(arrays, runtime)
+            arguments = _arguments(arrays, executor)
             look = _look(shape, arrays)[0]
         family, sizes = (shape, arguments.family), arguments.sizes
         found = programs.find(family, sizes, floats)
         if not isinstance(found, Prepared):
-            found = self._prepared(found, arguments, shape, floats, programs, runtime)
+            found = self._prepared(found, arguments, shape, floats, programs, executor)
         starts = [one.low for one in arguments.ranges]
         programs.note(sizes, look, Call(found, starts))
         if not found.captured.assigned:
-            return replay(found, arguments.ranges, starts, floats, runtime)
-        with runtime.registry.lock:
+            return replay(found, arguments.ranges, starts, floats, executor)
+        with executor.registry.lock:
             del arguments  # who refers to memory needs it
             _own([arrays[number] for number in found.captured.assigned])
-            arguments = _arguments(arrays, runtime)
+            arguments = _arguments(arrays, executor)
             if ((shape, arguments.family), arguments.sizes) != (family, sizes):  # copied, or another thread has written
-                return self._first(arrays, shape, floats, programs, runtime, None, [])
-            return replay(found, arguments.ranges, starts, floats, runtime)
+                return self._first(arrays, shape, floats, programs, executor, None, [])
+            return replay(found, arguments.ranges, starts, floats, executor)
 
     def _prepared(
         self,
@@ -243,26 +243,26 @@ class _Function:
         shape: Shape,
         floats: list[float],
         programs: _Programs,
-        runtime: DeviceExecutor,
+        executor: DeviceExecutor,
     ) -> Prepared:
         """A program for arguments: one whose guards they pass, or a new one."""
         if captured is not None:
-            found = rebound(captured, arguments.sizes, runtime)
+            found = rebound(captured, arguments.sizes, executor)
             if found is not None:
                 return found
         with progress():
             if captured is None:
                 try:
-                    captured = captured_by(self._function, self._name, arguments, shape, floats, runtime)
+                    captured = captured_by(self._function, self._name, arguments, shape, floats, executor)
                 except Exception as error:
                     raise (_UnopenError if floats else error) from error
                 programs.keep((shape, arguments.family), captured)
-            return prepared(captured, arguments.sizes, runtime)
+            return prepared(captured, arguments.sizes, executor)
 
-    def _programs(self, runtime: DeviceExecutor) -> _Programs:
+    def _programs(self, executor: DeviceExecutor) -> _Programs:
         with self._lock:
-            programs = self._known.setdefault(runtime, _Programs())
-            self._last = ref(runtime), programs
+            programs = self._known.setdefault(executor, _Programs())
+            self._last = ref(executor), programs
             return programs
 
 
@@ -286,8 +286,8 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
     return tuple(parts), nodes
 
 
-def _arguments(arrays: Sequence[Array], runtime: DeviceExecutor) -> Arguments:
-    with runtime.registry.lock:  # nobody writes in between
+def _arguments(arrays: Sequence[Array], executor: DeviceExecutor) -> Arguments:
+    with executor.registry.lock:  # nobody writes in between
         compute(*arrays)
         return Arguments([_buffer(x) for x in arrays], [x._executor for x in arrays])
 

@@ -136,28 +136,28 @@ def captured_by(
     arguments: Arguments,
     shape: Shape,
     floats: Sequence[float],
-    runtime: DeviceExecutor,
+    executor: DeviceExecutor,
 ) -> Captured:
     """Runs a function once with arrays that have no memory, and floats that keep their formula."""
     guards, reals = Guards(), Reals(len(floats))
-    trace = Trace(name, runtime, guards)
+    trace = Trace(name, executor, guards)
     numbers = [reals.real(place, number) for place, number in enumerate(floats)]
     args, kwargs = unflatten(shape, trace.parameters(arguments), cast("list[float]", numbers))
     try:
         tracer.set(trace)
         with unchosen():  # streams of a program are counted from the caller's
             returned, returned_shape = flatten(function(*args, **kwargs), f"{name} is captured and returned")
-            with runtime.registry.lock:  # nobody computes what the function has used of the outside
+            with executor.registry.lock:  # nobody computes what the function has used of the outside
                 program, results = trace.end([one._node for one in returned])
     finally:
         tracer.set(None)  # of a captured function inside of a captured one, the Python runs
         guards.close()
         reals.closed = True
     returned_shape = with_leaves(returned_shape, plain_real)
-    default_reals = [None if one._executor is runtime else one._executor.default_real for one in returned]
+    default_reals = [None if one._executor is executor else one._executor.default_real for one in returned]
     formulas, branching = None, False
     if is_straight(program):
-        symbolic, _ = reuse_in_place(unbound(program), runtime.kernels)
+        symbolic, _ = reuse_in_place(unbound(program), executor.kernels)
         branching = branches(symbolic)
         formulas = Unbound(symbolic if branching else share_memory(symbolic)[0])
     constants, assigned = trace.constants, trace.assigned
@@ -176,10 +176,10 @@ def captured_by(
     )
 
 
-def rebound(captured: Captured, sizes: Sequence[int], runtime: DeviceExecutor) -> Prepared | None:
+def rebound(captured: Captured, sizes: Sequence[int], executor: DeviceExecutor) -> Prepared | None:
     """The program for sizes that pass its guards, where these change nothing but numbers of what was prepared last."""
     formulas, last = captured.unbound, captured.bound
-    if formulas is None or last is None or captured.branches or runtime.is_watched:
+    if formulas is None or last is None or captured.branches or executor.is_watched:
         return None
     rows = captured.rows(sizes)
     bound = last.at(formulas, rows, partial(formulas.at, rows))
@@ -188,20 +188,20 @@ def rebound(captured: Captured, sizes: Sequence[int], runtime: DeviceExecutor) -
     return Prepared(captured, bound, captured.results_at(rows, formulas.schedule.results))
 
 
-def prepared(captured: Captured, sizes: Sequence[int], runtime: DeviceExecutor) -> Prepared:
+def prepared(captured: Captured, sizes: Sequence[int], executor: DeviceExecutor) -> Prepared:
     """The program for sizes that pass its guards."""
     rows, last = captured.rows(sizes), captured.bound
-    schedule, again = _schedule(captured, rows, runtime)
-    handles = handles_for(runtime.engine, schedule, None if last is None else last.handles)
+    schedule, again = _schedule(captured, rows, executor)
+    handles = handles_for(executor.engine, schedule, None if last is None else last.handles)
     captured.bound = bound = Bound(schedule, handles, None if handles.asks_for_schedules else again)
     return Prepared(captured, bound, captured.results_at(rows, schedule.results))
 
 
 def _schedule(
-    captured: Captured, rows: Sequence[int], runtime: DeviceExecutor
+    captured: Captured, rows: Sequence[int], executor: DeviceExecutor
 ) -> tuple[Schedule, Callable[[], Schedule] | None]:
     """What is to be bound for some sizes, and what makes it again where that is no more than to fill in formulas."""
-    program, formulas, target = captured.program, captured.unbound, runtime.host_target
+    program, formulas, target = captured.program, captured.unbound, executor.host_target
     stages: list[tuple[str, Schedule]] = []
 
     def watch(name: str, after: Schedule) -> None:
@@ -212,11 +212,11 @@ def _schedule(
         schedule = prepare(program, sizes, target, watch)
     else:
         schedule = formulas.at(rows)
-        if not (runtime.is_watched or (captured.branches and is_worth_streams(schedule))):
+        if not (executor.is_watched or (captured.branches and is_worth_streams(schedule))):
             return schedule, partial(formulas.at, rows)
         schedule = arrange(schedule, target, watch, ARRANGE)
     verify_order(schedule)
-    runtime.prepared(schedule, stages)
+    executor.prepared(schedule, stages)
     return schedule, None
 
 
@@ -225,7 +225,7 @@ def replay(
     arguments: Sequence[Buffer] | Sequence[Range],
     starts: Sequence[int],
     floats: Sequence[float],
-    runtime: DeviceExecutor,
+    executor: DeviceExecutor,
 ) -> Any:
     """Replays a program over the memory of arguments, of which each begins at a byte, with the floats of a call."""
     captured, bound, wanted = prepared
@@ -235,11 +235,11 @@ def replay(
     ]
     given = len(memory)
     memory += [None] * (bound.buffers + 1 - given)
-    run(runtime.engine, bound, memory, captured.what, bound.lines, captured.numbers(floats) if floats else _NO_NUMBERS)
+    run(executor.engine, bound, memory, captured.what, bound.lines, captured.numbers(floats) if floats else _NO_NUMBERS)
     line = caller()
     results = []
     for of, dtype, layout, real in wanted:
-        executor = runtime if real is None else with_real(runtime, real)
+        owner = executor if real is None else with_real(executor, real)
         if of is None:
             node = buffer(None, dtype, layout, line)
         elif of >= given:
@@ -248,7 +248,7 @@ def replay(
             storage, start = memory[of]
             lies = Layout(layout.shape, layout.strides, layout.offset + start // dtype.size)
             node = buffer(storage, dtype, lies, line)
-        results.append(Array(node, executor))
+        results.append(Array(node, owner))
     return unflatten(captured.shape, results)
 
 

@@ -58,19 +58,19 @@ class Trace:
     """Writes down one function. `constants` are memory that the program refers to, by parameter; cells, so that nobody
     writes over it. `assigned` are the arguments that it writes into, by number."""
 
-    def __init__(self, name: str, runtime: DeviceExecutor, guards: Guards) -> None:
+    def __init__(self, name: str, executor: DeviceExecutor, guards: Guards) -> None:
         self.constants: dict[str, Cell] = {}
         self.assigned: list[int] = []
         self._guards = guards
         self._builder = HostBuilder(name if name.isidentifier() and name.isascii() else "captured")
-        self._runtime = runtime
+        self._executor = executor
         self._values: dict[int, Value] = {}
         self._storages: dict[int, object] = {}
         self._inputs: list[Value] = []
         self._written: list[Value] = []
         self._computed: dict[Node, Node] = {}
         """Nodes that the program has computed so far, with their results."""
-        self._born = runtime.registry.captures = runtime.registry.captures + 1
+        self._born = executor.registry.captures = executor.registry.captures + 1
 
     def parameters(self, arguments: Arguments) -> list[Array]:
         """Arrays like the given ones, whose memory are parameters of the program."""
@@ -93,7 +93,7 @@ class Trace:
     def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
         """What nodes will be computed to; each is computed once."""
         wanted = substitute(resolve(nodes), self._computed)
-        planned = plan(list(dict.fromkeys(wanted)), self._runtime)
+        planned = plan(list(dict.fromkeys(wanted)), self._executor)
         self.run(planned)
         results = dict(zip(planned.roots, planned.results, strict=True))
         self._computed |= {node: results[one] for node, one in zip(nodes, wanted, strict=True)}
@@ -102,7 +102,7 @@ class Trace:
     def compute_into(self, node: Node, target: Buffer) -> None:
         """What a node will be computed to, in the memory of a buffer; over other memory where the node reads that."""
         (wanted,) = substitute(resolve([node]), self._computed)
-        self.run(planned_into([wanted, target], self._runtime))
+        self.run(planned_into([wanted, target], self._executor))
 
     def owns(self, cell: Cell) -> bool:
         """Whether an array was made inside of the function."""
@@ -168,7 +168,7 @@ class Trace:
         written = self._written_arguments()
         donation = Donation([node.storage for node, _ in written], ())
         wanted = substitute(resolve([*roots, *(after for _, after in written)]), self._computed)
-        planned = plan(wanted, self._runtime, donation=donation)
+        planned = plan(wanted, self._executor, donation=donation)
         self.run(planned)
         found = list(planned.results[: len(roots)])
         changes = [
@@ -185,11 +185,11 @@ class Trace:
             (before, self._copied(after) if id(after.storage) in overwritten else after) for before, after in changes
         ]
         for before, after in changes:
-            self.run(plan([after], self._runtime, into={after: before}))
+            self.run(plan([after], self._executor, into={after: before}))
         return found
 
     def _copied(self, node: Buffer) -> Buffer:
-        copied = plan([node], self._runtime, dense=True)
+        copied = plan([node], self._executor, dense=True)
         self.run(copied)
         return copied.results[0]
 
@@ -242,7 +242,7 @@ class Trace:
                 )
             name = f"constant{len(self.constants)}"
             whole = graph.buffer(storage, U8, Layout((storage.nbytes,), (1,)))
-            self.constants[name] = Cell(whole, self._runtime.registry)
+            self.constants[name] = Cell(whole, self._executor.registry)
             found = self._input(name, storage.nbytes)
             self._know(storage, found)
         return found
