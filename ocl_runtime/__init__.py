@@ -17,7 +17,8 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
     execute/           memory, transfers, launches
     device/            which OpenCL devices there are, and what each can do
     observe/           every stage as text, profiles, timelines
-    runtime.py         one device with all of the above
+    executor.py        one device with all of the above
+    runtime.py         what users hold of it
     programs/          host programs: captured or by hand, planned once, replayed
     commands/          ocl-dump and ocl-devices
     settings.py        what a user can set

@@ -23,9 +23,7 @@ def numpys(function: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
     @functools.wraps(function)
     def called(*args: _Args.args, **kwargs: _Args.kwargs) -> _Result:
         result: Any = function(*args, **kwargs)
-        if (
-            type(result) is Array and base_executor(result._executor) is not result._executor
-        ):  # which is NumPy's already
+        if type(result) is Array and base_executor(result._executor) is not result._executor:  # it is NumPy's already
             return cast("_Result", result)
 
         def numpys_own(x: Array) -> Array:
