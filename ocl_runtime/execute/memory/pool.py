@@ -142,11 +142,12 @@ class Pool:
             try:
                 if self._in_doubt or self._streams.lost:
                     self._settle()
-                block = self._passed_on(most, stream, cut=shared) if self.returned else None
-                if block is None:
-                    if self.returned:
-                        self._collect()
-                    block = self._free.exactly(most, stream, cut=shared)
+                if self.returned:
+                    block = self._passed_on(most, stream, shared, owner, nbytes, where)
+                    if block is not None:
+                        return block
+                    self._collect()
+                block = self._free.exactly(most, stream, cut=shared)
                 if block is not None:
                     return self._owned(block, owner, nbytes, where)
             except BaseException:
@@ -242,27 +243,34 @@ class Pool:
 
     # ------------------------------------------------------------------ coming back
 
-    def _passed_on(self, size: int, stream: Stream | None, *, cut: bool) -> Block | None:
+    def _passed_on(
+        self, size: int, stream: Stream | None, cut: bool, owner: Owner, nbytes: int, where: Where
+    ) -> Block | None:
         """The block that came back last, if it is just what is asked for: loops give back what they are about to want,
         and a list gives back its last one first. It would be taken anyway, after it was put with the free ones."""
-        owner = self.returned.pop()
-        block = owner.block
+        last = self.returned.pop()
+        block = last.block
         if (
-            block.high - block.low == size
-            and block.page.cut is cut
-            and block.owner is owner
-            and self.on_free is None
-            and (
-                block.ready(stream)
-                if stream is None or self._of_streams.failures
-                else block.ranges.sole is stream or block.ready(stream)
-            )
+            block.high - block.low != size
+            or block.page.cut is not cut
+            or block.owner is not last
+            or self.on_free is not None
+            or self._of_streams.failures
+            or ((stream is None or block.ranges.sole is not stream) and not block.ready(stream))
         ):
-            self._counters.freed += 1
-            self._counters.in_use -= block.wanted
-            return block
-        self.returned.append(owner)
-        return None
+            self.returned.append(last)
+            return None
+        counters = self._counters
+        counters.freed += 1
+        counters.allocations += 1
+        if block.wanted != nbytes:
+            counters.in_use += nbytes - block.wanted
+            counters.peak_in_use = max(counters.peak_in_use, counters.in_use)
+        owner.block = block
+        block.owner, block.wanted, block.where = owner, nbytes, where
+        if self._tells:
+            self._log.full("%d bytes for %s: bytes %d…%d of %r", nbytes, where, block.low, block.high, block.page)
+        return block
 
     def handed_over(self, block: Block, other: object) -> None:
         """A block has another holder; its last one no longer has it."""

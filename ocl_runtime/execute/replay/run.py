@@ -262,10 +262,11 @@ def _of_another_runtime(what: str, engine: Engine) -> MixedDevicesError:
     )
 
 
-def _allocate(engine: Engine, buffers: Sequence[Buffer], memory: Memory, where: Where) -> None:
+def _allocate(engine: Engine, buffers: Sequence[Buffer], memory: Memory, where: Where, home: Stream) -> None:
+    allocate = engine.memory.allocate
     for buffer in buffers:
         if memory[buffer.id] is None:
-            memory[buffer.id] = engine.allocate(max(buffer.nbytes, 1), where), 0
+            memory[buffer.id] = allocate(buffer.nbytes or 1, where, home), 0
 
 
 def run(
@@ -280,15 +281,16 @@ def run(
 
     Raises as that does, and `OutOfMemoryError`.
     """
-    where = lines[-1] if lines else ""
-    _allocate(engine, bound.made, memory, where)
+    engine.check_process()
+    where, home = lines[-1] if lines else "", engine.streams.current()
+    _allocate(engine, bound.made, memory, where, home)
     if bound.arena and memory[ARENA] is None:  # last, since it goes back first: then all find their memory again
         try:
-            memory[ARENA] = engine.allocate(bound.arena, where), 0
+            memory[ARENA] = engine.memory.allocate(bound.arena, where, home), 0
         except OutOfMemoryError:  # or more than one allocation may have
             bound = bound.in_pieces()
-            _allocate(engine, bound.made, memory, where)
-    start(engine, bound, memory, what, lines, numbers, engine.streams.current(), apart=bound.spreads)
+            _allocate(engine, bound.made, memory, where, home)
+    start(engine, bound, memory, what, lines, numbers, home, apart=bound.spreads)
 
 
 def start(
