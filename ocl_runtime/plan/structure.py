@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import (
@@ -208,7 +208,8 @@ class _Patterns(dict[Any, Any]):
 def _written(size: Any, known: _Patterns) -> Hashable:
     if isinstance(size, tuple):
         return tuple([_written(one, known) if isinstance(one, tuple) else known[one] for one in size])
-    return cast("Hashable", known[size])
+    pattern: Hashable = known[size]
+    return pattern
 
 
 def _again(

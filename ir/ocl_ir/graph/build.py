@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.graph.interned import Interned
@@ -99,12 +99,13 @@ _known, _entered, leave = NODES.known, NODES.enter, NODES.leave
 def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") -> Buffer:
     """Elements of `dtype` that lie in `storage` as `layout` says."""
     key = ("buffer", id(storage), dtype, layout.identity)
-    known = None if storage is None else _known(key)  # nothing tells nodes without storage apart
+    known: Any = None if storage is None else _known(key)  # nothing tells nodes without storage apart
     if known is None:
         flat, line = layout.is_dense, where or caller()
         made = Buffer(layout.shape, dtype, line, flat, (), storage, layout)
         known = made if storage is None else _entered(key, made)
-    return cast("Buffer", known)
+    of_memory: Buffer = known
+    return of_memory
 
 
 def computed(storage: Storage, dtype: DType, layout: Layout, where: Where) -> Buffer:
@@ -145,10 +146,10 @@ def pair(op: str, dtype: DType, left: Node, right: Node, where: Where) -> Node:
     known = _known(key)
     if known is not None:
         return known
-    flat, shape = left.flat and right.flat, left.shape
-    if flat or len(shape) < 2:  # there is no other order of axes
-        return _entered(key, Elementwise(shape, dtype, where, flat, (left, right), op))
-    return _elementwise(key, op, dtype, (left, right), where)
+    flat, shape, operands = left.flat and right.flat, left.shape, (left, right)
+    if flat or len(shape) < 2 or order_in_memory(operands) is None:  # there is no other order of axes
+        return _entered(key, Elementwise(shape, dtype, where, flat, operands, op))
+    return _elementwise(key, op, dtype, operands, where)
 
 
 def with_number(
@@ -158,7 +159,7 @@ def with_number(
     shape, flat = operand.shape, operand.flat
     beside = Scalar(shape, operand.dtype, "", True, (), number)
     operands = (beside, operand) if first else (operand, beside)
-    if where and (flat or len(shape) < 2):  # there is no other order of axes
+    if where and (flat or len(shape) < 2 or order_in_memory(operands) is None):  # there is no other order of axes
         return Elementwise(shape, dtype, where, flat, operands, op)
     return _elementwise(None, op, dtype, operands, where)
 
@@ -253,12 +254,12 @@ def stepped(arg: Node, step: Step, where: Where = "") -> Node:
 def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     """The elements moved by a step, which gives this shape."""
     kind = type(arg)
-    if kind in _LEAVES:
-        if type(arg) is Scalar:
-            return scalar(arg.value, arg.dtype, shape, where or None)
-        moved = _in_memory(cast("Buffer", arg), step, where)
+    if type(arg) is Buffer or type(arg) is Iota:
+        moved = _in_memory(arg, step, where)
         if moved is not None:
             return moved
+    elif type(arg) is Scalar:
+        return scalar(arg.value, arg.dtype, shape, where or None)
     key = (step._key or step.key, id(arg))
     known = _known(key)
     if known is not None:
@@ -269,7 +270,7 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     return _entered(key, made)
 
 
-_LEAVES, _WRITES = frozenset({Buffer, Iota, Scalar}), frozenset({Assign, Scatter})
+_WRITES = frozenset({Assign, Scatter})
 
 
 def _in_memory(arg: Buffer | Iota, step: Step, where: Where) -> Node | None:
