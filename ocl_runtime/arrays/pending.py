@@ -95,7 +95,9 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
             if (array := newest()) is not None and array.args:
                 deepened(array)
         if node.depth < BOUND:
+            own.measured = registry.evaluations
             return
+        own.measured = -1  # something older is deep, or seems to be
     line = node.line
     if not isinstance(line, Line):
         return
@@ -114,7 +116,9 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
     else:
         if node.depth < threshold:
             return
-        pending = _chain(node, line, registry, threshold).pending
+        # Where nothing else was computed since the depths were measured, it need not be looked through.
+        measured = own.measured == registry.evaluations
+        pending = node.depth if measured else _chain(node, line, registry, threshold).pending
     if threshold is not None and pending >= threshold:
         own.part = _Scheduled(node, cell, line, threshold, partial(compute, executor))
 

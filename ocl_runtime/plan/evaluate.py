@@ -57,7 +57,9 @@ def evaluate_if_planned(
 ) -> list[Buffer] | Missing:
     """The same where there is a plan, or one is to be made here; else does nothing, and says what is missing, which is
     to be made without the lock. The registry's lock is held."""
-    evaluating = executor.registry.evaluating
+    registry = executor.registry
+    registry.evaluations += 1
+    evaluating = registry.evaluating
     before = evaluating.holder
     try:
         evaluating.holder = get_ident()
@@ -73,7 +75,9 @@ def evaluate_if_planned(
 def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool) -> Missing | None:
     """Computes a node into the memory of a buffer; unless the plan is to be made if there is none, says what is
     missing. The registry's lock is held."""
-    evaluating = executor.registry.evaluating
+    registry = executor.registry
+    registry.evaluations += 1
+    evaluating = registry.evaluating
     before = evaluating.holder
     try:
         evaluating.holder = get_ident()

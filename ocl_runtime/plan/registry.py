@@ -129,6 +129,8 @@ class _Pending(threading.local):
 
     def __init__(self) -> None:
         self.part: Any = None
+        self.measured = -1
+        """How many evaluations there had been when the depths of arrays were last known to be right."""
         self.newest: deque[ref[Node]] = deque(maxlen=_MOST_NEWEST)
 
 
@@ -139,6 +141,7 @@ class Registry:
         self.lock = threading.RLock()
         """Held while arrays are computed or written."""
         self.captures = 0
+        self.evaluations = 0
         self._cuts, self._passed = _ByLine(), _ByLine()
         self.evaluating = Evaluating()
         self.pending = _Pending()
