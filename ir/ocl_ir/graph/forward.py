@@ -73,18 +73,17 @@ def operands(node: Node) -> tuple[Node, ...]:
     """What an open node is made of, as it is by now; and so the node refers to it from here on."""
     args = node.args
     for arg in args:
-        if arg.result is not None or (type(arg) is Movement and not _stands(arg)):
-            now = tuple([current(arg) for arg in args])
-            if any(arg is not before for arg, before in zip(now, args, strict=True)):
-                _stand_on(node, now)
-            return now
+        if arg.result is None:
+            if type(arg) is not Movement:
+                continue
+            below = arg.args
+            if below and below[0].result is None and type(below[0]) is not Movement:
+                continue
+        now = tuple([current(arg) for arg in args])
+        if now != args:  # nodes equal themselves alone
+            _stand_on(node, now)
+        return now
     return args
-
-
-def _stands(movement: Movement) -> bool:
-    """Whether a movement is of something that is no movement, and not computed."""
-    args = movement.args
-    return bool(args) and args[0].result is None and type(args[0]) is not Movement
 
 
 def _stand_on(node: Node, args: tuple[Node, ...]) -> None:
