@@ -66,16 +66,18 @@ class Pattern:
             for command, node in zip(commands, formulas.nodes, strict=True)
             if isinstance(command, Dispatch)
         ]
-        self._made = [(one, row) for one, row in formulas.buffers if one.kind == "result"]
+        self._made = [(buffer, row) for buffer, row in formulas.buffers if buffer.kind == "result"]
         touched = dict.fromkeys(access for node in formulas.nodes for access in node.accesses)
         scratch = formulas.schedule.lives
         self._accesses = [access for access in touched if access[0] not in scratch]
         self._of_scratch = sorted({layout for buffer, layout, _, _ in touched if buffer in scratch})
-        self._gaps = [number for number, one in enumerate(self._accesses) if formulas.layouts[one[1]].size is None]
+        self._gaps = [
+            number for number, (_, layout, *_) in enumerate(self._accesses) if formulas.layouts[layout].size is None
+        ]
         of_buffer: dict[int, dict[tuple[int, int], int]] = {}
         for number, (buffer, layout, itemsize, _) in enumerate(self._accesses):
             of_buffer.setdefault(buffer, {}).setdefault((layout, itemsize), number)
-        self._compared = [[*one.values()] for one in of_buffer.values() if len(one) > 1]
+        self._compared = [[*numbers.values()] for numbers in of_buffer.values() if len(numbers) > 1]
 
     def numbers(self, formulas: Unbound, rows: Sequence[int]) -> Numbers | None:
         """What the sizes decide that the table was filled in for; None where something is left out, since it has no
@@ -84,44 +86,44 @@ class Pattern:
         for known in formulas.layouts:
             _, _, offset, size = known
             if size is None:
-                layout = known.at(rows)
-                spans.append((*layout.range(), layout))
+                parted = known.at(rows)
+                spans.append((*parted.range(), parted))
             else:
                 spans.append((rows[offset], rows[offset] + rows[size], None))
         accesses = []
-        for buffer, place, itemsize, mode in self._accesses:
-            low, high, gaps = spans[place]
+        for buffer, layout, itemsize, mode in self._accesses:
+            low, high, gaps = spans[layout]
             if low >= high:
                 return None
             if gaps is None:
                 accesses.append(_access((buffer, mode, low * itemsize, high * itemsize, None)))
             else:
                 accesses.append(_access((buffer, mode, *footprint_of(gaps, itemsize, 0))))
-        for place in self._of_scratch:
-            if spans[place][0] >= spans[place][1]:
+        for layout in self._of_scratch:
+            if spans[layout][0] >= spans[layout][1]:
                 return None
         offsets, arena = formulas.packed(rows)
         commands = []
-        for (executable, (_, groups), given, pointers, numbers, buffers), over, filled, memory in self._launches:
+        for (executable, (_, groups), constant, pointers, numbers, buffers), over, filled, memory in self._launches:
             index_space = tuple([rows[row] for row in over])
             if 0 in index_space:
                 return None
-            args = given.copy()
+            args = constant.copy()
             for number, row in filled:
                 args[number] = rows[row]
             moved = pointers
             if memory is not None:
                 moved = tuple(
                     [
-                        (number, ARENA, itemsize, offsets[buffer] // itemsize + spans[place][0])
+                        (number, ARENA, itemsize, offsets[buffer] // itemsize + spans[layout][0])
                         if buffer in offsets
-                        else (number, buffer, itemsize, spans[place][0])
-                        for number, buffer, itemsize, place in memory
+                        else (number, buffer, itemsize, spans[layout][0])
+                        for number, buffer, itemsize, layout in memory
                     ]
                 )
             padded = executable.padded(index_space, groups)
             commands.append(_dispatch((executable, padded, args, moved, numbers, buffers)))
-        made = [Buffer(one.id, rows[row], one.kind, one.name) for one, row in self._made]
+        made = [Buffer(buffer.id, rows[row], buffer.kind, buffer.name) for buffer, row in self._made]
         return _numbers((made, offsets, arena, commands, accesses, self._key(accesses)))
 
     def _key(self, accesses: Sequence[Access]) -> Hashable:
@@ -129,10 +131,10 @@ class Pattern:
         if not (self._gaps or self._compared):
             return ()
         footprints = [accesses[number].footprint for number in self._gaps]
-        key: list[Hashable] = [one is None for one in footprints]
+        key: list[Hashable] = [footprint is None for footprint in footprints]
         if len(footprints) > 1:
             gaps: dict[Any, int] = {}
-            key += [gaps.setdefault(one and one.formulas, len(gaps)) for one in footprints]
+            key += [gaps.setdefault(footprint and footprint.formulas, len(gaps)) for footprint in footprints]
         for numbers in self._compared:
             ends = [end for number in numbers for end in accesses[number][2:4]]
             ordered = sorted(ends)
@@ -144,25 +146,25 @@ class Pattern:
         attributes that all sizes share whose accesses lie alike."""
         if len(self.alike) == _MOST_ALIKE:
             return
-        number = {access: place for place, access in reversed([*enumerate(numbers.accesses)])}
-        places = [ARENA if access.buffer == ARENA else number.get(access) for access in known]
+        of_access = {access: number for number, access in reversed([*enumerate(numbers.accesses)])}
+        tracked = [ARENA if access.buffer == ARENA else of_access.get(access) for access in known]
         # What spans all accesses of a buffer is none of them.
-        whole = [place for place in places if place is not None]
-        self.alike[numbers.key] = Alike(whole, shared) if len(whole) == len(places) else None
+        own = [number for number in tracked if number is not None]
+        self.alike[numbers.key] = Alike(own, shared) if len(own) == len(tracked) else None
 
 
 def _launched(dispatch: Dispatch, node: UnboundNode, formulas: Unbound) -> _Launched:
     rows: list[tuple[int, int]] = []
     pointers: list[tuple[int, int, int, int]] = []
-    place, is_fixed = 0, True
+    position, is_fixed = 0, True
     for arg in node.args:
         if type(arg) is Memory:
             layout = formulas.layouts[arg.layout]
             is_fixed &= layout.size is not None and formulas.table.is_known(layout.offset)
             is_fixed &= arg.buffer not in formulas.schedule.lives
-            pointers.append((place, arg.buffer, arg.dtype.size, arg.layout))
-            place += 1  # for where it begins
+            pointers.append((position, arg.buffer, arg.dtype.size, arg.layout))
+            position += 1  # for where it begins
         elif type(arg) is Row:
-            rows.append((place, arg.number))
-        place += 1
+            rows.append((position, arg.number))
+        position += 1
     return _Launched(dispatch, node.sizes, rows, None if is_fixed else pointers)

@@ -58,7 +58,7 @@ class Tracking:
     def _lookups(self, tracked: Sequence[Sequence[Access]]) -> list[list[int]]:
         """For each step the accesses to what was there before the program; on one stream, the first step has all."""
         own: dict[int, list[tuple[int, int]]] = {}
-        found: list[list[int]] = [[] for _ in tracked]
+        lookups: list[list[int]] = [[] for _ in tracked]
         known: set[tuple[int, Access]] = set()
         for number, accesses in enumerate(tracked):
             stream = self._nodes[number].stream or 0
@@ -70,7 +70,7 @@ class Tracking:
                     continue
                 if (stream, access) not in known:
                     known.add((stream, access))
-                    found[0 if self._together else number].append(self._number(access))
+                    lookups[0 if self._together else number].append(self._number(access))
             for access in accesses:
                 if (
                     access.mode == WRITE
@@ -78,11 +78,11 @@ class Tracking:
                     and not _inside(access, own.get(access.buffer, ()))
                 ):
                     own.setdefault(access.buffer, []).append((access.low, access.high))
-        return found
+        return lookups
 
     def _records(self, tracked: Sequence[Sequence[Access]]) -> list[list[int]]:
         """For each step the accesses that no later step stands for."""
-        found: list[list[int]] = [[] for _ in tracked]
+        records: list[list[int]] = [[] for _ in tracked]
         written: dict[int, list[tuple[int, int]]] = {}
         read: dict[tuple[int, int], list[tuple[int, int]]] = {}
         same: set[tuple[int, Access]] = set()
@@ -95,20 +95,20 @@ class Tracking:
                     if stream not in ended:
                         ended.add(stream)
                         mode = WRITE if self._together else READ  # each stream's last use counts
-                        found[number].append(self._number(Access(ARENA, mode, 0, self._arena, None)))
+                        records[number].append(self._number(Access(ARENA, mode, 0, self._arena, None)))
                     continue
                 if _inside(access, written.get(buffer, ())) or (stream, access) in same:
                     continue
                 if access.mode == READ and _inside(access, read.get((stream, buffer), ())):
                     continue
                 same.add((stream, access))
-                found[number].append(self._number(access))
+                records[number].append(self._number(access))
                 if access.footprint is None:
                     ranges = (
                         read.setdefault((stream, buffer), []) if access.mode == READ else written.setdefault(buffer, [])
                     )
                     ranges.append((access.low, access.high))
-        return found
+        return records
 
     def _number(self, access: Access) -> int:
         number = self._numbers.get(access)
@@ -124,13 +124,13 @@ def _merged(touched: Sequence[Sequence[Access]]) -> Sequence[Sequence[Access]]:
     of_buffer: dict[int, set[Access]] = {}
     for access in chain.from_iterable(touched):
         of_buffer.setdefault(access.buffer, set()).add(access)
-    one: dict[int, Access] = {}
+    spans: dict[int, Access] = {}
     for buffer, accesses in of_buffer.items():
         if len(accesses) > _MOST_TRACKED and buffer != ARENA:
-            one[buffer] = _span(buffer, accesses)
-    if not one:
+            spans[buffer] = _span(buffer, accesses)
+    if not spans:
         return touched
-    return [[one.get(access.buffer, access) for access in accesses] for accesses in touched]
+    return [[spans.get(access.buffer, access) for access in accesses] for accesses in touched]
 
 
 def _span(buffer: int, accesses: Iterable[Access]) -> Access:
