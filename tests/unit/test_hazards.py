@@ -12,7 +12,8 @@ from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.log import Log
 from ocl_runtime.execute.streams import hazards
 from ocl_runtime.execute.streams.command import Command, Stream
-from ocl_runtime.execute.streams.hazards import Ranges, Touch, footprint_of
+from ocl_runtime.execute.streams.footprints import footprint_of
+from ocl_runtime.execute.streams.hazards import Ranges, Touch
 from ocl_runtime.execute.streams.streams import Streams
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import Order

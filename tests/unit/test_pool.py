@@ -11,7 +11,8 @@ import pytest
 
 from ocl_runtime.device import quirks_for
 from ocl_runtime.errors import OutOfMemoryError, ShapeError
-from ocl_runtime.execute.memory.pool import Pool, PoolCounters, PoolSizes
+from ocl_runtime.execute.memory.pool import Pool
+from ocl_runtime.execute.memory.sizes import PoolCounters, PoolSizes
 from ocl_runtime.execute.memory.storage import Storage, pool_sizes
 from ocl_runtime.settings import Settings
 from tests.support import fakes

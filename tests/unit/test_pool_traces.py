@@ -17,7 +17,8 @@ import pytest
 
 from ocl_runtime.execute.driver import Buffer
 from ocl_runtime.execute.log import Log
-from ocl_runtime.execute.memory.pool import NoRoomError, Pool, PoolSizes
+from ocl_runtime.execute.memory.pool import NoRoomError, Pool
+from ocl_runtime.execute.memory.sizes import PoolSizes
 from ocl_runtime.execute.streams.hazards import WRITE, Touch
 from ocl_runtime.execute.streams.streams import Streams
 

@@ -27,7 +27,6 @@ import gc
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ocl_ir.source_line import Where
@@ -35,6 +34,7 @@ from ocl_runtime.errors import ShapeError
 from ocl_runtime.execute.driver import Buffer, Bytes, Error
 from ocl_runtime.execute.log import Log
 from ocl_runtime.execute.memory.blocks import Block, FreeBlocks, Owner, Page
+from ocl_runtime.execute.memory.sizes import PoolCounters, PoolSizes
 from ocl_runtime.execute.streams.command import Command, Stream
 from ocl_runtime.execute.streams.streams import Streams
 
@@ -47,45 +47,6 @@ Create: TypeAlias = "Callable[[int], tuple[Buffer, Bytes | None]]"
 
 class NoRoomError(Exception):
     """The pool's limit, or the driver, allows no more."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PoolSizes:
-    """How a pool cuts and keeps memory, in bytes.
-
-    `unit` divides every address and size. Requests up to `small` share pages of `page`; others get a page of their own
-    of up to `largest`, in `ladder` sizes between two powers of two (0: of just their size). At most `limit` are taken
-    from the driver; up to `idle` of it may be free and not ready before a stream is made to wait for memory, and up to
-    `kept` may stay free for later.
-    """
-
-    unit: int
-    page: int
-    small: int
-    ladder: int
-    largest: int
-    limit: int
-    idle: int
-    kept: int
-
-
-@dataclass
-class PoolCounters:
-    """`allocations` were made, all but `created` of them in pages that were there; `released` pages went back to the
-    driver. `freed` allocations have ended, `live` have not. The host waited for memory `waits` times. Bytes: `in_use`
-    as asked for, `padding` beside them, `reserved` from the driver, with the peaks of use and reserve."""
-
-    allocations: int = 0
-    created: int = 0
-    released: int = 0
-    freed: int = 0
-    live: int = 0
-    waits: int = 0
-    in_use: int = 0
-    padding: int = 0
-    reserved: int = 0
-    peak_in_use: int = 0
-    peak_reserved: int = 0
 
 
 class Pool:

@@ -26,9 +26,11 @@ from ocl_runtime.execute.driver import Buffer, Driver
 from ocl_runtime.execute.log import Log
 from ocl_runtime.execute.memory.blocks import Block
 from ocl_runtime.execute.memory.host_memory import HostMemory, Pinned
-from ocl_runtime.execute.memory.pool import NoRoomError, Pool, PoolSizes
+from ocl_runtime.execute.memory.pool import NoRoomError, Pool
+from ocl_runtime.execute.memory.sizes import PoolSizes
 from ocl_runtime.execute.streams.command import Stream
-from ocl_runtime.execute.streams.hazards import Touch, footprint_of
+from ocl_runtime.execute.streams.footprints import footprint_of
+from ocl_runtime.execute.streams.hazards import Touch
 from ocl_runtime.execute.streams.streams import Streams
 from ocl_runtime.settings import Settings
 

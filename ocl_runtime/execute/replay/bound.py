@@ -20,7 +20,7 @@ from ocl_runtime.execute.replay.handles import Handles
 from ocl_runtime.execute.replay.pattern import Pattern
 from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Pointer, Transfer
 from ocl_runtime.execute.replay.tracking import Tracking
-from ocl_runtime.execute.streams.hazards import footprint_of
+from ocl_runtime.execute.streams.footprints import footprint_of
 
 _OF_STEPS = ("batches", "buffers", "ended", "lines", "names", "spreads", "transfers", "used")
 """What does not depend on sizes as long as the accesses of a program are alike."""

@@ -15,7 +15,7 @@ from ocl_ir.host.schedule import Buffer
 from ocl_ir.host.unbound import Memory, Row, Unbound, UnboundNode
 from ocl_ir.layout import Layout
 from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Transfer
-from ocl_runtime.execute.streams.hazards import footprint_of
+from ocl_runtime.execute.streams.footprints import footprint_of
 
 _MOST_ALIKE = 64
 """Ways in which the accesses of a program lie that are kept."""

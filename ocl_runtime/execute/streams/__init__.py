@@ -2,6 +2,7 @@
 
 failures.py    what failed first
 command.py     commands and streams
+footprints.py  which bytes the elements of a layout are
 hazards.py     which commands a command must come after
 chosen.py      which stream a thread has chosen
 completion.py  what has completed and what has failed
