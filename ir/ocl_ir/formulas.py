@@ -17,6 +17,10 @@ from typing import Any
 from ocl_ir.errors import IRError, ShapeError
 from ocl_ir.sizes import OPERATIONS, Size, Symbol, Term, operator_of, with_operands
 
+WORTH = 32
+"""Times that a table is filled in before that is written out, which takes about 10 µs for each operation."""
+MOST_WRITTEN = 1000
+"""Rows of a table that is written out."""
 _OPERATIONS = [operator_of(op) for op in OPERATIONS]
 
 
@@ -30,6 +34,8 @@ class Formulas:
         self._number: dict[Size, int] = {Symbol(name): number for number, name in enumerate(self.names)}
         self._steps: list[tuple[int, int, int, int]] = []
         """(row, number of the operation, rows of its operands), operands first."""
+        self._filled = 0
+        self._fill: Callable[..., list[int]] | None = None
 
     def __getstate__(self) -> tuple[tuple[str, ...], list[int | None], list[tuple[int, int, int, int]]]:
         """The table without the sizes that it was made of: it can be filled in, and nothing can be added."""
@@ -37,7 +43,7 @@ class Formulas:
 
     def __setstate__(self, state: tuple[tuple[str, ...], list[int | None], list[tuple[int, int, int, int]]]) -> None:
         self.names, self._rows, self._steps = state
-        self._number = {}
+        self._number, self._filled, self._fill = {}, 0, None
 
     def add(self, size: Size) -> int:
         """The row of a size. Raises `IRError` for a name that the table does not have."""
@@ -64,6 +70,7 @@ class Formulas:
     def _new(self, size: Size, known: int | None) -> int:
         number = self._number[size] = len(self._rows)
         self._rows.append(known)
+        self._fill, self._filled = None, 0
         return number
 
     def is_known(self, row: int) -> bool:
@@ -72,9 +79,14 @@ class Formulas:
 
     def values(self, sizes: Sequence[int]) -> list[int]:
         """The number of each row. Raises `ShapeError` for a division by 0."""
-        rows: list[int] = self._rows.copy()  # type: ignore[assignment]  # none is None in the end
-        rows[: len(sizes)] = sizes
         try:
+            if self._fill is not None:
+                return self._fill(*sizes)
+            self._filled += 1
+            if self._filled == WORTH and len(self._rows) <= MOST_WRITTEN:
+                self._fill = self.written(f"[{', '.join(f'r{row}' for row in range(len(self._rows)))}]")
+            rows: list[int] = self._rows.copy()  # type: ignore[assignment]  # none is None in the end
+            rows[: len(sizes)] = sizes
             for row, operation, left, right in self._steps:
                 rows[row] = _OPERATIONS[operation](rows[left], rows[right])
         except ZeroDivisionError:

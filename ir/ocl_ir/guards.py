@@ -26,13 +26,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.formulas import Formulas
+from ocl_ir.formulas import MOST_WRITTEN, WORTH, Formulas
 from ocl_ir.sizes import Size, Symbol, known_term, symbols, term
-
-_WORTH = 32
-"""Times that guards are asked before they are written out, which takes about 10 µs for each operation."""
-_MOST_WRITTEN = 1000
-"""Sizes, and what follows from them, of guards that are written out."""
 
 
 class Guards:
@@ -96,7 +91,7 @@ class Guards:
         except (ShapeError, ZeroDivisionError):
             return False
         self._asked += 1
-        if self._asked == _WORTH and len(values) <= _MOST_WRITTEN:
+        if self._asked == WORTH and len(values) <= MOST_WRITTEN:
             conditions = [*(f"r{row}" for row in true), *(f"not r{row}" for row in false)]
             self._written = formulas.written(" and ".join(conditions) or "True")
         row = values.__getitem__

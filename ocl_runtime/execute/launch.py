@@ -34,7 +34,7 @@ Argument: TypeAlias = "tuple[Storage, int] | tuple[Storage, int, Layout] | np.ge
 """For a pointer parameter, a storage and an offset in elements, and where they are known the elements of the storage
 that the kernel touches; a number for a scalar one."""
 
-_MOST_ITEMS = 2**63
+MOST_ITEMS = 2**63
 
 # Group sizes of other types may equal these and be refused: 64.0 == 64.
 _PLAIN = frozenset({int})
@@ -42,7 +42,7 @@ _PLAIN = frozenset({int})
 
 def _is_size(size: object) -> bool:
     """Whether there may be as many work-items."""
-    return isinstance(size, int | np.integer) and bool(1 <= size < _MOST_ITEMS)
+    return isinstance(size, int | np.integer) and bool(1 <= size < MOST_ITEMS)
 
 
 @dataclass(slots=True)  # frozen, making one takes twice as long
@@ -202,7 +202,7 @@ class Executable:
         groups = tuple(group_size or (self.device.quirks.group_size, 1, 1)[: len(global_size)])
         plain = _PLAIN.issuperset(map(type, (*global_size, *groups)))
         known = plain and len(groups) == len(global_size) and groups in self._fitting
-        if not known or min(global_size) < 1 or max(global_size) >= _MOST_ITEMS:
+        if not known or min(global_size) < 1 or max(global_size) >= MOST_ITEMS:
             self._check_sizes(global_size, groups)
             self._fitting.add(groups)
         padded = tuple([-(-size // group) * group for size, group in zip(global_size, groups, strict=True)])

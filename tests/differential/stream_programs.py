@@ -12,6 +12,7 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, Protocol, TypeAlias
 
@@ -310,12 +311,7 @@ class SimulatedRunner:
         command = world.streams.submit(
             world.stream(step.stream), [touch], "a read", "", world.recording.read, *args, keep=target
         )
-
-        def come() -> Array:
-            world.streams.wait(command)
-            return target
-
-        return Download(world.streams, command, come)
+        return Download(world.streams, command, target, partial(world.streams.wait, command))
 
     def look(self) -> None:
         self.world.streams.look()

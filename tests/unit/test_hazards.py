@@ -269,6 +269,7 @@ def test_where_cells_and_uses_are_many_the_order_is_stricter_and_never_less(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hazards, "_MOST_USES", 2)
         patch.setattr(hazards, "_MOST_CELLS", 4)
+        patch.setattr(hazards, "_MOST_CELLS_ALONE", 4)
         bytes_ = Bytes(size=64, streams=4)
         for number, touches, _ in commands:
             bytes_.give(number, *[bytes_.strided(*touch) for touch in touches])
@@ -284,6 +285,16 @@ def test_more_strided_accesses_than_a_cell_holds_count_as_one_of_all_of_it() -> 
     assert all(len(cell.writes) <= 64 for cell in bytes_.ranges.cells)
     bytes_.give(1, bytes_.touch(READ, 120, 121))
     assert len(bytes_.waits()) <= 1, "more than needed, but by the newest command of the stream"
+
+
+@pytest.mark.parametrize(("streams", "most"), [(1, hazards._MOST_CELLS_ALONE), (2, hazards._MOST_CELLS)])
+def test_a_stream_alone_keeps_few_cells(streams: int, most: int) -> None:
+    bytes_ = Bytes(size=4096)
+    for place in range(1000):
+        bytes_.give(place % streams, bytes_.touch(WRITE, 4 * place, 4 * place + 4))
+    assert most // 2 <= len(bytes_.ranges.cells) <= most + 2
+    bytes_.give(2, bytes_.touch(READ, 0, 4096))
+    assert len(bytes_.waits()) == streams, "the newest command of each"
 
 
 def view(bytes_: Bytes, mode: int, layout: Layout) -> Touch:

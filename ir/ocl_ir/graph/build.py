@@ -300,7 +300,7 @@ def reduce(
     shape: Shape = ()
     if keepdims or len(axes) < len(whole):
         shape = tuple([1 if axis in axes else n for axis, n in enumerate(whole) if keepdims or axis not in axes])
-    if any(whole[axis] == 0 for axis in axes):
+    if 0 in whole and any(whole[axis] == 0 for axis in axes):
         if op in {"min", "max"}:
             raise ShapeError(
                 f"{op} of no elements: shape {arg.shape} along axes {axes}",

@@ -95,19 +95,16 @@ class Pool:
         if not isinstance(nbytes, int) or nbytes < 1:
             raise ShapeError(f"memory of {nbytes!r} bytes", remedy="ask for a whole number of bytes, at least 1")
         sizes = self.sizes
-        size = -(-nbytes // sizes.unit) * sizes.unit
-        shared = size <= sizes.small and not persistent
-        most = size if shared or persistent else self._rounded(size)
+        size, most, shared = self._block_size(nbytes)
+        if persistent:
+            most, shared = size, False
         owner = Owner(holder, self._put_back)
         with self._lock:
             try:
                 if self._in_doubt or self._streams.lost:
                     self._settle()
                 if self.returned:
-                    block = self._passed_on(most, stream, shared, owner, nbytes, where)
-                    if block is not None:
-                        return block
-                    self._collect()
+                    self._take_back()
                 block = self._free.exactly(most, stream, cut=shared)
                 if block is not None:
                     return self._owned(block, owner, nbytes, where)
@@ -196,42 +193,56 @@ class Pool:
                 return found
         return []
 
-    def _rounded(self, size: int) -> int:
-        """The next size of the ladder."""
+    def _block_size(self, nbytes: int) -> tuple[int, int, bool]:
+        """The bytes of a block for a request: at least, and at most, by the ladder; and whether it shares a page."""
         sizes = self.sizes
+        size = -(-nbytes // sizes.unit) * sizes.unit
+        if size <= sizes.small:
+            return size, size, True
         step = max(sizes.unit, (1 << (size.bit_length() - 1)) // sizes.ladder) if sizes.ladder else sizes.unit
-        return max(size, min(-(-size // step) * step, sizes.largest))
+        return size, max(size, min(-(-size // step) * step, sizes.largest)), False
 
     # ------------------------------------------------------------------ coming back
 
-    def _passed_on(
-        self, size: int, stream: Stream | None, cut: bool, owner: Owner, nbytes: int, where: Where
-    ) -> Block | None:
-        """The block that came back last, if it is just what is asked for: loops give back what they are about to want,
-        and a list gives back its last one first. It would be taken anyway, after it was put with the free ones."""
-        last = self.returned.pop()
-        block = last.block
-        if (
-            block.high - block.low != size
-            or block.page.cut is not cut
-            or block.owner is not last
-            or self.on_free is not None
-            or self._of_streams.failures
-            or ((stream is None or block.ranges.sole is not stream) and not block.ready(stream))
-        ):
-            self.returned.append(last)
-            return None
-        counters = self._counters
-        counters.freed += 1
-        counters.allocations += 1
-        if block.wanted != nbytes:
-            counters.in_use += nbytes - block.wanted
-            counters.peak_in_use = max(counters.peak_in_use, counters.in_use)
-        owner.block = block
-        block.owner, block.wanted, block.where = owner, nbytes, where
+    def passed_on(self, nbytes: int, stream: Stream, where: Where, holder: object) -> Block | None:
+        """The same, where the block that came back last is just what is asked for: loops give back what they are about
+        to want, and a list gives back its last one first. Else None."""
+        returned = self.returned
+        with self._lock:
+            if self._in_doubt or not returned:
+                return None
+            try:
+                last = returned.pop()
+                block = last.block
+                if (
+                    ((block.wanted != nbytes or not block.page.cut) and not self._suits(block, nbytes))
+                    or block.owner is not last
+                    or self.on_free is not None
+                    or self._of_streams.failures
+                    or (block.ranges.sole is not stream and not block.ready(stream))
+                ):
+                    returned.append(last)
+                    return None
+                counters = self._counters
+                counters.freed += 1
+                counters.allocations += 1
+                if block.wanted != nbytes:
+                    counters.in_use += nbytes - block.wanted
+                    counters.peak_in_use = max(counters.peak_in_use, counters.in_use)
+                    block.wanted = nbytes
+                owner = block.owner = Owner(holder, self._put_back)
+                owner.block = block
+                block.where = where
+            except BaseException:
+                self._in_doubt = True
+                raise
         if self._tells:
             self._log.full("%d bytes for %s: bytes %d…%d of %r", nbytes, where, block.low, block.high, block.page)
         return block
+
+    def _suits(self, block: Block, nbytes: int) -> bool:
+        """Whether a block is what a request would have made: that of a persistent one may not be."""
+        return (block.size, block.page.cut) == self._block_size(nbytes)[1:]
 
     def handed_over(self, block: Block, other: object) -> None:
         """A block has another holder; its last one no longer has it."""

@@ -136,17 +136,23 @@ class Memory:
         `persistent` memory, as for weights, has a page of exactly its size. Raises `OutOfMemoryError` where the device
         has no room for it, `ShapeError` for what is no number of bytes.
         """
-        stream = stream or self._streams.current()
-        made = Storage(self, nbytes)
+        if stream is None:
+            stream = self._streams.current()
+        made, pool = Storage(self, nbytes), self.device_pool
+        if pool.returned and type(nbytes) is int and not persistent:
+            block = pool.passed_on(nbytes, stream, where, made)
+            if block is not None:
+                made.block = block
+                return made
         try:
             try:
-                made.block = self.device_pool.allocate(nbytes, stream, where, made, persistent=persistent)
+                made.block = pool.allocate(nbytes, stream, where, made, persistent=persistent)
             except NoRoomError:
                 for one in list(self.idle):
                     one.give_up()
-                made.block = self.device_pool.allocate(nbytes, stream, where, made, persistent=persistent)
+                made.block = pool.allocate(nbytes, stream, where, made, persistent=persistent)
         except NoRoomError as error:
-            largest, most = self.device_pool.sizes.largest, self.device_pool.sizes.limit
+            largest, most = pool.sizes.largest, pool.sizes.limit
             if nbytes > largest:
                 raise OutOfMemoryError(
                     f"{nbytes:,} bytes are more than one allocation on {self.device} may have",

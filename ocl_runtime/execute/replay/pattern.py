@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ocl_ir.host.schedule import Buffer
 from ocl_ir.host.unbound import Memory, Row, Unbound, UnboundNode
-from ocl_ir.layout import Layout
+from ocl_runtime.execute.launch import MOST_ITEMS
 from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Transfer
 from ocl_runtime.execute.streams.footprints import footprint_of
 
@@ -46,14 +46,24 @@ class Alike(NamedTuple):
     shared: Mapping[str, Any]
 
 
+class _Span(NamedTuple):
+    """Elements of memory: as many as the row `size` says from `offset` on; or those of a layout with gaps, by its
+    number."""
+
+    offset: int
+    size: int
+    parted: int | None
+
+
 class _Launched(NamedTuple):
-    """A launch: `rows` are the arguments that are sizes, as (place, row), and `pointers` those that are memory, as
-    (place, buffer, bytes of an element, layout); None where sizes do not change them."""
+    """A launch: `sizes` are the rows of its index space, each with that of a group, `rows` the arguments that are
+    sizes, as (place, row), and `pointers` those that are memory, as (place, buffer, bytes of an element, elements);
+    None where sizes do not change them."""
 
     dispatch: Dispatch
-    sizes: tuple[int, ...]
+    sizes: tuple[tuple[int, int], ...]
     rows: list[tuple[int, int]]
-    pointers: list[tuple[int, int, int, int]] | None
+    pointers: list[tuple[int, int, int, _Span]] | None
 
 
 class Pattern:
@@ -61,68 +71,74 @@ class Pattern:
 
     def __init__(self, formulas: Unbound, commands: Sequence[Dispatch | Transfer]) -> None:
         self.alike: dict[Hashable, Alike | None] = {}
+        parted = [number for number, layout in enumerate(formulas.layouts) if layout.size is None]
+        self._parted = [formulas.layouts[number] for number in parted]
+        spans = [
+            _Span(layout.offset, layout.size or 0, parted.index(number) if layout.size is None else None)
+            for number, layout in enumerate(formulas.layouts)
+        ]
         self._launches = [
-            _launched(command, node, formulas)
+            _launched(command, node, formulas, spans)
             for command, node in zip(commands, formulas.nodes, strict=True)
             if isinstance(command, Dispatch)
         ]
         self._made = [(buffer, row) for buffer, row in formulas.buffers if buffer.kind == "result"]
         touched = dict.fromkeys(access for node in formulas.nodes for access in node.accesses)
         scratch = formulas.schedule.lives
-        self._accesses = [access for access in touched if access[0] not in scratch]
-        self._of_scratch = sorted({layout for buffer, layout, _, _ in touched if buffer in scratch})
-        self._gaps = [
-            number for number, (_, layout, *_) in enumerate(self._accesses) if formulas.layouts[layout].size is None
+        self._accesses = [
+            (buffer, mode, itemsize, *spans[layout])
+            for buffer, layout, itemsize, mode in touched
+            if buffer not in scratch
         ]
-        of_buffer: dict[int, dict[tuple[int, int], int]] = {}
-        for number, (buffer, layout, itemsize, _) in enumerate(self._accesses):
-            of_buffer.setdefault(buffer, {}).setdefault((layout, itemsize), number)
+        of_scratch = {layout for buffer, layout, _, _ in touched if buffer in scratch}
+        self._of_scratch = sorted({row for layout in of_scratch for row in formulas.layouts[layout].shape})
+        self._gaps = [number for number, access in enumerate(self._accesses) if access[-1] is not None]
+        of_buffer: dict[int, dict[tuple[int | None, ...], int]] = {}
+        for number, (buffer, _, *elements) in enumerate(self._accesses):
+            of_buffer.setdefault(buffer, {}).setdefault(tuple(elements), number)
         self._compared = [[*numbers.values()] for numbers in of_buffer.values() if len(numbers) > 1]
 
     def numbers(self, formulas: Unbound, rows: Sequence[int]) -> Numbers | None:
         """What the sizes decide that the table was filled in for; None where something is left out, since it has no
-        elements."""
-        spans: list[tuple[int, int, Layout | None]] = []
-        for known in formulas.layouts:
-            _, _, offset, size = known
-            if size is None:
-                parted = known.at(rows)
-                spans.append((*parted.range(), parted))
-            else:
-                spans.append((rows[offset], rows[offset] + rows[size], None))
+        elements, or cannot be launched."""
+        laid = [layout.at(rows) for layout in self._parted]
         accesses = []
-        for buffer, layout, itemsize, mode in self._accesses:
-            low, high, gaps = spans[layout]
+        for buffer, mode, itemsize, offset, size, parted in self._accesses:
+            gaps = None
+            if parted is None:
+                low = rows[offset] * itemsize
+                high = low + rows[size] * itemsize
+            else:
+                low, high, gaps = footprint_of(laid[parted], itemsize, 0)
             if low >= high:
                 return None
-            if gaps is None:
-                accesses.append(_access((buffer, mode, low * itemsize, high * itemsize, None)))
-            else:
-                accesses.append(_access((buffer, mode, *footprint_of(gaps, itemsize, 0))))
-        for layout in self._of_scratch:
-            if spans[layout][0] >= spans[layout][1]:
+            accesses.append(_access((buffer, mode, low, high, gaps)))
+        for row in self._of_scratch:
+            if not rows[row]:
                 return None
         offsets, arena = formulas.packed(rows)
         commands = []
         for (executable, (_, groups), constant, pointers, numbers, buffers), over, filled, memory in self._launches:
-            index_space = tuple([rows[row] for row in over])
-            if 0 in index_space:
-                return None
+            index_space = []
+            for row, group in over:
+                size = rows[row]
+                if not 0 < size < MOST_ITEMS:
+                    return None
+                index_space.append(-(-size // group) * group)
             args = constant.copy()
-            for number, row in filled:
-                args[number] = rows[row]
+            for place, row in filled:
+                args[place] = rows[row]
             moved = pointers
             if memory is not None:
-                moved = tuple(
-                    [
-                        (number, ARENA, itemsize, offsets[buffer] // itemsize + spans[layout][0])
-                        if buffer in offsets
-                        else (number, buffer, itemsize, spans[layout][0])
-                        for number, buffer, itemsize, layout in memory
-                    ]
-                )
-            padded = executable.padded(index_space, groups)
-            commands.append(_dispatch((executable, padded, args, moved, numbers, buffers)))
+                places = []
+                for place, buffer, itemsize, (offset, _, parted) in memory:
+                    first = rows[offset] if parted is None else laid[parted].range()[0]
+                    if buffer in offsets:
+                        places.append((place, ARENA, itemsize, offsets[buffer] // itemsize + first))
+                    else:
+                        places.append((place, buffer, itemsize, first))
+                moved = tuple(places)
+            commands.append(_dispatch((executable, (tuple(index_space), groups), args, moved, numbers, buffers)))
         made = [Buffer(buffer.id, rows[row], buffer.kind, buffer.name) for buffer, row in self._made]
         return _numbers((made, offsets, arena, commands, accesses, self._key(accesses)))
 
@@ -153,18 +169,19 @@ class Pattern:
         self.alike[numbers.key] = Alike(own, shared) if len(own) == len(tracked) else None
 
 
-def _launched(dispatch: Dispatch, node: UnboundNode, formulas: Unbound) -> _Launched:
+def _launched(dispatch: Dispatch, node: UnboundNode, formulas: Unbound, spans: Sequence[_Span]) -> _Launched:
     rows: list[tuple[int, int]] = []
-    pointers: list[tuple[int, int, int, int]] = []
+    pointers: list[tuple[int, int, int, _Span]] = []
     position, is_fixed = 0, True
     for arg in node.args:
         if type(arg) is Memory:
-            layout = formulas.layouts[arg.layout]
-            is_fixed &= layout.size is not None and formulas.table.is_known(layout.offset)
+            span = spans[arg.layout]
+            is_fixed &= span.parted is None and formulas.table.is_known(span.offset)
             is_fixed &= arg.buffer not in formulas.schedule.lives
-            pointers.append((position, arg.buffer, arg.dtype.size, arg.layout))
+            pointers.append((position, arg.buffer, arg.dtype.size, span))
             position += 1  # for where it begins
         elif type(arg) is Row:
             rows.append((position, arg.number))
         position += 1
-    return _Launched(dispatch, node.sizes, rows, None if is_fixed else pointers)
+    sizes = tuple(zip(node.sizes, dispatch.sizes[1], strict=True))
+    return _Launched(dispatch, sizes, rows, None if is_fixed else pointers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ocl_ir.host.schedule import Buffer
 from ocl_ir.kernel.accesses import WRITE
+from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError, MixedDevicesError, OutOfMemoryError, ShapeError
 from ocl_runtime.execute.driver import Error, Event, Queue
@@ -106,7 +106,7 @@ class Run(Program):
         block = storage.block
         start = block.low + offset
         if footprint is not None:
-            gaps = replace(footprint, offset=footprint.offset + start)
+            gaps = Layout(footprint.shape, footprint.strides, footprint.offset + start)
             return Touch(block.ranges, start + low, start + high, mode, gaps)
         end = start + high
         if high + offset >= storage.nbytes:
@@ -193,12 +193,13 @@ class Run(Program):
         bound, memory = self._bound, self.memory
         own.places, own.numbers, own.program = self._places, self._numbers, None
         asked = bound.handles.listened or bound.handles.watched or bound.transfers or bound.ended
-        is_lent = any(isinstance(one, tuple) and one[0].guests for one in memory)  # who lends it is asked each time
-        if not (self._stale is None or self._stale or asked or is_lent):
+        is_new = self._stale is None or self._stale
+        # Who lends memory is asked each time.
+        if not (is_new or asked or any(isinstance(one, tuple) and one[0].guests for one in memory)):
             own.expected = [
                 (number, one[0].block.ranges, one[1]) for number, one in enumerate(memory) if isinstance(one, tuple)
             ]
-            if len(bound.used) == 1:  # else there is nothing to do, or for several streams
+            if not bound.spreads:
                 self.repeats = list(map(self._repeat, bound.batches, self.recorded))
                 self.outside = list({id(touch.ranges): touch.ranges for touch in self.looked[0]}.values())
             own.program = self

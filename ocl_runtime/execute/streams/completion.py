@@ -7,12 +7,12 @@ behind a failed one: some run them, some fail them at once, before the rest of w
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from ocl_ir.kernel.accesses import READ, WRITE
@@ -97,27 +97,27 @@ class Completion:
     def _all_well(self, streams: Sequence[Stream]) -> bool:
         """The quick way: as long as nothing failed, what came before one that has completed has completed too. Does
         nothing but say False if something may have failed."""
-        status, counts = self._driver.status, dict.fromkeys(streams, 0)
+        status, counts = self._driver.status, [0] * len(streams)
         more = True
-        while more:  # again, since what is asked first may end before something else is asked
-            more = False
-            for stream, before in counts.items():
-                count = before
-                for command in itertools.islice(stream.pending, before, None):
-                    try:
+        try:
+            while more:  # again, since what is asked first may end before something else is asked
+                more = False
+                for number, stream in enumerate(streams):
+                    before = count = counts[number]
+                    for command in islice(stream.pending, before, None):
                         state = status(command.event)
-                    except Error:
-                        return False  # it may be one that failed
-                    if state < 0 or (command.keep is not None and self._failure(command, state) is not None):
-                        return False
-                    if state > 0:
-                        break
-                    count += 1
-                if count > before:
-                    counts[stream], more = count, len(counts) > 1
-        for stream, count in counts.items():
-            for _ in range(count):
-                self._ended(stream.pending[0])
+                        if state > 0:
+                            break
+                        if state < 0 or (command.keep is not None and self._failure(command, state) is not None):
+                            return False
+                        count += 1
+                    if count > before:
+                        counts[number], more = count, len(counts) > 1
+        except Error:
+            return False  # it may be one that failed
+        for stream, count in zip(streams, counts, strict=True):
+            for command in [*islice(stream.pending, count)]:
+                self._ended(command)
         return True
 
     def _look(self, stream: Stream, streams: Sequence[Stream]) -> int:
@@ -156,10 +156,10 @@ class Completion:
     def _failure(self, command: Command, status: int) -> Failure | None:
         """What failed, of a command that has ended. A queue goes on behind a step that fails, and so does the event of
         the last one."""
+        keep = command.keep
         if status > 0:
             return None
-        keep = command.keep
-        if isinstance(keep, Parts):
+        if type(keep) is Parts:
             for number, event in enumerate(keep.events, keep.first):
                 with suppress(Error):
                     state = self._driver.status(event)

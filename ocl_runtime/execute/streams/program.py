@@ -55,8 +55,8 @@ class Program(ABC):
 
     `names` are those of the steps in errors, `lines` the Python lines that asked for them, and `keeps` what has to live
     until each has ended, if anything: then each step is a batch. `looked` and `recorded` are what a batch has to look
-    up and to record. Where it is given once more on one stream, `repeats` are the batches, and `outside` is the memory
-    whose history is looked up in front of the first one.
+    up and to record. Where it is given once more, all on the stream of who asks, `repeats` are the batches, and
+    `outside` is the memory whose history is looked up in front of the first one.
     """
 
     __slots__ = (
@@ -246,12 +246,11 @@ def _give_in_order(streams: Streams, program: Program, events: list[Event]) -> N
 def _give_again(streams: Streams, program: Program, repeats: Sequence[Repeat], events: list[Event]) -> None:
     """The same for a program that is given once more. This is where most evaluations pass: nothing is called that need
     not be."""
-    batch = program.batches[0]
-    stream, needed, waits = program.streams[batch.stream], _NOTHING[0], None
-    clock = stream.known
+    stream = program.home
+    needed, waits, clock = _NOTHING[0], None, stream.known
     for ranges in program.outside:
         if ranges.sole is not stream:  # else there can be no conflict
-            needed, before, clock = _looked_up(streams, program.looked[0], program.names[batch.first], stream, clock)
+            needed, before, clock = _looked_up(streams, program.looked[0], program.names[0], stream, clock)
             waits = before or None
             break
     names, lines, queue, pending = program.names, program.lines, stream.queue, stream.pending

@@ -338,7 +338,8 @@ class Streams:
         refused = None
         if event is not None:
             self.counters.host_waits += 1
-            self._log.basic("the host waits for %r", command)
+            if self._log.level:
+                self._log.basic("the host waits for %r", command)
             refused = self._ended(command, event)
         if failed_too and (refused is None or command.event is None):
             return

@@ -14,6 +14,7 @@ import os
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,17 @@ _SMALL = 64 * 2**10
 
 
 class Download:
-    """Values on their way to the host: `come` waits for them."""
+    """Values on their way to `target`: `come` waits for them."""
 
-    def __init__(self, streams: Streams, command: Command, come: Callable[[], np.ndarray[Any, Any]]) -> None:
+    __slots__ = ("_come", "_command", "_streams", "_target")
+
+    def __init__(
+        self, streams: Streams, command: Command, target: np.ndarray[Any, Any], come: Callable[[], None]
+    ) -> None:
         self._streams = streams
         self._command = command
-        self._come: Callable[[], np.ndarray[Any, Any]] | None = come
-        self._result: np.ndarray[Any, Any] | None = None
+        self._target = target
+        self._come: Callable[[], None] | None = come
 
     def done(self) -> bool:
         """Whether `result` would return at once. Whoever asks again and again gets to hear so some time."""
@@ -60,10 +65,9 @@ class Download:
         """The values, once they have come. Raises `LaunchError` for the failure that spoilt them."""
         come = self._come
         if come is not None:
-            self._result = come()
+            come()
             self._come = None  # it holds the memory that the values came through
-        assert self._result is not None
-        return self._result
+        return self._target
 
 
 class Transfers:
@@ -153,31 +157,45 @@ class Transfers:
         Raises `ShapeError` if they are not there or `out` has not room for just them, `DTypeError` if it has another
         dtype.
         """
-        if offset < 0 or count < 1 or (offset + count) * dtype.itemsize > storage.nbytes:
+        itemsize = dtype.itemsize
+        low, nbytes = offset * itemsize, count * itemsize
+        if offset < 0 or count < 1 or low + nbytes > storage.nbytes:
             raise ShapeError(
-                f"elements {offset} to {offset + count} of a storage that has {storage.nbytes // dtype.itemsize}",
+                f"elements {offset} to {offset + count} of a storage that has {storage.nbytes // itemsize}",
                 place=f"{storage!r}, read as {dtype}",
                 remedy="ask for elements that are there",
             )
+        streams, touch, what = self._streams, storage.touch(READ, low, low + nbytes), _download(nbytes)
+        if out is None and self._shared:
+            target = np.empty(count, dtype)  # of which nobody else knows
+            args = (self._driver.read, storage.buffer, storage.start + low, target)
+            command = streams.submit(self._stream_of(touch), (touch,), what, where, *args, keep=target)
+            return Download(streams, command, target, partial(streams.wait, command))
+        return self._download_to(out, storage, dtype, count, low, touch, what, where)
+
+    def _download_to(
+        self,
+        out: np.ndarray[Any, Any] | None,
+        storage: Storage,
+        dtype: np.dtype[Any],
+        count: int,
+        low: int,
+        touch: Touch,
+        what: str,
+        where: Where,
+    ) -> Download:
+        """To memory that others may know of, or that the device does not reach by itself."""
         if out is not None:
             _check(out, dtype, count)
         target = np.empty(count, dtype) if out is None else out
-        data = target.reshape(-1).view(np.uint8)
-        low, nbytes = offset * dtype.itemsize, data.nbytes
-        touch, at = storage.touch(READ, low, low + nbytes), storage.start + low
-        what = f"the download of {nbytes:,} bytes"
+        data, at = target.reshape(-1).view(np.uint8), storage.start + low
         host, block = self._memory.host, None
-        written = host.touch(WRITE, data) if out is not None else None  # of a new array nobody else knows
+        written = None if out is None else host.touch(WRITE, data)
         if not self._shared and host.pinned_under(target) is None:
-            block = self._memory.staging(nbytes, where) if nbytes <= self._movers.piece else None
+            block = self._memory.staging(data.nbytes, where) if data.nbytes <= self._movers.piece else None
             if block is None:
                 job = self._movers.start(storage, at, data, touch, written, what, str(where))
-
-                def all_come() -> np.ndarray[Any, Any]:
-                    job.wait(self._streams)
-                    return target
-
-                return Download(self._streams, job.command, all_come)
+                return Download(self._streams, job.command, target, partial(job.wait, self._streams))
         goal = data
         if block is not None:
             goal, written = block.bytes, block.touch(WRITE, block.bytes)
@@ -185,14 +203,14 @@ class Transfers:
         args = (self._driver.read, storage.buffer, at, goal)
         command = self._streams.submit(self._stream_of(touch), touches, what, where, *args, keep=goal)
 
-        def come() -> np.ndarray[Any, Any]:
+        def come() -> None:
             self._streams.wait(command)
             if block is not None:
-                host.wait(WRITE, data)
+                if out is not None:  # of a new array nobody else knows
+                    host.wait(WRITE, data)
                 np.copyto(data, block.bytes)
-            return target
 
-        return Download(self._streams, command, come)
+        return Download(self._streams, command, target, come)
 
     def view(
         self, storage: Storage, dtype: np.dtype[Any], count: int, offset: int, where: str
@@ -239,6 +257,11 @@ class Transfers:
             if not stream.pending and stream not in (streams.uploads, streams.downloads):
                 return stream
         return streams.current()
+
+
+@lru_cache
+def _download(nbytes: int) -> str:
+    return f"the download of {nbytes:,} bytes"
 
 
 def _finish(streams: Streams, process: int) -> None:

@@ -7,7 +7,8 @@ would take three times as long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,8 +23,10 @@ from ocl_ir.graph.build import (
     Scalar,
     Scan,
     Undefined,
+    walk,
 )
 from ocl_ir.graph.forward import operands
+from ocl_ir.ops import OPS
 from ocl_runtime.plan.structure import Structure
 
 _OWN: Final[dict[type, tuple[str, ...]]] = {
@@ -65,8 +68,8 @@ class Comparison:
         for number, node in enumerate(structure.nodes):
             if node.args:
                 self._take(f"n{number}.args", f"operands(n{number})", node.args)
-        self.refuse([f"len({{{', '.join(self.nodes())}}}) != {len(structure.nodes)}"])
         self.storages = self._compare_storages()
+        self.refuse([f"n{one} is n{other}" for one, other in _alike(structure.nodes)])
         """The name of each storage."""
 
     def nodes(self, kind: type[object] = object) -> list[str]:
@@ -131,7 +134,8 @@ class Comparison:
 
     def _own(self, name: str, node: Node) -> list[str]:
         """What to compare of a node itself, whose type is right."""
-        checks = [f"{name}.dtype is not {self.named(node.dtype)}"]
+        # The operands, which are compared too, say what most operations give.
+        checks = [f"{name}.dtype is not {self.named(node.dtype)}"] if not _is_operation(node) else []
         for what in _OWN.get(type(node), ()):
             value = self.named(getattr(node, what))
             checks.append(f"{name}.{what} is not {value} and {name}.{what} != {value}")
@@ -152,6 +156,26 @@ class Comparison:
                 else:
                     differ.append(f"{name}.storage is not {known}")
         if len(storages) > 1:
-            differ.append(f"len({{{', '.join(f'id({name})' for name in storages.values())}}}) != {len(storages)}")
+            differ.append(f"len({{{', '.join(storages.values())}}}) != {len(storages)}")
         self.refuse(differ)
         return [storages[id(storage)] for storage in self.structure.storages]
+
+
+def _is_operation(node: Node) -> bool:
+    return isinstance(node, Elementwise) and node.op in OPS
+
+
+def _alike(nodes: Sequence[Node]) -> list[tuple[int, int]]:
+    """By number, the nodes that might be one and the same in an expression of which all else has been compared: they
+    are of one kind, and so are their operands, all the way down to memory, which differs."""
+    number = {node: place for place, node in enumerate(nodes)}
+    kinds: dict[Hashable, list[int]] = {}
+    kind_of: dict[Node, int] = {}
+    for node in walk(*nodes):
+        own = tuple([getattr(node, what) for what in _OWN.get(type(node), ())])
+        memory = id(node.storage) if isinstance(node, Buffer) else None
+        kind = type(node), node.dtype, own, memory, tuple([kind_of[arg] for arg in node.args])
+        alike = kinds.setdefault(kind, [])
+        alike.append(number[node])
+        kind_of[node] = alike[0]
+    return [pair for alike in kinds.values() for pair in combinations(alike, 2)]
