@@ -7,8 +7,8 @@ uses the library has a `Runtime` in front of it.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,14 +47,6 @@ from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.settings import Settings
-
-
-class Front(Protocol):
-    """What users hold of an executor."""
-
-    @classmethod
-    def of(cls, executor: DeviceExecutor) -> Self:
-        """Another one in front of an executor."""
 
 
 class DeviceExecutor:
@@ -100,14 +92,18 @@ class DeviceExecutor:
         """Itself: it may stand for its runtime."""
         return self
 
-    def stand_behind(self, runtime: Front) -> None:
-        """Is what a runtime computes by; it does not keep that."""
-        self._runtime, self._front = weakref.ref(runtime), type(runtime)
+    def stand_behind(self, runtime: object, another: Callable[[DeviceExecutor], object]) -> None:
+        """Is what a runtime computes by, which it does not keep; `another` makes one where that is gone."""
+        self._runtime, self._another = weakref.ref(runtime), another
 
     @property
-    def runtime(self) -> Front:
-        """The runtime in front of it: the one that there is, or a new one for whoever has only arrays left."""
-        return self._runtime() or self._front.of(self)
+    def runtime(self) -> Any:
+        """The runtime in front of it: the one that there is, or another one for whoever has only arrays left."""
+        runtime = self._runtime()
+        if runtime is None:
+            runtime = self._another(self)
+            self._runtime = weakref.ref(runtime)
+        return runtime
 
     @property
     def device(self) -> Device:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import calling_line
@@ -53,15 +53,7 @@ class Runtime:
             recorder = FolderDump(settings.dump_folder)
         self.executor = DeviceExecutor(chosen, settings, recorder, over)
         """What computes its arrays; for the library itself."""
-        self.executor.stand_behind(self)
-
-    @classmethod
-    def of(cls, executor: DeviceExecutor) -> Self:
-        """Another one in front of an executor."""
-        made = cls.__new__(cls)
-        made.executor = executor
-        executor.stand_behind(made)
-        return made
+        self.executor.stand_behind(self, _in_front_of)
 
     @classmethod
     def over(cls, given: Any, settings: Settings | None = None, recorder: Recorder | None = None) -> Runtime:
@@ -144,3 +136,10 @@ class Runtime:
             "pinned": asdict(engine.memory.host_pool.counters),
             "staging": asdict(engine.memory.staging_pool.counters),
         }
+
+
+def _in_front_of(executor: DeviceExecutor) -> Runtime:
+    """A runtime for whoever has only arrays left."""
+    made = Runtime.__new__(Runtime)
+    made.executor = executor
+    return made

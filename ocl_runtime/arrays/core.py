@@ -317,9 +317,9 @@ def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> 
         for array in arrays:
             steps, cell = array._steps, array._cell
             node = array._node_at("") if steps else cell.node
-            if type(node) is Movement:
-                node = forward.current(node)
             if type(node) is not Buffer:
+                if node.result is not None or type(node) is Movement:  # another array may be it, and computed
+                    node = forward.current(node)
                 lazy.append(array)
                 nodes.append(node)
                 cells.append(None if steps else cell)

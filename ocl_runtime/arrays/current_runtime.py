@@ -117,9 +117,7 @@ def use(runtime: AnyRuntime | str) -> AbstractContextManager[AnyRuntime]:
     The same words always give the same runtime. Raises `UnknownDeviceError` or `DeviceError` for words that no usable
     device fits, `UnknownDeviceError` for what is neither a runtime nor words.
     """
-    executor = _runtime("use", runtime).executor
-    # An executor stands for the runtime in front of it, which is what users are to see meanwhile.
-    return _in_use(getattr(executor, "runtime", executor))
+    return _in_use(_runtime("use", runtime))
 
 
 @contextmanager
@@ -141,11 +139,14 @@ def _runtime(name: str, runtime: object) -> AnyRuntime:
             place=calling_line(),
             remedy=f'write {name}(Runtime("gpu")) or {name}("gpu"); ocl-devices lists the devices',
         )
+    if hasattr(runtime, "registry"):  # an executor stands for the runtime in front of it, which users are to see
+        front: AnyRuntime = getattr(runtime.executor, "runtime", runtime.executor)
+        return front
     return runtime
 
 
 def _is_runtime(given: object) -> TypeGuard[AnyRuntime]:
-    return not isinstance(given, type) and hasattr(given, "executor")
+    return not isinstance(given, type) and hasattr(getattr(given, "executor", None), "registry")
 
 
 def executor_for(device: object) -> Executor:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 from weakref import WeakSet
 
 import numpy as np
@@ -48,6 +48,7 @@ def _after_fork() -> None:
     in, which takes a good part of what tracking it takes."""
     for engine in _engines:
         engine.inherited = True
+        engine.memory.stream = engine.refuse
 
 
 if hasattr(os, "register_at_fork"):
@@ -289,10 +290,14 @@ class Engine:
     def check_process(self) -> None:
         """OpenCL does not survive a fork: PoCL's threads are gone in the child, which would wait for them for ever."""
         if self.inherited:
-            raise DeviceError(
-                f"the runtime of {self.device} was made in another process, before a fork",
-                remedy='start processes with multiprocessing.get_context("spawn"), or make the runtime in the child',
-            )
+            self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Says that this is not the process that it was made in."""
+        raise DeviceError(
+            f"the runtime of {self.device} was made in another process, before a fork",
+            remedy='start processes with multiprocessing.get_context("spawn"), or make the runtime in the child',
+        )
 
     def _check_dtypes(self, compilation: Compilation) -> None:
         for extension, dtype in (("cl_khr_fp16", "f16"), ("cl_khr_fp64", "f64")):

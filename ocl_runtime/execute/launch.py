@@ -90,8 +90,9 @@ class Executable:
     memory: Memory
     _program: Program | None = field(default=None, repr=False)
     _of_thread: threading.local = field(default_factory=threading.local, repr=False)
-    users: WeakSet[User] = field(default_factory=WeakSet, repr=False)
-    """Who has kernel objects of its own."""
+    _users: WeakSet[User] = field(default_factory=WeakSet, repr=False)
+    """Who has kernel objects of its own: the lock is held to change or to walk them."""
+    _users_lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     _used: float = 0.0
     _group_limit: int = 0
     """The most work-items of a group, once a kernel object has said it."""
@@ -177,7 +178,13 @@ class Executable:
     @property
     def used(self) -> float:
         """When it was last launched, by `time.monotonic`."""
-        return max([self._used, *[user.used for user in self.users]])
+        with self._users_lock:
+            return max([self._used, *[user.used for user in self._users]])
+
+    def add_user(self, user: User) -> None:
+        """Somebody has kernel objects of its own."""
+        with self._users_lock:
+            self._users.add(user)
 
     @property
     def program(self) -> Program:
@@ -191,7 +198,9 @@ class Executable:
     def let_go(self) -> None:
         """Holds neither the program nor kernel objects of it any more, nor do others."""
         self._program, self._of_thread = None, threading.local()
-        for user in list(self.users):
+        with self._users_lock:
+            users = list(self._users)
+        for user in users:
             user.let_go()
 
     def padded(self, global_size: tuple[int, ...], group_size: tuple[int, ...]) -> tuple[Sizes, Sizes]:

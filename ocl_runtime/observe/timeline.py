@@ -90,7 +90,7 @@ def overlap(timed: Sequence[Timed]) -> Overlap:
 def timeline_html(timed: Sequence[Timed], title: str, streams: int | None = None) -> str:
     """A page with everything in it.
 
-    `streams` is how many the user has (`runtime.engine.streams.count`): those behind them are the library's own.
+    `streams` is how many the user has: those behind them are the library's own.
     """
     head = f"{len(timed)} commands on {len(_lanes(timed))} streams: {overlap(timed)}"
     return "\n".join(

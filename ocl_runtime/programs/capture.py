@@ -154,7 +154,7 @@ class _Function:
         self._function = function
         self._name = getattr(function, "__name__", type(function).__name__)
         self._known: WeakKeyDictionary[DeviceExecutor, _Programs] = WeakKeyDictionary()
-        self._last: tuple[ref[DeviceExecutor], _Programs] | None = None
+        self._last: tuple[ref[DeviceExecutor], ref[_Programs]] | None = None
         """Of the runtime that it was called for last, which a table takes longer to tell."""
         self._lock = threading.Lock()
 
@@ -177,7 +177,9 @@ class _Function:
         if not isinstance(executor, DeviceExecutor) or tracer.get() is not None or executor.checks is not None:
             return self._function(*args, **kwargs)
         last = self._last
-        programs = last[1] if last is not None and last[0]() is executor else self._programs(executor)
+        programs = last[1]() if last is not None and last[0]() is executor else None
+        if programs is None:
+            programs = self._programs(executor)
         if floats and not programs.takes_floats(shape, floats):
             (_, shape), floats = flatten((args, kwargs), what), []
         look, nodes = _look(shape, arrays)
@@ -262,7 +264,7 @@ class _Function:
     def _programs(self, executor: DeviceExecutor) -> _Programs:
         with self._lock:
             programs = self._known.setdefault(executor, _Programs())
-            self._last = ref(executor), programs
+            self._last = ref(executor), ref(programs)  # which a runtime that is gone takes along
             return programs
 
 

@@ -22,8 +22,8 @@ from clock import copy_bandwidth, device_seconds
 from figures import Figure, main, median_seconds, seconds
 
 import ocl_runtime as ocl
+from ocl_runtime.executor import argument
 from ocl_runtime.plan.structure import Structure
-from ocl_runtime.runtime import argument
 
 
 def best(run: Callable[[], object], times: int, rounds: int = 9) -> float:
@@ -71,7 +71,7 @@ def plans(runtime: ocl.Runtime) -> list[Figure]:
 
 def _plan(runtime: ocl.Runtime, name: str, make: Callable[[], list[Any]], times: int) -> Figure:
     structure = Structure([array._node for array in make()])
-    plan = runtime.executor.plans.plan(structure, runtime)
+    plan = runtime.executor.plans.plan(structure, runtime.executor)
     raw = []
     for launch in plan.launches:
         args = [argument(arg) for arg in launch.args]

@@ -9,8 +9,8 @@ import numpy as np
 import pyopencl as cl
 
 import ocl_runtime as ocl
+from ocl_runtime.executor import argument
 from ocl_runtime.plan.planner import plan
-from ocl_runtime.runtime import argument
 
 
 def on_the_devices_clock(runtime: ocl.Runtime, enqueue: Callable[[cl.CommandQueue], list[cl.Event]]) -> float:
@@ -27,7 +27,7 @@ def on_the_devices_clock(runtime: ocl.Runtime, enqueue: Callable[[cl.CommandQueu
 
 def device_seconds(runtime: ocl.Runtime, expression: ocl.Array) -> float:
     """Seconds that the launches of an expression take together on the device's clock."""
-    engine, planned = runtime.executor.engine, plan([expression._node], runtime)
+    engine, planned = runtime.executor.engine, plan([expression._node], runtime.executor)
 
     def launch_all(queue: cl.CommandQueue) -> list[cl.Event]:
         events = []

@@ -58,7 +58,7 @@ def fused(runtime: ocl.Runtime, size: int) -> tuple[float, float, float]:
         a, b, c = (ocl.asarray(one) for one in host)
         expression = a * b + ocl.sin(c)
         seconds = device_seconds(runtime, expression)
-        small = plan([(a[:1000] * b[:1000] + ocl.sin(c[:1000]))._node], runtime)
+        small = plan([(a[:1000] * b[:1000] + ocl.sin(c[:1000]))._node], runtime.executor)
         host_seconds = back_to_back(lambda: runtime.executor.run(small), runtime.finish, 500)
         reference = host[0].astype(np.float64) * host[1] + np.sin(host[2].astype(np.float64))
         error = float(np.max(np.abs(expression.numpy() - reference)))

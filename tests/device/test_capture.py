@@ -7,7 +7,6 @@ import gc
 import json
 import math
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -28,6 +27,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.programs import capture
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
+from tests.support.lives import parts_of
 from tests.support.programs import REVERSED, SCALE
 
 HOST = np.random.default_rng(0).random((60, 50), dtype="f4")
@@ -768,10 +768,10 @@ def test_a_runtime_that_nobody_holds_is_freed_whatever_it_captured(device: Devic
         x = ocl.asarray(HOST)
         for _ in range(3):
             step(x).numpy()
-    alive = weakref.ref(runtime)
+    parts = parts_of(runtime)
     del runtime, x
     gc.collect()
-    assert alive() is None
+    assert [part() for part in parts] == [None, None, None]
 
 
 def test_what_a_failure_spoilt_is_written_over_and_then_read(runtime: Runtime) -> None:

@@ -6,6 +6,7 @@ import errno
 import inspect
 import os
 import re
+import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -314,6 +315,34 @@ def test_regression_after_a_fork_the_runtime_says_so_and_does_not_hang() -> None
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert_same((x + 2).numpy(), HOST + 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_regression_a_warm_evaluation_after_a_fork_takes_no_lock() -> None:
+    x = ocl.asarray(HOST)
+    for _ in range(20):
+        (x * 2 + 1).compute()
+    held, go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with x._executor.engine.streams.lock:  # type: ignore[attr-defined]
+            held.set()
+            go.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(30)  # else the test would wait for ever, too
+        try:
+            (x * 2 + 1).compute()
+        except DeviceError as error:
+            os._exit(0 if "before a fork" in error.fact else 2)
+        os._exit(1)
+    go.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_regression_memory_that_the_driver_would_not_really_have(

@@ -22,6 +22,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
+from tests.support.lives import parts_of
 
 HOST = np.random.default_rng(0).random((24, 32), "f4")
 TURNS = 700
@@ -340,17 +341,17 @@ def test_parts_are_planned_without_the_lock(runtime: Runtime, key: str, monkeypa
 
 
 def test_a_part_that_is_never_started_keeps_no_runtime(device: Device, engine: Engine) -> None:
-    def loop() -> weakref.ref[Runtime]:
+    def loop() -> list[weakref.ref[Any]]:
         runtime = Runtime(device, engine.settings)
         with ocl.use(runtime):
             x = ocl.asarray(HOST)
             while runtime.executor.registry.pending.part is None:
                 x = x * 1.01
-        return weakref.ref(runtime)
+        return parts_of(runtime)
 
-    alive = loop()
+    parts = loop()
     gc.collect()
-    assert alive() is None
+    assert [part() for part in parts] == [None, None, None]
 
 
 @pytest.mark.parametrize("loop", [waves, heat])

@@ -231,3 +231,37 @@ def test_an_interrupted_run_leaves_its_objects_to_the_next(
     for _ in range(RUNS):
         assert_same(work(x).numpy(), HOST + 1)
     assert len(served) == RUNS
+
+
+class Latecomer:
+    """Has kernel objects of its own; while it is asked when it used them, another thread begins to have some."""
+
+    def __init__(self, executable: Executable) -> None:
+        self.executable = executable
+        self.thread = threading.Thread(target=lambda: executable.add_user(self.another()))
+        self.others: list[Arguments] = []
+
+    def another(self) -> Arguments:
+        self.others.append(Arguments([]))
+        return self.others[-1]
+
+    @property
+    def used(self) -> float:
+        if not self.thread.ident:
+            self.thread.start()
+            self.thread.join(0.2)
+        return 1.0
+
+    def let_go(self) -> None:
+        """It has none."""
+
+
+def test_who_comes_while_users_are_asked_is_no_error(engine: Engine) -> None:
+    executable = engine.executable(SCALE)
+    users = [Latecomer(executable), Latecomer(executable)]
+    for user in users:
+        executable.add_user(user)
+    assert executable.used >= 1.0
+    for user in users:
+        user.thread.join()
+        assert len(user.others) == 1

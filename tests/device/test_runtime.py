@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -186,7 +187,7 @@ def test_words_choose_the_runtime_in_use(device: Device) -> None:
 
 
 @pytest.mark.usefixtures("own_default")
-@pytest.mark.parametrize("given", [0, 1.5, np.float32(1), b"cpu", ["cpu"]])
+@pytest.mark.parametrize("given", [0, 1.5, np.float32(1), b"cpu", ["cpu"], SimpleNamespace(executor=object())])
 def test_what_is_no_runtime_is_refused_at_once(given: object) -> None:
     choices: list[Any] = [Runtime, ocl.use, ocl.set_default]
     for choose_by in choices:
@@ -349,11 +350,15 @@ def test_arrays_are_pickled_by_value(make: Callable[..., Runtime]) -> None:
         assert empty.shape == (0, 2)
 
 
+@pytest.mark.usefixtures("own_default")
 def test_an_executor_stands_for_its_runtime(make: Callable[..., Runtime]) -> None:
     one = make()
     with ocl.use(one.executor) as shown:
         assert shown is ocl.current() is one
         x = ocl.ones(3)
+    ocl.set_default(one.executor)
+    assert ocl.current() is one
+    ocl.set_default(make)
     executor = x._executor
     del one, shown
     with ocl.use(executor) as again:  # who has only arrays gets another one

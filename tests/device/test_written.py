@@ -25,6 +25,7 @@ from ocl_runtime.plan.cache import known_lines, plans
 from ocl_runtime.plan.cache.known_lines import WORTH, KnownLines
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
+from tests.support.lives import parts_of
 
 HOST = np.arange(1000, dtype="f4")
 TURNS = WORTH + 6
@@ -264,17 +265,17 @@ def test_not_while_a_function_is_captured(runtime: Runtime, by_function: list[bo
 
 
 def test_a_runtime_with_written_functions_is_freed(device: Device, engine: Engine) -> None:
-    def used() -> weakref.ref[Runtime]:
+    def used() -> list[weakref.ref[Any]]:
         runtime = Runtime(device, engine.settings)
         with ocl.use(runtime):
             x = ocl.asarray(HOST)
             evaluated_often(lambda _: stepped(x))
         runtime.finish()
-        return weakref.ref(runtime)
+        return parts_of(runtime)
 
-    gone = used()
+    parts = used()
     gc.collect()
-    assert gone() is None
+    assert [part() for part in parts] == [None, None, None]
 
 
 def functions(runtime: Runtime) -> list[Any]:

@@ -206,7 +206,7 @@ def test_planning_is_linear_in_depth(desk: Desk, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(fuse._Growing, "place", visited)
     _, a = desk.random(400)
-    for levels in (40, 80, 160):
+    for levels in (40, 80, 160):  # with fewer a constant part counts
         visits.append(0)
         fuse.groups([blurred(a, levels)], desk.runtime.target, Layouts())
     first, second, third = visits

@@ -7,7 +7,7 @@ import pyopencl as cl
 import pytest
 
 from ocl_runtime.execute.memory.blocks import FreeBlocks
-from ocl_runtime.execute.memory.pool import Pool
+from ocl_runtime.execute.memory.pool import _PASSED_ON, Pool
 from ocl_runtime.execute.memory.storage import Storage
 from tests.support.world import World
 
@@ -64,6 +64,16 @@ def test_what_just_came_back_is_passed_on_without_a_search(monkeypatch: pytest.M
     counters = pool(world).counters
     assert (counters.allocations, counters.freed, counters.live) == (4, 3, 1)
     assert (counters.in_use, counters.peak_in_use) == (250, 256)
+
+
+def test_while_some_is_passed_on_the_rest_does_not_wait_for_ever() -> None:
+    world = World()
+    large, small = world.allocate(LARGE), world.allocate(200)
+    del large, small
+    assert len(pool(world).returned) == 2
+    for _ in range(_PASSED_ON):
+        world.allocate(200)
+    assert len(pool(world).returned) <= 1
 
 
 def test_what_just_came_back_is_not_passed_on_where_something_else_is_asked_for() -> None:

@@ -42,6 +42,9 @@ _ATTEMPTS = 8
 _LOOKS = 4
 """Empty pages that are looked at, each time that blocks come back, for ones to be given to the driver."""
 
+_PASSED_ON = 64
+"""Blocks that are passed on before all others that came back are taken back, too."""
+
 Create: TypeAlias = "Callable[[int], tuple[Buffer, Bytes | None]]"
 
 
@@ -233,6 +236,8 @@ class Pool:
                 owner = block.owner = Owner(holder, self._put_back)
                 owner.block = block
                 block.where = where
+                if not counters.freed % _PASSED_ON:
+                    self._take_back()
             except BaseException:
                 self._in_doubt = True
                 raise

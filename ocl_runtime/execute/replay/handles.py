@@ -131,7 +131,7 @@ class Handles:
                 return None
             own = Arguments([None if one is None else one.new_handle() for one in self.executables])
             for executable in self.distinct:
-                executable.users.add(own)
+                executable.add_user(own)
             self._of_thread.own = own
         elif own.busy:
             return None

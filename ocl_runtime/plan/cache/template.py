@@ -143,8 +143,9 @@ class Template:
         for place, slot in enumerate((*results, *on_the_way), len(leaves)):
             slot.place = place
         self.taken = [slot.place for slot in made.taken]
-        self.in_place = [(places[one.root], one.reason) for one in made.in_place]
-        self.why = [(places[node], reason) for node, reason in made.why.items()]
+        # Built again, a reduction of what lies in another order by now is a view of a node that has no number.
+        self.in_place = [(places[one.root], one.reason) for one in made.in_place if one.root in places]
+        self.why = [(places[node], reason) for node, reason in made.why.items() if node in places]
         self.numbers = list(
             {
                 number_name(arg.value, arg.dtype): (number_name(arg.value, arg.dtype), arg.value.place, arg.dtype)

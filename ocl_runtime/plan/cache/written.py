@@ -95,7 +95,7 @@ def written(structure: Structure, planned: Evaluation, holders: Holders, memory:
     text.names |= {
         "OutOfMemoryError": OutOfMemoryError,
         "allocate": memory.allocate,
-        "current_stream": memory.stream,
+        "device_memory": memory,
         "Buffer": Buffer,
         "forward": forward,
         "number": passed_number,
@@ -131,7 +131,7 @@ def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
     if sized.arena:
         arena = "arena"
         allocated.append(f"arena = allocate({sized.arena}, {_line(text, sized.askers[-1])}, stream), 0")
-    text.add("stream = current_stream()")
+    text.add("stream = device_memory.stream()")  # which refuses in a forked child
     if allocated:
         text.add("try:")
         for line in allocated:
