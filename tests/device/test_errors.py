@@ -320,8 +320,12 @@ def test_regression_after_a_fork_the_runtime_says_so_and_does_not_hang() -> None
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_regression_a_warm_evaluation_after_a_fork_takes_no_lock() -> None:
     x = ocl.asarray(HOST)
-    for _ in range(20):
+
+    def evaluate() -> None:  # at one line
         (x * 2 + 1).compute()
+
+    for _ in range(20):
+        evaluate()
     held, go = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -334,9 +338,9 @@ def test_regression_a_warm_evaluation_after_a_fork_takes_no_lock() -> None:
     held.wait()
     child = os.fork()
     if not child:
-        signal.alarm(30)  # else the test would wait for ever, too
+        signal.alarm(20)  # else the test would wait for ever, too
         try:
-            (x * 2 + 1).compute()
+            evaluate()
         except DeviceError as error:
             os._exit(0 if "before a fork" in error.fact else 2)
         os._exit(1)
