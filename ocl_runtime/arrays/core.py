@@ -199,7 +199,9 @@ class ArrayCore:
                 compute_together((self,))
                 node = self._node_at("")
                 assert type(node) is Buffer
-            return forward.apart(node) if node.size == 1 else node  # an element moves when somebody writes the array
+            if node.shape and node.size != 1:
+                return node
+            return forward.apart(node)  # an element moves when somebody writes the array
 
     # ------------------------------------------------------------------ what it is
 

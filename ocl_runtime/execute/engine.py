@@ -154,7 +154,8 @@ class Engine:
         out: np.ndarray[Any, Any] | None = None,
     ) -> Download:
         """`count` elements from element `offset` on, on their way to a new 1-D host array or to a contiguous `out`."""
-        self.check_process()
+        if self.inherited:
+            self.refuse()
         return self.transfers.download(from_, dtype, count, offset, where, out)
 
     def view(

@@ -65,6 +65,8 @@ class Pool:
         """The owners of blocks that are gone."""
         self._put_back = self.returned.append  # one object for all owners
         self._in_doubt = False
+        self._passed_on = 0
+        """Blocks that were passed on since others were taken back."""
         self.on_free: Callable[[Block], None] | None = None
         """Told of each block that comes back; a debugging aid fills it."""
         self._streams = streams
@@ -226,17 +228,16 @@ class Pool:
                 ):
                     returned.append(last)
                     return None
-                counters = self._counters
-                counters.freed += 1
-                counters.allocations += 1
+                self._passed_on += 1
                 if block.wanted != nbytes:
+                    counters = self._counters
                     counters.in_use += nbytes - block.wanted
                     counters.peak_in_use = max(counters.peak_in_use, counters.in_use)
                     block.wanted = nbytes
                 owner = block.owner = Owner(holder, self._put_back)
                 owner.block = block
                 block.where = where
-                if not counters.freed % _PASSED_ON:
+                if self._passed_on >= _PASSED_ON:
                     self._take_back()
             except BaseException:
                 self._in_doubt = True
@@ -280,6 +281,9 @@ class Pool:
 
     def _take_back(self) -> None:
         free, counters, returned, on_free = self._free, self._counters, self.returned, self.on_free
+        counters.freed += self._passed_on
+        counters.allocations += self._passed_on
+        self._passed_on = 0
         while returned:
             owner = returned.popleft()
             block = owner.block

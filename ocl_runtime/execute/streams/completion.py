@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
+from numpy import ndarray
+
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.source_line import in_function
 from ocl_runtime.execute.driver import Driver, Error
@@ -97,27 +99,27 @@ class Completion:
     def _all_well(self, streams: Sequence[Stream]) -> bool:
         """The quick way: as long as nothing failed, what came before one that has completed has completed too. Does
         nothing but say False if something may have failed."""
-        status, counts = self._driver.status, [0] * len(streams)
+        status, ended, counts = self._driver.status, list[Command](), dict.fromkeys(streams, 0)
         more = True
         try:
             while more:  # again, since what is asked first may end before something else is asked
                 more = False
-                for number, stream in enumerate(streams):
-                    before = count = counts[number]
-                    for command in islice(stream.pending, before, None):
-                        state = status(command.event)
+                for stream, before in counts.items():
+                    for command in islice(stream.pending, before, None) if before else stream.pending:
+                        state, keep = status(command.event), command.keep
                         if state > 0:
                             break
-                        if state < 0 or (command.keep is not None and self._failure(command, state) is not None):
+                        if state < 0 or (
+                            keep is not None and type(keep) is not ndarray and self._failure(command, state) is not None
+                        ):
                             return False
-                        count += 1
-                    if count > before:
-                        counts[number], more = count, len(counts) > 1
+                        ended.append(command)
+                        counts[stream] += 1
+                    more = more or (counts[stream] > before and len(counts) > 1)
         except Error:
             return False  # it may be one that failed
-        for stream, count in zip(streams, counts, strict=True):
-            for command in [*islice(stream.pending, count)]:
-                self._ended(command)
+        for command in ended:
+            self._ended(command)
         return True
 
     def _look(self, stream: Stream, streams: Sequence[Stream]) -> int:
