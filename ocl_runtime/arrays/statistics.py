@@ -126,7 +126,7 @@ def _bools(op: ReduceOp, x: Array, axis: Axis, keepdims: bool) -> Array:
 
 def _reduce(op: ReduceOp, x: Array, axis: Axis, dtype: DType, keepdims: bool) -> Array:
     axes = tuple(sorted(axes_of(op, axis, x.ndim)))
-    line = caller(2)
+    line = caller(3)
     return Array(graph.reduce(op, x._node_at(line), axes, dtype, keepdims=keepdims, where=line), x._executor)
 
 

@@ -49,19 +49,19 @@ class SharesMemory(Protocol):
 
 def copied(node: Buffer, executor: Executor) -> NDArray[Any]:
     """The values as a new NumPy array."""
-    dtype, size = node.dtype.numpy, node.size
-    if not size:
-        return np.empty(node.shape, dtype)
+    dtype, is_dense = node.dtype.numpy, node.layout.is_dense
     low, high = node.layout.range()
-    if high - low > _WASTE * size:
+    if low == high:
+        return np.empty(node.shape, dtype)
+    if not is_dense and high - low > _WASTE * node.size:
         from ocl_runtime.plan.planner import plan
 
         dense = plan([node], executor, dense=True)
         executor.run(dense)
         (node,) = dense.results
-        low, high = node.layout.range()
-    found = executor.download(node.storage, node.dtype, low, high - low, caller(2)).result()
-    if node.layout.is_dense:
+        (low, high), is_dense = node.layout.range(), True
+    found = executor.download(node.storage, node.dtype, low, high - low, caller(3)).result()
+    if is_dense:
         return found.reshape(node.shape)
     strides = [stride * dtype.itemsize for stride in node.layout.strides]
     return as_strided(found[node.layout.offset - low :], node.shape, strides).copy()
