@@ -90,22 +90,17 @@ class Bound:
         numbers = pattern.numbers(formulas, rows)
         if numbers is None:
             return None
-        if numbers.key not in pattern.alike:
+        alike = pattern.alike.get(numbers.key)
+        if alike is None:
             bound = Bound(again(), handles, again)
             pattern.learn(numbers, bound.accesses, {name: getattr(bound, name) for name in _OF_STEPS})
             return bound
-        alike = pattern.alike[numbers.key]
-        if alike is None:
-            return None
         bound = Bound.__new__(Bound)
         vars(bound).update(alike.shared)
         bound.handles, bound._again = handles, again
         bound._schedule = bound._touches = bound._in_pieces = None
-        bound.made, bound.offsets, bound.arena, bound.commands, accesses, _ = numbers
-        bound.accesses = [
-            Access(ARENA, WRITE, 0, bound.arena, None) if number == ARENA else accesses[number]
-            for number in alike.accesses
-        ]
+        bound.made, bound.offsets, bound.arena, bound.commands, _, _ = numbers
+        bound.accesses = alike.accesses(numbers)
         return bound
 
     def in_pieces(self) -> Bound:

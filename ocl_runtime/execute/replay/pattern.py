@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ocl_ir.host.schedule import Buffer
 from ocl_ir.host.unbound import Memory, Row, Unbound, UnboundNode
+from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.execute.launch import MOST_ITEMS
 from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Transfer
 from ocl_runtime.execute.streams.footprints import footprint_of
@@ -38,12 +39,34 @@ class Numbers(NamedTuple):
 _numbers: Callable[[tuple[Any, ...]], Numbers] = partial(tuple.__new__, Numbers)
 
 
+class Joined(NamedTuple):
+    """Accesses to a buffer, by number, that streams know as one of all that they span."""
+
+    buffer: int
+    mode: int
+    numbers: list[int]
+
+
 class Alike(NamedTuple):
     """What sizes have in common whose accesses lie alike: those that streams look up and record, by number (`ARENA` is
     all of the arena), and `shared` attributes."""
 
-    accesses: list[int]
+    tracked: list[int | Joined]
     shared: Mapping[str, Any]
+
+    def accesses(self, numbers: Numbers) -> list[Access]:
+        """What streams look up and record for the sizes of some numbers."""
+        found, own = [], numbers.accesses
+        for number in self.tracked:
+            if isinstance(number, Joined):
+                joined = [own[one] for one in number.numbers]
+                low, high = min([one.low for one in joined]), max([one.high for one in joined])
+                found.append(Access(number.buffer, number.mode, low, high, None))
+            elif number == ARENA:
+                found.append(Access(ARENA, WRITE, 0, numbers.arena, None))
+            else:
+                found.append(own[number])
+        return found
 
 
 class _Span(NamedTuple):
@@ -70,7 +93,7 @@ class Pattern:
     """Of formulas, with the launches for some sizes at which nothing is left out. `alike` is what was learnt so far."""
 
     def __init__(self, formulas: Unbound, commands: Sequence[Dispatch | Transfer]) -> None:
-        self.alike: dict[Hashable, Alike | None] = {}
+        self.alike: dict[Hashable, Alike] = {}
         parted = [number for number, layout in enumerate(formulas.layouts) if layout.size is None]
         self._parted = [formulas.layouts[number] for number in parted]
         spans = [
@@ -163,10 +186,15 @@ class Pattern:
         if len(self.alike) == _MOST_ALIKE:
             return
         of_access = {access: number for number, access in reversed([*enumerate(numbers.accesses)])}
-        tracked = [ARENA if access.buffer == ARENA else of_access.get(access) for access in known]
-        # What spans all accesses of a buffer is none of them.
-        own = [number for number in tracked if number is not None]
-        self.alike[numbers.key] = Alike(own, shared) if len(own) == len(tracked) else None
+        tracked: list[int | Joined] = []
+        for access in known:
+            number = ARENA if access.buffer == ARENA else of_access.get(access)
+            if number is None:
+                joined = [other for other, one in enumerate(numbers.accesses) if one.buffer == access.buffer]
+                tracked.append(Joined(access.buffer, access.mode, joined))
+            else:
+                tracked.append(number)
+        self.alike[numbers.key] = Alike(tracked, shared)
 
 
 def _launched(dispatch: Dispatch, node: UnboundNode, formulas: Unbound, spans: Sequence[_Span]) -> _Launched:
