@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -27,17 +28,14 @@ from ocl_runtime.errors import Error
 from ocl_runtime.execute.engine import Engine, Recorder
 from ocl_runtime.execute.launch import Argument
 from ocl_runtime.execute.memory.storage import Memory as DeviceMemory
-from ocl_runtime.execute.memory.storage import Storage
+from ocl_runtime.execute.memory.storage import Storage, without_memory
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Memory, handles_for
-from ocl_runtime.execute.replay.run import start
-from ocl_runtime.execute.streams.chosen import chosen
-from ocl_runtime.execute.streams.command import Stream
+from ocl_runtime.execute.replay.run import give
 from ocl_runtime.execute.transfers.transfer import Download
 from ocl_runtime.plan.cache.evaluation import AnyPlan, Evaluation
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.cache.stored import StoredPlans
-from ocl_runtime.plan.cache.template import Sized
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.host.prepare import HostTarget, described
 from ocl_runtime.plan.kernels.cache import KernelCache
@@ -58,7 +56,7 @@ class DeviceExecutor:
         self.settings = settings
         self._recorder = recorder
         self._existing = existing
-        self.engine = Engine(device, settings, recorder, existing=existing)
+        self.run_on(Engine(device, settings, recorder, existing=existing))
         self.default_real: Final = DTYPES[settings.default_real]
         """The dtype of reals where none is asked for."""
         self.numpy_calls: Final = settings.numpy_calls
@@ -86,6 +84,12 @@ class DeviceExecutor:
 
     def __repr__(self) -> str:
         return f"DeviceExecutor({self.device})"
+
+    def run_on(self, engine: Engine) -> None:
+        """Runs everything by an engine from now on."""
+        self.engine = engine
+        self.give = partial(give, engine)
+        """Starts the bound program of an evaluation over memory for its buffers."""
 
     @property
     def executor(self) -> DeviceExecutor:
@@ -153,7 +157,7 @@ class DeviceExecutor:
                 remedy="compute with arrays only: where(condition, a, b) for an if, a result for a float",
             )
         if not isinstance(storage, Storage):
-            raise _without_memory()
+            raise without_memory()
         return self.engine.download(storage, dtype.numpy, count, start, where, out)
 
     def view(self, storage: Storage, dtype: DType, start: int, count: int, where: str = "") -> NDArray[Any] | None:
@@ -269,22 +273,7 @@ class DeviceExecutor:
         for buffer, storage in plan.pieces.items():
             memory[buffer] = storage, 0
         plan.arena, plan.pieces = None, {}  # they go back as soon as all is given
-        self.give(sized, memory, plan.lines(), plan.numbers(), self.engine.streams.current())
-
-    def give(
-        self, sized: Sized, memory: Memory, lines: Sequence[Where], numbers: dict[str, Any], stream: Stream
-    ) -> None:
-        """Starts the program of a plan for some sizes over memory, from a stream on."""
-        engine, ready = self.engine, sized.ready
-        if engine.inherited:
-            engine.check_process()
-        try:
-            apart = ready.spreads and chosen() is None
-            start(engine, ready, memory, "an evaluation", lines, numbers, stream, apart=apart)
-        except AttributeError:
-            if all(isinstance(part[0], Storage) for part in memory if isinstance(part, tuple)):
-                raise
-            raise _without_memory() from None
+        self.give(sized.ready, memory, plan.lines(), plan.numbers(), self.engine.streams.current())
 
     @property
     def is_watched(self) -> bool:
@@ -313,18 +302,10 @@ def argument(planned: PlannedArgument) -> Argument:
         number: Argument = plain(planned)
         return number
     if not isinstance(planned.storage, Storage):
-        raise _without_memory()
+        raise without_memory()
     if planned.touched is None:
         return planned.storage, planned.offset
     return planned.storage, planned.offset, planned.touched
-
-
-def _without_memory() -> Error:
-    return Error(
-        "an array that was kept from a captured function has no values outside of it",
-        place=calling_line(),
-        remedy="return it from the captured function, or keep what a call of that returns",
-    )
 
 
 def _target(device: Device, streams: int) -> Target:

@@ -11,6 +11,7 @@ built before do not (`ocl_runtime.arrays.writing`). An integer for each axis giv
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from ocl_runtime.arrays.current_runtime import current_executor
 from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.methods import Methods
 from ocl_runtime.arrays.numpy_calls import NumpyCalls
-from ocl_runtime.arrays.operands import node_of, operands_of, uploaded
+from ocl_runtime.arrays.operands import ArrayLike, node_of, operands_of, uploaded
 from ocl_runtime.arrays.operations import binary, operation, unary
 from ocl_runtime.arrays.reals import base_executor, with_real
 
@@ -68,15 +69,32 @@ def arrays_of(what: str, *given: object) -> list[Array]:
     ]
 
 
-def elementwise(name: str, *given: object) -> Array:
-    """The function of this name in `ocl_runtime.arrays.table`; errors are those of `operands_of` and of `apply`."""
-    first = given[0]
-    if isinstance(first, Array):
-        if len(given) == 1:
-            return Array(unary(name, first), first._executor)
-        if len(given) == 2:
-            return Array(*binary(name, first, given[1]))
-    return Array(*operation(name, given))
+def unary_function(name: str) -> Callable[[ArrayLike], Array]:
+    """The function of this name in `ocl_runtime.arrays.table`, of one operand; its errors are those of `operands_of`
+    and of `apply`."""
+
+    def function(x: ArrayLike, /) -> Array:
+        return Array(unary(name, x), x._executor) if isinstance(x, Array) else Array(*operation(name, (x,)))
+
+    return function
+
+
+def binary_function(name: str) -> Callable[[ArrayLike, ArrayLike], Array]:
+    """The same of two operands."""
+
+    def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+        return Array(*(binary(name, x1, x2) if isinstance(x1, Array) else operation(name, (x1, x2))))
+
+    return function
+
+
+def ternary_function(name: str) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Array]:
+    """The same of three operands."""
+
+    def function(x1: ArrayLike, x2: ArrayLike, x3: ArrayLike, /) -> Array:
+        return Array(*operation(name, (x1, x2, x3)))
+
+    return function
 
 
 def compute(*arrays: Array) -> None:

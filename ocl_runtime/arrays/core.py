@@ -1,4 +1,4 @@
-"""What every array is: a node of the expression graph, the runtime that will compute it, and views that share memory.
+"""What every array is: a node of the expression graph, the executor that will compute it, and views that share memory.
 
 `Array` (`array.py`) is put together from parts that all build on `ArrayCore`: operators, subscripts, what others get of
 its values, how it is shown, and methods. Any thread may use any array.
@@ -21,14 +21,14 @@ from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays.basic_index import followed
 from ocl_runtime.arrays.current_runtime import current_executor
-from ocl_runtime.arrays.pending import BOUND, deepened, relieve
+from ocl_runtime.arrays.pending import BOUND, relieve
 from ocl_runtime.arrays.progress import progress
-from ocl_runtime.arrays.reals import base_executor
+from ocl_runtime.arrays.reals import WithReal, base_executor
 from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
 from ocl_runtime.errors import DTypeError, MixedDevicesError
 from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
-from ocl_runtime.plan.registry import Cell
+from ocl_runtime.plan.registry import Cell, deepened
 from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ArrayCore:
     __slots__ = ("__weakref__", "_cell", "_executor", "_known", "_shape", "_steps", "_value")
 
     _executor: Executor
-    """The runtime that the array belongs to."""
+    """What computes the array: its runtime's, perhaps with another default real."""
     _cell: Cell
     """What the array is, or is a view of."""
     _steps: tuple[Step, ...]
@@ -270,7 +270,7 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
     """Computes arrays of one runtime together, so that what they share is computed once. Raises `MixedDevicesError` for
     arrays of several."""
     first = arrays[0]._executor if len(arrays) == 1 else executor_of("compute", arrays)
-    executor = base_executor(first)
+    executor = first.base if type(first) is WithReal else first  # as `base_executor` says, without a call
     missing = _compute(arrays, executor, make=False)
     if missing is not None:
         until_planned(lambda make: _compute(arrays, executor, make=make), missing)

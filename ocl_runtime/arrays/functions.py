@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ocl_ir.graph import build as graph
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL, DType
-from ocl_runtime.arrays.array import Array, array_of, elementwise
+from ocl_runtime.arrays.array import Array, array_of, binary_function, ternary_function, unary_function
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.operands import ArrayLike, node_of, operands_of
 from ocl_runtime.arrays.semantics import Operand, apply, as_node, cast, common_dtype, common_shape
 from ocl_runtime.arrays.table import TABLE, Row
 from ocl_runtime.errors import DTypeError
+
+_Function = TypeVar("_Function", bound=Callable[..., Array])
 
 _TAKES = {
     "numeric": "Numbers, in their common dtype.",
@@ -30,37 +32,27 @@ _TAKES = {
 }
 
 
-def _described(function: Callable[..., Array], row: Row) -> None:
+def _described(function: _Function, row: Row) -> _Function:
     function.__name__ = function.__qualname__ = row.name
+    function.__module__ = __name__
     shape = "" if function.__code__.co_argcount == 1 else " Shapes and dtypes are broadcast and promoted."
     function.__doc__ = (
         f"{row.doc[0].upper()}{row.doc[1:]}, element by element. {_TAKES[row.rule]}{shape}\n\n"
         "    Raises `DTypeError` for dtypes that it does not take, `ShapeError` for shapes that do not broadcast."
     )
+    return function
 
 
 def _unary(name: str) -> Callable[[ArrayLike], Array]:
-    def function(x: ArrayLike, /) -> Array:
-        return elementwise(name, x)
-
-    _described(function, TABLE[name])
-    return function
+    return _described(unary_function(name), TABLE[name])
 
 
 def _binary(name: str) -> Callable[[ArrayLike, ArrayLike], Array]:
-    def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-        return elementwise(name, x1, x2)
-
-    _described(function, TABLE[name])
-    return function
+    return _described(binary_function(name), TABLE[name])
 
 
 def _ternary(name: str) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Array]:
-    def function(x1: ArrayLike, x2: ArrayLike, x3: ArrayLike, /) -> Array:
-        return elementwise(name, x1, x2, x3)
-
-    _described(function, TABLE[name])
-    return function
+    return _described(ternary_function(name), TABLE[name])
 
 
 abs = _unary("abs")  # noqa: A001
@@ -131,6 +123,9 @@ tanh = _unary("tanh")
 trunc = _unary("trunc")
 
 
+_rounded = unary_function("round")
+
+
 def round(x: ArrayLike, /, decimals: int = 0) -> Array:  # noqa: A001
     """The nearest numbers with so many decimals, the even one of two; integers stay as they are for 0 or more.
 
@@ -138,14 +133,14 @@ def round(x: ArrayLike, /, decimals: int = 0) -> Array:  # noqa: A001
     decimals.
     """
     if not decimals:
-        return elementwise("round", x)
+        return _rounded(x)
     x = array_of("round", x)
     if not x._dtype.is_float and decimals > 0:
         return positive(x)
     scale = 10.0 ** builtins.abs(decimals)
     if decimals > 0:
-        return divide(elementwise("round", multiply(x, scale)), scale)
-    return astype(multiply(elementwise("round", divide(x, scale)), scale), x.dtype)
+        return divide(_rounded(multiply(x, scale)), scale)
+    return astype(multiply(_rounded(divide(x, scale)), scale), x.dtype)
 
 
 def conj(x: ArrayLike, /) -> Array:

@@ -125,7 +125,11 @@ def binary(name: str, x: ArrayCore, other: object, line: Line | None = None) -> 
                 return graph.pair("mul", dtype, node, node, line), executor
             return graph.with_number(op, dtype, node, checked(other, operand), line), executor
     elif isinstance(other, ArrayCore) and other._executor is executor:
-        node, right = x._node_at(line), other._node_at(line)
+        node, right = x._cell._node, other._cell._node
+        if x._steps or node.result is not None:
+            node = x._node_at(line)
+        if other._steps or right.result is not None:
+            right = other._node_at(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, right.dtype]
         if recipe is not None and (not recipe.fp64 or executor.target.fp64):
             op, dtype, operand, _ = recipe

@@ -21,62 +21,25 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from weakref import ref
 
-from ocl_ir.graph.build import Assign, Contract, Movement, Node, Reduce, Scan, Scatter
+from ocl_ir.graph.build import Movement, Node
 from ocl_ir.graph.forward import current
 from ocl_ir.source_line import Line
-from ocl_runtime.plan.registry import Cell, Registry
+from ocl_runtime.plan.registry import Cell, Registry, cost, deepened, deepest_below
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
 
 BOUND = 256
 """Cost of what stands above each other, in operations, that is left pending."""
-_KERNEL = 8
-"""The cost of an operation that needs a kernel of its own: those of an expression are one kernel."""
-_KERNELS = frozenset({Assign, Contract, Reduce, Scan, Scatter})
 _TURNS = 16
 """Of which a part has a multiple."""
 _MOST = 8 * BOUND
 """A part costs no more than this, unless a single turn does."""
 _NEVER = frozenset({"__del__", "__repr__", "__str__", "__format__"})
 """Functions in which nothing is started."""
-_NEAR = 3
-"""Levels of nodes between two that arrays are."""
 
 Compute: TypeAlias = Callable[["Executor", ref[Node], ref[Cell]], object]
 """Computes a node, and makes it the result of a cell that is just this node; nothing where it is gone or computed."""
-
-
-def deepened(node: Node) -> int:
-    """The depth of a new node that an array is, in costs; it is noted there."""
-    deepest = 0
-    for arg in node.args:
-        below, args = arg, arg.args
-        if not args:  # in memory
-            continue
-        if type(arg) is Movement:  # the usual operand, looked at without a call
-            below = args[0]
-            if not below.args:
-                continue
-        depth = below.depth or _deepest(below, _NEAR - 1)
-        if depth > deepest:  # noqa: PLR1730  # each new array passes here
-            deepest = depth
-    node.depth = depth = deepest + (_KERNEL if type(node) in _KERNELS else 1)
-    return depth
-
-
-def _cost(node: Node) -> int:
-    return _KERNEL if type(node) in _KERNELS else 1
-
-
-def _deepest(node: Node, levels: int) -> int:
-    deepest = 0
-    for arg in node.args:
-        if arg.args:  # else it is in memory
-            depth = arg.depth or (_deepest(arg, levels - 1) if levels else 0)
-            if depth > deepest:  # noqa: PLR1730  # each new array passes here
-                deepest = depth
-    return deepest
 
 
 def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> None:
@@ -105,7 +68,7 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
     if threshold is None:
         # The whole of it is looked through at 256, 512, 1,024, …: so that takes no longer than making it.
         rounds = node.depth // BOUND
-        if node.depth % BOUND >= _cost(node) or rounds & (rounds - 1) or registry.passes(line, node.depth):
+        if node.depth % BOUND >= cost(node) or rounds & (rounds - 1) or registry.passes(line, node.depth):
             return
         pending, turn, other = _chain(node, line, registry, node.depth)
         if turn and pending >= max(BOUND, 2 * other):
@@ -175,7 +138,7 @@ def _deepest_of(nodes: Sequence[Node]) -> Node:
         if args and type(node) is Movement:
             below = args[0]
             args = below.args
-        depth = (below.depth or _deepest(below, _NEAR - 1)) if args else 0
+        depth = (below.depth or deepest_below(below)) if args else 0
         if depth > most:
             deepest, most = below, depth
     return current(deepest) if deepest.result is not None or type(deepest) is Movement else deepest
@@ -206,7 +169,7 @@ def _chain(node: Node, line: Line, registry: Registry, most: int) -> _Chain:
                     turns, last = turns + 1, length
                 elif not turns:
                     cut_at = max(cut_at, registry.threshold(other) or 0)
-            length += _cost(below)
+            length += cost(below)
         below = _deepest_of(args)
         args = below.args
     if not args:

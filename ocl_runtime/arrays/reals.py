@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
 
 
-class _WithReal:
+class WithReal:
     """An executor with another default real."""
 
     def __init__(self, base: Executor, default_real: DType) -> None:
@@ -31,14 +31,14 @@ class _WithReal:
 
 def with_real(executor: Executor, default_real: DType) -> Executor:
     """An executor with a default real that its settings do not change."""
-    if isinstance(executor, _WithReal) and executor.default_real == default_real:
+    if isinstance(executor, WithReal) and executor.default_real == default_real:
         return executor
     base = base_executor(executor)
     # That knows it by a weak reference, since it keeps that. Two threads may make two: nobody asks which.
     reference = vars(base).get("_with_real")
     known = None if reference is None else reference()
     if known is None or known.default_real != default_real:
-        known = _WithReal(base, default_real)
+        known = WithReal(base, default_real)
         vars(base)["_with_real"] = weakref.ref(known)
     return cast("Executor", known)
 
@@ -46,10 +46,10 @@ def with_real(executor: Executor, default_real: DType) -> Executor:
 def like(executor: Executor, other: Executor) -> Executor:
     """An executor for arrays that come from another runtime's, and keep the default real that they have by themselves,
     if the device has it."""
-    own = isinstance(other, _WithReal) and (other.default_real.name != "f64" or executor.target.fp64)
+    own = isinstance(other, WithReal) and (other.default_real.name != "f64" or executor.target.fp64)
     return with_real(executor, other.default_real) if own else executor
 
 
 def base_executor(executor: Executor) -> Executor:
     """The executor itself, with the default real of its settings."""
-    return executor.base if isinstance(executor, _WithReal) else executor
+    return executor.base if isinstance(executor, WithReal) else executor

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.graph.forward import current, forward, turned_back
+from ocl_ir.source_line import Line
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.plan.history import NO_HISTORY, History, history
 from ocl_runtime.plan.readers import readers_of
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from ocl_runtime.plan.cache.plans import Wanted
     from ocl_runtime.plan.donation import DonationPlaces
     from ocl_runtime.plan.executor import Executor
+
+
+_MOST_MISSES = 200
+"""Evaluations in a row that a function was not written for, before it is given up."""
 
 
 class Missing(NamedTuple):
@@ -64,12 +69,35 @@ def evaluate_if_planned(
     try:
         evaluating.holder = get_ident()
         if tracer.get() is None:
-            results = executor.plans.lines.evaluated(nodes, cells, executor)
+            results = _repeated(nodes, cells, executor)
             if results is not None:
                 return results
         return _evaluated(nodes, cells, executor, make=make)
     finally:
         evaluating.holder = before
+
+
+def _repeated(
+    nodes: list[Node], cells: Sequence[Cell | None], executor: Executor, *, into: bool = False
+) -> list[Buffer] | None:
+    """The results of nodes, which become cells, where a function was written for them at this line, and the list is
+    emptied; else None, and nothing has changed. With `into`, there are none: the first node is computed into the memory
+    of the second. Not while a function is captured."""
+    lines, line = executor.plans.lines, nodes[0].line if nodes else None
+    key = (id(line.code), line.at, into) if type(line) is Line else (0, 0, into)
+    for known in lines.known.get(key, ()):
+        evaluate = known.evaluate
+        if evaluate is not None:
+            results = evaluate(nodes, cells, executor)
+            if results is not None:
+                known.misses = 0
+                known.kept.used = next(lines.clock)
+                lines.hits += 1
+                return results
+            known.misses += 1
+            if known.misses > _MOST_MISSES:
+                known.evaluate = None
+    return None
 
 
 def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool) -> Missing | None:
@@ -82,7 +110,7 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
     try:
         evaluating.holder = get_ident()
         repeats = tracer.get() is None and not executor.is_watched
-        if repeats and executor.plans.lines.evaluated([node, target], (), executor, into=True) is not None:
+        if repeats and _repeated([node, target], (), executor, into=True) is not None:
             return None
         structure = Structure([node, target], into=True)
         planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)

@@ -15,8 +15,7 @@ from ocl_ir.types import DType
 from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.cache.stored import StoredPlans
-from ocl_runtime.plan.cache.template import Sized
-from ocl_runtime.plan.cache.written import Allocator
+from ocl_runtime.plan.cache.written import Allocator, Give
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.registry import Registry
@@ -137,12 +136,9 @@ class Executor(Protocol):
     def is_watched(self) -> bool:
         """Whether somebody looks on, to whom programs are shown as they are planned: then each evaluation is `run`."""
 
-    def give(
-        self, sized: Sized, memory: list[Any], lines: Sequence[Where], numbers: dict[str, Any], stream: Any
-    ) -> None:
-        """Starts the program of a plan for some sizes, which is `ready`, over memory for its buffers and its scratch
-        memory, with the Python lines that asked for its steps and numbers by name, from a stream of `device_memory`
-        on."""
+    @property
+    def give(self) -> Give:
+        """Starts the program of a plan that is bound to some sizes."""
 
     def run(self, plan: AnyPlan) -> None:
         """Starts a plan's launches, which may depend on each other in their order, and on everything started before."""

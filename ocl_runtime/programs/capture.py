@@ -211,7 +211,7 @@ class _Function:
         nodes: list[Buffer],
     ) -> Any:
         """The same for arguments that are like none before, or (without a `look`) are not computed, or share memory.
-        The list of nodes is emptied."""
+        With a `look`, of one executor, the list of nodes is emptied."""
         executors = [x._executor for x in arrays]
         if look is not None and executors.count(executors[0]) == len(executors):
             arguments = Arguments(nodes.copy(), executors)

@@ -20,6 +20,7 @@ import numpy as np
 from figures import ROOT, Figure, main, seconds
 
 import ocl_runtime as ocl
+from examples.digits import with_arrays
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.types import F32
 
@@ -153,6 +154,27 @@ def captured(runtime: ocl.Runtime) -> list[Figure]:
     return found
 
 
+def unseen_sizes(runtime: ocl.Runtime) -> Figure:
+    """A statement whose structure is known, with slices that grow: no sizes come again."""
+    a = ocl.asarray(np.random.default_rng(0).random((300, 300)).astype(np.float32))
+
+    def statement(j: int) -> None:
+        a[j, j + 1] -= a[j, :j] @ a[:j, j + 1]
+        a.compute()
+
+    def launched() -> int:
+        return runtime.statistics()["launch"]["launches"]
+
+    for j in range(2, 60):
+        statement(j)
+    times = []
+    for j in range(60, 298):
+        before = launched()
+        taken = seconds(lambda j=j: statement(j))
+        times.append(taken / (launched() - before))
+    return row("a statement with sizes never seen, a launch", sorted(times)[len(times) // 2] * MICRO, 40)
+
+
 def peaks(runtime: ocl.Runtime) -> list[Figure]:
     """Arrays in use at once beyond those that are held anyway, by the device's pool; nothing waits."""
     side = 256
@@ -199,14 +221,29 @@ def peaks(runtime: ocl.Runtime) -> list[Figure]:
         value.compute()
         kept.compute()
 
+    def mandelbrot() -> None:
+        real, z = x * 3 - 2, x * 0
+        imaginary = weights * 2 - 1
+        a, b = z, z
+        for _ in range(50):
+            inside = a * a + b * b < 4
+            z = z + inside
+            a, b = ocl.where(inside, a * a - b * b + real, a), ocl.where(inside, 2 * a * b + imaginary, b)
+        del a, b
+        z.compute()
+
     cases: list[tuple[str, Callable[[], object], float]] = [
         ("peak of 40 products", products, 2.1),
         ("peak of 8 layers", layers, 2.1),
         ("peak of 50 heat steps in place", heat, 2.1),
         ("peak of 1,000 captured steps", steps, 4.1),
         ("peak of t = x[3:4] + 0; x[3] = 9", row_kept, 1.1),
+        ("peak of 50 Mandelbrot iterations", mandelbrot, 3.1),
     ]
-    return [row(name, peak(run), target, "arrays") for name, run, target in cases]
+    found = [row(name, peak(run), target, "arrays") for name, run, target in cases]
+    before = runtime.statistics()["launch"]["launches"]
+    mandelbrot()
+    return [*found, row("50 Mandelbrot iterations", runtime.statistics()["launch"]["launches"] - before, 3, "kernels")]
 
 
 @contextmanager
@@ -284,6 +321,41 @@ def while_another_builds(runtime: ocl.Runtime) -> Figure:
     return row(f"worst kept evaluation beside a build of {built:.1f} s", worst * 1e3, 5, "ms")
 
 
+def on_a_card(runtime: ocl.Runtime) -> list[Figure]:
+    """What people wait for, with the card's own time; on CPUs the kernels themselves take longer than the targets."""
+    x, y, state = ones(1000), ones(1000), [ocl.asarray(np.random.default_rng(0).random((1024, 1024), "f4"))]
+
+    def step(u: Any) -> Any:
+        inside = u[1:-1, 1:-1]
+        return inside + 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * inside)
+
+    captured_step = ocl.capture(lambda u: ocl.pad(step(u), 1))
+
+    def eager() -> None:
+        u = state[0]
+        for _ in range(1000):
+            u[1:-1, 1:-1] = step(u)
+        u.compute()
+        runtime.finish()
+
+    def captured() -> None:
+        u = state[0]
+        for _ in range(1000):
+            u = captured_step(u)
+        runtime.finish()
+
+    def learning() -> float:
+        return with_arrays(ocl, 128, 20).seconds / 300 * MICRO  # steps
+
+    eager(), captured()
+    return [
+        row("computed x + y of 1,000 elements", best_of(lambda: x + y, lambda built: built.compute(), 500), 15),
+        row("a training step of examples/digits.py", min(learning() for _ in range(3)), 900),
+        row("a step of heat 1024 x 1024, eager", min(seconds(eager) for _ in range(3)) / 1000 * MICRO, 150),
+        row("a step of heat 1024 x 1024, captured", min(seconds(captured) for _ in range(3)) / 1000 * MICRO, 45),
+    ]
+
+
 def imports() -> Figure:
     def taken(code: str) -> float:
         command = [sys.executable, "-c", code]
@@ -299,10 +371,12 @@ def figures(runtime: ocl.Runtime, _: str | None) -> list[Figure]:
     with ocl.use(runtime):
         found = building()
         with idle(runtime):
-            found += evaluations(runtime) + captured(runtime)
+            found += [*evaluations(runtime), *captured(runtime), unseen_sizes(runtime)]
         found += peaks(runtime) + slices(runtime)
         with planned_anew(runtime):
             found += planning()
+        if runtime.device.capabilities.kind == "gpu":
+            found += on_a_card(runtime)
         return [*found, while_another_builds(runtime), imports()]
 
 

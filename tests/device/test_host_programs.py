@@ -299,7 +299,7 @@ def test_regression_a_node_that_fails_is_noticed(device: Device, engine: Engine,
         pytest.skip("this driver hides the failure that is planted")
     runtime = Runtime(device, engine.settings)
     broken = Engine(device, replace(engine.settings, streams=4), driver=Breaking)
-    runtime.executor.engine = broken
+    runtime.executor.run_on(broken)
     with ocl.use(runtime):
         program, x = twice(out=True), ocl.asarray(HOST)
         y, other = ocl.allocate(HOST.shape), (x * 3).compute()

@@ -160,7 +160,7 @@ def test_regression_a_computation_that_fails_after_it_wrote_over_an_operand(devi
             return super().launch(*args)
 
     runtime = Runtime(device, engine.settings)
-    runtime.executor.engine = Engine(device, engine.settings, driver=Fails)
+    runtime.executor.run_on(Engine(device, engine.settings, driver=Fails))
     with ocl.use(runtime):
         x = ocl.asarray(HOST)
         y = x * 2 + 1

@@ -157,7 +157,7 @@ def made(device: Device, engine: Engine, driver: Any, **changes: Any) -> Runtime
     runtime = Runtime(device, replace(engine.settings, streams=4))
     device = replace(device, capabilities=replace(device.capabilities, **changes))
     settings = replace(engine.settings, streams=4, staging_bytes=8 * PIECE)
-    runtime.executor.engine = Engine(device, settings, driver=driver)
+    runtime.executor.run_on(Engine(device, settings, driver=driver))
     return runtime
 
 

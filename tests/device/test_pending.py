@@ -23,6 +23,7 @@ from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
 from tests.support.lives import parts_of
+from tests.support.loops import LOOPS, heat, waves
 
 HOST = np.random.default_rng(0).random((24, 32), "f4")
 TURNS = 700
@@ -33,54 +34,6 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
     runtime = Runtime(device, engine.settings)
     with ocl.use(runtime):
         yield runtime
-
-
-def waves(state: list[Any]) -> list[Any]:
-    return [ocl.sin(state[0]) * 1.01]
-
-
-def pendulum(state: list[Any]) -> list[Any]:
-    x, v = state
-    v = v - 0.01 * x
-    return [x + 0.01 * v, v]
-
-
-def heat(state: list[Any]) -> list[Any]:
-    u = state[0]
-    u[1:-1, 1:-1] += 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * u[1:-1, 1:-1])
-    return [u]
-
-
-def helped(state: list[Any]) -> list[Any]:
-    def half(x: Any) -> Any:
-        return x * 0.5
-
-    return [half(state[0]) + half(ocl.roll(state[0], 1, axis=0))]
-
-
-def fields(state: list[Any]) -> list[Any]:
-    e, h = state
-    h[:-1] += 0.5 * (e[1:] - e[:-1])
-    e[1:-1] += 0.5 * (h[1:-1] - h[:-2])
-    return [e, h]
-
-
-def _long_turn() -> Callable[[list[Any]], list[Any]]:
-    """A turn of forty writes, each in a line of its own."""
-    lines = [f"    u[{number % 20 + 1}] = 0.5 * u[{number % 20}] + 0.25 * u[{number % 20 + 2}]" for number in range(40)]
-    names: dict[str, Any] = {}
-    exec("\n".join(["def turn(state):", "    (u,) = state", *lines, "    return [u]"]), names)  # noqa: S102
-    return names["turn"]  # type: ignore[no-any-return]
-
-
-LOOPS = {
-    "long": (_long_turn(), 1),
-    "waves": (waves, 1),
-    "pendulum": (pendulum, 2),
-    "heat": (heat, 1),
-    "helped": (helped, 1),
-    "fields": (fields, 2),
-}
 
 
 @pytest.mark.parametrize("name", LOOPS)

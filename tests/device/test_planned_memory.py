@@ -132,7 +132,7 @@ def test_scratch_memory_lies_in_pieces_where_there_is_no_room_for_all_of_it(
 @pytest.fixture
 def poisoned(device: Device, engine: Engine) -> Iterator[Runtime]:
     runtime = Runtime(device, replace(engine.settings, streams=1, poison=True))
-    runtime.executor.engine = Engine(device, runtime.settings, driver=Recording)
+    runtime.executor.run_on(Engine(device, runtime.settings, driver=Recording))
     with ocl.use(runtime):
         yield runtime
 

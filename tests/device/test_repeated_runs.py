@@ -38,14 +38,18 @@ def runtime(device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> 
 def served(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether a run found everything as the last one had left it, one by one."""
     found: list[bool] = []
-    serve = Arguments.serve
+    over, set_up = Run.over, Run.set_up
 
-    def noted(own: Arguments, *given: Any) -> Any:
-        program = serve(own, *given)
-        found.append(program is not None)
-        return program
+    def given(run: Run, *args: Any, apart: bool) -> None:
+        found.append(True)
+        over(run, *args, apart=apart)
 
-    monkeypatch.setattr(Arguments, "serve", noted)
+    def given_anew(run: Run, own: Arguments | None) -> None:
+        found[-1] = False
+        set_up(run, own)
+
+    monkeypatch.setattr(Run, "over", given)
+    monkeypatch.setattr(Run, "set_up", given_anew)
     return found
 
 

@@ -59,7 +59,7 @@ def shared_or_not(device: Device, engine: Engine, request: pytest.FixtureRequest
 
 def _recorded(device: Device, engine: Engine) -> Iterator[Runtime]:
     runtime = Runtime(device, engine.settings)
-    runtime.executor.engine = Engine(device, replace(engine.settings, streams=4), driver=Recording)
+    runtime.executor.run_on(Engine(device, replace(engine.settings, streams=4), driver=Recording))
     with ocl.use(runtime):
         yield runtime
 

@@ -17,7 +17,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.checkout import ROOT
 
-MOST_FILES = 25
+MOST_FILES = 15
 MOST_CLIMBS = 3
 """For memory, for what is not built yet, and to run."""
 

@@ -21,7 +21,7 @@ from tests.support.arrays import assert_same
 @pytest.fixture
 def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
     runtime = Runtime(device, replace(engine.settings, streams=4))
-    runtime.executor.engine = Engine(device, runtime.settings, driver=Recording)
+    runtime.executor.run_on(Engine(device, runtime.settings, driver=Recording))
     with ocl.use(runtime):
         yield runtime
 

@@ -22,7 +22,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.pool import NoRoomError
 from ocl_runtime.plan import evaluate
 from ocl_runtime.plan.cache import known_lines, plans
-from ocl_runtime.plan.cache.known_lines import WORTH, KnownLines
+from ocl_runtime.plan.cache.known_lines import WORTH
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
 from tests.support.lives import parts_of
@@ -42,14 +42,14 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
 def by_function(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of each evaluation whether a written function did it; twice where a plan had to be made first."""
     found: list[bool] = []
-    evaluated = KnownLines.evaluated
+    repeated = evaluate._repeated
 
-    def noted(lines: KnownLines, *given: Any, into: bool = False) -> Any:
-        results = evaluated(lines, *given, into=into)
+    def noted(*given: Any, into: bool = False) -> Any:
+        results = repeated(*given, into=into)
         found.append(results is not None)
         return results
 
-    monkeypatch.setattr(KnownLines, "evaluated", noted)
+    monkeypatch.setattr(evaluate, "_repeated", noted)
     return found
 
 
@@ -281,7 +281,7 @@ def test_a_runtime_with_written_functions_is_freed(device: Device, engine: Engin
 def functions(runtime: Runtime) -> list[Any]:
     return [
         known
-        for of_line in runtime.executor.plans.lines._known.values()
+        for of_line in runtime.executor.plans.lines.known.values()
         for known in of_line
         if known.evaluate is not None
     ]
@@ -310,7 +310,7 @@ def test_plans_come_and_go_while_others_evaluate(runtime: Runtime, monkeypatch: 
     work = [lambda x: x + 1.0, lambda x: ocl.sin(x) * x, lambda x: x - x * x, lambda x: ocl.sum(x) + x]
     errors: list[BaseException] = []
 
-    def evaluate(which: int) -> None:
+    def evaluate_often(which: int) -> None:
         x = ocl.asarray(HOST[: 100 + which])
         try:
             with ocl.use(runtime):
@@ -320,7 +320,7 @@ def test_plans_come_and_go_while_others_evaluate(runtime: Runtime, monkeypatch: 
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=evaluate, args=(which,)) for which in range(4)]
+    threads = [threading.Thread(target=evaluate_often, args=(which,)) for which in range(4)]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:

@@ -50,7 +50,7 @@ def test_an_entry_that_others_removed_and_entered_again_is_not_replaced() -> Non
             if self.turns:
                 elsewhere(self.turns.pop(0))
 
-    table._entries = Entries(table._entries)
+    table.entries = Entries(table.entries)
     mine = table.enter("key", Thing())
     for thread in threads:
         thread.join()
@@ -99,6 +99,6 @@ def test_what_two_threads_find_is_entered_once() -> None:
         for thread in threads:
             thread.join()
         assert thing.key == "key"
-        assert table._entries["key"]() is thing
+        assert table.entries["key"]() is thing
         table.leave(thing)
         assert table.known("key") is None

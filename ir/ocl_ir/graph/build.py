@@ -93,7 +93,7 @@ __all__ = [
 
 NODES: Interned[Node] = Interned()
 """By what they are made of, operands and storages by `id`: so who counts references to a node finds none of these."""
-_known, _entered, leave = NODES.known, NODES.enter, NODES.leave
+_known, _entered, leave, _entries = NODES.known, NODES.enter, NODES.leave, NODES.entries
 
 
 def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") -> Buffer:
@@ -143,8 +143,8 @@ def typed(op: str, dtype: DType, operands: tuple[Node, ...], where: Where = "") 
 def pair(op: str, dtype: DType, left: Node, right: Node, where: Where) -> Node:
     """The same for two operands, which have one shape."""
     key = (op, dtype, id(left), id(right))
-    known = _known(key)
-    if known is not None:
+    entry = _entries.get(key)
+    if entry is not None and (known := entry()) is not None:
         return known
     flat, shape, operands = left.flat and right.flat, left.shape, (left, right)
     if flat or len(shape) < 2 or order_in_memory(operands) is None:  # there is no other order of axes
@@ -261,8 +261,8 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
     elif type(arg) is Scalar:
         return scalar(arg.value, arg.dtype, shape, where or None)
     key = (step._key or step.key, id(arg))
-    known = _known(key)
-    if known is not None:
+    entry = _entries.get(key)
+    if entry is not None and (known := entry()) is not None:
         return known
     made = Movement(shape, arg.dtype, where or caller(), step.kind == "reshape", (arg,), step)
     if kind in _WRITES and step.kind == "index":

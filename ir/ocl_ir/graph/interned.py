@@ -28,7 +28,8 @@ class Interned(Generic[Made]):
     the entry's object is gone. Any thread may use it; whoever finds something takes no lock."""
 
     def __init__(self) -> None:
-        self._entries: dict[Hashable, ref[Made]] = {}
+        self.entries: dict[Hashable, ref[Made]] = {}
+        """By key; whoever looks into it may find an object that is gone."""
         self._limit = _MOST_DEAD
         """At so many entries, those of objects that are gone are removed: none of them has to say so when it goes."""
         # Held to remove or replace an entry. Re-entrant: freeing an object meanwhile may run somebody's finalizer.
@@ -36,12 +37,12 @@ class Interned(Generic[Made]):
 
     def known(self, key: Hashable) -> Made | None:
         """The object of this key, if there is one."""
-        entry = self._entries.get(key)
+        entry = self.entries.get(key)
         return None if entry is None else entry()
 
     def enter(self, key: Hashable, made: Made) -> Made:
         """A new object, or that of another thread which was faster."""
-        entries, entry = self._entries, ref(made)
+        entries, entry = self.entries, ref(made)
         if len(entries) >= self._limit:
             self._sweep()
         made.key = key
@@ -66,18 +67,18 @@ class Interned(Generic[Made]):
         key = made.key
         if key is not None:
             with self._lock:
-                entry = self._entries.get(key)
+                entry = self.entries.get(key)
                 if entry is not None and entry() is made:
-                    del self._entries[key]
+                    del self.entries[key]
 
     def _sweep(self) -> None:
         with self._lock:
-            for key, entry in self._entries.copy().items():
-                if entry() is None and self._entries.get(key) is entry:
-                    del self._entries[key]
-            self._limit = len(self._entries) + max(_MOST_DEAD, len(self._entries) // 2)
+            for key, entry in self.entries.copy().items():
+                if entry() is None and self.entries.get(key) is entry:
+                    del self.entries[key]
+            self._limit = len(self.entries) + max(_MOST_DEAD, len(self.entries) // 2)
 
     def __len__(self) -> int:
         """How many there are now."""
         self._sweep()
-        return len(self._entries)
+        return len(self.entries)

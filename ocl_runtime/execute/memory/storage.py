@@ -19,9 +19,9 @@ import numpy as np
 
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.layout import Layout
-from ocl_ir.source_line import Where
+from ocl_ir.source_line import Where, calling_line
 from ocl_runtime.device import Device
-from ocl_runtime.errors import LaunchError, OutOfMemoryError
+from ocl_runtime.errors import Error, LaunchError, OutOfMemoryError
 from ocl_runtime.execute.driver import Buffer, Driver
 from ocl_runtime.execute.log import Log
 from ocl_runtime.execute.memory.blocks import Block
@@ -107,6 +107,15 @@ class Idle(Protocol):
 
     def give_up(self) -> None:
         """Gives it back to the pool."""
+
+
+def without_memory() -> Error:
+    """What to say of an array that has no values."""
+    return Error(
+        "an array that was kept from a captured function has no values outside of it",
+        place=calling_line(),
+        remedy="return it from the captured function, or keep what a call of that returns",
+    )
 
 
 class Memory:

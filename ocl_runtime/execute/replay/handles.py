@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Any, TypeAlias
@@ -57,18 +56,6 @@ class Arguments:
         """The programs of the objects are to be freed."""
         self.handles = None
 
-    def serve(self, of: object, memory: Memory) -> Any:
-        """The program that was given last, if nothing differs but numbers; else None."""
-        program = self.program
-        if program is None or of is not self.of:
-            return None
-        memory_of: list[Any] = memory
-        for number, ranges, start in self.expected:
-            storage, offset = memory_of[number]  # as it was then: a buffer is always of the device, or of the host
-            if storage.block.ranges is not ranges or offset != start:
-                return None
-        return program
-
     def has(self, numbers: Mapping[str, Any]) -> bool:
         """Whether the last run had just these numbers: 0.0 is not -0.0."""
         own = self.numbers
@@ -114,7 +101,8 @@ class Handles:
         self.pattern: Any = None
         """What the program has in common for all sizes, once that has been found out."""
         self._sets: dict[frozenset[int], frozenset[int]] = {}
-        self._of_thread = threading.local()
+        self.of_thread = threading.local()
+        """The `Arguments` of each thread that has some, as `own`."""
         self._runs = 0
 
     def shared(self, buffers: frozenset[int]) -> frozenset[int]:
@@ -123,8 +111,8 @@ class Handles:
 
     def own(self) -> Arguments | None:
         """This thread's, for one run at a time; None for the first runs, and where another is under way. Whoever gets
-        them sets `busy` until it is done."""
-        own: Arguments | None = getattr(self._of_thread, "own", None)
+        them sets `busy` until it is done, and when they are `used`."""
+        own: Arguments | None = getattr(self.of_thread, "own", None)
         if own is None or own.handles is None:
             if self._runs < _WORTH:
                 self._runs += len(self.executables) <= _MOST_OWN
@@ -132,10 +120,9 @@ class Handles:
             own = Arguments([None if one is None else one.new_handle() for one in self.executables])
             for executable in self.distinct:
                 executable.add_user(own)
-            self._of_thread.own = own
+            self.of_thread.own = own
         elif own.busy:
             return None
-        own.used = time.monotonic()
         return own
 
 

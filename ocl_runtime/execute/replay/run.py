@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -15,10 +16,11 @@ from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError, MixedDevicesError, OutOfMemoryError, ShapeError
 from ocl_runtime.execute.driver import Error, Event, Queue
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.memory.storage import POISON, Storage
+from ocl_runtime.execute.memory.storage import POISON, Storage, without_memory
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Arguments, Memory, Place
 from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Transfer
+from ocl_runtime.execute.streams.chosen import chosen
 from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.streams.failures import Failure
 from ocl_runtime.execute.streams.hazards import Touch
@@ -294,6 +296,27 @@ def run(
     start(engine, bound, memory, what, lines, numbers, home, apart=bound.spreads)
 
 
+def give(
+    engine: Engine,
+    bound: Bound,
+    memory: Memory,
+    lines: Sequence[Where],
+    numbers: Mapping[str, Number],
+    stream: Stream,
+) -> None:
+    """Starts the program of an evaluation, from a stream on: on several, if it is for them and the thread has chosen
+    none. Else as `start`; raises `Error`, too, for memory that only a captured program has."""
+    if engine.inherited:
+        engine.check_process()
+    try:
+        apart = bound.spreads and chosen() is None
+        start(engine, bound, memory, "an evaluation", lines, numbers, stream, apart=apart)
+    except AttributeError:
+        if all(isinstance(part[0], Storage) for part in memory if isinstance(part, tuple)):
+            raise
+        raise without_memory() from None
+
+
 def start(
     engine: Engine,
     bound: Bound,
@@ -310,7 +333,9 @@ def start(
 
     Raises as `streams.program.submit` does.
     """
-    own = bound.handles.own()
+    own: Arguments | None = getattr(bound.handles.of_thread, "own", None)
+    if own is None or own.busy or own.handles is None:
+        own = bound.handles.own()
     if own is None:
         program = Run(engine, bound, what)
         program.over(memory, numbers, lines, home, apart=apart)
@@ -319,7 +344,15 @@ def start(
     else:
         try:
             own.busy = True
-            known = own.serve(bound, memory)
+            own.used = monotonic()
+            known = own.program if own.of is bound else None
+            if known is not None:  # it can be given once more, if the memory is the same
+                parts: list[Any] = memory
+                for number, ranges, first in own.expected:
+                    storage, offset = parts[number]
+                    if storage.block.ranges is not ranges or offset != first:
+                        known = None
+                        break
             if known is not None:
                 own.program = None  # until all has gone well: who finds out what went wrong looks into it
                 known.over(memory, numbers, lines, home, apart=apart)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ocl_ir.source_line import Where
@@ -20,6 +21,7 @@ Clock: TypeAlias = "dict[Stream, int]"
 for few others, so that only those are in it."""
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Command:
     """Something that a stream was given.
 
@@ -27,28 +29,16 @@ class Command:
     have completed, `error` why its results are not to be trusted.
     """
 
-    __slots__ = ("after", "clock", "error", "event", "keep", "position", "stream", "what", "where")
-
-    def __init__(
-        self,
-        stream: Stream,
-        position: int,
-        clock: Clock,
-        what: str,
-        where: Where,
-        event: Event | None = None,
-        keep: object = None,
-    ) -> None:
-        self.stream = stream
-        self.position = position
-        self.clock = clock
-        self.what = what
-        self.where = where
-        self.keep = keep
-        self.event = event
-        self.after: Sequence[Command] = ()
-        """The commands of other streams that it waits for, until it has completed."""
-        self.error: Failure | None = None
+    stream: Stream
+    position: int
+    clock: Clock
+    what: str
+    where: Where
+    event: Event | None = None
+    keep: object = None
+    after: Sequence[Command] = ()
+    """The commands of other streams that it waits for, until it has completed."""
+    error: Failure | None = None
 
     def __repr__(self) -> str:
         return f"<{self.what} on stream {self.stream.index}, command {self.position}>"

@@ -297,24 +297,6 @@ def record(touches: Iterable[Touch], command: Command) -> None:
             ranges.sole = None
 
 
-def record_whole(reads: Iterable[Ranges], writes: Iterable[Ranges], command: Command) -> None:
-    """The same for a command that reads or writes all of some memory."""
-    stream = command.stream
-    use: Use = (command, None)
-    for ranges in reads:
-        for cell in ranges.cells:
-            cell.reads[stream] = use
-        if ranges.sole is not stream:
-            ranges.sole = None
-    for ranges in writes:
-        cells = ranges.cells
-        cell = cells[0] if len(cells) == 1 else ranges.one(cells)
-        cell.writes = (use,)
-        if cell.reads:
-            cell.reads = {}
-        ranges.sole = stream
-
-
 def poison(touches: Iterable[Touch], command: Command) -> None:
     """A command that never ran (it has an `error`) should have written these bytes."""
     for touch in touches:

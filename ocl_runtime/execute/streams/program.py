@@ -17,7 +17,7 @@ from ocl_ir.source_line import Where
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import Error, Event, KernelHandle, Queue, Sizes
 from ocl_runtime.execute.streams.command import LOOK_EVERY, Clock, Command, Parts, SpoiltError, Stream, later
-from ocl_runtime.execute.streams.hazards import Ranges, Touch, conflicts, record, record_whole
+from ocl_runtime.execute.streams.hazards import Ranges, Touch, Use, conflicts, record
 from ocl_runtime.execute.streams.streams import Streams
 
 
@@ -266,7 +266,19 @@ def _give_again(streams: Streams, program: Program, repeats: Sequence[Repeat], e
         if needed:
             command.after = needed
             needed = ()
-        record_whole(reads, writes, command)
+        use: Use = (command, None)
+        for ranges in reads:  # as `record` does for memory that is read or written as a whole
+            for cell in ranges.cells:
+                cell.reads[stream] = use
+            if ranges.sole is not stream:
+                ranges.sole = None
+        for ranges in writes:
+            cells = ranges.cells
+            cell = cells[0] if len(cells) == 1 else ranges.one(cells)
+            cell.writes = (use,)
+            if cell.reads:
+                cell.reads = {}
+            ranges.sole = stream
         if parts:
             record(parts, command)
         pending.append(command)

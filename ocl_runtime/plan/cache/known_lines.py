@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Collection, Iterator
+from typing import Protocol, TypeAlias
 
-from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.source_line import Line
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template
-from ocl_runtime.plan.cache.written import Allocator, Giving, Written, written
+from ocl_runtime.plan.cache.written import Allocator, Written, written
 from ocl_runtime.plan.donation import Holders
 from ocl_runtime.plan.structure import Structure
 
@@ -22,9 +21,6 @@ _MOST_NODES = 256
 WORTH = 8
 """Evaluations of one plan and sizes at a line after which a function is written, which takes about a millisecond."""
 
-_MOST_MISSES = 200
-"""Evaluations in a row that a function was not written for, before it is given up."""
-
 _Key: TypeAlias = tuple[int, int, bool]
 
 
@@ -34,7 +30,7 @@ class Used(Protocol):
     used: int
 
 
-class _Known:
+class KnownLine:
     """What a line evaluates: how often so far, and the function for it, once there is one."""
 
     __slots__ = ("count", "evaluate", "kept", "misses", "sizes", "template")
@@ -46,37 +42,16 @@ class _Known:
 
 
 class KnownLines:
-    """The lines of one executor: for each evaluation that of its first node. `clock` numbers the uses of plans, and
-    `hits` counts those by a function."""
+    """The lines of one executor: for each evaluation that of its first node. `known` has what was evaluated there, by
+    line and whether into given memory; `clock` numbers the uses of plans, and `hits` counts evaluations by a function
+    (`ocl_runtime.plan.evaluate`)."""
 
     def __init__(self, clock: Iterator[int]) -> None:
         self.hits = 0
-        self._clock = clock
-        self._known: dict[_Key, tuple[_Known, ...]] = {}
+        self.clock = clock
+        self.known: dict[_Key, tuple[KnownLine, ...]] = {}
         self._lock = threading.Lock()
         """Held to change these; whoever looks finds one tuple or another."""
-
-    def evaluated(
-        self, roots: list[Node], cells: Sequence[Any], executor: Giving, *, into: bool = False
-    ) -> list[Buffer] | None:
-        """The results of nodes, which become cells, where there is a function for them, and the list is emptied; else
-        None, and nothing has changed. With `into`, there are none: the first node is computed into the memory of the
-        second. Not while a function is captured."""
-        line = roots[0].line if roots else None
-        key = (id(line.code), line.at, into) if type(line) is Line else (0, 0, into)
-        for known in self._known.get(key, ()):
-            evaluate = known.evaluate
-            if evaluate is not None:
-                results = evaluate(roots, cells, executor)
-                if results is not None:
-                    known.misses = 0
-                    known.kept.used = next(self._clock)
-                    self.hits += 1
-                    return results
-                known.misses += 1
-                if known.misses > _MOST_MISSES:
-                    known.evaluate = None
-        return None
 
     def note(self, structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator) -> None:
         """An evaluation is about to run that no function was written for."""
@@ -85,14 +60,14 @@ class KnownLines:
         line, template = structure.nodes[structure.roots[0]].line, planned.template
         key: _Key = (id(line.code), line.at, structure.into) if type(line) is Line else (0, 0, structure.into)
         with self._lock:
-            of_line = self._known.pop(key, ())
+            of_line = self.known.pop(key, ())
             known = next((one for one in of_line if one.template is template and one.sizes == structure.sizes), None)
             if known is None:
-                known = _Known(structure.kept, template, structure.sizes)
+                known = KnownLine(structure.kept, template, structure.sizes)
                 of_line = (known, *of_line)[:_MOST_OF_A_LINE]
-            self._known[key] = of_line  # as the one that was used last
-            while len(self._known) > _MOST_LINES:
-                del self._known[next(iter(self._known))]
+            self.known[key] = of_line  # as the one that was used last
+            while len(self.known) > _MOST_LINES:
+                del self.known[next(iter(self.known))]
         known.count += 1
         if known.count == WORTH:
             known.evaluate = written(structure, planned, holders, memory)
@@ -100,6 +75,6 @@ class KnownLines:
     def forget(self, templates: Collection[Template]) -> None:
         """These plans are kept no more."""
         with self._lock:
-            for key, of_line in list(self._known.items()):
+            for key, of_line in list(self.known.items()):
                 if any(known.template in templates for known in of_line):
-                    self._known[key] = tuple([known for known in of_line if known.template not in templates])
+                    self.known[key] = tuple([known for known in of_line if known.template not in templates])

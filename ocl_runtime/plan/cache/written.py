@@ -20,7 +20,6 @@ from ocl_ir.types import F32, DType
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.plan.cache.comparison import Comparison
 from ocl_runtime.plan.cache.evaluation import Evaluation, passed_number
-from ocl_runtime.plan.cache.template import Sized
 from ocl_runtime.plan.donation import Held, Holders, most_donated, used_outside
 from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.structure import Structure
@@ -37,6 +36,11 @@ class Allocator(Protocol):
         `OutOfMemoryError`."""
 
 
+Give: TypeAlias = "Callable[[Any, list[Any], Sequence[Where], dict[str, Any], Any], None]"
+"""Starts the program of a plan, as the executor has bound it to some sizes: over memory for its buffers, for the Python
+lines of its steps, with numbers by name, from a stream on."""
+
+
 class Giving(Planning, Protocol):
     """Who runs what is planned."""
 
@@ -47,10 +51,9 @@ class Giving(Planning, Protocol):
     def handed_over(self, storage: Any) -> Any:
         """The same memory as another storage."""
 
-    def give(
-        self, sized: Sized, memory: list[Any], lines: Sequence[Where], numbers: dict[str, Any], stream: Any
-    ) -> None:
-        """Starts the program of a plan for some sizes over memory for its buffers, from a stream on."""
+    @property
+    def give(self) -> Give:
+        """Starts a program."""
 
 
 Written: TypeAlias = "Callable[[list[Node], Sequence[Any], Giving], list[Buffer] | None]"
@@ -146,7 +149,7 @@ def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
         text.add("del arena")
     lines = ", ".join(_line(text, asker) for asker in sized.askers)
     numbers = ", ".join(_number(text, *one) for one in template.numbers)
-    text.add(f"executor.give(sized, memory, [{lines}], {{{numbers}}}, stream)")
+    text.add(f"executor.give(sized.ready, memory, [{lines}], {{{numbers}}}, stream)")
     text.add("del memory")  # scratch memory goes back as soon as all is given
 
 
