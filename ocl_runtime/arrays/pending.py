@@ -15,9 +15,10 @@ what only this statement needed, such as the array that it replaces, is gone and
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from weakref import ref
 
@@ -38,6 +39,9 @@ _MOST = 8 * BOUND
 _NEVER = frozenset({"__del__", "__repr__", "__str__", "__format__"})
 """Functions in which nothing is started."""
 
+_MOST_MEASURED = 2 * _MOST
+"""Nodes that are looked at when depths are noted anew."""
+
 Compute: TypeAlias = Callable[["Executor", ref[Node], ref[Cell]], object]
 """Computes a node, and makes it the result of a cell that is just this node; nothing where it is gone or computed."""
 
@@ -54,9 +58,7 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
             return
         part, own.part = own.part, None
         part.start(registry)
-        for newest in tuple(own.newest):  # in front of the part, or beside it: what they stand on is computed now
-            if (array := newest()) is not None and array.args:
-                deepened(array)
+        _measure(own.newest)  # in front of the part, or beside it: what they stand on is computed now
         if node.depth < BOUND:
             own.measured = registry.evaluations
             return
@@ -84,6 +86,19 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
         pending = node.depth if measured else _chain(node, line, registry, threshold).pending
     if threshold is not None and pending >= threshold:
         own.part = _Scheduled(node, cell, line, threshold, partial(compute, executor))
+
+
+def _measure(newest: Iterable[ref[Node]]) -> None:
+    """Notes the depths of arrays anew, and of those below them."""
+    stack = [array for reference in tuple(newest) if (array := reference()) is not None]
+    seen: set[Node] = set()
+    while stack and len(seen) < _MOST_MEASURED:
+        node = stack.pop()
+        if node.args and node not in seen:
+            seen.add(node)
+            stack += node.args
+    for array in sorted([node for node in seen if node.depth], key=attrgetter("depth")):  # those below come first
+        deepened(array)
 
 
 def _is_amid_more() -> bool:

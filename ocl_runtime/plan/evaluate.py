@@ -142,8 +142,9 @@ def _evaluated(
     for value in past.left_out:
         value.left_out = True
     executor.ready(planned)
-    if past is NO_HISTORY and tracer.get() is None and not executor.is_watched:
-        executor.plans.note(structure, planned, executor.device_memory)
+    comes_again = past is NO_HISTORY or (past.kept and not past.left_out)
+    if comes_again and tracer.get() is None and not executor.is_watched:
+        executor.plans.note(structure, planned, executor.device_memory, kept=len(past.kept))
     del past
     planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
     executor.run(planned)

@@ -39,7 +39,7 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_without_compute_has_a_few_plans(runtime: Runtime, name: str) -> None:
     step, arrays = LOOPS[name]
-    turns = {"waves": TURNS, "pendulum": TURNS, "long": 30}.get(name, TURNS // 4)
+    turns = {"waves": TURNS, "pendulum": TURNS, "averages": TURNS, "long": 30}.get(name, TURNS // 4)
     state = [ocl.asarray(HOST + number) for number in range(arrays)]
     runtime.finish()
     with counting(runtime) as counted:

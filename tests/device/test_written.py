@@ -212,6 +212,50 @@ def test_a_launch_that_the_driver_refuses(
     assert by_function[-2:] == [True, True]
 
 
+@pytest.mark.parametrize("ask", [lambda x: float(ocl.sum(x)), lambda x: float(x[3])], ids=["a sum", "an element"])
+def test_values_that_somebody_holds_are_kept(
+    runtime: Runtime, by_function: list[bool], ask: Callable[[Any], float]
+) -> None:
+    """A loop that asks for a value in each turn stores its state by a function, and plans and allocates nothing."""
+    x, expected = ocl.asarray(HOST[:8]) + 0, HOST[:8]
+    x.compute()
+    for _ in range(2 * TURNS):  # until the element is read at one line
+        x, expected = x * 0.5 + 1.0, expected * np.float32(0.5) + np.float32(1)
+        ask(x)
+    with counting(runtime) as counted:
+        for _ in range(TURNS):
+            x, expected = x * 0.5 + 1.0, expected * np.float32(0.5) + np.float32(1)
+            asked = ask(x)
+            assert not x._node.args, "it is in memory"
+    np.testing.assert_allclose(x.numpy(), expected, rtol=1e-6)
+    assert asked == pytest.approx(float(np.sum(expected)) if "sum" in ask.__code__.co_names else float(expected[3]))
+    assert by_function[-TURNS:] == [True] * TURNS
+    assert counted["plan", "misses"] == 0
+    assert counted["memory", "created"] == 0
+
+
+def test_what_nobody_holds_is_not_kept(runtime: Runtime, by_function: list[bool]) -> None:
+    """The function for an expression of which somebody holds a part does nothing where nobody does."""
+    held = list[Any]()
+
+    def total(hold: bool) -> float:
+        part = ocl.asarray(HOST) * 0.5  # the last that needs this memory
+        whole = ocl.sum(part)
+        if hold:
+            held[:] = [part]
+        del part
+        return float(whole)
+
+    for _ in range(TURNS):
+        expected = total(True)
+    assert by_function[-1]
+    assert not held[0]._node.args
+    assert total(False) == expected
+    assert not by_function[-1]
+    assert total(True) == expected
+    np.testing.assert_array_equal(held[0].numpy(), HOST * np.float32(0.5))
+
+
 def test_no_memory_goes_the_general_way(
     runtime: Runtime, by_function: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:

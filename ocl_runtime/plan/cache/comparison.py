@@ -48,21 +48,21 @@ _FILE: Final = str(Path(__file__).with_name("<written>"))
 
 
 class Comparison:
-    """The lines of a function that returns None unless the list `roots` has a structure, with its sizes. Made before
-    any node of that is computed.
+    """The lines of a function that returns None unless the list `roots` has a structure, with its sizes: the first
+    roots of that, as many as are `asked` for. Made before any node of it is computed.
 
     After them node number `k` is called `nk`, and each refers to as many others as the structure says. `names` are the
     values that the lines name.
     """
 
-    def __init__(self, structure: Structure) -> None:
+    def __init__(self, structure: Structure, asked: int) -> None:
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"operands": operands}
         self.structure: Final = structure
         self._by_id: dict[int, str] = {}
         self._number = {node: number for number, node in enumerate(structure.nodes)}
         self._seen: set[Node] = set()
-        roots = [structure.nodes[root] for root in structure.roots]
+        roots = [structure.nodes[root] for root in structure.roots[:asked]]
         self.refuse([f"len(roots) != {len(roots)}"])
         self._take("roots", "", roots)
         for number, node in enumerate(structure.nodes):

@@ -53,8 +53,11 @@ class KnownLines:
         self._lock = threading.Lock()
         """Held to change these; whoever looks finds one tuple or another."""
 
-    def note(self, structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator) -> None:
-        """An evaluation is about to run that no function was written for."""
+    def note(
+        self, structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator, kept: int = 0
+    ) -> None:
+        """An evaluation is about to run that no function was written for; nobody has asked for the last roots, so many,
+        which are `kept`."""
         if structure.copied or not 0 < len(structure.nodes) <= _MOST_NODES:
             return
         line, template = structure.nodes[structure.roots[0]].line, planned.template
@@ -70,7 +73,7 @@ class KnownLines:
                 del self.known[next(iter(self.known))]
         known.count += 1
         if known.count == WORTH:
-            known.evaluate = written(structure, planned, holders, memory)
+            known.evaluate = written(structure, planned, holders, memory, len(structure.roots) - kept)
 
     def forget(self, templates: Collection[Template]) -> None:
         """These plans are kept no more."""

@@ -125,9 +125,10 @@ class PlanCache:
         self._lock = threading.RLock()
         """Held for single steps of these."""
 
-    def note(self, structure: Structure, planned: Evaluation, memory: Allocator) -> None:
-        """An evaluation is about to run, and there is nothing about it that its expression and plan do not say."""
-        self.lines.note(structure, planned, self._of(structure).holders, memory)
+    def note(self, structure: Structure, planned: Evaluation, memory: Allocator, *, kept: int = 0) -> None:
+        """An evaluation is about to run, and there is nothing about it that its expression and plan do not say; the
+        last roots, so many, are `kept` for who holds them."""
+        self.lines.note(structure, planned, self._of(structure).holders, memory, kept)
 
     def donation(self, structure: Structure) -> DonationPlaces:
         """What only an expression needs, and what of it others need."""

@@ -10,6 +10,7 @@ evaluation goes the general way.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -72,29 +73,35 @@ def _own_references() -> int:
 _LOCAL: Final = _own_references() if hasattr(sys, "getrefcount") else 0
 
 
-def written(structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator) -> Written | None:
-    """The function for evaluations like one that is about to run; None where there is something special about it."""
+def written(
+    structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator, asked: int
+) -> Written | None:
+    """The function for evaluations like one that is about to run; None where there is something special about it. So
+    many roots were `asked` for; the others are computed on the way, and kept for who holds them."""
     if not _LOCAL or structure.writes or planned.pieces:  # who else reads what is written changes from time to time
         return None
     held = None if structure.into else holders.look(structure)  # before anything here holds a node, too
-    text = Comparison(structure)
+    text = Comparison(structure, asked)
     if held is not None:
         template, sized = planned.template, planned.sized
-        roots = [structure.nodes[root] for root in structure.roots]
+        nodes = structure.nodes
+        roots = [nodes[root] for root in structure.roots]
         own = planned.own
         slots = {place: slot for place, slot, _, _ in sized.computed}
         # What is no memory of its own, as a view of an operand, goes the general way.
         if (
             slots.keys() != {*structure.roots}
             or any(slot is None or slot not in own for slot in slots.values())
-            or any(isinstance(root, Movement) for root in roots)
+            or any(isinstance(root, Movement) and root.step.kind == "permute" for root in roots)  # two results
         ):
             return None
         if not {*template.donated, *template.taken} <= {place for place, _ in held.storages}:
             return None  # somebody has come to hold what was free
         _compare_holders(text, structure, held, template.donated)
+        uses = Counter(arg for node in structure.nodes for arg in node.args)
+        text.refuse([f"references(n{one}) <= {uses[nodes[one]] + _LOCAL}" for one in structure.roots[asked:]])
     _give(text, structure, planned)
-    _hand_out(text, structure, planned)
+    _hand_out(text, structure, planned, asked)
     text.names |= {
         "OutOfMemoryError": OutOfMemoryError,
         "allocate": memory.allocate,
@@ -153,21 +160,21 @@ def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
     text.add("del memory")  # scratch memory goes back as soon as all is given
 
 
-def _hand_out(text: Comparison, structure: Structure, planned: Evaluation) -> None:
+def _hand_out(text: Comparison, structure: Structure, planned: Evaluation, asked: int) -> None:
     """Makes the results of nodes, for cells and for who has built on the nodes."""
     roots = [] if structure.into else [f"n{root}" for root in structure.roots]
     for number, slot, dtype, layout in planned.sized.computed if roots else ():
         name, shape, flat = f"n{number}", text.named(layout.shape), layout.is_dense
         args = f"{shape}, {text.named(dtype)}, {name}.line, {flat}, (), s{slot}, {text.named(layout)}"
         text.add(f"r{name} = Buffer({args})")  # as `computed` does
-    for number, name in enumerate(roots):
+    for number, name in enumerate(roots[:asked]):
         text.add(f"if cells[{number}] is not None:")
         text.add(f"    cells[{number}].become(r{name})")
     text.add("roots.clear()")
     for name in roots:
         text.add(f"if references({name}) > {_LOCAL}:")
         text.add(f"    forward({name}, r{name})")
-    text.add(f"return [{', '.join(f'r{name}' for name in roots)}]")
+    text.add(f"return [{', '.join(f'r{name}' for name in roots[:asked])}]")
 
 
 def _line(text: Comparison, asker: int | Where) -> str:
