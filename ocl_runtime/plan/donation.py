@@ -58,10 +58,12 @@ class _Needs(NamedTuple):
 
 class Held(NamedTuple):
     """Of each node whose holders matter, its number, how often the expression refers to it, and whether others hold it;
-    and as of `_Needs`, the memory that others may not need."""
+    as of `_Needs`, the memory that others may not need; and the nodes that others need, themselves or for what they
+    hold."""
 
     nodes: list[tuple[int, int, bool]]
     storages: tuple[tuple[int, tuple[int, ...]], ...]
+    needed: tuple[int, ...]
 
 
 class Holders:
@@ -109,7 +111,8 @@ class Holders:
         held = tuple(map(gt, map(_counted, structure.nodes), self._own))
         counted = zip(self._own, held, strict=True)
         nodes = [(place, own - _COUNTING, one) for place, (own, one) in enumerate(counted) if own != sys.maxsize]
-        return Held(nodes, self._needs(held, structure).storages)
+        needs = self._needs(held, structure)
+        return Held(nodes, needs.storages, needs.least.needed)
 
     def direct(self, structure: Structure) -> list[Node]:
         """The nodes that others hold themselves, and not only by what is made of them; none where nobody can tell."""

@@ -10,7 +10,8 @@ fewer bytes; the expressions find the copies in their place (`ocl_ir.graph.forwa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from weakref import ref
 
 from ocl_ir.graph.build import Assign, Buffer, Node, Scatter
 from ocl_runtime.plan.donation import used_outside
@@ -43,6 +44,14 @@ def readers_of(structure: Structure, held: Collection[Node], later: Sequence[int
         if sum(node.size * node.dtype.size for node in views) < base.size * base.dtype.size:
             found.update(views)
     return list(found)
+
+
+def read_elsewhere(readers: Iterable[ref[Node]], base: Node, own: Collection[Node]) -> bool:
+    """Whether anybody holds a view of what is written over, `base`, beside the nodes of an expression."""
+    return any(
+        (node := reader()) is not None and node.result is None and node is not base and node not in own and node.size
+        for reader in readers
+    )
 
 
 def read_by_later_writes(structure: Structure) -> list[int]:

@@ -426,3 +426,57 @@ def test_after_a_time_without_memory_values_on_the_way_are_kept_again(
     assert [launches(False) for _ in range(3)] == [0, 0, 0]
     assert {launches(True) for _ in range(TURNS)} == {1}
     assert [launches(False) for _ in range(3)] == [0, 0, 0]
+
+
+def test_a_loop_that_writes_in_place(runtime: Runtime, by_function: list[bool]) -> None:
+    """Its parts of several turns are evaluated by a function, too, and move no more memory than the first ones."""
+
+    def turns(u: Any, count: int) -> None:
+        for _ in range(count):
+            u[1:-1] = (u[:-2] + u[1:-1] + u[2:]) / 3
+
+    x, expected = ocl.asarray(HOST[:50]), HOST[:50].copy()
+    turns(x, 4000)
+    with counting(runtime) as counted:
+        turns(x, 1000)
+    turns(expected, 5000)
+    np.testing.assert_allclose(x.numpy(), expected, rtol=1e-5)
+    assert any(by_function)
+    assert counted["plan", "hits"] > 10
+    assert counted["plan", "misses"] == 0
+    assert counted["memory", "created"] == 0
+
+
+@pytest.mark.parametrize("look", ["holds a view", "reads an element", "is another library"])
+def test_writes_that_somebody_looks_at(runtime: Runtime, by_function: list[bool], look: str) -> None:
+    """What others need of memory that is written over is copied before: no function does that."""
+
+    def write(x: Any, other: Any) -> None:
+        x[2:5] = other + 1.0
+        x.compute()
+
+    x, other, expected = ocl.asarray(HOST[:40]), ocl.asarray(np.ones(3, "f4")), HOST[:40].copy()
+    for _ in range(TURNS):
+        write(x, other)
+    expected[2:5] = 2
+    assert by_function[-1]
+    if look == "holds a view":
+        pending = x[1:6] * 2
+    elif look == "reads an element":
+        pending = x[3]
+    else:
+        lent, pending = x.to_pyopencl(), None
+    before, shared = len(by_function), expected.copy()
+    other = ocl.asarray(np.full(3, 7, "f4"))
+    write(x, other)
+    expected[2:5] = 8
+    assert not by_function[before]
+    np.testing.assert_array_equal(x.numpy(), expected)
+    if pending is None:
+        np.testing.assert_array_equal(lent.get(), shared, "a write gives the array memory of its own")
+    else:
+        wanted = shared[1:6] * 2 if look == "holds a view" else shared[3]
+        np.testing.assert_array_equal(np.asarray(pending), wanted)
+    del pending
+    write(x, other)
+    assert by_function[-1]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ocl_ir.graph.build import (
+    Assign,
     Buffer,
     Elementwise,
     Gather,
@@ -22,6 +23,7 @@ from ocl_ir.graph.build import (
     Reduce,
     Scalar,
     Scan,
+    Scatter,
     Undefined,
     walk,
 )
@@ -30,6 +32,7 @@ from ocl_ir.ops import OPS
 from ocl_runtime.plan.structure import Structure
 
 _OWN: Final[dict[type, tuple[str, ...]]] = {
+    Assign: ("region",),
     Buffer: ("layout",),
     Elementwise: ("op",),
     Iota: ("layout",),
@@ -37,10 +40,10 @@ _OWN: Final[dict[type, tuple[str, ...]]] = {
     Reduce: ("op", "axes", "keepdims"),
     Scalar: ("shape",),
     Scan: ("op", "axis"),
+    Scatter: ("op",),
     Undefined: ("shape",),
 }
-"""What nodes that write nothing are, but for their dtype, operands, memory and numbers, with the sizes that are their
-own."""
+"""What nodes are, but for their dtype, operands, memory and numbers, with the sizes that are their own."""
 
 
 _FILE: Final = str(Path(__file__).with_name("<written>"))
@@ -139,7 +142,7 @@ class Comparison:
         for what in _OWN.get(type(node), ()):
             value = self.named(getattr(node, what))
             checks.append(f"{name}.{what} is not {value} and {name}.{what} != {value}")
-        if isinstance(node, Gather):
+        if isinstance(node, Gather | Scatter):
             checks.append(f"len({name}.args) != {len(node.args)}")
         return checks
 

@@ -16,10 +16,12 @@ from ocl_runtime.plan.structure import Structure
 _MOST_LINES = 1024
 _MOST_OF_A_LINE = 4
 """Evaluations of one line that are known, as in a function that is called for several arrays."""
-_MOST_NODES = 256
+_MOST_NODES = 512
 """Of an expression that a function is written for: its text gets long."""
 WORTH = 8
 """Evaluations of one plan and sizes at a line after which a function is written, which takes about a millisecond."""
+_FEW_NODES = 32
+"""For more, it takes longer, and is written after as many times more evaluations."""
 
 _Key: TypeAlias = tuple[int, int, bool]
 
@@ -72,7 +74,7 @@ class KnownLines:
             while len(self.known) > _MOST_LINES:
                 del self.known[next(iter(self.known))]
         known.count += 1
-        if known.count == WORTH:
+        if known.count == WORTH * max(len(structure.nodes) // _FEW_NODES, 1):
             known.evaluate = written(structure, planned, holders, memory, len(structure.roots) - kept)
 
     def forget(self, templates: Collection[Template]) -> None:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
-from ocl_ir.graph.build import Buffer, Movement, Node, Scalar, Storage
+from ocl_ir.graph.build import Assign, Buffer, Movement, Node, Scalar, Scatter, Storage
 from ocl_ir.graph.forward import forward
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, DType
@@ -23,6 +23,7 @@ from ocl_runtime.plan.cache.comparison import Comparison
 from ocl_runtime.plan.cache.evaluation import Evaluation, passed_number
 from ocl_runtime.plan.donation import Held, Holders, most_donated, used_outside
 from ocl_runtime.plan.planner import Planning
+from ocl_runtime.plan.readers import read_elsewhere
 from ocl_runtime.plan.structure import Structure
 
 
@@ -78,21 +79,17 @@ def written(
 ) -> Written | None:
     """The function for evaluations like one that is about to run; None where there is something special about it. So
     many roots were `asked` for; the others are computed on the way, and kept for who holds them."""
-    if not _LOCAL or structure.writes or planned.pieces:  # who else reads what is written changes from time to time
+    if not _LOCAL or planned.pieces or (structure.writes and structure.into):
         return None
     held = None if structure.into else holders.look(structure)  # before anything here holds a node, too
     text = Comparison(structure, asked)
     if held is not None:
         template, sized = planned.template, planned.sized
         nodes = structure.nodes
-        roots = [nodes[root] for root in structure.roots]
         own = planned.own
-        slots = {place: slot for place, slot, _, _ in sized.computed}
-        # What is no memory of its own, as a view of an operand, goes the general way.
-        if (
-            slots.keys() != {*structure.roots}
-            or any(slot is None or slot not in own for slot in slots.values())
-            or any(isinstance(root, Movement) and root.step.kind == "permute" for root in roots)  # two results
+        # What is no memory of its own, as a view of an operand, goes the general way; so does what has two results.
+        if not {*structure.roots} <= {place for place, _, _, _ in sized.computed} or any(
+            slot is None or slot not in own or _is_turned(nodes[place]) for place, slot, _, _ in sized.computed
         ):
             return None
         if not {*template.donated, *template.taken} <= {place for place, _ in held.storages}:
@@ -100,6 +97,8 @@ def written(
         _compare_holders(text, structure, held, template.donated)
         uses = Counter(arg for node in structure.nodes for arg in node.args)
         text.refuse([f"references(n{one}) <= {uses[nodes[one]] + _LOCAL}" for one in structure.roots[asked:]])
+        if structure.writes:
+            _compare_readers(text, structure, held)
     _give(text, structure, planned)
     _hand_out(text, structure, planned, asked)
     text.names |= {
@@ -126,6 +125,25 @@ def _compare_holders(text: Comparison, structure: Structure, held: Held, donated
         is_needed = " or ".join([*needed, f"used_outside({name})"])
         text.refuse([is_needed if place in donated else f"not ({is_needed})"])
     text.names["used_outside"] = used_outside
+
+
+def _compare_readers(text: Comparison, structure: Structure, held: Held) -> None:
+    """Refuses where others look at what is written over: what they need of it may have to be copied."""
+    own = ", ".join([f"n{place}" for place in range(len(structure.nodes)) if place not in held.needed])
+    text.add(f"own = {{{own}}}")
+    numbers = {node: number for number, node in enumerate(structure.nodes)}
+    checks = []
+    for write in structure.writes:
+        base = structure.nodes[write].args[0]
+        name = f"n{numbers[base]}"
+        if isinstance(base, Buffer):
+            storage = f"{name}.storage"
+            checks.append(f"used_outside({storage}) or read_elsewhere({storage}.readers, {name}, own)")
+        elif isinstance(base, Assign | Scatter):
+            checks.append(f"{name}.readers and read_elsewhere({name}.readers, {name}, own)")
+    text.refuse(checks)
+    text.add("del own")
+    text.names["read_elsewhere"] = read_elsewhere
 
 
 def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
@@ -160,21 +178,26 @@ def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
     text.add("del memory")  # scratch memory goes back as soon as all is given
 
 
+def _is_turned(node: Node) -> bool:
+    return isinstance(node, Movement) and node.step.kind == "permute"
+
+
 def _hand_out(text: Comparison, structure: Structure, planned: Evaluation, asked: int) -> None:
     """Makes the results of nodes, for cells and for who has built on the nodes."""
-    roots = [] if structure.into else [f"n{root}" for root in structure.roots]
-    for number, slot, dtype, layout in planned.sized.computed if roots else ():
+    roots = [] if structure.into else [f"n{root}" for root in structure.roots[:asked]]
+    computed = planned.sized.computed if roots else ()
+    for number, slot, dtype, layout in computed:
         name, shape, flat = f"n{number}", text.named(layout.shape), layout.is_dense
         args = f"{shape}, {text.named(dtype)}, {name}.line, {flat}, (), s{slot}, {text.named(layout)}"
         text.add(f"r{name} = Buffer({args})")  # as `computed` does
-    for number, name in enumerate(roots[:asked]):
+    for number, name in enumerate(roots):
         text.add(f"if cells[{number}] is not None:")
         text.add(f"    cells[{number}].become(r{name})")
     text.add("roots.clear()")
-    for name in roots:
-        text.add(f"if references({name}) > {_LOCAL}:")
-        text.add(f"    forward({name}, r{name})")
-    text.add(f"return [{', '.join(f'r{name}' for name in roots[:asked])}]")
+    for number, _, _, _ in computed:
+        text.add(f"if references(n{number}) > {_LOCAL}:")
+        text.add(f"    forward(n{number}, rn{number})")
+    text.add(f"return [{', '.join(f'r{name}' for name in roots)}]")
 
 
 def _line(text: Comparison, asker: int | Where) -> str:
