@@ -37,6 +37,10 @@ class Formulas:
         self._filled = 0
         self._fill: Callable[..., list[int]] | None = None
 
+    def let_go(self) -> None:
+        """Forgets the sizes that it was made of: it can be filled in, and nothing can be added."""
+        self._number = {}
+
     def __getstate__(self) -> tuple[tuple[str, ...], list[int | None], list[tuple[int, int, int, int]]]:
         """The table without the sizes that it was made of: it can be filled in, and nothing can be added."""
         return self.names, self._rows, self._steps

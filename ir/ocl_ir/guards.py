@@ -70,6 +70,12 @@ class Guards:
         """The sizes that formulas are made of."""
         return [*(symbol.name for symbol in self._first.values()), *self._apart]
 
+    def let_go(self) -> None:
+        """Forgets all but what `hold` needs."""
+        state = self.__getstate__()
+        state[1].let_go()
+        self.__setstate__(state)
+
     def __getstate__(self) -> tuple[int, Formulas, list[int], list[int]]:
         """What `hold` needs."""
         return self._as_table()

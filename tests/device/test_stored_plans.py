@@ -320,6 +320,32 @@ def test_a_plan_keeps_each_kernel_once_and_no_line_of_a_program(
         assert Path(__file__).name.encode() not in file.read_bytes()
 
 
+def test_a_plan_keeps_no_more_than_one_that_was_read(device: Device, tmp_path: Path) -> None:
+    """Neither statements of its program nor formulas: Python's collector looks at each object of them again and again.
+    Where nothing is stored, somebody may look at them."""
+
+    def keeps(template: Any) -> tuple[bool, bool, bool]:
+        formulas = template._formulas
+        program = formulas.schedule.program
+        return bool(program.body or program.params), bool(formulas.table._number), bool(template.guards.found)
+
+    made, read, shown = runtime(device, tmp_path), runtime(device, tmp_path), runtime(device, None)
+    for each in (made, read, shown):
+        counted_run(each, writes)
+    found = [
+        [
+            keeps(template)
+            for kept in each.executor.plans._kept.values()
+            for one in kept.templates.values()
+            for template in one
+        ]
+        for each in (made, read, shown)
+    ]
+    assert found[0] == found[1] == [(False, False, False)] * len(found[0])
+    assert all(body and rows for body, rows, _ in found[2])
+    assert any(guards for _, _, guards in found[2])
+
+
 def test_a_file_has_no_kernels_but_those_of_its_plans(device: Device, tmp_path: Path) -> None:
     of = runtime(device, tmp_path)
     plans = of.executor.stored_plans

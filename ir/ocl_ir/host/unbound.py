@@ -127,11 +127,13 @@ class Unbound:
         self.nodes = [self._node(node) for node in schedule.nodes]
         self._results = [self._memory(place) for place in schedule.results]
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What `at` needs: neither the program's statements nor the formulas that the table was made of."""
-        program = replace(self.schedule.program, params=(), body=(), results=())
-        schedule = replace(self.schedule, program=program, nodes=(), buffers=(), results=())
-        return {**vars(self), "schedule": schedule, "_known": {}}
+    def let_go(self) -> None:
+        """Forgets what `at` does not need: the program's statements, and the formulas that the table was made of. They
+        are half of all objects that a plan has, which Python's collector looks at again and again."""
+        program = replace(self.schedule.program, symbols=(), params=(), body=(), results=())
+        self.schedule = replace(self.schedule, program=program, nodes=(), buffers=(), results=())
+        self._known = {}
+        self.table.let_go()
 
     def _node(self, node: Node) -> UnboundNode:
         args: list[Any] = []

@@ -193,6 +193,8 @@ class PlanCache:
                 return
             if unplanned is not None:
                 template = Template(unplanned, executor)
+                if stored is not None:  # else somebody may look on
+                    template.let_go()
                 executor.build(template.kernels)
                 self._keep(kept, donation, template)
                 kept.absent.discard((donation, sizes))

@@ -156,10 +156,13 @@ class Template:
         )
         self.kernels = [launch.kernel for launch in made.launches]
         """What it launches."""
-        self._most = [
-            [None if (most := getattr(arg, "most", None)) is None else formula(most) for arg in launch.args]
-            for launch in made.launches
-        ]
+        most = [[getattr(arg, "most", None) for arg in launch.args] for launch in made.launches]
+        self._most = {
+            number: [None if size is None else formula(size) for size in of_args]
+            for number, of_args in enumerate(most)
+            if any(size is not None for size in of_args)
+        }
+        """Of launches, by number, what their arguments touch at most, where that depends on values."""
         program, slots = _program(made.launches, leaves, memory.slots, results, self.guards)
         formulas = unbound(program)
         self._streams = executor.target.streams if branches(formulas) else 1
@@ -199,6 +202,11 @@ class Template:
         self._target = HostTarget(executor.kernels, executor.target.group_size, self._streams)
         self._sized: OrderedDict[tuple[int, ...], Sized] = OrderedDict()
 
+    def let_go(self) -> None:
+        """Forgets what only those need who look at the program's statements."""
+        self._formulas.let_go()
+        self.guards.let_go()
+
     def __getstate__(self) -> dict[str, Any]:
         """What does not depend on an executor: who brings it back calls `serve`."""
         return {name: value for name, value in vars(self).items() if name not in _OF_EXECUTOR}
@@ -211,8 +219,8 @@ class Template:
     def most(self, command: Command, sizes: Sequence[int]) -> list[int | None]:
         """For each argument of a launch how many elements it touches at most, where which ones depends on values."""
         place = next(place for place, one in enumerate(self._formulas.commands) if one is command)
-        bound = named(sizes)
-        return [None if one is None else value(one, bound) for one in self._most[place]]
+        bound, unknown = named(sizes), [None] * len(command.kernel.params)
+        return [None if one is None else value(one, bound) for one in self._most.get(place, unknown)]
 
     def knows(self, sizes: tuple[int, ...]) -> bool:
         """Whether it has run for just these sizes."""
