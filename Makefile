@@ -61,6 +61,7 @@ bench: venv
 	$(BIN)/python tests/bench/host_programs.py --check
 	$(BIN)/python tests/bench/arrays.py --check
 	$(BIN)/python tests/bench/host_path.py --check
+	$(BIN)/python tests/bench/turns.py --check
 	$(BIN)/python tests/bench/loops.py --check
 
 clean:

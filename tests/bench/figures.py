@@ -6,7 +6,7 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,16 +39,18 @@ def seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def main(about: str, figures: Callable[[ocl.Runtime, str | None], list[Figure]]) -> int:
-    """Measures on the device that the command line names, prints, and says with --check whether a target was missed."""
+def main(about: str, figures: Callable[[ocl.Runtime, str | None], Iterable[Figure]]) -> int:
+    """Measures on the device that the command line names, prints each figure as soon as it is there, and says with
+    --check whether a target was missed."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", help="words of the device")
     parser.add_argument("--check", action="store_true", help="exit 1 where a target is missed")
     options = parser.parse_args()
     runtime = ocl.Runtime(options.device)
-    print(runtime.device)
-    found = figures(runtime, options.device)
-    for figure in found:
+    print(runtime.device, flush=True)
+    all_met = True
+    for figure in figures(runtime, options.device):
         verdict = "" if not figure.target else f"   target {figure.target}: {'met' if figure.met else 'MISSED'}"
-        print(f"{figure.name:44} {figure.measured}{verdict}")
-    return int(options.check and not all(figure.met for figure in found))
+        print(f"{figure.name:44} {figure.measured}{verdict}", flush=True)
+        all_met &= figure.met
+    return int(options.check and not all_met)

@@ -367,17 +367,19 @@ def imports() -> Figure:
     return row("import, against numpy and pyopencl", ours / theirs, 1.8, "times")
 
 
-def figures(runtime: ocl.Runtime, _: str | None) -> list[Figure]:
+def figures(runtime: ocl.Runtime, _: str | None) -> Iterator[Figure]:
     with ocl.use(runtime):
-        found = building()
+        yield from building()
         with idle(runtime):
-            found += [*evaluations(runtime), *captured(runtime), unseen_sizes(runtime)]
-        found += peaks(runtime) + slices(runtime)
-        with planned_anew(runtime):
-            found += planning()
+            yield from [*evaluations(runtime), *captured(runtime), unseen_sizes(runtime)]
         if runtime.device.capabilities.kind == "gpu":
-            found += on_a_card(runtime)
-        return [*found, while_another_builds(runtime), imports()]
+            yield from on_a_card(runtime)
+        yield from peaks(runtime)
+        yield from slices(runtime)
+        with planned_anew(runtime):
+            yield from planning()
+        yield imports()
+        yield while_another_builds(runtime)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -68,8 +68,7 @@ def counted(runtime: ocl.Runtime, name: str, each_turn: Mode) -> tuple[int, int]
     return plans, after["launch"]["compiled"] - before["launch"]["compiled"]
 
 
-def figures(runtime: ocl.Runtime, _: str | None) -> list[Figure]:
-    found = []
+def figures(runtime: ocl.Runtime, _: str | None) -> Iterator[Figure]:
     with ocl.use(runtime):
         for name in LOOPS:
             for words, each_turn, reference in (
@@ -86,8 +85,7 @@ def figures(runtime: ocl.Runtime, _: str | None) -> list[Figure]:
                         for _ in range(ROUNDS)
                     )
                     text, good = f"{text}, {ratio:.2f} times computed turns", good and ratio <= RATIO
-                found.append(Figure(f"{name}, {words} each turn", text, f"{PLANS}, {KERNELS}, {RATIO} times", good))
-    return found
+                yield Figure(f"{name}, {words} each turn", text, f"{PLANS}, {KERNELS}, {RATIO} times", good)
 
 
 if __name__ == "__main__":
