@@ -87,7 +87,7 @@ class Formulas:
             if self._fill is not None:
                 return self._fill(*sizes)
             self._filled += 1
-            if self._filled == WORTH and len(self._rows) <= MOST_WRITTEN:
+            if self._filled >= WORTH and len(self._rows) <= MOST_WRITTEN:
                 self._fill = self.written(f"[{', '.join(f'r{row}' for row in range(len(self._rows)))}]")
             rows: list[int] = self._rows.copy()  # type: ignore[assignment]  # none is None in the end
             rows[: len(sizes)] = sizes

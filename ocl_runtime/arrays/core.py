@@ -274,6 +274,8 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
     missing = _compute(arrays, executor, make=False)
     if missing is not None:
         until_planned(lambda make: _compute(arrays, executor, make=make), missing)
+    if executor.plans.lines.unwritten:
+        executor.plans.lines.write()
 
 
 def _compute_node(executor: Executor, node: weakref.ref[Node], cell: weakref.ref[Cell]) -> None:
@@ -293,6 +295,8 @@ def _compute_node(executor: Executor, node: weakref.ref[Node], cell: weakref.ref
         return results if isinstance(results, Missing) else None
 
     until_planned(attempt)
+    if executor.plans.lines.unwritten:
+        executor.plans.lines.write()
 
 
 def until_planned(attempt: Callable[[bool], Missing | None], missing: Missing | None = None) -> None:

@@ -151,6 +151,9 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
     missing = _compute_into(x, out, target, make=False)
     if missing is not None:
         until_planned(lambda make: _compute_into(x, out, target, make=make), missing)
+    lines = x._executor.plans.lines
+    if lines.unwritten:
+        lines.write()
     return out
 
 

@@ -96,7 +96,7 @@ def _repeated(
                 return results
             known.misses += 1
             if known.misses > _MOST_MISSES:
-                known.evaluate = None
+                known.evaluate, known.count, known.misses = None, 0, 0  # it may be worth another one later
     return None
 
 

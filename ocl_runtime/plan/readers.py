@@ -10,7 +10,8 @@ fewer bytes; the expressions find the copies in their place (`ocl_ir.graph.forwa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 from weakref import ref
 
 from ocl_ir.graph.build import Assign, Buffer, Node, Scatter
@@ -30,28 +31,32 @@ def readers_of(structure: Structure, held: Collection[Node], later: Sequence[int
             storage = base.storage
             if storage is None or used_outside(storage):
                 continue
-            readers = getattr(storage, "readers", ())
+            readers = noted(storage)
             others = [node for node in map(structure.nodes.__getitem__, later) if isinstance(node, Buffer)]
             needed = [node for node in others if node.storage is storage and node is not base]
         else:
-            readers, needed = getattr(base, "readers", ()), []
-        alive = [node for reader in readers if (node := reader()) is not None]
-        if alive and not own:
+            readers, needed = noted(base), []
+        if readers and not own:
             own = {*structure.nodes}.difference(held)
-        outside = [node for node in alive if node.result is None and node is not base and node not in own and node.size]
-        views = dict.fromkeys([*outside, *needed])
+        views = dict.fromkeys([*elsewhere(readers, base, own), *needed])
         # A copy reads and writes each byte, as one of the whole would.
         if sum(node.size * node.dtype.size for node in views) < base.size * base.dtype.size:
             found.update(views)
     return list(found)
 
 
-def read_elsewhere(readers: Iterable[ref[Node]], base: Node, own: Collection[Node]) -> bool:
-    """Whether anybody holds a view of what is written over, `base`, beside the nodes of an expression."""
-    return any(
-        (node := reader()) is not None and node.result is None and node is not base and node not in own and node.size
+def noted(written: Any) -> Sequence[ref[Node]]:
+    """The views that were noted of memory, or of a node, that is written over; none of what notes none."""
+    return getattr(written, "readers", ())
+
+
+def elsewhere(readers: Sequence[ref[Node]], base: Node, own: Collection[Node]) -> list[Node]:
+    """Those of the views noted of a node, `base`, that others than an expression's `own` nodes still need."""
+    return [
+        node
         for reader in readers
-    )
+        if (node := reader()) is not None and node.result is None and node is not base and node not in own and node.size
+    ]
 
 
 def read_by_later_writes(structure: Structure) -> list[int]:

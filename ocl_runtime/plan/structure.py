@@ -36,6 +36,11 @@ from ocl_ir.graph.substitute import rebuilt
 from ocl_ir.guards import Given, Number, plain
 from ocl_ir.indices import Item, Span
 from ocl_ir.layout import Layout
+from ocl_ir.source_line import Line
+
+_FEW_SCALARS = 16
+"""So many are told apart at no cost."""
+_PLAIN = frozenset({int, float})
 
 _Numbers: TypeAlias = int | tuple[Item, ...]
 """A size, or a tuple of some."""
@@ -46,12 +51,14 @@ class Structure:
     among them. `key` is equal for expressions that differ in `storages`, `sizes` and `scalars` only, each of which is
     listed once; `sizes` end with the offsets of leaves. With `into`, the first root is computed into the memory of the
     second; roots that are `copied`, by number, get memory of their own, even where they only look at memory that
-    exists. `writes` are the numbers of nodes that write a part of another one: who else holds a node is found out by
-    counting references. `kept` is what a cache has for the key, once it has been looked up."""
+    exists. `alike`, if anything, says for each scalar, by number, which one it is: in a long expression the numbers of
+    one Python line are one, where all of them are equal. `writes` are the numbers of nodes that write a part of another
+    one: who else holds a node is found out by counting references. `kept` is what a cache has for the key, once it has
+    been looked up."""
 
     __slots__ = (
-        "_memory", "_numbers", "_offsets", "_parts", "_places", "copied", "into", "kept", "key", "nodes", "roots",
-        "scalars", "sizes", "storages", "writes",
+        "_memory", "_numbers", "_offsets", "_parts", "_places", "alike", "copied", "into", "kept", "key", "nodes",
+        "roots", "scalars", "sizes", "storages", "writes",
     )  # fmt: skip
 
     def __init__(self, roots: Sequence[Node], *, into: bool = False) -> None:
@@ -130,7 +137,8 @@ class Structure:
         self.sizes = (*sizes, *map(plain, self._offsets))
         self.roots += tuple([places[id(root)] for root in roots])
         self.copied = tuple([places[id(root)] for root in copied])
-        self.key: Hashable = (tuple(parts), pattern, self.into, self.copied)
+        self.alike = _alike(nodes) if len(scalars) > _FEW_SCALARS else ()
+        self.key: Hashable = (tuple(parts), pattern, self.into, self.copied, self.alike)
         self.kept: Any = None
 
     @property
@@ -154,15 +162,35 @@ class Structure:
             zip([node for node in self.nodes if isinstance(node, Buffer)], sizes[first:], strict=True)
         )
         memory = {id(storage): other for storage, other in zip(self.storages, storages, strict=True)}
-        scalar: dict[Node, Number | Given] = dict(
-            zip([node for node in self.nodes if isinstance(node, Scalar)], scalars, strict=True)
-        )
+        of_scalars = [node for node in self.nodes if isinstance(node, Scalar)]
+        scalar: dict[Node, Number | Given] = dict(zip(of_scalars, scalars, strict=True))
+        first_of: dict[Node, Node] = dict(zip(of_scalars, [of_scalars[first] for first in self.alike], strict=False))
         place = {node: str(place) for place, node in enumerate(self.nodes)}
         made: dict[Node, Node] = {}
         for node in walk(*[self.nodes[root] for root in self.roots]):
-            args = [made[arg] for arg in node.args]
-            made[node] = _again(node, args, memory, numbers, offset, scalar, place[node])
+            one = first_of.get(node, node)
+            if one not in made:
+                args = [made[arg] for arg in one.args]
+                made[one] = _again(one, args, memory, numbers, offset, scalar, place[one])
+            made[node] = made[one]
         return [made[node] for node in self.nodes]
+
+
+def _alike(nodes: Sequence[Node]) -> tuple[int, ...]:
+    """For each scalar of an expression, by number, the first one of its line, where all of that line are equal and not
+    0; nothing if that is itself for each. A loop asks for the same numbers in each turn, and a kernel takes so many."""
+    of_line: dict[Hashable, list[tuple[int, Scalar]]] = {}
+    for number, node in enumerate([node for node in nodes if type(node) is Scalar]):
+        line = node.line
+        if type(line) is Line and type(node.value) in _PLAIN:
+            of_line.setdefault((id(line.code), line.at, node.dtype, node.shape), []).append((number, node))
+    first_of = {number: number for number in range(sum([type(node) is Scalar for node in nodes]))}
+    found = False
+    for (first, scalar), *others in of_line.values():
+        if others and scalar.value and all(other.value == scalar.value for _, other in others):
+            found = True
+            first_of |= dict.fromkeys([number for number, _ in others], first)
+    return tuple(first_of.values()) if found else ()
 
 
 def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:

@@ -229,7 +229,7 @@ def peaks(runtime: ocl.Runtime) -> list[Figure]:
             inside = a * a + b * b < 4
             z = z + inside
             a, b = ocl.where(inside, a * a - b * b + real, a), ocl.where(inside, 2 * a * b + imaginary, b)
-        del a, b
+        del a, b, inside
         z.compute()
 
     cases: list[tuple[str, Callable[[], object], float]] = [

@@ -3,8 +3,10 @@
 
     python tests/bench/turns.py [--device WORDS] [--check]
 
-Nobody has to know when to call `compute`: a loop without it takes as long as with it in each turn, and so does a loop
-that asks for a value in each turn.
+Nobody has to know when to call `compute`: a loop without it takes at most 1.3 times as long as with it in each turn,
+and one that asks for a value in each turn as long as one that computes and asks, since both wait for the device then.
+How long that is against a loop that computes and asks for nothing stands beside it. Each loop has a runtime of its own,
+so that its plans and kernels are those of no other.
 """
 
 from __future__ import annotations
@@ -68,24 +70,32 @@ def counted(runtime: ocl.Runtime, name: str, each_turn: Mode) -> tuple[int, int]
     return plans, after["launch"]["compiled"] - before["launch"]["compiled"]
 
 
+def times(name: str, each_turn: Mode, reference: Mode) -> float:
+    """A loop against another way to run it, the median of some pairs."""
+    run(name, reference)
+    pairs = [(seconds(lambda: run(name, each_turn)), seconds(lambda: run(name, reference))) for _ in range(ROUNDS)]
+    return statistics.median(ours / theirs for ours, theirs in pairs)
+
+
 def figures(runtime: ocl.Runtime, _: str | None) -> Iterator[Figure]:
-    with ocl.use(runtime):
-        for name in LOOPS:
-            for words, each_turn, reference in (
-                ("nothing", _nothing, _compute),
-                ("a value", _ask, _both),
-                ("both", _both, _both),
-            ):
-                plans, kernels = counted(runtime, name, each_turn)
-                text, good = f"{plans} plans, {kernels} kernels", plans <= PLANS and kernels <= KERNELS
-                if each_turn is not reference:
-                    run(name, reference)
-                    ratio = statistics.median(
-                        seconds(lambda: run(name, each_turn)) / seconds(lambda: run(name, reference))  # noqa: B023
-                        for _ in range(ROUNDS)
-                    )
-                    text, good = f"{text}, {ratio:.2f} times computed turns", good and ratio <= RATIO
-                yield Figure(f"{name}, {words} each turn", text, f"{PLANS}, {KERNELS}, {RATIO} times", good)
+    cases = [
+        ("nothing", _nothing, {"computed": _compute}),
+        ("a value", _ask, {"both": _both, "computed": _compute}),
+        ("both", _both, {}),
+    ]
+    for name in LOOPS:
+        for words, each_turn, references in cases:
+            with ocl.use(ocl.Runtime(runtime.device)) as own:
+                plans, kernels = counted(own, name, each_turn)
+                ratios = {other: times(name, each_turn, reference) for other, reference in references.items()}
+            text = ", ".join(
+                [
+                    f"{plans} plans, {kernels} kernels",
+                    *[f"{ratio:.2f} times {other}" for other, ratio in ratios.items()],
+                ]
+            )
+            good = plans <= PLANS and kernels <= KERNELS and next(iter(ratios.values()), 0.0) <= RATIO
+            yield Figure(f"{name}, {words} each turn", text, f"{PLANS}, {KERNELS}, {RATIO} times", good)
 
 
 if __name__ == "__main__":

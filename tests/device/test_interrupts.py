@@ -26,6 +26,7 @@ from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.streams import program
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import violations
 from ocl_runtime.runtime import Runtime
@@ -267,6 +268,56 @@ def test_signals_at_random_moments(device: Device, engine: Engine, name: str, wa
         assert desk.nothing_is_held(live), runtime.memory_report()
         np.testing.assert_array_equal(desk.x.numpy(), HOST)
         desk.right(name, road())
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer's signals on this system")
+def test_signals_amid_evaluations_that_come_again(
+    device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By functions that were written for them, and programs that are given once more: a tracer would see neither."""
+    runtime, pick, again = made(device, engine, lambda opencl: opencl), random.Random(0), [0]
+    give_again = program._give_again
+
+    def counted(*given: Any) -> None:
+        again[0] += 1
+        give_again(*given)
+
+    monkeypatch.setattr(program, "_give_again", counted)
+    expected = HOST.copy()
+    expected[8:-8] = HOST[9:-7] + HOST[8:-8]
+    with ocl.use(runtime):
+        other = ocl.asarray(HOST)
+
+        def road() -> ocl.Array:
+            x = ocl.asarray(HOST)
+            x[8:-8] = x[9:-7] + other[8:-8]
+            for _ in range(4):
+                (other + 1.0).compute()  # in the memory of the one before
+            return x.compute()
+
+        for _ in range(80):
+            road()
+        runtime.finish()
+        gc.collect()
+        lines, before = runtime.executor.plans.lines, again[0]
+        hits, live = lines.hits, runtime.statistics()["memory"]["live"]
+        for number in range(SIGNALS):
+            with Signals() as signals:
+                result = signals.during(road, pick.uniform(2e-5, 1e-3))
+            assert signals.swallowed == []
+            late = [ocl.full(HOST.shape, 100 + place, dtype=ocl.float32).compute() for place in range(3)]
+            for place, array in enumerate(late):
+                np.testing.assert_array_equal(array.numpy(), np.float32(100 + place))
+            if result is not None and number % 5 == 0:
+                np.testing.assert_array_equal(result.numpy(), expected)
+            del result, late, array
+        assert lines.hits - hits > SIGNALS // 2
+        assert again[0] - before > SIGNALS // 2
+        np.testing.assert_array_equal(road().numpy(), expected)
+        np.testing.assert_array_equal(other.numpy(), HOST)
+        runtime.finish()
+        gc.collect()
+        assert runtime.statistics()["memory"]["live"] <= live
 
 
 # ---------------------------------------------------------------------- what must not be lost

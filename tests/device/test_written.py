@@ -389,11 +389,19 @@ def test_an_array_that_was_kept_from_a_captured_function(runtime: Runtime) -> No
 
     x, out = ocl.asarray(HOST), ocl.asarray(HOST)
     ocl.capture(work)(x)
+
+    def write(value: Any) -> None:
+        value[2:5] = stepped(value[3:6])
+        value.compute()
+
     for _ in range(TURNS):
         stepped(x).compute()
         ocl.compute_into(out, stepped(x))
+        write(out)
     with pytest.raises(ocl.Error, match="kept from a captured function"):
         stepped(kept[0]).compute()
+    with pytest.raises(ocl.Error, match="kept from a captured function"):
+        write(kept[0])
     with pytest.raises(ocl.Error, match="kept from a captured function"):
         ocl.compute_into(out, stepped(kept[0]))
 

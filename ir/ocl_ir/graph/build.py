@@ -157,7 +157,7 @@ def with_number(
 ) -> Node:
     """The same beside a number, which may come first. That is a node of its own, so nobody makes such a node again."""
     shape, flat = operand.shape, operand.flat
-    beside = Scalar(shape, operand.dtype, "", True, (), number)
+    beside = Scalar(shape, operand.dtype, where, True, (), number)
     operands = (beside, operand) if first else (operand, beside)
     if where and (flat or len(shape) < 2 or order_in_memory(operands) is None):  # there is no other order of axes
         return Elementwise(shape, dtype, where, flat, operands, op)

@@ -214,7 +214,7 @@ class Pool:
         to want, and a list gives back its last one first. Else None."""
         returned = self.returned
         with self._lock:
-            if self._in_doubt or not returned:
+            if self._in_doubt or self._streams.lost or not returned:
                 return None
             try:
                 last = returned.pop()

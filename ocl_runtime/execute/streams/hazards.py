@@ -27,9 +27,6 @@ from ocl_runtime.execute.streams.command import Clock, Command, Stream
 
 _MOST_USES = 64
 _MOST_CELLS = 256
-_MOST_CELLS_ALONE = 32
-"""Where a single stream has made all of the history: it needs none of it, and passes all cells with each access that
-has gaps."""
 _PARTS = 8
 """An access with gaps cuts off no part of a cell that is smaller than this part of its own range."""
 
@@ -74,8 +71,8 @@ class Ranges:
         """The cells that make up these bytes, cut at both ends where need be."""
         if low <= self.low and high >= self.high:
             return self.cells
-        if len(self.cells) > _MOST_CELLS_ALONE:
-            self._few_cells()
+        if len(self.cells) > _MOST_CELLS:
+            self.tidy()
         first = self._cut(max(low, self.low))
         last = self._cut(min(high, self.high))
         return self.cells[first:last]
@@ -86,8 +83,8 @@ class Ranges:
         One is cut only where it has more bytes beside these than of these, and no little part of these. So views that
         begin one behind the other, as columns do, share few cells, and tiles one behind the other have their own.
         """
-        if len(self.cells) > _MOST_CELLS_ALONE:
-            self._few_cells()
+        if len(self.cells) > _MOST_CELLS:
+            self.tidy()
         cells, low, high = self.cells, max(low, self.low), min(high, self.high)
         for at in (low, high):
             cell = cells[bisect_right(cells, at, key=_low) - 1]
@@ -132,15 +129,8 @@ class Ranges:
         both.tidy()
         return both
 
-    def _few_cells(self) -> None:
-        most = _MOST_CELLS if self.sole is None else _MOST_CELLS_ALONE
-        if len(self.cells) > most:
-            self.tidy(most)
-
-    def tidy(self, most: int = 0) -> None:
-        """Forgets what has completed, makes neighbours with the same history one, and the rest few: at most half of
-        what there may be (by default `_MOST_CELLS`), or the next access would call for this again."""
-        most = most or _MOST_CELLS
+    def tidy(self) -> None:
+        """Forgets what has completed, makes neighbours with the same history one, and the rest few."""
         kept: list[Cell] = []
         for cell in self.cells:
             cell.writes, cell.reads = _still_of_use(cell.writes), _running(cell.reads)
@@ -148,8 +138,8 @@ class Ranges:
                 kept[-1].high = cell.high
             else:
                 kept.append(cell)
-        if len(kept) > most // 2:
-            at_once = 4 * len(kept) // most + 1
+        if len(kept) > _MOST_CELLS // 2:  # well below the most, or the next access would call for this again
+            at_once = 4 * len(kept) // _MOST_CELLS + 1
             kept = [_merged(kept[place : place + at_once]) for place in range(0, len(kept), at_once)]
         self.cells = kept
         self.sole = _sole(kept)

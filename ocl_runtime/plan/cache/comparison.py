@@ -8,7 +8,6 @@ would take three times as long.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,8 +70,9 @@ class Comparison:
         for number, node in enumerate(structure.nodes):
             if node.args:
                 self._take(f"n{number}.args", f"operands(n{number})", node.args)
+        self._compare_numbers()
         self.storages = self._compare_storages()
-        self.refuse([f"n{one} is n{other}" for one, other in _alike(structure.nodes)])
+        self.refuse([_distinct([f"n{number}" for number in alike]) for alike in _alike(structure.nodes)])
         """The name of each storage."""
 
     def nodes(self, kind: type[object] = object) -> list[str]:
@@ -97,9 +97,9 @@ class Comparison:
             self.names[known] = value
         return known
 
-    def function(self, parameters: str) -> Callable[..., Any]:
-        """The function of all lines."""
-        exec(compile("\n".join([f"def function({parameters}):", *self.lines]), _FILE, "exec"), self.names)
+    def function(self) -> Callable[..., Any]:
+        """The function of all lines. It takes by far the longest to compile them."""
+        exec(compile("\n".join(["def function(roots, cells, executor):", *self.lines]), _FILE, "exec"), self.names)
         made: Callable[..., Any] = self.names["function"]
         return made
 
@@ -146,6 +146,14 @@ class Comparison:
             checks.append(f"len({name}.args) != {len(node.args)}")
         return checks
 
+    def _compare_numbers(self) -> None:
+        """Which numbers are equal, and not 0: it has a sign."""
+        values = [f"{name}.value" for name in self.nodes(Scalar)]
+        alike = self.structure.alike
+        pairs = [(value, values[first]) for value, first in zip(values, alike, strict=False) if value != values[first]]
+        self.refuse([f"not {first}" for first in dict.fromkeys([first for _, first in pairs])])
+        self.refuse([f"{value} != {first}" for value, first in pairs])
+
     def _compare_storages(self) -> list[str]:
         """Which nodes have the same memory; all other memory differs."""
         storages: dict[int, str] = {}
@@ -168,7 +176,14 @@ def _is_operation(node: Node) -> bool:
     return isinstance(node, Elementwise) and node.op in OPS
 
 
-def _alike(nodes: Sequence[Node]) -> list[tuple[int, int]]:
+def _distinct(names: Sequence[str]) -> str:
+    """What is true unless all of these differ."""
+    if len(names) == 2:
+        return f"{names[0]} is {names[1]}"
+    return f"len({{{', '.join(names)}}}) != {len(names)}"
+
+
+def _alike(nodes: Sequence[Node]) -> list[list[int]]:
     """By number, the nodes that might be one and the same in an expression of which all else has been compared: they
     are of one kind, and so are their operands, all the way down to memory, which differs."""
     number = {node: place for place, node in enumerate(nodes)}
@@ -181,4 +196,4 @@ def _alike(nodes: Sequence[Node]) -> list[tuple[int, int]]:
         alike = kinds.setdefault(kind, [])
         alike.append(number[node])
         kind_of[node] = alike[0]
-    return [pair for alike in kinds.values() for pair in combinations(alike, 2)]
+    return [alike for alike in kinds.values() if len(alike) > 1]

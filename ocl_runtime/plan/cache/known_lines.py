@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Protocol, TypeAlias
 
 from ocl_ir.source_line import Line
+from ocl_runtime.plan.cache.comparison import Comparison
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.written import Allocator, Written, written
@@ -51,6 +53,8 @@ class KnownLines:
     def __init__(self, clock: Iterator[int]) -> None:
         self.hits = 0
         self.clock = clock
+        self.unwritten: list[tuple[KnownLine, Comparison]] = []
+        """Lines that are worth a function, with its text."""
         self.known: dict[_Key, tuple[KnownLine, ...]] = {}
         self._lock = threading.Lock()
         """Held to change these; whoever looks finds one tuple or another."""
@@ -75,7 +79,16 @@ class KnownLines:
                 del self.known[next(iter(self.known))]
         known.count += 1
         if known.count == WORTH * max(len(structure.nodes) // _FEW_NODES, 1):
-            known.evaluate = written(structure, planned, holders, memory, len(structure.roots) - kept)
+            text = written(structure, planned, holders, memory, len(structure.roots) - kept)
+            if text is not None:
+                self.unwritten.append((known, text))
+
+    def write(self) -> None:
+        """Makes functions of what was noted: without the registry's lock, since that takes some milliseconds."""
+        with suppress(IndexError):  # another thread may do the same
+            while True:
+                known, text = self.unwritten.pop()
+                known.evaluate = text.function()
 
     def forget(self, templates: Collection[Template]) -> None:
         """These plans are kept no more."""

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
-from ocl_ir.graph.build import Assign, Buffer, Movement, Node, Scalar, Scatter, Storage
+from ocl_ir.graph.build import Buffer, Movement, Node, Scalar, Storage
 from ocl_ir.graph.forward import forward
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, DType
@@ -23,7 +23,7 @@ from ocl_runtime.plan.cache.comparison import Comparison
 from ocl_runtime.plan.cache.evaluation import Evaluation, passed_number
 from ocl_runtime.plan.donation import Held, Holders, most_donated, used_outside
 from ocl_runtime.plan.planner import Planning
-from ocl_runtime.plan.readers import read_elsewhere
+from ocl_runtime.plan.readers import elsewhere, noted
 from ocl_runtime.plan.structure import Structure
 
 
@@ -76,9 +76,9 @@ _LOCAL: Final = _own_references() if hasattr(sys, "getrefcount") else 0
 
 def written(
     structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator, asked: int
-) -> Written | None:
-    """The function for evaluations like one that is about to run; None where there is something special about it. So
-    many roots were `asked` for; the others are computed on the way, and kept for who holds them."""
+) -> Comparison | None:
+    """The text of the function for evaluations like one that is about to run; None where there is something special
+    about it. So many roots were `asked` for; the others are computed on the way, and kept for who holds them."""
     if not _LOCAL or planned.pieces or (structure.writes and structure.into):
         return None
     held = None if structure.into else holders.look(structure)  # before anything here holds a node, too
@@ -111,7 +111,7 @@ def written(
         "references": sys.getrefcount,
         "sized": planned.sized,
     }
-    return text.function("roots, cells, executor")
+    return text
 
 
 def _compare_holders(text: Comparison, structure: Structure, held: Held, donated: Collection[int]) -> None:
@@ -128,22 +128,16 @@ def _compare_holders(text: Comparison, structure: Structure, held: Held, donated
 
 
 def _compare_readers(text: Comparison, structure: Structure, held: Held) -> None:
-    """Refuses where others look at what is written over: what they need of it may have to be copied."""
+    """Refuses where others look at memory that is written over: what they need of it may have to be copied. Views of
+    nodes hold these, which counts."""
     own = ", ".join([f"n{place}" for place in range(len(structure.nodes)) if place not in held.needed])
     text.add(f"own = {{{own}}}")
     numbers = {node: number for number, node in enumerate(structure.nodes)}
-    checks = []
-    for write in structure.writes:
-        base = structure.nodes[write].args[0]
-        name = f"n{numbers[base]}"
-        if isinstance(base, Buffer):
-            storage = f"{name}.storage"
-            checks.append(f"used_outside({storage}) or read_elsewhere({storage}.readers, {name}, own)")
-        elif isinstance(base, Assign | Scatter):
-            checks.append(f"{name}.readers and read_elsewhere({name}.readers, {name}, own)")
-    text.refuse(checks)
+    written_over = [structure.nodes[write].args[0] for write in structure.writes]
+    names = [f"n{numbers[base]}" for base in written_over if isinstance(base, Buffer)]
+    text.refuse([f"used_outside({name}.storage) or elsewhere(noted({name}.storage), {name}, own)" for name in names])
     text.add("del own")
-    text.names["read_elsewhere"] = read_elsewhere
+    text.names |= {"elsewhere": elsewhere, "noted": noted}
 
 
 def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:

@@ -49,7 +49,9 @@ from ocl_runtime.plan.fusion.readers import readers
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value, leaves_of
 from ocl_runtime.plan.target import Target
 
-MAX_OPERATIONS = 128
+MAX_OPERATIONS = 384
+"""So 50 turns of a loop over a few arrays are two or three kernels, which take no longer to build than more that are
+shorter."""
 MAX_POINTERS = 24
 """Of what is read and what is stored."""
 

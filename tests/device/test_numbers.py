@@ -1,0 +1,90 @@
+"""Numbers in long expressions: those of one line, as of a loop, are one argument of a kernel if all are equal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_runtime.device import Device
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.plan.cache import known_lines
+from ocl_runtime.runtime import Runtime
+from tests.support.arrays import assert_same, counting
+
+HOST = np.linspace(0.5, 1.5, 60, dtype="f4").reshape(3, 20)
+
+
+@pytest.fixture
+def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, engine.settings)
+    with ocl.use(runtime):
+        yield runtime
+
+
+def mandelbrot(xp: Any, re: Any, im: Any, turns: int) -> Any:
+    x, y, count = re * 0, re * 0, re * 0
+    for _ in range(turns):
+        inside = x * x + y * y < 4
+        count = count + inside
+        x, y = xp.where(inside, x * x - y * y + re, x), xp.where(inside, 2 * x * y + im, y)
+    return count
+
+
+def test_fifty_turns_are_a_few_kernels(runtime: Runtime) -> None:
+    re, im = np.meshgrid(np.linspace(-2, 1, 64, dtype="f4"), np.linspace(-1, 1, 48, dtype="f4"))
+    arrays = ocl.asarray(re), ocl.asarray(im)
+    with counting(runtime) as counted:
+        found = mandelbrot(ocl, *arrays, 50).numpy()
+    assert counted["launch", "launches"] <= 3
+    near = np.abs(found - mandelbrot(np, re, im, 50)) > 0
+    assert near.mean() < 0.005, "products may be rounded otherwise where a point is at the edge"
+
+
+def scaled(x: Any, numbers: Sequence[float]) -> Any:
+    for number in numbers:
+        x = x * number + 1
+    return x
+
+
+def test_numbers_of_one_line_that_are_not_equal(runtime: Runtime) -> None:
+    """All equal or not: two plans at most, and the values are right for each."""
+    x, rng = ocl.asarray(HOST), np.random.default_rng(0)
+    with counting(runtime) as counted:
+        for turn in range(20):
+            numbers = [0.5] * 30 if turn % 3 == 0 else rng.choice([0.5, 0.25, 1.0], 30).tolist()
+            np.testing.assert_allclose(scaled(x, numbers).numpy(), scaled(HOST, numbers), rtol=1e-5)
+    assert counted["plan", "misses"] == 2
+
+
+@pytest.mark.parametrize("worth", [1, 10**9], ids=["by function", "the general way"])
+def test_signs_of_zero_and_nan(runtime: Runtime, monkeypatch: pytest.MonkeyPatch, worth: int) -> None:
+    monkeypatch.setattr(known_lines, "WORTH", worth)
+    x = ocl.asarray(HOST)
+
+    def divided(numbers: Sequence[float]) -> np.ndarray:
+        total: Any = x * 0
+        for number in numbers:
+            total = ocl.maximum(total, ocl.copysign(x, number))
+        return total.numpy()
+
+    for numbers in [[2.0] * 20, [0.0] * 20, [-0.0] * 20, [0.0] * 19 + [-0.0], [-0.0] * 19 + [0.0], [math.nan] * 20] * 3:
+        expected = np.zeros_like(HOST)
+        for number in numbers:
+            expected = np.maximum(expected, np.copysign(HOST, np.float32(number)))
+        assert_same(divided(numbers), expected)
+
+
+def test_of_two_dtypes_and_shapes(runtime: Runtime) -> None:
+    x, k = ocl.asarray(HOST), ocl.asarray(np.arange(20, dtype="i4"))
+
+    def both(xp: Any, x: Any, k: Any) -> Any:
+        for _ in range(12):
+            x, k = [value * 3 - 2 * value for value in (x, k)]
+        return x + k
+
+    np.testing.assert_array_equal(both(ocl, x, k).numpy(), both(np, HOST, np.arange(20, dtype="i4")))
