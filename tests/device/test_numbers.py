@@ -38,9 +38,13 @@ def mandelbrot(xp: Any, re: Any, im: Any, turns: int) -> Any:
 def test_fifty_turns_are_a_few_kernels(runtime: Runtime) -> None:
     re, im = np.meshgrid(np.linspace(-2, 1, 64, dtype="f4"), np.linspace(-1, 1, 48, dtype="f4"))
     arrays = ocl.asarray(re), ocl.asarray(im)
+    runtime.finish()
+    counters = runtime.executor.engine.memory.device_pool.counters
+    before = counters.peak_in_use = counters.in_use
     with counting(runtime) as counted:
         found = mandelbrot(ocl, *arrays, 50).numpy()
     assert counted["launch", "launches"] <= 3
+    assert counters.peak_in_use - before <= 8 * re.nbytes, "the first kernel hands on little more than a turn does"
     near = np.abs(found - mandelbrot(np, re, im, 50)) > 0
     assert near.mean() < 0.005, "products may be rounded otherwise where a point is at the edge"
 

@@ -149,6 +149,13 @@ def test_kernels_that_reduce_have_a_pointer_for_each_read(desk: Desk) -> None:
     assert "to compute it again for each takes more arguments than the device takes" in " ".join(planned.why.values())
 
 
+def test_functions_are_longer_than_additions(desk: Desk) -> None:
+    """Drivers take long over kernels of many, so these have fewer."""
+    _, a = desk.random(100)
+    assert len(desk.plan(chain(a, "abs", 100)).launches) == 1
+    assert len(desk.plan(chain(a, "sin", 100)).launches) == 2
+
+
 def test_more_operations_than_a_kernel_has_are_not_done_again() -> None:
     desk = Desk(replace(GPU, operations_per_byte=1000))
     _, a = desk.random(100)

@@ -23,6 +23,9 @@ DIVISION = 8
 FUNCTION = 20
 """Additions that a transcendental function is worth: a reduction of its argument, and a polynomial."""
 
+LONG = 6
+"""Additions that take as long to compile as a division or a function: drivers take long over kernels of many."""
+
 _DIVISIONS = frozenset({"div", "floordiv", "rem", "udiv", "urem", "fmod", "sqrt", "rsqrt", "ipow"})
 # What is one instruction, or a few, is exact or nearly: so the bounds of the table tell the rest.
 _FUNCTIONS = frozenset(name for name, op in OPS.items() if op.ulp.get("f64", 0) >= 2) - _DIVISIONS
@@ -33,6 +36,11 @@ _TURN = 2
 def worth(op: str) -> int:
     """How many additions an operation on numbers takes."""
     return FUNCTION if op in _FUNCTIONS else DIVISION if op in _DIVISIONS else 1
+
+
+def length(op: str) -> int:
+    """How long the code of an operation is, in additions."""
+    return LONG if op in _FUNCTIONS or op in _DIVISIONS else 1
 
 
 class _Argument(NamedTuple):

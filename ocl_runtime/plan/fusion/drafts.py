@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ocl_ir.graph.build import Node, Scalar
 from ocl_ir.indices import Shape
+from ocl_ir.kernel.work import length
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.layouts import Layouts
@@ -49,7 +50,7 @@ class Draft:
         scalars = frozenset([leaf.source for leaf in group.leaves if isinstance(leaf.source, Scalar)])
         operations, looks_up = 0, False
         for value in group.values:
-            operations += isinstance(value, Operation)
+            operations += length(value.op) if isinstance(value, Operation) else 0
             looks_up = looks_up or isinstance(value, Lookup)
         roots = frozenset((group.root,))
         return cls([group], shape, axes, order, layouts, roots, computed, scalars, operations, looks_up)

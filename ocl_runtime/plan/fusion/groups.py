@@ -39,6 +39,7 @@ from ocl_ir.graph.build import (
     Undefined,
 )
 from ocl_ir.indices import Shape
+from ocl_ir.kernel.work import length
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.canonical import canonical, copies, stays
 from ocl_runtime.plan.fusion.chain import Chain, in_memory
@@ -50,8 +51,8 @@ from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value, leave
 from ocl_runtime.plan.target import Target
 
 MAX_OPERATIONS = 384
-"""So 50 turns of a loop over a few arrays are two or three kernels, which take no longer to build than more that are
-shorter."""
+"""Each as long as its code (`ocl_ir.kernel.work.length`): so 50 turns of a loop over a few arrays are two or three
+kernels, and 64 functions are one, which drivers build in a second or two."""
 MAX_POINTERS = 24
 """Of what is read and what is stored."""
 
@@ -143,6 +144,8 @@ class _Fuser:
         self._layouts = layouts
         self._dense = dense
         found = readers(self._alone)
+        self._order = {node: number for number, node in enumerate(found)}
+        """Of all nodes, operands first: as a program asked for them."""
         self._share = not any(isinstance(node, Reduce | Scan | Scatter) for node in found)
         """Whether all kernels let reads of neighbours share a pointer."""
         for node, count in found.items():  # operands first: what is stored of them is not computed again
@@ -191,7 +194,7 @@ class _Fuser:
                     shape, chain = in_memory(layout)
         body = growing.place(top, chain)
         share = not isinstance(root, Reduce | Scan | Scatter)
-        growing.open_from(body, len(shape), self._target, share=share)
+        growing.open_from(body, len(shape), self._target, share=share, order=self._order)
         reduce = root if isinstance(root, Reduce) else None
         group = Group(root, reduce, shape, growing.values(body), layout, base, looks, self._alone[root])
         return self._grown(group, growing)
@@ -217,6 +220,8 @@ class _Growing:
         self._chains: dict[tuple[Step, int], Chain] = {}
         self._opened: dict[_Place, list[_Place]] = {}
         """What the group computes itself, with its operands."""
+        self.operations = 0
+        """As long as their code is."""
         self.pointers = 0
         """With that of the result."""
         self._seen: set[_Place] = set()
@@ -253,18 +258,36 @@ class _Growing:
             computed = True
         return [(table, outer, computed), *(self.place(index, chain) for index in node.indices)]
 
-    def open_from(self, body: _Place, rank: int, target: Target, *, share: bool) -> None:
+    def open_from(
+        self, body: _Place, rank: int, target: Target, *, share: bool, order: Mapping[Node, int] | None = None
+    ) -> None:
         """Decides which nodes the group, whose index space has `rank` axes, computes itself. `share`: reads of
-        neighbours share a pointer."""
+        neighbours share a pointer. With an `order`, what is too much for a kernel is cut across that: of the turns of a
+        loop, it is the last ones, which read no more than what a turn hands on."""
+        reasons = self.reasons.copy()
+        if not self._open(body, rank, target, share, None) and order is not None:
+            self.reasons, self._opened, self.operations = reasons, {}, 0
+            self._open(body, rank, target, share, order)
+
+    def _open(self, body: _Place, rank: int, target: Target, share: bool, order: Mapping[Node, int] | None) -> bool:
+        """The nearest nodes first, or the last ones of an order; whether they are no more operations than a kernel
+        has."""
         self._seen, queue = {body}, deque([body])
+        fitting = True
         reads: list[Family] = []
         scalars, others = 0, 2  # what is read in another way, or may be: the body is not opened yet; and the result
         while queue:
-            place = queue.popleft()
+            if order is None:
+                place = queue.popleft()
+            else:
+                place = max(queue, key=lambda one: order.get(one[0], -1))
+                queue.remove(place)
             node, chain, computed = place
             if computed or not isinstance(node, Elementwise | Gather | Scatter):
                 continue
-            if len(self._opened) == MAX_OPERATIONS:
+            longer = self.operations + (length(node.op) if isinstance(node, Elementwise) else 1)
+            if longer > MAX_OPERATIONS:
+                fitting = False
                 self.reasons[node] = f"the kernel that reads it has {MAX_OPERATIONS} operations, as many as it may"
                 continue
             args = self._places(node, chain)
@@ -281,15 +304,11 @@ class _Growing:
                 self.reasons[node] = "the kernel that reads it has as many arguments as the device takes"
                 continue
             reads, others, scalars = read, others + more, scalars + numbers
-            self._opened[place] = args
+            self._opened[place], self.operations = args, longer
             self._seen.update(new)
             queue.extend(new)
         self.pointers = others + len(reads)
-
-    @property
-    def operations(self) -> int:
-        """How many operations it has."""
-        return len(self._opened)
+        return fitting
 
     def work(self) -> tuple[int, int]:
         """What the operations of the group are worth, and how many elements it loads for each."""

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Scalar
+from ocl_ir.kernel.work import length
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.bundles import Bundle, Result, passes
 from ocl_runtime.plan.fusion.canonical import canonical
@@ -264,7 +265,7 @@ class _Merger:
         scalars = len(bundle.leaves) - len(leaves) + _COUNTS
         if not fits(reads + len(bundle.results), len(made.shape), self._target, scalars=scalars):
             return None, _TOO_MANY
-        if sum(isinstance(value, Operation) for value in bundle.values) > MAX_OPERATIONS:
+        if sum(length(value.op) for value in bundle.values if isinstance(value, Operation)) > MAX_OPERATIONS:
             return None, f"together they have more than {MAX_OPERATIONS} operations"
         if sum(isinstance(value, Fold) for value in bundle.values) > MAX_FOLDS:
             return None, f"together they have more than {MAX_FOLDS} reductions"
