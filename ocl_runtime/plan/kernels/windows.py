@@ -38,8 +38,9 @@ def wide_windows(values: Sequence[Value], layouts: Sequence[Layout], lanes: int)
     """Windows in which each row begins at a multiple of the lanes, of all leaves for which there can be some. None at
     all, if none of them has several leaves, or if more are left that have neighbours along the last axis."""
     found, several, left = [], 0, 0
-    for family, places in _families(values, layouts):
-        if family.first.strides[-1] == 1:
+    in_rows = [(family, places) for family, places in _families(values, layouts) if family.first.strides[-1] == 1]
+    if any(family.several for family, _ in in_rows):  # else where each begins is nobody's business, and no guard
+        for family, places in in_rows:
             window = _window(family, places, lanes)
             if window is not None and aligned(window.layout, window.layout.ndim - 1, lanes):
                 found.append(window)
