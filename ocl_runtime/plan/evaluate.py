@@ -119,7 +119,7 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
             return Missing(executor.plans.wanted(structure, executor), executor)
         executor.ready(planned)
         if repeats:
-            executor.plans.note(structure, planned, executor.device_memory)
+            executor.plans.note(structure, planned, executor.device_memory, NO_HISTORY)
         executor.run(planned)
     finally:
         evaluating.holder = before
@@ -142,9 +142,9 @@ def _evaluated(
     for value in past.left_out:
         value.left_out = True
     executor.ready(planned)
-    comes_again = past is NO_HISTORY or (past.kept and not past.left_out)
+    comes_again = past is NO_HISTORY or past.kept or past.left_out
     if comes_again and tracer.get() is None and not executor.is_watched:
-        executor.plans.note(structure, planned, executor.device_memory, kept=len(past.kept))
+        executor.plans.note(structure, planned, executor.device_memory, past)
     del past
     planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
     executor.run(planned)

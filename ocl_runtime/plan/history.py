@@ -13,7 +13,7 @@ no evaluation has left it out before.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Elementwise, Iota, Movement, Node, Scalar
@@ -47,7 +47,7 @@ def history(structure: Structure, held: Sequence[Node], target: Target) -> Histo
     kept: dict[Node, str] = {}
     left_out: list[Node] = []
     for node in reversed(live):  # operands first
-        again = node.left_out and _is_live(node)
+        again = node.left_out and is_live(node)
         why = "an evaluation has computed it before" if again else _why(node, shared, kept, target)
         if why and len(kept) < _MOST_KEPT:
             kept[node] = why
@@ -56,7 +56,7 @@ def history(structure: Structure, held: Sequence[Node], target: Target) -> Histo
     return History(kept, left_out)
 
 
-def _is_live(node: Node) -> bool:
+def is_live(node: Node) -> bool:
     """Whether an array is just this node."""
     cell = None if node.cell is None else node.cell()
     return cell is not None and cell.node is node
@@ -67,23 +67,34 @@ def _why(node: Node, shared: set[int], kept: Collection[Node], target: Target) -
     by that."""
     from ocl_runtime.plan.fusion.cost import choice, operation
 
-    operations = loads = looked_at = 0
-    stack, seen = [node], {node}
-    while stack:
-        one = stack.pop()
-        looked_at += 1
+    operations = loads = 0
+    for looked_at, one in enumerate(made_of(node, kept), start=1):
         if looked_at > _MOST_LOOKED_AT:
             return f"it is made of more than {_MOST_LOOKED_AT} nodes"
         if isinstance(one, Buffer):
             loads += 1
-            if one.storage is not None and id(one.storage) not in shared and not _is_live(one):
+            if one.storage is not None and id(one.storage) not in shared and not is_live(one):
                 return "nobody else needs the memory that it is made of"
-        elif one is not node and (one in kept or not isinstance(one, Elementwise | Movement | Scalar | Iota)):
-            loads += 1  # which will be in memory
-        else:
-            if isinstance(one, Elementwise):
-                operations += operation(one.op, [arg.dtype for arg in one.args])
-            stack += [arg for arg in one.args if arg not in seen]
-            seen.update(one.args)
+        elif one is not node and _is_in_memory(one, kept):
+            loads += 1
+        elif isinstance(one, Elementwise):
+            operations += operation(one.op, [arg.dtype for arg in one.args])
     found = choice(1, operations, loads, 2 * node.dtype.size, target)
     return str(found) if found.keeps else ""
+
+
+def made_of(value: Node, kept: Collection[Node]) -> Iterator[Node]:
+    """A value and the nodes below it, each once, that are computed with it: down to memory, and to what will be in
+    memory."""
+    stack, seen = [value], {value}
+    while stack:
+        node = stack.pop()
+        yield node
+        if node is value or not _is_in_memory(node, kept):
+            stack += [arg for arg in node.args if arg not in seen]
+            seen.update(node.args)
+
+
+def _is_in_memory(node: Node, kept: Collection[Node]) -> bool:
+    """Whether a node below a value is, or will be."""
+    return node in kept or not isinstance(node, Elementwise | Movement | Scalar | Iota)

@@ -256,6 +256,32 @@ def test_what_nobody_holds_is_not_kept(runtime: Runtime, by_function: list[bool]
     np.testing.assert_array_equal(held[0].numpy(), HOST * np.float32(0.5))
 
 
+def test_values_that_stay_expressions(runtime: Runtime, by_function: list[bool]) -> None:
+    """What is cheap to compute again is left out by the function, too: once, and while others hold its memory."""
+    x = ocl.asarray(HOST)
+
+    def more(value: Any) -> Any:
+        return (value + 1.0).compute()
+
+    for _ in range(TURNS):
+        named = x * 2.0
+        more(named)
+        assert named._node.args, "it is an expression"
+    assert by_function[-TURNS + WORTH :] == [True] * (TURNS - WORTH)
+
+    np.testing.assert_array_equal(more(named).numpy(), HOST * 2 + 1)
+    assert not by_function[-1]
+    assert not named._node.args, "no evaluation leaves it out twice"
+
+    y = ocl.asarray(HOST + 1)
+    other, named = y * 3.0, y * 2.0
+    del y  # no array is that memory any more
+    np.testing.assert_array_equal(more(named).numpy(), HOST * 2 + 3)
+    assert not by_function[-1]
+    assert not named._node.args
+    np.testing.assert_array_equal(named.numpy() + other.numpy(), HOST * 5 + 5)
+
+
 def test_no_memory_goes_the_general_way(
     runtime: Runtime, by_function: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:

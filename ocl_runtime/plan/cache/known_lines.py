@@ -13,6 +13,7 @@ from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.written import Allocator, Written, written
 from ocl_runtime.plan.donation import Holders
+from ocl_runtime.plan.history import History
 from ocl_runtime.plan.structure import Structure
 
 _MOST_LINES = 1024
@@ -60,10 +61,9 @@ class KnownLines:
         """Held to change these; whoever looks finds one tuple or another."""
 
     def note(
-        self, structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator, kept: int = 0
+        self, structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator, past: History
     ) -> None:
-        """An evaluation is about to run that no function was written for; nobody has asked for the last roots, so many,
-        which are `kept`."""
+        """An evaluation is about to run that no function was written for; what its history keeps are its last roots."""
         if structure.copied or not 0 < len(structure.nodes) <= _MOST_NODES:
             return
         line, template = structure.nodes[structure.roots[0]].line, planned.template
@@ -79,7 +79,7 @@ class KnownLines:
                 del self.known[next(iter(self.known))]
         known.count += 1
         if known.count == WORTH * max(len(structure.nodes) // _FEW_NODES, 1):
-            text = written(structure, planned, holders, memory, len(structure.roots) - kept)
+            text = written(structure, planned, holders, memory, past)
             if text is not None:
                 self.unwritten.append((known, text))
 

@@ -20,6 +20,7 @@ from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
 from ocl_runtime.plan.cache.template import Template, Unplanned
 from ocl_runtime.plan.cache.written import Allocator
 from ocl_runtime.plan.donation import DonationPlaces, Holders
+from ocl_runtime.plan.history import History
 from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.readers import read_by_later_writes
 from ocl_runtime.plan.structure import Structure
@@ -125,10 +126,10 @@ class PlanCache:
         self._lock = threading.RLock()
         """Held for single steps of these."""
 
-    def note(self, structure: Structure, planned: Evaluation, memory: Allocator, *, kept: int = 0) -> None:
-        """An evaluation is about to run, and there is nothing about it that its expression and plan do not say; the
-        last roots, so many, are `kept` for who holds them."""
-        self.lines.note(structure, planned, self._of(structure).holders, memory, kept)
+    def note(self, structure: Structure, planned: Evaluation, memory: Allocator, past: History) -> None:
+        """An evaluation is about to run, and there is nothing about it that its expression, plan and history do not
+        say."""
+        self.lines.note(structure, planned, self._of(structure).holders, memory, past)
 
     def donation(self, structure: Structure) -> DonationPlaces:
         """What only an expression needs, and what of it others need."""

@@ -22,6 +22,7 @@ from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.plan.cache.comparison import Comparison
 from ocl_runtime.plan.cache.evaluation import Evaluation, passed_number
 from ocl_runtime.plan.donation import Held, Holders, most_donated, used_outside
+from ocl_runtime.plan.history import History, is_live, made_of
 from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.readers import elsewhere, noted
 from ocl_runtime.plan.structure import Structure
@@ -75,10 +76,11 @@ _LOCAL: Final = _own_references() if hasattr(sys, "getrefcount") else 0
 
 
 def written(
-    structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator, asked: int
+    structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator, past: History
 ) -> Comparison | None:
     """The text of the function for evaluations like one that is about to run; None where there is something special
-    about it. So many roots were `asked` for; the others are computed on the way, and kept for who holds them."""
+    about it. What its history keeps are the last of its roots."""
+    asked = len(structure.roots) - len(past.kept)
     if not _LOCAL or planned.pieces or (structure.writes and structure.into):
         return None
     held = None if structure.into else holders.look(structure)  # before anything here holds a node, too
@@ -99,6 +101,8 @@ def written(
         text.refuse([f"references(n{one}) <= {uses[nodes[one]] + _LOCAL}" for one in structure.roots[asked:]])
         if structure.writes:
             _compare_readers(text, structure, held)
+        if past.left_out:
+            _leave_out(text, structure, past)
     _give(text, structure, planned)
     _hand_out(text, structure, planned, asked)
     text.names |= {
@@ -138,6 +142,25 @@ def _compare_readers(text: Comparison, structure: Structure, held: Held) -> None
     text.refuse([f"used_outside({name}.storage) or elsewhere(noted({name}.storage), {name}, own)" for name in names])
     text.add("del own")
     text.names |= {"elsewhere": elsewhere, "noted": noted}
+
+
+def _leave_out(text: Comparison, structure: Structure, past: History) -> None:
+    """Refuses where values that stay expressions would not: an evaluation has left them out before, or nobody else
+    needs the memory that they are made of (`ocl_runtime.plan.history`)."""
+    place = {node: number for number, node in enumerate(structure.nodes)}
+    left_out = [f"n{place[node]}" for node in past.left_out]
+    text.refuse([f"{name}.left_out" for name in left_out])
+    uses = Counter(id(node.storage) for node in structure.nodes if isinstance(node, Buffer))
+    names = dict(zip(map(id, structure.storages), text.storages, strict=True))
+    needed = []
+    for node in dict.fromkeys(node for value in past.left_out for node in made_of(value, past.kept)):
+        if isinstance(node, Buffer) and node.storage is not None:
+            memory = id(node.storage)
+            needed.append(f"references({names[memory]}) <= {uses[memory] + _LOCAL} and not is_live(n{place[node]})")
+    text.refuse(needed)
+    text.names["is_live"] = is_live
+    for name in left_out:
+        text.add(f"{name}.left_out = True")
 
 
 def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
