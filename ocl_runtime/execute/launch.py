@@ -68,9 +68,11 @@ class Launch:
 
 
 class User(Protocol):
-    """Who holds kernel objects of a program; `used` is when they were last launched, by `time.monotonic`."""
+    """Who holds kernel objects of a program."""
 
-    used: float
+    @property
+    def used(self) -> float:
+        """When they were last launched, by `time.monotonic`."""
 
     def let_go(self) -> None:
         """Holds them no more."""

@@ -16,8 +16,9 @@ from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
 from ocl_runtime.execute.replay import handles
-from ocl_runtime.execute.replay.handles import Arguments
+from ocl_runtime.execute.replay.handles import Arguments, Own
 from ocl_runtime.execute.replay.run import Run
+from ocl_runtime.execute.streams import program
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
 from tests.support.programs import SCALE
@@ -44,9 +45,9 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         found.append(True)
         over(run, *args, apart=apart)
 
-    def given_anew(run: Run, own: Arguments | None) -> None:
+    def given_anew(run: Run, own: Own | None) -> Arguments | None:
         found[-1] = False
-        set_up(run, own)
+        return set_up(run, own)
 
     monkeypatch.setattr(Run, "over", given)
     monkeypatch.setattr(Run, "set_up", given_anew)
@@ -69,14 +70,51 @@ def test_nothing_is_set_again_where_nothing_differs(runtime: Runtime, served: li
     assert served[-RUNS // 2 :] == [True] * (RUNS // 2)
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("count", "served_at_once"), [(2, True), (3, True), (4, True), (6, False)])
+def test_runs_over_a_few_pieces_of_memory_in_turn(
+    runtime: Runtime, served: list[bool], monkeypatch: pytest.MonkeyPatch, way: str, count: int, served_at_once: bool
+) -> None:
+    """A thread has objects for each of them, four at most; more pieces get none."""
+    made: list[Own] = []
+    monkeypatch.setattr(handles, "Own", lambda executables: made.append(Own(executables)) or made[-1])
+    work = WAYS[way](lambda x: ocl.sum(ocl.cumulative_sum(x)[::-1] * x))
+    arrays = [ocl.asarray(HOST + number) for number in range(count)]
+    expected = [work(x).numpy() for x in arrays]
+    for turn in range(20 * count):
+        assert_same(work(arrays[turn % count]).numpy(), expected[turn % count])
+    assert served[-count:] == [served_at_once] * count
+    assert [len(own.sets) for own in made if own.used] == [count if served_at_once else 1]
+
+
+def test_a_double_buffered_loop(runtime: Runtime, served: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each turn reads what the last one made, by windows, and is given as it is once more: as a read of the whole."""
+    parts: list[Any] = []
+    record = program.record
+    monkeypatch.setattr(program, "record", lambda touches, command: parts.append(command) or record(touches, command))
+
+    def smoothed(u: Any) -> Any:
+        return ocl.pad((u[:-2] + u[1:-1] + u[2:]) / 3, 1)
+
+    work, u, expected = ocl.capture(smoothed), ocl.asarray(HOST), HOST
+    for turn in range(60):
+        if turn == 60 - RUNS:
+            parts.clear()
+        u = work(u)
+        expected = np.pad((expected[:-2] + expected[1:-1] + expected[2:]) / np.float32(3), 1)
+    assert not parts
+    np.testing.assert_allclose(u.numpy(), expected, rtol=1e-5)
+    assert served[-RUNS:] == [True] * RUNS
+
+
 def test_nothing_is_set_again_for_a_program_by_hand(runtime: Runtime, served: list[bool]) -> None:
     p = HostBuilder("by_hand")
     n = p.size("n")
     x, y = p.input("x", F32, (n,)), p.output("y", F32, (n,))
     p.launch(SCALE, (n, x, y), (n,))
-    program, given, out = ocl.prepare(p.build(y)), ocl.asarray(HOST), ocl.allocate(HOST.shape)
+    prepared, given, out = ocl.prepare(p.build(y)), ocl.asarray(HOST), ocl.allocate(HOST.shape)
     for _ in range(RUNS):
-        program(given, y=out)
+        prepared(given, y=out)
     assert served[-RUNS // 2 :] == [True] * (RUNS // 2)
 
 
@@ -243,10 +281,10 @@ class Latecomer:
     def __init__(self, executable: Executable) -> None:
         self.executable = executable
         self.thread = threading.Thread(target=lambda: executable.add_user(self.another()))
-        self.others: list[Arguments] = []
+        self.others: list[Own] = []
 
-    def another(self) -> Arguments:
-        self.others.append(Arguments([]))
+    def another(self) -> Own:
+        self.others.append(Own([]))
         return self.others[-1]
 
     @property

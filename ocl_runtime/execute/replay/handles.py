@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Any, TypeAlias
@@ -26,6 +27,12 @@ _MOST_OWN = 1024
 _WORTH = 32
 """Runs of a program after which its launches get objects of their own: to make one takes PyOpenCL about 0.2 ms, to set
 all arguments of one that is shared some µs."""
+_MOST_SETS = 4
+"""Objects of a thread for one launch."""
+_WORTH_ANOTHER = 8
+"""Runs over memory of one of the last few, but not of the last one, after which there is one set of objects more."""
+_MOST_SEVERAL = _MOST_OWN // _MOST_SETS
+"""Launches of a program that get several."""
 
 Place: TypeAlias = tuple[Buffer, int]
 """A buffer of the driver's, and the byte of it at which a buffer of the program begins."""
@@ -35,26 +42,21 @@ array. The arena comes last, since its number is -1."""
 
 
 class Arguments:
-    """The kernel objects of one thread, and what their arguments are: `of` says for which sizes, None while they are
-    being set; `program` is what can be given once more as it is, where the buffers of the program are in the memory of
+    """Kernel objects of one thread, and what their arguments are: `of` says for which sizes, None while they are being
+    set; `program` is what can be given once more as it is, where the buffers of the program are in the memory of
     `expected`: (buffer, history of that memory, byte of it where the buffer begins); `used` is when they were last
     launched."""
 
-    __slots__ = ("__weakref__", "busy", "expected", "handles", "numbers", "of", "places", "program", "used")
+    __slots__ = ("expected", "handles", "numbers", "of", "places", "program", "used")
 
-    def __init__(self, handles: list[KernelHandle]) -> None:
-        self.handles: list[KernelHandle] | None = handles
+    def __init__(self, executables: Sequence[Executable | None]) -> None:
+        self.handles: list[KernelHandle] = [None if one is None else one.new_handle() for one in executables]
         self.of: object = None
         self.places: Sequence[Place] = ()
         self.program: Any = None
         self.expected: Sequence[tuple[int, Ranges, int]] = ()
         self.numbers: Mapping[str, Any] = {}
-        self.busy = False
         self.used = 0.0
-
-    def let_go(self) -> None:
-        """The programs of the objects are to be freed."""
-        self.handles = None
 
     def has(self, numbers: Mapping[str, Any]) -> bool:
         """Whether the last run had just these numbers: 0.0 is not -0.0."""
@@ -72,6 +74,49 @@ class Arguments:
             for number, (place, old) in enumerate(zip(places, self.places, strict=True))
             if place[0] is not old[0] or place[1] != old[1]
         }
+
+
+class Own:
+    """The kernel objects of one thread. There are several of each launch where the program runs over a few pieces of
+    memory in turn, as a loop over two arrays does: then nothing is set either."""
+
+    __slots__ = ("__weakref__", "_lately", "_returns", "busy", "sets")
+
+    def __init__(self, executables: Sequence[Executable | None]) -> None:
+        self.sets = [Arguments(executables)]
+        """None of them once their programs are to be freed."""
+        self.busy = False
+        self._lately: deque[int] = deque(maxlen=_MOST_SETS)
+        self._returns = 0
+
+    @property
+    def used(self) -> float:
+        """When any was last launched."""
+        return max([arguments.used for arguments in self.sets], default=0.0)
+
+    def let_go(self) -> None:
+        """The programs of the objects are to be freed."""
+        self.sets = []
+
+    def arguments(
+        self, of: object, places: Sequence[Place], executables: Sequence[Executable | None]
+    ) -> Arguments | None:
+        """The objects for a run with sizes and memory: those that had the same, new ones where these come again and
+        again, else the ones that were used longest ago. None where there are none any more."""
+        sets = self.sets
+        for arguments in sets:
+            if arguments.stale(of, places) == set():
+                return arguments
+        if not sets:
+            return None
+        memory = hash((id(of), *[(id(buffer), start) for buffer, start in places]))
+        self._returns += memory in self._lately
+        self._lately.append(memory)
+        if self._returns < _WORTH_ANOTHER or len(sets) == _MOST_SETS or len(executables) > _MOST_SEVERAL:
+            return min(sets, key=lambda arguments: arguments.used)
+        self._returns = 0
+        sets.append(Arguments(executables))
+        return sets[-1]
 
 
 class Handles:
@@ -102,22 +147,22 @@ class Handles:
         """What the program has in common for all sizes, once that has been found out."""
         self._sets: dict[frozenset[int], frozenset[int]] = {}
         self.of_thread = threading.local()
-        """The `Arguments` of each thread that has some, as `own`."""
+        """The `Own` of each thread that has some, as `own`."""
         self._runs = 0
 
     def shared(self, buffers: frozenset[int]) -> frozenset[int]:
         """A set of buffers, which all sizes have in common."""
         return self._sets.setdefault(buffers, buffers)
 
-    def own(self) -> Arguments | None:
+    def own(self) -> Own | None:
         """This thread's, for one run at a time; None for the first runs, and where another is under way. Whoever gets
-        them sets `busy` until it is done, and when they are `used`."""
-        own: Arguments | None = getattr(self.of_thread, "own", None)
-        if own is None or own.handles is None:
+        them sets `busy` until it is done, and of those that it uses when they were."""
+        own: Own | None = getattr(self.of_thread, "own", None)
+        if own is None or not own.sets:
             if self._runs < _WORTH:
                 self._runs += len(self.executables) <= _MOST_OWN
                 return None
-            own = Arguments([None if one is None else one.new_handle() for one in self.executables])
+            own = Own(self.executables)
             for executable in self.distinct:
                 executable.add_user(own)
             self.of_thread.own = own

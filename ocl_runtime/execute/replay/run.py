@@ -18,11 +18,12 @@ from ocl_runtime.execute.driver import Error, Event, Queue
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import POISON, Storage, without_memory
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.handles import Arguments, Memory, Place
+from ocl_runtime.execute.replay.handles import Arguments, Memory, Own, Place
 from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Transfer
 from ocl_runtime.execute.streams.chosen import chosen
 from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.streams.failures import Failure
+from ocl_runtime.execute.streams.footprints import windows_of
 from ocl_runtime.execute.streams.hazards import Touch
 from ocl_runtime.execute.streams.program import Batch, Program, Repeat, submit
 
@@ -76,23 +77,28 @@ class Run(Program):
         else:
             self.streams = dict.fromkeys(used, home)
 
-    def set_up(self, own: Arguments | None) -> None:
-        """Makes it ready: what it touches, and kernel objects with the buffers whose arguments have to be set."""
+    def set_up(self, own: Own | None) -> Arguments | None:
+        """Makes it ready: what it touches, and kernel objects with the buffers whose arguments have to be set. Returns
+        those of this thread, if there are any."""
         bound = self._bound
         self._places = _places(self.memory, self._engine, self.what)
         touches = [self._touch(access) for access in bound.accesses]
         self.looked = [[touches[number] for number in batch.lookups] for batch in bound.batches]
         self.recorded = [[touches[number] for number in batch.records] for batch in bound.batches]
-        if own is not None and own.handles is not None:
-            self._handles = own.handles
-            self._stale = own.stale(bound, self._places)
-            self._renumbered = not own.has(self._numbers)
-            own.of = None  # until all are set
+        executables = bound.handles.executables
+        arguments = None if own is None else own.arguments(bound, self._places, executables)
+        if arguments is not None:
+            self._handles = arguments.handles
+            self._stale = arguments.stale(bound, self._places)
+            self._renumbered = not arguments.has(self._numbers)
+            arguments.of = None  # until all are set
+            arguments.used = monotonic()
         else:
-            self._handles = [one and one.handle() for one in bound.handles.executables]
+            self._handles = [one and one.handle() for one in executables]
             self._stale, self._renumbered = None, True
         if bound.transfers or bound.handles.watched:
             self.keeps = self._kept()
+        return arguments
 
     # ------------------------------------------------------------------ what it touches
 
@@ -189,30 +195,34 @@ class Run(Program):
             touch = part[0].touch(WRITE, low, high)
             self._engine.driver.fill(queue, buffer, start + low, high - low, POISON, None, (touch,))
 
-    def note(self, own: Arguments) -> None:
+    def note(self, arguments: Arguments) -> None:
         """Kernel objects have the arguments of this run from now on. If they had them before, the next run may need no
         others either: then it is this program again."""
         bound, memory = self._bound, self.memory
-        own.places, own.numbers, own.program = self._places, self._numbers, None
+        arguments.places, arguments.numbers, arguments.program = self._places, self._numbers, None
         asked = bound.handles.listened or bound.handles.watched or bound.transfers or bound.ended
         is_new = self._stale is None or self._stale
         # Who lends memory is asked each time.
         if not (is_new or asked or any(isinstance(one, tuple) and one[0].guests for one in memory)):
-            own.expected = [
+            arguments.expected = [
                 (number, one[0].block.ranges, one[1]) for number, one in enumerate(memory) if isinstance(one, tuple)
             ]
             if not bound.spreads:
                 self.repeats = list(map(self._repeat, bound.batches, self.recorded))
                 self.outside = list({id(touch.ranges): touch.ranges for touch in self.looked[0]}.values())
-            own.program = self
-        own.of = bound  # and not before: the next run believes it
+            arguments.program = self
+        arguments.of = bound  # and not before: the next run believes it
 
     def _repeat(self, batch: Batch, recorded: Sequence[Touch]) -> Repeat:
         steps = range(batch.first, batch.last + 1)
         launches = [(self._handles[step], *cast("Dispatch", self._bound.commands[step]).sizes) for step in steps]
+        parts = [touch for touch in recorded if not touch.is_whole]
         reads = [touch.ranges for touch in recorded if touch.is_whole and not touch.mode & WRITE]
+        windows = windows_of(parts)
+        reads += [touches[0].ranges for touches in windows]
+        parts = [touch for touch in parts if not any(touch in touches for touches in windows)]
         writes = [touch.ranges for touch in recorded if touch.is_whole and touch.mode & WRITE]
-        return Repeat(batch.first, batch.last, launches, reads, writes, [one for one in recorded if not one.is_whole])
+        return Repeat(batch.first, batch.last, launches, reads, writes, parts)
 
     def _transfer(self, transfer: Transfer, number: int, queue: Queue, waits: list[Event] | None) -> Event:
         host = self.memory[transfer.host]
@@ -333,8 +343,8 @@ def start(
 
     Raises as `streams.program.submit` does.
     """
-    own: Arguments | None = getattr(bound.handles.of_thread, "own", None)
-    if own is None or own.busy or own.handles is None:
+    own: Own | None = getattr(bound.handles.of_thread, "own", None)
+    if own is None or own.busy or not own.sets:
         own = bound.handles.own()
     if own is None:
         program = Run(engine, bound, what)
@@ -344,31 +354,35 @@ def start(
     else:
         try:
             own.busy = True
-            own.used = monotonic()
-            known = own.program if own.of is bound else None
-            if known is not None:  # it can be given once more, if the memory is the same
-                parts: list[Any] = memory
-                for number, ranges, first in own.expected:
-                    storage, offset = parts[number]
-                    if storage.block.ranges is not ranges or offset != first:
-                        known = None
+            known: Run | None = None
+            parts: list[Any] = memory
+            for arguments in own.sets:
+                if arguments.of is bound and arguments.program is not None:  # it can be given once more as it is
+                    for number, ranges, first in arguments.expected:
+                        storage, offset = parts[number]
+                        if storage.block.ranges is not ranges or offset != first:
+                            break
+                    else:
+                        known = arguments.program
                         break
             if known is not None:
-                own.program = None  # until all has gone well: who finds out what went wrong looks into it
+                arguments.program = None  # until all has gone well: who finds out what went wrong looks into it
+                arguments.used = monotonic()
                 known.over(memory, numbers, lines, home, apart=apart)
-                if numbers and not own.has(numbers):
-                    own.of = None  # until all are set
+                if numbers and not arguments.has(numbers):
+                    arguments.of = None  # until all are set
                     known.set_numbers(numbers)
-                    own.numbers, own.of = numbers, bound
+                    arguments.numbers, arguments.of = numbers, bound
                 submit(engine.streams, known)
                 known.memory = _NONE
-                own.program = known
+                arguments.program = known
             else:
                 program = Run(engine, bound, what)
                 program.over(memory, numbers, lines, home, apart=apart)
-                program.set_up(own)
+                made_up = program.set_up(own)
                 submit(engine.streams, program)
-                program.note(own)
+                if made_up is not None:
+                    program.note(made_up)
                 program.memory = _NONE
         finally:
             own.busy = False
