@@ -137,7 +137,7 @@ class Structure:
         self.sizes = (*sizes, *map(plain, self._offsets))
         self.roots += tuple([places[id(root)] for root in roots])
         self.copied = tuple([places[id(root)] for root in copied])
-        self.alike = _alike(nodes) if len(scalars) > _FEW_SCALARS else ()
+        self.alike = _alike([node for node in nodes if type(node) is Scalar]) if len(scalars) > _FEW_SCALARS else ()
         self.key: Hashable = (tuple(parts), pattern, self.into, self.copied, self.alike)
         self.kept: Any = None
 
@@ -176,21 +176,22 @@ class Structure:
         return [made[node] for node in self.nodes]
 
 
-def _alike(nodes: Sequence[Node]) -> tuple[int, ...]:
+def _alike(scalars: Sequence[Scalar]) -> tuple[int, ...]:
     """For each scalar of an expression, by number, the first one of its line, where all of that line are equal and not
     0; nothing if that is itself for each. A loop asks for the same numbers in each turn, and a kernel takes so many."""
-    of_line: dict[Hashable, list[tuple[int, Scalar]]] = {}
-    for number, node in enumerate([node for node in nodes if type(node) is Scalar]):
+    of_line: dict[Hashable, list[int]] = {}
+    for number, node in enumerate(scalars):
         line = node.line
         if type(line) is Line and type(node.value) in _PLAIN:
-            of_line.setdefault((id(line.code), line.at, node.dtype, node.shape), []).append((number, node))
-    first_of = {number: number for number in range(sum([type(node) is Scalar for node in nodes]))}
-    found = False
-    for (first, scalar), *others in of_line.values():
-        if others and scalar.value and all(other.value == scalar.value for _, other in others):
-            found = True
-            first_of |= dict.fromkeys([number for number, _ in others], first)
-    return tuple(first_of.values()) if found else ()
+            of_line.setdefault((id(line.code), line.at, node.dtype, node.shape), []).append(number)
+    first_of = [*range(len(scalars))]
+    for numbers in of_line.values():
+        first = numbers[0]
+        value = scalars[first].value
+        if value and len(numbers) > 1 and all([scalars[number].value == value for number in numbers]):
+            for number in numbers:
+                first_of[number] = first
+    return tuple(first_of) if len({*first_of}) < len(first_of) else ()
 
 
 def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:

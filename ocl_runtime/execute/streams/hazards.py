@@ -27,6 +27,8 @@ from ocl_runtime.execute.streams.command import Clock, Command, Stream
 
 _MOST_USES = 64
 _MOST_CELLS = 256
+_FEW_CELLS = 32
+"""Cells of which it is not worth to forget any."""
 _PARTS = 8
 """An access with gaps cuts off no part of a cell that is smaller than this part of its own range."""
 
@@ -58,20 +60,21 @@ class Ranges:
     `sole` is the stream that made all of it, if one is known to have: for that stream there can be no conflict.
     """
 
-    __slots__ = ("buffer", "cells", "high", "low", "sole")
+    __slots__ = ("_limit", "buffer", "cells", "high", "low", "sole")
 
     def __init__(self, buffer: Buffer, low: int, high: int, cells: list[Cell] | None = None) -> None:
         self.buffer = buffer
         self.low = low
         self.high = high
         self.cells = cells or [Cell(low, high)]
+        self._limit = min(_FEW_CELLS, _MOST_CELLS)
         self.sole: Stream | None = None
 
     def within(self, low: int, high: int) -> Sequence[Cell]:
         """The cells that make up these bytes, cut at both ends where need be."""
         if low <= self.low and high >= self.high:
             return self.cells
-        if len(self.cells) > _MOST_CELLS:
+        if len(self.cells) > self._limit:
             self.tidy()
         first = self._cut(max(low, self.low))
         last = self._cut(min(high, self.high))
@@ -83,7 +86,7 @@ class Ranges:
         One is cut only where it has more bytes beside these than of these, and no little part of these. So views that
         begin one behind the other, as columns do, share few cells, and tiles one behind the other have their own.
         """
-        if len(self.cells) > _MOST_CELLS:
+        if len(self.cells) > self._limit:
             self.tidy()
         cells, low, high = self.cells, max(low, self.low), min(high, self.high)
         for at in (low, high):
@@ -142,6 +145,7 @@ class Ranges:
             at_once = 4 * len(kept) // _MOST_CELLS + 1
             kept = [_merged(kept[place : place + at_once]) for place in range(0, len(kept), at_once)]
         self.cells = kept
+        self._limit = min(max(_FEW_CELLS, 2 * len(kept)), _MOST_CELLS)  # so that each cell is looked at a few times
         self.sole = _sole(kept)
 
     def running(self, low: int, high: int, mode: int) -> list[Command]:
