@@ -218,9 +218,10 @@ def _widened(index: Node, front: int, shape: Shape) -> Node:
     return graph.expand(graph.index(index, ((None,) * front + tuple(whole) + (None,) * behind)), shape)
 
 
-def counting(shape: Shape, axis: int) -> Node:
-    """The coordinate along an axis, everywhere in a shape."""
-    return graph.iota(*_counted(shape, axis))
+def counting(shape: Shape, axis: int, where: Where = "") -> Node:
+    """The coordinate along an axis, everywhere in a shape; `where` is the Python line that asked for it, by default the
+    calling one."""
+    return graph.iota(*_counted(shape, axis), where)
 
 
 def _counted(shape: Shape, axis: int) -> tuple[DType, Layout]:

@@ -7,6 +7,7 @@ of it does that too, and no repeated element is stored on the way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from ocl_ir.graph.build import Node
 from ocl_ir.guards import integer
 from ocl_ir.indices import Span
 from ocl_ir.layout import Layout
-from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL
+from ocl_ir.source_line import caller, calling_line
+from ocl_ir.types import BOOL, DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axis_of, length_of
 from ocl_runtime.arrays.functions import subtract
@@ -97,10 +98,12 @@ def roll(x: ArrayLike, /, shift: int | tuple[int, ...], axis: int | tuple[int, .
         by[axis_of("roll", one, x.ndim)] += integer(places)
 
     def moved(number: int, place: Node) -> Node:
+        if not by[number]:
+            return place
         length = x.shape[number]
-        over = by[number] % length
-        wrapped = _op("add", place, length - over)
-        return graph.elementwise("select", _op("lt", place, over), wrapped, _op("sub", place, over))
+        behind = _op("add", place, length - by[number] % length)
+        # Below 0, numbers without a sign are large.
+        return graph.pair("minimum", place.dtype, behind, _op("sub", behind, length), place.line)
 
     return _looked_up(x, x.shape, moved) if x.size else x
 
@@ -175,8 +178,10 @@ def pad(
     mode.
     """
     x = array_of("pad", x)
-    if mode not in _PADDED:
-        raise Error(f"pad has no mode {mode!r}", place=calling_line(), remedy=f"use one of {', '.join(_PADDED)}")
+    if mode != "constant" and mode not in _PADDED:
+        raise Error(
+            f"pad has no mode {mode!r}", place=calling_line(), remedy=f"use one of constant, {', '.join(_PADDED)}"
+        )
     widths = _widths(pad_width, x.ndim)
     shape = tuple(before + length + after for length, (before, after) in zip(x.shape, widths, strict=True))
     filling = fitted(operands_of("pad", [x, constant_values])[0][1], x._dtype, shape)
@@ -188,16 +193,22 @@ def pad(
                 remedy="use mode='constant'",
             )
         return Array(filling, x._executor)
-    padded = _looked_up(x, shape, lambda axis, place: _PADDED[mode](place, x.shape[axis], widths[axis][0]))
     if mode != "constant":
+        return _looked_up(x, shape, lambda axis, place: _PADDED[mode](place, x.shape[axis], widths[axis][0]))
+    inside: list[Node] = []
+
+    def moved(axis: int, place: Node) -> Node:
+        if not any(widths[axis]):
+            return place
+        there = _op("sub", place, widths[axis][0])  # below 0, numbers without a sign are large
+        inside.append(_op("lt", there, x.shape[axis], BOOL))
+        return _op("minimum", there, x.shape[axis] - 1)
+
+    padded, line = _looked_up(x, shape, moved), caller()
+    if not inside:
         return padded
-    inside: Node = graph.scalar(True, BOOL, shape)
-    for axis, (before, after) in enumerate(widths):
-        if before or after:
-            place = counting(shape, axis)
-            within = graph.elementwise("and", _op("ge", place, before), _op("lt", place, before + x.shape[axis]))
-            inside = graph.elementwise("and", inside, within)
-    return Array(graph.elementwise("select", inside, padded._node, filling), x._executor)
+    within = reduce(lambda one, other: graph.pair("and", BOOL, one, other, line), inside)
+    return Array(graph.typed("select", x._dtype, (within, padded._node_at(line), filling), line), x._executor)
 
 
 def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
@@ -234,7 +245,6 @@ def _reflected(place: Node, length: int, before: int) -> Node:
 
 
 _PADDED: dict[str, Callable[[Node, int, int], Node]] = {
-    "constant": _inside,
     "edge": _inside,
     "reflect": _reflected,
     "symmetric": _symmetric,
@@ -246,12 +256,14 @@ def _looked_up(x: Array, shape: tuple[int, ...], place: Callable[[int, Node], No
     """The array of a shape whose elements are those of `x` at `place(axis, coordinate)`."""
     if not shape:
         return x
-    return Array(graph.gather(x._node, [place(axis, counting(shape, axis)) for axis in range(len(shape))]), x._executor)
+    line = caller()
+    places = [place(axis, counting(shape, axis, line)) for axis in range(len(shape))]
+    return Array(graph.gather(x._node_at(line), places, line), x._executor)
 
 
-def _op(op: str, place: Node, number: int) -> Node:
-    return graph.elementwise(op, place, graph.scalar(number, place.dtype, place.shape, ""))
+def _op(op: str, place: Node, number: int, dtype: DType | None = None) -> Node:
+    return graph.with_number(op, dtype or place.dtype, place, number, place.line)
 
 
 def _from(number: int, place: Node) -> Node:
-    return graph.elementwise("sub", graph.scalar(number, place.dtype, place.shape, ""), place)
+    return graph.with_number("sub", place.dtype, place, number, place.line, first=True)

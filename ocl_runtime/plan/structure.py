@@ -188,7 +188,7 @@ def _alike(scalars: Sequence[Scalar]) -> tuple[int, ...]:
     for numbers in of_line.values():
         first = numbers[0]
         value = scalars[first].value
-        if value and len(numbers) > 1 and all([scalars[number].value == value for number in numbers]):
+        if value and len(numbers) > 1 and all(scalars[number].value == value for number in numbers):
             for number in numbers:
                 first_of[number] = first
     return tuple(first_of) if len({*first_of}) < len(first_of) else ()
