@@ -20,6 +20,7 @@ import pyopencl as cl
 
 from ocl_runtime.device import Device
 from ocl_runtime.device.ending import DriverCall
+from ocl_runtime.device.kernel_objects import new_kernel
 from ocl_runtime.errors import BuildError
 
 # The default differs (PoCL 3.0, Intel 1.2), and with it what compiles.
@@ -75,7 +76,7 @@ class Program:
         """A new kernel object, for the calling thread alone: a shared one would mix up the arguments of two threads."""
         try:
             with _BUILDING:  # PyOpenCL runs Python there, which lets other threads run, too
-                kernel = _uninterrupted(lambda: cl.Kernel(self._program, self._renamed.get(name, name)))
+                kernel = _uninterrupted(lambda: new_kernel(self._program, self._renamed.get(name, name)))
             _ = kernel.num_args  # NVIDIA's driver finds out about a wrong name only when asked something
         except cl.Error as error:
             raise BuildError(

@@ -18,6 +18,7 @@ import pyopencl as cl
 from ocl_ir.layout import Layout
 from ocl_runtime.device import Device
 from ocl_runtime.device.ending import DriverCall
+from ocl_runtime.device.kernel_objects import prepare, set_types
 
 Context: TypeAlias = cl.Context
 Error: TypeAlias = cl.Error
@@ -182,6 +183,7 @@ class OpenCL:
 
     def __init__(self, device: Device, *, profile: bool = False, context: Context | None = None) -> None:
         self._properties: Any = cl.command_queue_properties.PROFILING_ENABLE if profile else 0
+        prepare()
         self.context = cl.Context([device.cl]) if context is None else context
         self._device = device.cl
         self._strays: list[Event] = []
@@ -218,8 +220,8 @@ class OpenCL:
         buffer.release()
 
     def set_types(self, kernel: KernelHandle, types: Sequence[type[np.generic] | None]) -> None:
-        """PyOpenCL then takes Python's numbers, 50 times as fast as without."""
-        kernel.set_arg_types(types)
+        """PyOpenCL then takes Python's numbers."""
+        set_types(kernel, types)
 
     def group_size_limit(self, kernel: KernelHandle) -> int:
         """The device's answer for the kernel as it was compiled."""

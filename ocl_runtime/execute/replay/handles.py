@@ -24,12 +24,12 @@ from ocl_runtime.execute.streams.hazards import Ranges
 
 _MOST_OWN = 1024
 """Launches of a program that get objects of their own."""
-_WORTH = 32
-"""Runs of a program after which its launches get objects of their own: to make one takes PyOpenCL about 0.2 ms, to set
-all arguments of one that is shared some µs."""
+_WORTH = 4
+"""Runs of a program after which its launches get objects of their own: to make one takes about 15 µs, to set all
+arguments of one that is shared some µs."""
 _MOST_SETS = 4
 """Objects of a thread for one launch."""
-_WORTH_ANOTHER = 8
+_WORTH_ANOTHER = 4
 """Runs over memory of one of the last few, but not of the last one, after which there is one set of objects more."""
 _MOST_SEVERAL = _MOST_OWN // _MOST_SETS
 """Launches of a program that get several."""
