@@ -1,9 +1,8 @@
-"""Kernel objects: made without the Python that PyOpenCL writes for each, and as PyOpenCL makes them for everybody else."""
+"""Kernel objects: without the Python that PyOpenCL writes for each, and as PyOpenCL makes them for everybody else."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,12 +27,12 @@ HOST = np.arange(12, dtype="f4")
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels for whose arguments PyOpenCL has written Python."""
     names: list[str] = []
     check = invoker._check_arg_size
     monkeypatch.setattr(invoker, "_check_arg_size", lambda name, *more: names.append(name) or check(name, *more))
-    yield names
+    return names
 
 
 @pytest.fixture
