@@ -10,6 +10,7 @@ In the order they come into play:
     choose.py         the user's words, or the best there is, to one device
     existing.py       a context or queue of PyOpenCL's to its device
     report.py         all of that as a listing
+    kernel_objects.py kernel objects, and how they take arguments
     ending.py         calls of the driver, and the end of the process
 
 Only this package and the driver modules of `codegen` and `execute` know PyOpenCL.

@@ -80,17 +80,18 @@ class Structure:
         """Takes more nodes apart, of which some are copied."""
         nodes, storages, scalars, places = self.nodes, self.storages, self.scalars, self._places
         memory, numbers, parts = self._memory, self._numbers, self._parts
-        number, add, stack = numbers.setdefault, parts.append, [*reversed(roots)]
+        number, place_of, listed = numbers.setdefault, places.setdefault, nodes.append
+        stack, count = [*reversed(roots)], len(nodes)
         while stack:  # once for each use of a node
             node = stack.pop()
-            place = places.setdefault(id(node), len(nodes))
-            if place != len(nodes):
-                add(place)
+            place = place_of(id(node), count)
+            if place != count:
+                parts.append(place)
                 continue
-            nodes.append(node)
+            count += 1
+            listed(node)
             if type(node) is Elementwise:
-                add(node.op)
-                add(node.dtype)
+                parts += (node.op, node.dtype)
                 args = node.args
                 for arg in args:
                     if arg.result is not None or type(arg) is Movement:  # which may be of something that has moved
