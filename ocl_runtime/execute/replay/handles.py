@@ -86,7 +86,7 @@ class Own:
         self.sets = [Arguments(executables)]
         """None of them once their programs are to be freed."""
         self.busy = False
-        self._lately: deque[int] = deque(maxlen=_MOST_SETS)
+        self._lately: deque[tuple[object, Sequence[Place]]] = deque(maxlen=_MOST_SETS)
         self._returns = 0
 
     @property
@@ -105,13 +105,12 @@ class Own:
         again, else the ones that were used longest ago. None where there are none any more."""
         sets = self.sets
         for arguments in sets:
-            if arguments.stale(of, places) == set():
+            if arguments.of is of and arguments.places == places:
                 return arguments
         if not sets:
             return None
-        memory = hash((id(of), *[(id(buffer), start) for buffer, start in places]))
-        self._returns += memory in self._lately
-        self._lately.append(memory)
+        self._returns += (of, places) in self._lately
+        self._lately.append((of, places))
         if self._returns < _WORTH_ANOTHER or len(sets) == _MOST_SETS or len(executables) > _MOST_SEVERAL:
             return min(sets, key=lambda arguments: arguments.used)
         self._returns = 0
