@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 import pyopencl as cl
 
+from ocl_runtime.codegen.binaries import RefusedError, binary_of, can_ask
 from ocl_runtime.device import Device
 from ocl_runtime.device.ending import DriverCall
 from ocl_runtime.device.kernel_objects import new_kernel
@@ -39,6 +40,7 @@ _WARNINGS = (re.compile(r"^[^\n]*?:(?P<line>\d+):\d+: warning: (?P<text>implicit
 _UNRESOLVED = re.compile(r"Unresolved extern function '(?P<name>\w+)'")
 
 _BUILDING = DriverCall(holds=True)
+_LIBRARY = str(cl._cl.__file__)
 _ENDED_BY_INTERRUPTS = cl.VERSION < (2026,)
 """Older ones ask Python for the arguments of a kernel in a constructor that may not throw."""
 if cl.VERSION < (2025,):  # it makes code for each kernel object, and newer pytools warn of two of one name
@@ -96,10 +98,14 @@ class Program:
     def binary(self) -> bytes | None:
         """What `load` makes this program from again, without compiling; None if the driver gives none."""
         try:
-            binaries: Any = self._program.get_info(cl.program_info.BINARIES)
-        except cl.Error:
+            if can_ask(_LIBRARY):
+                with _BUILDING:
+                    binary = binary_of(_LIBRARY, self._program.int_ptr)
+            else:
+                binaries: Any = self._program.get_info(cl.program_info.BINARIES)
+                binary = bytes(binaries[0]) if binaries and binaries[0] else b""
+        except (cl.Error, RefusedError):
             return None
-        binary = bytes(binaries[0]) if binaries and binaries[0] else b""
         return binary if binary and self.device.quirks.binary_mark in binary else None
 
 

@@ -3,11 +3,13 @@ from __future__ import annotations
 import threading
 import warnings
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pyopencl as cl
 import pytest
 
-from ocl_runtime.codegen import driver
+from ocl_runtime.codegen import binaries, driver
 from ocl_runtime.device import Device, choose
 from ocl_runtime.errors import BuildError
 from tests.support.fakes import device as fake
@@ -53,6 +55,39 @@ def test_binary_to_program(context: cl.Context, device: Device) -> None:
     program = driver.load(context, device, GOOD, binary)
     assert program.built_from == "binary"
     assert program.kernel("second").num_args == 1
+
+
+def test_other_threads_run_while_a_binary_is_asked_for(
+    context: cl.Context, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyOpenCL's own question stops them all, for as long as the driver compiles."""
+    program = driver.build(context, device, GOOD)
+    expected = program.binary
+    assert expected is not None
+    asked: list[Any] = []
+    get_info = cl.Program.get_info
+    monkeypatch.setattr(cl.Program, "get_info", lambda self, what: asked.append(what) or get_info(self, what))
+    binary = program.binary
+    assert binary is not None
+    assert len(binary) == len(expected)
+    assert not asked
+    monkeypatch.setattr(driver, "can_ask", lambda library: False)  # as on Windows
+    other = program.binary
+    assert asked
+    for one in (binary, other):
+        assert one is not None
+        assert driver.load(context, device, GOOD, one).kernel("first").num_args == 1
+
+
+def test_a_driver_that_refuses_its_binary(context: cl.Context, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = driver.build(context, device, GOOD)
+    monkeypatch.setattr(binaries, "_function", lambda library: lambda *given: -5)
+    assert program.binary is None
+
+
+def test_a_library_without_opencl() -> None:
+    assert not binaries.can_ask(__file__)
+    assert not binaries.can_ask(str(Path(__file__).with_name("nothing.so")))
 
 
 @pytest.mark.parametrize("junk", [b"", b"junk" * 100])
