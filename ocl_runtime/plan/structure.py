@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, TypeAlias
+from types import CodeType
+from typing import Any, TypeAlias, cast
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import (
@@ -34,12 +35,16 @@ from ocl_ir.graph.build import (
 from ocl_ir.graph.forward import operands
 from ocl_ir.graph.substitute import rebuilt
 from ocl_ir.guards import Given, Number, plain
-from ocl_ir.indices import Item, Span
+from ocl_ir.indices import Item, Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Line
+from ocl_ir.types import DType
 
 _FEW_SCALARS = 16
 """So many are told apart at no cost."""
+_MANY_OF_A_LINE = 8
+"""So many numbers of a line may be one: those of the turns of a loop, not of a function that is called twice."""
+_MOST_DIFFERING = 1024
 _PLAIN = frozenset({int, float})
 
 _Numbers: TypeAlias = int | tuple[Item, ...]
@@ -174,25 +179,48 @@ class Structure:
                 args = [made[arg] for arg in one.args]
                 made[one] = _again(one, args, memory, numbers, offset, scalar, place[one])
             made[node] = made[one]
-        return [made[node] for node in self.nodes]
+        nodes = [made[node] for node in self.nodes]
+        apart: set[Node] = set()
+        for root in dict.fromkeys(self.roots) if self.alike else ():
+            while nodes[root] in apart:  # by equal numbers; but two results are not one, which may be written over
+                nodes[root] = graph.elementwise("copy", nodes[root], where=str(root))
+            apart.add(nodes[root])
+        return nodes
 
 
 def _alike(scalars: Sequence[Scalar]) -> tuple[int, ...]:
     """For each scalar of an expression, by number, the first one of its line, where all of that line are equal and not
     0; nothing if that is itself for each. A loop asks for the same numbers in each turn, and a kernel takes so many."""
-    of_line: dict[Hashable, list[int]] = {}
+    of_line: dict[tuple[int, int, DType, Shape], list[int]] = {}
     for number, node in enumerate(scalars):
         line = node.line
         if type(line) is Line and type(node.value) in _PLAIN:
             of_line.setdefault((id(line.code), line.at, node.dtype, node.shape), []).append(number)
     first_of = [*range(len(scalars))]
-    for numbers in of_line.values():
-        first = numbers[0]
-        value = scalars[first].value
-        if value and len(numbers) > 1 and all(scalars[number].value == value for number in numbers):
+    for key, numbers in of_line.items():
+        if len(numbers) < _MANY_OF_A_LINE or key[:2] in _DIFFERING:
+            continue
+        first = scalars[numbers[0]]
+        if first.value and all(scalars[number].value == first.value for number in numbers):
             for number in numbers:
-                first_of[number] = first
+                first_of[number] = numbers[0]
+        else:
+            _DIFFERING.note(cast("Line", first.line))
     return tuple(first_of) if len({*first_of}) < len(first_of) else ()
+
+
+class _Differing(dict[tuple[int, int], CodeType]):
+    """Lines whose numbers have differed in an expression, and are not taken for one again: else there were a plan for
+    each choice of lines whose numbers happen to be equal. They keep the ids of their codes from being given again."""
+
+    def note(self, line: Line) -> None:
+        """One more."""
+        if len(self) >= _MOST_DIFFERING:
+            self.clear()
+        self[id(line.code), line.at] = line.code
+
+
+_DIFFERING = _Differing()
 
 
 def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:

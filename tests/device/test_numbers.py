@@ -65,6 +65,38 @@ def test_numbers_of_one_line_that_are_not_equal(runtime: Runtime) -> None:
     assert counted["plan", "misses"] == 2
 
 
+def test_results_that_are_equal_by_their_numbers_have_memory_of_their_own(runtime: Runtime) -> None:
+    x = ocl.asarray(HOST)
+    states = [x * 2.0 + 1.0 for _ in range(12)]
+    ocl.compute(*states)
+    for number, state in enumerate(states):
+        ocl.compute_into(state, x * float(number))
+    for number, state in enumerate(states):
+        assert_same(state.numpy(), HOST * np.float32(number))
+
+
+def test_numbers_of_many_lines_that_differ_at_times(runtime: Runtime) -> None:
+    """A line whose numbers have differed is looked at no more: else there were a plan for each choice of lines."""
+
+    def layer(x: Any, p: Sequence[float]) -> Any:
+        for turn in range(0, 40, 5):
+            x = x * p[turn]
+            x = x + p[turn + 1]
+            x = x * p[turn + 2]
+            x = x + p[turn + 3]
+            x = x * p[turn + 4]
+        return x
+
+    x, rng = ocl.asarray(HOST), np.random.default_rng(0)
+    with counting(runtime) as counted:
+        for _ in range(30):
+            same = rng.integers(0, 2, 5)  # of these lines the numbers are equal
+            rows = [[0.5] * 5 if turn else rng.choice([0.5, 0.25], 5).tolist() for turn in range(8)]
+            p = [0.5 if same[place] else row[place] for row in rows for place in range(5)]
+            np.testing.assert_allclose(layer(x, p).numpy(), layer(HOST, np.float32(p)), rtol=1e-4)
+    assert counted["plan", "misses"] <= 6
+
+
 @pytest.mark.parametrize("worth", [1, 10**9], ids=["by function", "the general way"])
 def test_signs_of_zero_and_nan(runtime: Runtime, monkeypatch: pytest.MonkeyPatch, worth: int) -> None:
     monkeypatch.setattr(known_lines, "WORTH", worth)

@@ -341,6 +341,7 @@ def test_a_plan_keeps_no_more_than_one_that_was_read(device: Device, tmp_path: P
         ]
         for each in (made, read, shown)
     ]
+    assert found[0]
     assert found[0] == found[1] == [(False, False, False)] * len(found[0])
     assert all(body and rows for body, rows, _ in found[2])
     assert any(guards for _, _, guards in found[2])

@@ -16,12 +16,13 @@ import pytest
 import ocl_runtime as ocl
 from ocl_ir.source_line import calling_line
 from ocl_runtime.device import Device
-from ocl_runtime.errors import LaunchError
+from ocl_runtime.errors import LaunchError, OutOfMemoryError
 from ocl_runtime.execute.driver import Error
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.pool import NoRoomError
 from ocl_runtime.plan import evaluate
 from ocl_runtime.plan.cache import known_lines, plans
+from ocl_runtime.plan.cache.comparison import Text
 from ocl_runtime.plan.cache.known_lines import WORTH
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
@@ -280,6 +281,87 @@ def test_values_that_stay_expressions(runtime: Runtime, by_function: list[bool])
     assert not by_function[-1]
     assert not named._node.args
     np.testing.assert_array_equal(named.numpy() + other.numpy(), HOST * 5 + 5)
+
+
+def test_what_is_not_written_yet_holds_no_memory(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the evaluation fails, and nobody writes the function."""
+    x = ocl.asarray(HOST)
+    x.compute()
+
+    def stepped(value: Any) -> Any:
+        return (value * 2.0 + 1.0).compute()
+
+    for _ in range(WORTH - 1):
+        stepped(x)
+    runtime.finish()
+    live = runtime.statistics()["memory"]["live"]
+
+    def fails(*given: object) -> None:
+        raise LaunchError("planted")
+
+    y = ocl.asarray(HOST + 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(runtime.executor), "run", fails)
+        with pytest.raises(LaunchError, match="planted"):
+            stepped(y)
+    assert runtime.executor.plans.lines.unwritten
+    del y
+    gc.collect()
+    runtime.finish()
+    assert runtime.statistics()["memory"]["live"] == live
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RecursionError])
+def test_a_function_whose_writing_is_cut_off_is_written_later(
+    runtime: Runtime, by_function: list[bool], monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    x, function, failures = ocl.asarray(HOST), Text.function, []
+
+    def fails(text: Text) -> Any:
+        if not failures:
+            failures.append(text)
+            raise error
+        return function(text)
+
+    monkeypatch.setattr(Text, "function", fails)
+    interrupts = 0
+    for _ in range(3 * WORTH):
+        try:
+            np.testing.assert_array_equal((x * 2.0 + 1.0).compute().numpy(), HOST * 2 + 1)
+        except KeyboardInterrupt:
+            interrupts += 1
+    assert interrupts == (error is KeyboardInterrupt)
+    assert failures
+    assert by_function[-1]
+
+
+def test_a_function_that_finds_no_memory_has_left_nothing_out(
+    runtime: Runtime, by_function: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, memory, refused = ocl.asarray(HOST), runtime.executor.device_memory, list[int]()
+    allocate = memory.allocate
+
+    def scarce(nbytes: int, *more: Any, **named: Any) -> Any:
+        if refused:
+            refused.pop()
+            raise OutOfMemoryError("planted")
+        return allocate(nbytes, *more, **named)
+
+    monkeypatch.setattr(memory, "allocate", scarce)
+
+    def more(value: Any) -> Any:
+        return (value + 1.0).compute()
+
+    for _ in range(TURNS):
+        named = x * 2.0
+        more(named)
+    assert by_function[-1]
+    refused.append(1)
+    named = x * 2.0
+    more(named)
+    assert not refused
+    assert not by_function[-1]
+    assert named._node.args, "it is an expression still"
 
 
 def test_no_memory_goes_the_general_way(

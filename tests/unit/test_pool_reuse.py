@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from typing import Any
+
 import numpy as np
 import pyopencl as cl
 import pytest
@@ -64,6 +67,27 @@ def test_what_just_came_back_is_passed_on_without_a_search(monkeypatch: pytest.M
     counters = pool(world).counters
     assert (counters.allocations, counters.freed, counters.live) == (4, 3, 1)
     assert (counters.in_use, counters.peak_in_use) == (250, 256)
+
+
+def test_a_handler_that_takes_back_what_just_came_back() -> None:
+    """It comes between the question whether there is something and the taking of it."""
+
+    class Emptied(deque[Any]):
+        asked = 0
+
+        def popleft(self) -> Any:
+            self.asked += 1
+            if self.asked == 2:  # a handler of a signal allocates and frees, and leaves nothing
+                self.clear()
+            return super().popleft()
+
+    world = World()
+    blocks = [world.allocate(200) for _ in range(2)]
+    pool(world).returned = Emptied()
+    vars(pool(world))["_put_back"] = pool(world).returned.append
+    more = [world.allocate(300) for _ in range(2)]
+    del blocks, more
+    assert world.allocate(100).nbytes == 100
 
 
 def test_while_some_is_passed_on_the_rest_does_not_wait_for_ever() -> None:

@@ -285,7 +285,10 @@ class Pool:
         counters.allocations += self._passed_on
         self._passed_on = 0
         while returned:
-            owner = returned.popleft()
+            try:
+                owner = returned.popleft()
+            except IndexError:  # a handler of a signal has just come by here
+                break
             block = owner.block
             if block.owner is not owner:
                 continue  # handed over, or found out to be free

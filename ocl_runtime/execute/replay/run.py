@@ -220,7 +220,8 @@ class Run(Program):
         reads = [touch.ranges for touch in recorded if touch.is_whole and not touch.mode & WRITE]
         windows = windows_of(parts)
         reads += [touches[0].ranges for touches in windows]
-        parts = [touch for touch in parts if not any(touch in touches for touches in windows)]
+        noted = {id(touch) for touches in windows for touch in touches}
+        parts = [touch for touch in parts if id(touch) not in noted]
         writes = [touch.ranges for touch in recorded if touch.is_whole and touch.mode & WRITE]
         return Repeat(batch.first, batch.last, launches, reads, writes, parts)
 

@@ -49,6 +49,20 @@ _FILE: Final = str(Path(__file__).with_name("<written>"))
 """What is written is of this library: who looks for the line of the user's program passes it by."""
 
 
+class Text:
+    """That of a function, with what it names. It holds no nodes, and no memory."""
+
+    def __init__(self, lines: str, names: dict[str, Any]) -> None:
+        self._lines = lines
+        self._names = names
+
+    def function(self) -> Callable[..., Any]:
+        """The function. To compile it takes by far the longest: some milliseconds."""
+        exec(compile(self._lines, _FILE, "exec"), self._names)
+        made: Callable[..., Any] = self._names["function"]
+        return made
+
+
 class Comparison:
     """The lines of a function that returns None unless the list `roots` has a structure, with its sizes: the first
     roots of that, as many as are `asked` for. Made before any node of it is computed.
@@ -72,8 +86,8 @@ class Comparison:
                 self._take(f"n{number}.args", f"operands(n{number})", node.args)
         self._compare_numbers()
         self.storages = self._compare_storages()
-        self.refuse([_distinct([f"n{number}" for number in alike]) for alike in _alike(structure.nodes)])
         """The name of each storage."""
+        self.refuse([_distinct([f"n{number}" for number in alike]) for alike in _alike(structure.nodes)])
 
     def nodes(self, kind: type[object] = object) -> list[str]:
         """The names of the nodes of a kind."""
@@ -97,11 +111,9 @@ class Comparison:
             self.names[known] = value
         return known
 
-    def function(self) -> Callable[..., Any]:
-        """The function of all lines. It takes by far the longest to compile them."""
-        exec(compile("\n".join(["def function(roots, cells, executor):", *self.lines]), _FILE, "exec"), self.names)
-        made: Callable[..., Any] = self.names["function"]
-        return made
+    def text(self) -> Text:
+        """The text of all lines, without the expression."""
+        return Text("\n".join(["def function(roots, cells, executor):", *self.lines]), self.names)
 
     def _take(self, given: str, now: str, args: Sequence[Node]) -> None:
         """Names the operands of a node, and compares them: as they are `now`, where one has been computed since."""

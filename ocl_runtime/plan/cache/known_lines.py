@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Protocol, TypeAlias
 
 from ocl_ir.source_line import Line
-from ocl_runtime.plan.cache.comparison import Comparison
+from ocl_runtime.plan.cache.comparison import Text
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.written import Allocator, Written, written
@@ -22,7 +22,7 @@ _MOST_OF_A_LINE = 4
 _MOST_NODES = 512
 """Of an expression that a function is written for: its text gets long."""
 WORTH = 8
-"""Evaluations of one plan and sizes at a line after which a function is written, which takes about a millisecond."""
+"""Evaluations of one plan and sizes at a line after which a function is written, which takes some milliseconds."""
 _FEW_NODES = 32
 """For more, it takes longer, and is written after as many times more evaluations."""
 
@@ -54,7 +54,7 @@ class KnownLines:
     def __init__(self, clock: Iterator[int]) -> None:
         self.hits = 0
         self.clock = clock
-        self.unwritten: list[tuple[KnownLine, Comparison]] = []
+        self.unwritten: list[tuple[KnownLine, Text]] = []
         """Lines that are worth a function, with its text."""
         self.known: dict[_Key, tuple[KnownLine, ...]] = {}
         self._lock = threading.Lock()
@@ -85,10 +85,14 @@ class KnownLines:
 
     def write(self) -> None:
         """Makes functions of what was noted: without the registry's lock, since that takes some milliseconds."""
-        with suppress(IndexError):  # another thread may do the same
-            while True:
-                known, text = self.unwritten.pop()
-                known.evaluate = text.function()
+        while self.unwritten:  # another thread may do the same
+            with suppress(IndexError, ValueError):
+                known, text = entry = self.unwritten[-1]
+                try:
+                    known.evaluate = text.function()
+                except (MemoryError, RecursionError):
+                    known.count = 0
+                self.unwritten.remove(entry)  # and not before: an interrupt leaves it to the next
 
     def forget(self, templates: Collection[Template]) -> None:
         """These plans are kept no more."""

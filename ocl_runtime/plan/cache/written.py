@@ -19,7 +19,7 @@ from ocl_ir.graph.forward import forward
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, DType
 from ocl_runtime.errors import OutOfMemoryError
-from ocl_runtime.plan.cache.comparison import Comparison
+from ocl_runtime.plan.cache.comparison import Comparison, Text
 from ocl_runtime.plan.cache.evaluation import Evaluation, passed_number
 from ocl_runtime.plan.donation import Held, Holders, most_donated, used_outside
 from ocl_runtime.plan.history import History, is_live, made_of
@@ -77,7 +77,7 @@ _LOCAL: Final = _own_references() if hasattr(sys, "getrefcount") else 0
 
 def written(
     structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator, past: History
-) -> Comparison | None:
+) -> Text | None:
     """The text of the function for evaluations like one that is about to run; None where there is something special
     about it. What its history keeps are the last of its roots."""
     asked = len(structure.roots) - len(past.kept)
@@ -102,8 +102,8 @@ def written(
         if structure.writes:
             _compare_readers(text, structure, held)
         if past.left_out:
-            _leave_out(text, structure, past)
-    _give(text, structure, planned)
+            _compare_left_out(text, structure, past)
+    _give(text, structure, planned, past)
     _hand_out(text, structure, planned, asked)
     text.names |= {
         "OutOfMemoryError": OutOfMemoryError,
@@ -115,7 +115,7 @@ def written(
         "references": sys.getrefcount,
         "sized": planned.sized,
     }
-    return text
+    return text.text()
 
 
 def _compare_holders(text: Comparison, structure: Structure, held: Held, donated: Collection[int]) -> None:
@@ -144,12 +144,11 @@ def _compare_readers(text: Comparison, structure: Structure, held: Held) -> None
     text.names |= {"elsewhere": elsewhere, "noted": noted}
 
 
-def _leave_out(text: Comparison, structure: Structure, past: History) -> None:
+def _compare_left_out(text: Comparison, structure: Structure, past: History) -> None:
     """Refuses where values that stay expressions would not: an evaluation has left them out before, or nobody else
     needs the memory that they are made of (`ocl_runtime.plan.history`)."""
     place = {node: number for number, node in enumerate(structure.nodes)}
-    left_out = [f"n{place[node]}" for node in past.left_out]
-    text.refuse([f"{name}.left_out" for name in left_out])
+    text.refuse([f"n{place[node]}.left_out" for node in past.left_out])
     uses = Counter(id(node.storage) for node in structure.nodes if isinstance(node, Buffer))
     names = dict(zip(map(id, structure.storages), text.storages, strict=True))
     needed = []
@@ -159,11 +158,9 @@ def _leave_out(text: Comparison, structure: Structure, past: History) -> None:
             needed.append(f"references({names[memory]}) <= {uses[memory] + _LOCAL} and not is_live(n{place[node]})")
     text.refuse(needed)
     text.names["is_live"] = is_live
-    for name in left_out:
-        text.add(f"{name}.left_out = True")
 
 
-def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
+def _give(text: Comparison, structure: Structure, planned: Evaluation, past: History) -> None:
     """Allocates memory, or takes it over, and gives the program to the device."""
     sized, template = planned.sized, planned.template
     storages = [*text.storages]
@@ -191,6 +188,9 @@ def _give(text: Comparison, structure: Structure, planned: Evaluation) -> None:
         text.add("del arena")
     lines = ", ".join(_line(text, asker) for asker in sized.askers)
     numbers = ", ".join(_number(text, *one) for one in template.numbers)
+    for number, node in enumerate(structure.nodes):
+        if node in past.left_out:
+            text.add(f"n{number}.left_out = True")
     text.add(f"executor.give(sized.ready, memory, [{lines}], {{{numbers}}}, stream)")
     text.add("del memory")  # scratch memory goes back as soon as all is given
 
