@@ -53,6 +53,8 @@ from ocl_runtime.plan.target import Target
 MAX_OPERATIONS = 384
 """Each as long as its code (`ocl_ir.kernel.work.length`): so 50 turns of a loop over a few arrays are two or three
 kernels, and 64 functions are one, which drivers build in a second or two."""
+_MOST_BESIDE_OTHERS = MAX_OPERATIONS * 7 // 8
+"""Of a group that reads what others compute, so that these have room in its kernel."""
 MAX_POINTERS = 24
 """Of what is read and what is stored."""
 
@@ -273,7 +275,7 @@ class _Growing:
         """The nearest nodes first, or the last ones of an order; whether they are no more operations than a kernel
         has."""
         self._seen, queue = {body}, deque([body])
-        fitting = True
+        fitting, most = True, MAX_OPERATIONS
         reads: list[Family] = []
         scalars, others = 0, 2  # what is read in another way, or may be: the body is not opened yet; and the result
         while queue:
@@ -286,13 +288,15 @@ class _Growing:
             if computed or not isinstance(node, Elementwise | Gather | Scatter):
                 continue
             longer = self.operations + (length(node.op) if isinstance(node, Elementwise) else 1)
-            if longer > MAX_OPERATIONS:
+            if longer > most:
                 fitting = False
-                self.reasons[node] = f"the kernel that reads it has {MAX_OPERATIONS} operations, as many as it may"
+                self.reasons[node] = f"the kernel that reads it has {most} operations, as many as it may"
                 continue
             args = self._places(node, chain)
             table = args[0] if isinstance(node, Gather) else None
             new = [arg for arg in dict.fromkeys(args) if arg not in self._seen]
+            if any(arg[2] for arg in new):
+                most = _MOST_BESIDE_OTHERS
             numbers = sum(isinstance(arg[0], Scalar) for arg in new)
             more, read = len(new) - numbers - 1, reads
             for arg in new if share else ():

@@ -90,7 +90,22 @@ def bundles(
 ) -> tuple[list[Bundle], dict[Node, str]]:
     """The groups merged by the rules, those first that others read; and why results of groups are stored. Those of the
     `needed` nodes are stored, if they are results of groups."""
+    if sum(isinstance(value, Operation) for group in groups for value in group.values) > MAX_OPERATIONS:
+        groups = _as_soon_as_possible(groups)
     return _Merger(groups, needed, target, layouts, rules).run()
+
+
+def _as_soon_as_possible(groups: Sequence[Group]) -> list[Group]:
+    """The groups in an order in which each comes just behind what it reads: where not all fit in a kernel, those of
+    some turns of a loop come before those of the next, and little is handed on. Of several, those first that read
+    most."""
+    level: dict[Node, int] = {}
+    reads: dict[Node, int] = {}
+    for group in groups:
+        computed = {leaf.source for leaf in group.leaves if leaf.computed}
+        level[group.root] = 1 + max([level[source] for source in computed], default=0)
+        reads[group.root] = len(computed)
+    return sorted(groups, key=lambda group: (level[group.root], -reads[group.root]))
 
 
 class _Merger:
