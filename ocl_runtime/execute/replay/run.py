@@ -380,10 +380,10 @@ def start(
             else:
                 program = Run(engine, bound, what)
                 program.over(memory, numbers, lines, home, apart=apart)
-                made_up = program.set_up(own)
+                objects = program.set_up(own)
                 submit(engine.streams, program)
-                if made_up is not None:
-                    program.note(made_up)
+                if objects is not None:
+                    program.note(objects)
                 program.memory = _NONE
         finally:
             own.busy = False
