@@ -233,7 +233,8 @@ class Executable:
         handle = self.program.kernel(entry_name(self.kernel))
         try:
             self.driver.set_types(handle, self._types)
-            self._check_limits(handle)
+            if not self._group_limit:
+                self._check_limits(handle)
         except Error as error:
             raise LaunchError(f"{self.what} cannot be launched on {self.device}: {error}") from error
         return handle
