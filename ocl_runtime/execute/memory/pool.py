@@ -41,7 +41,6 @@ from ocl_runtime.execute.streams.streams import Streams
 _ATTEMPTS = 8
 _LOOKS = 4
 """Empty pages that are looked at, each time that blocks come back, for ones to be given to the driver."""
-
 _PASSED_ON = 64
 """Blocks that are passed on before all others that came back are taken back, too."""
 
