@@ -71,7 +71,7 @@ def replays(runtime: ocl.Runtime) -> list[Figure]:
         for _ in range(40):  # until launches have kernel objects of their own
             replay(parameters)
         own = replay._bound.handles.own()
-        steps = list(zip(own.handles, replay._bound.commands, strict=True))
+        steps = list(zip(own.sets[0].handles, replay._bound.commands, strict=True))
         own.busy = False
 
         def raw(steps: list = steps) -> None:
