@@ -35,6 +35,8 @@ class Layout:
     _dense: bool | None = field(default=None, init=False, repr=False, compare=False)
     _range: tuple[int, int] | None = field(default=None, init=False, repr=False, compare=False)
     _expanded: Layout | None = field(default=None, init=False, repr=False, compare=False)
+    _identity: Hashable = field(default=None, init=False, repr=False, compare=False)
+    _order: tuple[int, ...] | None = field(default=None, init=False, repr=False, compare=False)
     """What has been found out by now."""
 
     def __hash__(self) -> int:
@@ -53,7 +55,8 @@ class Layout:
         """The same for who keeps it beyond a call that bound sizes."""
         shape, strides, offset = self.formulas
         if shape is self.shape and strides is self.strides and offset is self.offset:
-            return self.formulas
+            self._identity = self.formulas  # plain sizes never change what they say
+            return self._identity
         return identity((*self.shape, *self.strides, self.offset))
 
     @classmethod
@@ -80,6 +83,17 @@ class Layout:
         if dense is None:
             dense = self._dense = self._is_dense()
         return dense
+
+    @property
+    def order(self) -> tuple[int, ...] | None:
+        """The axes as they lie in memory, the one with the longest stride first; None where elements are repeated, and
+        any order would do."""
+        order, strides = self._order, self.strides
+        if order is None and 0 not in strides:
+            order = tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
+            if self.identity is self._identity:
+                self._order = order
+        return order
 
     def _is_dense(self) -> bool:
         dense = 1

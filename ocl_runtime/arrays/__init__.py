@@ -7,12 +7,13 @@ In the order in which an operation goes through them:
     semantics.py        what they mean in nodes of the graph
     current_runtime.py  which runtime is in use
     reals.py            runtimes with another default real
+    basic_index.py      what basic indices pick, remembered
+    broadcasting.py     two operands given one shape
     products.py         what products of matrices mean in nodes
     writing.py          what writes mean in nodes
     indexing.py         what index arrays mean in nodes
     masks.py            what masks mean in nodes
     elements.py         elements that were read, and writes behind them
-    basic_index.py      what basic indices pick, remembered
     pending.py          long pending work, started by itself
     progress.py         a line on the terminal while planning and building take long
     core.py             what every array is

@@ -21,6 +21,8 @@ def axes_of(what: str, axis: int | Iterable[int] | None, ndim: int) -> tuple[int
     """
     if axis is None:
         return tuple(range(ndim))
+    if type(axis) is int and -ndim <= axis < ndim:
+        return (axis % ndim,)
     given = tuple(axis) if isinstance(axis, Iterable) else (axis,)
     axes = tuple(axis_of(what, one, ndim) for one in given)
     if len(set(axes)) != len(axes):
@@ -49,7 +51,9 @@ def axis_of(what: str, axis: int, ndim: int) -> int:
 
 def shape_of(shape: int | Iterable[int], itemsize: int = 1) -> Shape:
     """A shape, from one length or several. Raises `ShapeError` for lengths that are no sizes and for too many."""
-    lengths = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    if type(shape) is int:
+        shape = (shape,)
+    lengths = shape if type(shape) is tuple else tuple(shape) if isinstance(shape, Iterable) else (shape,)
     found = tuple([n if type(n) is int and n >= 0 else length_of("a shape", n) for n in lengths])
     if math.prod(found) * itemsize > _MOST_BYTES:
         raise ShapeError(f"shape {found} has too many elements", place=calling_line(), remedy="use a smaller shape")

@@ -28,7 +28,7 @@ from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
 from ocl_runtime.errors import DTypeError, MixedDevicesError
 from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
-from ocl_runtime.plan.registry import Cell, deepened
+from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class ArrayCore:
     """What the array is, or is a view of."""
     _steps: tuple[Step, ...]
     """The movements from there to this array."""
-    _shape: tuple[int, ...] | None
-    """That of a view."""
+    _shape: tuple[int, ...]
     _known: tuple[weakref.ref[Node], weakref.ref[Node], Cell | None] | None
     """What a view looked at, and what it was then; weak, so that it keeps no memory that has been replaced since. Then
     what it was computed to by itself; a cell, so that nobody writes over it. One tuple, which changes at once."""
@@ -62,10 +61,10 @@ class ArrayCore:
         self._executor = executor
         self._cell = Cell(node, executor.registry)
         self._steps = ()
-        self._shape = None
+        self._shape = node.shape
         self._known = None
         self._value = False
-        if node.args and deepened(node) >= BOUND:
+        if node.depth >= BOUND:
             self._relieve(node)
 
     def _relieve(self, node: Node) -> None:
@@ -94,8 +93,10 @@ class ArrayCore:
         view = kind.__new__(kind)
         view._executor = self._executor
         view._cell = self._cell
-        view._steps = followed(self._steps, step)
-        view._shape = step.shape(self.shape)
+        steps = self._steps
+        view._steps = followed(steps, step) if steps else (step,)
+        region = step.region
+        view._shape = step.shape(self._shape) if region is None else region.shape
         view._known = None
         view._value = False
         return view
@@ -152,7 +153,7 @@ class ArrayCore:
     def _relieve_written(self) -> None:
         """Starts long pending work that a write has made longer."""
         node = self._cell.node
-        if node.args and deepened(node) >= BOUND:
+        if node.depth >= BOUND:
             self._relieve(node)
 
     def _check_writable(self) -> None:
@@ -217,18 +218,17 @@ class ArrayCore:
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        shape = self._shape
-        return self._cell.node.shape if shape is None else shape
+        return self._shape
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return len(self.shape)
+        return len(self._shape)
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return math.prod(self.shape)
+        return math.prod(self._shape)
 
     @property
     def itemsize(self) -> int:

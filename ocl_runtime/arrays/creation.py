@@ -13,7 +13,7 @@ from ocl_ir.graph.build import Node
 from ocl_ir.guards import Backed, Number
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, from_host
 from ocl_runtime.arrays.axes import length_of, shape_of
@@ -113,7 +113,8 @@ def empty(shape: int | Iterable[int], dtype: Any = None, *, device: object = Non
 def _constant(value: int, shape: int | Iterable[int], dtype: Any, executor: Executor) -> Array:
     type_ = _dtype(dtype, executor.default_real, executor)
     filled: Number = bool(value) if type_ == BOOL else float(value) if type_.is_float else value
-    return Array(graph.scalar(filled, type_, shape_of(shape, type_.size)), executor)
+    line = caller(3)  # `zeros` or `ones` has called this
+    return Array(graph.scalar(filled, type_, shape_of(shape, type_.size), line), executor)
 
 
 def _dtype(dtype: Any, otherwise: DType, executor: Executor) -> DType:

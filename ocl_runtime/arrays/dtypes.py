@@ -85,7 +85,7 @@ def checked(value: Number, dtype: DType) -> Number | Given:
     Raises `NumberRangeError` for an integer out of range and `DTypeError` for a float where an integer is wanted.
     """
     if dtype.kind == "float":
-        if type(value) is float and value:  # not 0, which has two signs
+        if type(value) is int or (type(value) is float and value):  # not 0.0, which has two signs
             return _rounded(value, dtype)
         if type(value) is not float and (given := given_of(value)) is not None:
             return given

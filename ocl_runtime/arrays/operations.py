@@ -11,20 +11,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Node, Step
-from ocl_ir.indices import Shape
-from ocl_ir.layout import broadcast_shapes
+from ocl_ir.graph.build import Node
 from ocl_ir.ops import result_type
 from ocl_ir.source_line import Line, caller
 from ocl_ir.types import F64, DType
-from ocl_runtime.arrays.basic_index import is_plain
+from ocl_runtime.arrays.broadcasting import broadcast
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.dtypes import checked
 from ocl_runtime.arrays.operands import operands_of
 from ocl_runtime.arrays.semantics import apply, is_square, typed
 from ocl_runtime.arrays.semantics import cast as converted
 from ocl_runtime.arrays.table import TABLE
-from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -64,29 +61,8 @@ class _Recipes(dict[tuple[str, DType, "Kind", "Kind"], "_Recipe | None"]):
 _RECIPES = _Recipes()
 
 
-class _Expanding(dict[tuple[Shape, Shape], tuple["Step | None", "Step | None"]]):
-    """What `_expanding_sizes` gives of plain sizes: a table would ask about others within a captured function, and is
-    not to keep those that have left one."""
-
-    def __missing__(self, key: tuple[Shape, Shape]) -> tuple[Step | None, Step | None]:
-        steps = _expanding_sizes(*key)
-        if is_plain((*key[0], *key[1])):
-            if len(self) >= _MOST_EXPANDING:
-                self.clear()
-            self[key] = steps
-        return steps
-
-
-def _expanding_sizes(shape: Shape, other: Shape) -> tuple[Step | None, Step | None]:
-    """The steps that give two shapes the one that both broadcast to; None for what has it. Raises `ShapeError` where
-    there is none."""
-    common = broadcast_shapes(shape, other)
-    step = Step("expand", common)
-    return None if shape == common else step, None if other == common else step
-
-
-_MOST_EXPANDING = 1024
-_EXPANDING = _Expanding()
+_USER = 3
+"""How far out the user's frame is at the nearest, for `caller`: an operator or function has called what asks."""
 
 
 def operation(name: str, given: Sequence[object]) -> tuple[Node, Executor]:
@@ -98,7 +74,7 @@ def operation(name: str, given: Sequence[object]) -> tuple[Node, Executor]:
 
 def unary(name: str, x: ArrayCore) -> Node:
     """A function of an array alone."""
-    line, executor = caller(), x._executor
+    line, executor = caller(_USER), x._executor
     node = x._node_at(line)
     recipe = _RECIPES[name, executor.default_real, node.dtype, None]
     if recipe is None or (recipe.fp64 and not executor.target.fp64):
@@ -106,14 +82,14 @@ def unary(name: str, x: ArrayCore) -> Node:
     op, dtype, operand, _ = recipe
     if node.dtype is not operand:
         node = converted(node, operand)
-    return graph.typed(op, dtype, (node,), line)
+    return graph.single(op, dtype, node, line)
 
 
 def binary(name: str, x: ArrayCore, other: object, line: Line | None = None) -> tuple[Node, Executor]:
     """A function of an array and another operand, asked for at a line, by default the calling one."""
     executor = x._executor
     if line is None:
-        line = caller(3)  # an operator or function has called what has called this
+        line = caller(_USER)
     if type(other) is float or type(other) is int:
         node = x._node_at(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, type(other)]
@@ -137,21 +113,15 @@ def binary(name: str, x: ArrayCore, other: object, line: Line | None = None) -> 
                 node = converted(node, operand)
             if right.dtype is not operand:
                 right = converted(right, operand)
-            shape, other_shape = node.shape, right.shape
-            if shape != other_shape:
-                if tracer.get() is None:
-                    step, other_step = _EXPANDING[shape, other_shape]
-                else:
-                    step, other_step = _expanding_sizes(shape, other_shape)
-                node = node if step is None else graph.stepped(node, step, line)
-                right = right if other_step is None else graph.stepped(right, other_step, line)
+            if node.shape != right.shape:
+                node, right = broadcast(node, right, line)
             return graph.pair(op, dtype, node, right, line), executor
     return operation(name, (x, other))
 
 
 def reflected(name: str, x: ArrayCore, other: object) -> tuple[Node, Executor]:
     """The same with the array as the second operand."""
-    executor, line = x._executor, caller()
+    executor, line = x._executor, caller(_USER)
     if type(other) is float or type(other) is int:
         node = x._node_at(line)
         recipe = _RECIPES[name, executor.default_real, type(other), node.dtype]

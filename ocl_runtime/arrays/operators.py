@@ -6,7 +6,8 @@ operand may know better.
 
 from __future__ import annotations
 
-from typing import Any, Self, cast
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, cast
 
 from ocl_ir.graph.build import Node
 from ocl_ir.guards import Number
@@ -20,6 +21,54 @@ from ocl_runtime.arrays.writing import check_kind
 from ocl_runtime.errors import DTypeError, ShapeError
 
 _NUMBERS = frozenset({float, int})
+_Array = TypeVar("_Array", bound="Operators")
+
+
+def _unary(name: str) -> Callable[[_Array], _Array]:
+    """The operator that is the function of this name."""
+
+    def operator(self: _Array) -> _Array:
+        return type(self)(unary(name, self), self._executor)
+
+    return operator
+
+
+def _binary(name: str) -> Callable[[_Array, Any], _Array]:
+    """The same with the array as the first operand."""
+
+    def operator(self: _Array, other: Any, /) -> _Array:
+        kind = type(self)
+        if type(other) is not kind and type(other) not in _NUMBERS and not is_operand(other):
+            return cast("_Array", NotImplemented)
+        node, executor = binary(name, self, other)
+        return kind(node, executor)
+
+    return operator
+
+
+def _reflected(name: str) -> Callable[[_Array, Any], _Array]:
+    """The same with the array as the second operand."""
+
+    def operator(self: _Array, other: Any, /) -> _Array:
+        if type(other) not in _NUMBERS and not is_operand(other):
+            return cast("_Array", NotImplemented)
+        node, executor = reflected(name, self, other)
+        return type(self)(node, executor)
+
+    return operator
+
+
+def _over(name: str) -> Callable[[_Array, Any], _Array]:
+    """The same with the result written over the array; of a value, a new one."""
+
+    def operator(self: _Array, other: Any, /) -> _Array:
+        if not (type(other) is type(self) or type(other) in _NUMBERS or is_operand(other)):
+            return cast("_Array", NotImplemented)
+        line = caller(2)
+        node, executor = binary(name, self, other, line)
+        return type(self)(node, executor) if self._value else self._replaced(name, node, line)
+
+    return operator
 
 
 class Operators(ArrayCore):
@@ -27,32 +76,6 @@ class Operators(ArrayCore):
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  # == compares the elements
-
-    def _unary(self, name: str) -> Self:
-        """The function of this name."""
-        return self._new(unary(name, self))
-
-    def _binary(self, name: str, other: Any) -> Self:
-        """The function of this name with the array as the first operand."""
-        kind = type(self)
-        if type(other) is not kind and type(other) not in _NUMBERS and not is_operand(other):
-            return cast("Self", NotImplemented)
-        node, executor = binary(name, self, other)
-        return kind(node, executor)
-
-    def _reflected(self, name: str, other: Any) -> Self:
-        """The function of this name with the array as the second operand."""
-        if type(other) not in _NUMBERS and not is_operand(other):
-            return cast("Self", NotImplemented)
-        node, executor = reflected(name, self, other)
-        return type(self)(node, executor)
-
-    def _over(self, name: str, other: Any) -> Self:
-        """The function of this name with the result written over the array; of a value, a new one."""
-        if self._value or not (type(other) is type(self) or is_operand(other)):
-            return self._binary(name, other)
-        line = caller(2)
-        return self._replaced(name, binary(name, self, other, line)[0], line)
 
     def _replaced(self, name: str, result: Node, line: Line) -> Self:
         check_kind(name, result.dtype, self._dtype)
@@ -101,137 +124,25 @@ class Operators(ArrayCore):
     def __deepcopy__(self, memo: object) -> Self:
         return +self
 
-    def __neg__(self) -> Self:
-        return self._unary("negative")
-
-    def __abs__(self) -> Self:
-        return self._unary("abs")
-
-    def __invert__(self) -> Self:
-        return self._unary("bitwise_invert")
-
-    def __add__(self, other: Any, /) -> Self:
-        return self._binary("add", other)
-
-    def __radd__(self, other: Any, /) -> Self:
-        return self._reflected("add", other)
-
-    def __sub__(self, other: Any, /) -> Self:
-        return self._binary("subtract", other)
-
-    def __rsub__(self, other: Any, /) -> Self:
-        return self._reflected("subtract", other)
-
-    def __mul__(self, other: Any, /) -> Self:
-        return self._binary("multiply", other)
-
-    def __rmul__(self, other: Any, /) -> Self:
-        return self._reflected("multiply", other)
-
-    def __truediv__(self, other: Any, /) -> Self:
-        return self._binary("divide", other)
-
-    def __rtruediv__(self, other: Any, /) -> Self:
-        return self._reflected("divide", other)
-
-    def __floordiv__(self, other: Any, /) -> Self:
-        return self._binary("floor_divide", other)
-
-    def __rfloordiv__(self, other: Any, /) -> Self:
-        return self._reflected("floor_divide", other)
-
-    def __mod__(self, other: Any, /) -> Self:
-        return self._binary("remainder", other)
-
-    def __rmod__(self, other: Any, /) -> Self:
-        return self._reflected("remainder", other)
-
-    def __pow__(self, other: Any, /) -> Self:
-        return self._binary("pow", other)
-
-    def __rpow__(self, other: Any, /) -> Self:
-        return self._reflected("pow", other)
-
-    def __and__(self, other: Any, /) -> Self:
-        return self._binary("bitwise_and", other)
-
-    def __rand__(self, other: Any, /) -> Self:
-        return self._reflected("bitwise_and", other)
-
-    def __or__(self, other: Any, /) -> Self:
-        return self._binary("bitwise_or", other)
-
-    def __ror__(self, other: Any, /) -> Self:
-        return self._reflected("bitwise_or", other)
-
-    def __xor__(self, other: Any, /) -> Self:
-        return self._binary("bitwise_xor", other)
-
-    def __rxor__(self, other: Any, /) -> Self:
-        return self._reflected("bitwise_xor", other)
-
-    def __lshift__(self, other: Any, /) -> Self:
-        return self._binary("bitwise_left_shift", other)
-
-    def __rlshift__(self, other: Any, /) -> Self:
-        return self._reflected("bitwise_left_shift", other)
-
-    def __rshift__(self, other: Any, /) -> Self:
-        return self._binary("bitwise_right_shift", other)
-
-    def __rrshift__(self, other: Any, /) -> Self:
-        return self._reflected("bitwise_right_shift", other)
-
-    def __lt__(self, other: Any, /) -> Self:
-        return self._binary("less", other)
-
-    def __le__(self, other: Any, /) -> Self:
-        return self._binary("less_equal", other)
-
-    def __gt__(self, other: Any, /) -> Self:
-        return self._binary("greater", other)
-
-    def __ge__(self, other: Any, /) -> Self:
-        return self._binary("greater_equal", other)
-
-    def __eq__(self, other: Any, /) -> Self:  # type: ignore[override]
-        return self._binary("equal", other)
-
-    def __ne__(self, other: Any, /) -> Self:  # type: ignore[override]
-        return self._binary("not_equal", other)
-
-    def __iadd__(self, other: Any, /) -> Self:
-        return self._over("add", other)
-
-    def __isub__(self, other: Any, /) -> Self:
-        return self._over("subtract", other)
-
-    def __imul__(self, other: Any, /) -> Self:
-        return self._over("multiply", other)
-
-    def __itruediv__(self, other: Any, /) -> Self:
-        return self._over("divide", other)
-
-    def __ifloordiv__(self, other: Any, /) -> Self:
-        return self._over("floor_divide", other)
-
-    def __imod__(self, other: Any, /) -> Self:
-        return self._over("remainder", other)
-
-    def __ipow__(self, other: Any, /) -> Self:
-        return self._over("pow", other)
-
-    def __iand__(self, other: Any, /) -> Self:
-        return self._over("bitwise_and", other)
-
-    def __ior__(self, other: Any, /) -> Self:
-        return self._over("bitwise_or", other)
-
-    def __ixor__(self, other: Any, /) -> Self:
-        return self._over("bitwise_xor", other)
-
-    def __ilshift__(self, other: Any, /) -> Self:
-        return self._over("bitwise_left_shift", other)
-
-    def __irshift__(self, other: Any, /) -> Self:
-        return self._over("bitwise_right_shift", other)
+    __neg__ = _unary("negative")
+    __abs__ = _unary("abs")
+    __invert__ = _unary("bitwise_invert")
+    __add__, __radd__, __iadd__ = _binary("add"), _reflected("add"), _over("add")
+    __sub__, __rsub__, __isub__ = _binary("subtract"), _reflected("subtract"), _over("subtract")
+    __mul__, __rmul__, __imul__ = _binary("multiply"), _reflected("multiply"), _over("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _binary("divide"), _reflected("divide"), _over("divide")
+    __floordiv__, __rfloordiv__ = _binary("floor_divide"), _reflected("floor_divide")
+    __ifloordiv__ = _over("floor_divide")
+    __mod__, __rmod__, __imod__ = _binary("remainder"), _reflected("remainder"), _over("remainder")
+    __pow__, __rpow__, __ipow__ = _binary("pow"), _reflected("pow"), _over("pow")
+    __and__, __rand__, __iand__ = _binary("bitwise_and"), _reflected("bitwise_and"), _over("bitwise_and")
+    __or__, __ror__, __ior__ = _binary("bitwise_or"), _reflected("bitwise_or"), _over("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _binary("bitwise_xor"), _reflected("bitwise_xor"), _over("bitwise_xor")
+    __lshift__, __rlshift__ = _binary("bitwise_left_shift"), _reflected("bitwise_left_shift")
+    __ilshift__ = _over("bitwise_left_shift")
+    __rshift__, __rrshift__ = _binary("bitwise_right_shift"), _reflected("bitwise_right_shift")
+    __irshift__ = _over("bitwise_right_shift")
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __eq__ = _binary("equal")  # type: ignore[assignment]
+    __ne__ = _binary("not_equal")  # type: ignore[assignment]

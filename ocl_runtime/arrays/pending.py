@@ -18,14 +18,16 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 from functools import partial
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from weakref import ref
 
-from ocl_ir.graph.build import Movement, Node
+from ocl_ir.graph.build import Movement, Node, walk
 from ocl_ir.graph.forward import current
+from ocl_ir.graph.nodes import cost, deepen
 from ocl_ir.source_line import Line
-from ocl_runtime.plan.registry import Cell, Registry, cost, deepened, deepest_below
+from ocl_runtime.plan.registry import Cell, Registry
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -70,12 +72,14 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
     if threshold is None:
         # The whole of it is looked through at 256, 512, 1,024, …: so that takes no longer than making it.
         rounds = node.depth // BOUND
-        if node.depth % BOUND >= cost(node) or rounds & (rounds - 1) or registry.passes(line, node.depth):
+        if rounds & (rounds - 1) or registry.passes(line, node.depth) or _depth_below(node) >= rounds * BOUND:
             return
-        pending, turn, other = _chain(node, line, registry, node.depth)
+        pending, turn, other, state = _chain(node, line, registry, node.depth)
         if turn and pending >= max(BOUND, 2 * other):
             threshold = _threshold(turn)
-            registry.cut(line, threshold)
+            registry.cut(state, threshold)
+            if state is not line:
+                return
         elif other:
             registry.passed(line, 2 * other)
     else:
@@ -88,17 +92,21 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
         own.part = _Scheduled(node, cell, line, threshold, partial(compute, executor))
 
 
+def _depth_below(node: Node) -> int:
+    """That of the deepest array below a node."""
+    while node.args:
+        node = max(node.args, key=attrgetter("depth"))
+        if node.cell is not None:
+            return node.depth
+    return 0
+
+
 def _measure(newest: Iterable[ref[Node]]) -> None:
-    """Notes the depths of arrays anew, and of those below them."""
-    stack = [array for reference in tuple(newest) if (array := reference()) is not None]
-    seen: set[Node] = set()
-    while stack and len(seen) < _MOST_MEASURED:
-        node = stack.pop()
-        if node.args and node not in seen:
-            seen.add(node)
-            stack += node.args
-    for array in sorted([node for node in seen if node.depth], key=attrgetter("depth")):  # those below come first
-        deepened(array)
+    """Notes the depths of arrays anew, and of all nodes below them."""
+    arrays = [array for reference in tuple(newest) if (array := reference()) is not None]
+    for node in islice(walk(*arrays), _MOST_MEASURED):
+        if node.args:
+            deepen(node)
 
 
 def _is_amid_more() -> bool:
@@ -153,41 +161,48 @@ def _deepest_of(nodes: Sequence[Node]) -> Node:
         if args and type(node) is Movement:
             below = args[0]
             args = below.args
-        depth = (below.depth or deepest_below(below)) if args else 0
+        depth = below.depth if args else 0
         if depth > most:
             deepest, most = below, depth
     return current(deepest) if deepest.result is not None or type(deepest) is Movement else deepest
 
 
 class _Chain(NamedTuple):
-    """What arrays cost that stand above each other; how much of it a turn of a loop does, if it is one; and what parts
-    cost that are cut at other lines of the turn, 0 if none is."""
+    """What nodes cost that stand above each other; how much of it a turn of a loop does, if it is one; what parts cost
+    that are cut at other lines of the turn, 0 if none is; and the line of what a turn hands on to the next."""
 
     pending: int
     turn: int
     other: int
+    state: Line
 
 
 def _chain(node: Node, line: Line, registry: Registry, most: int) -> _Chain:
     """That below a node, up to a limit. A turn is from one node that was made at a line to the next."""
-    length = turns = last = 0
-    cut_at = 0
+    length = turns = last = arrays = 0
+    cut_at, state = 0, line
     above: list[tuple[Node, int]] = []
     below = current(node)
     args = below.args
     while args and length <= most:
-        if below.depth:
-            above.append((below, length))
-            other = below.line
-            if below is not node and isinstance(other, Line):
-                if other.code is line.code and other.at == line.at:
-                    turns, last = turns + 1, length
-                elif not turns:
-                    cut_at = max(cut_at, registry.threshold(other) or 0)
-            length += cost(below)
+        above.append((below, length))
+        other = below.line
+        if below.cell is not None and below is not node and isinstance(other, Line):  # an array, not a part of one
+            arrays += 1
+            is_held = below.cell() is not None
+            if other.code is line.code and other.at == line.at:
+                if not turns and is_held:
+                    state = line
+                turns, last = turns + 1, length
+            elif not turns:
+                cut_at = max(cut_at, registry.threshold(other) or 0)
+                # What only a statement needs is gone by now, but for the operand of its newest operation.
+                if is_held and arrays > 1 and state is line:
+                    state = other
+        length += cost(below)
         below = _deepest_of(args)
         args = below.args
     if not args:
         for passed, before in above:  # some of what was below has been computed since
             passed.depth = length - before
-    return _Chain(length, last // turns if turns else 0, cut_at)
+    return _Chain(length, last // turns if turns else 0, cut_at, state)

@@ -13,6 +13,8 @@ from ocl_ir.graph.build import Node
 from ocl_ir.indices import parse_index
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import Where, calling_line
+from ocl_ir.types import BOOL
+from ocl_runtime.arrays.broadcasting import broadcast
 from ocl_runtime.arrays.semantics import cast, common_dtype
 from ocl_runtime.errors import DTypeError, ShapeError
 
@@ -47,16 +49,17 @@ def matrices(x1: Node, x2: Node, executor: Executor) -> Node:
 def dot(x1: Node, x2: Node, axis: int, executor: Executor, where: Where) -> Node:
     """The sums of products along an axis, counted from the end, of arrays that broadcast against each other."""
     _check("vecdot", x1, x2)
-    dtype, shape = x1.dtype, x1.shape
-    if x2.dtype is not dtype or x2.shape != shape:
-        dtype, shape = common_dtype((x1, x2), executor), broadcast_shapes(shape, x2.shape)
-        x1, x2 = (graph.expand(cast(x, dtype), shape, where) for x in (x1, x2))
-    product = graph.elementwise("mul", x1, x2, where=where)
-    return graph.reduce("sum", product, (len(shape) + axis,), dtype, where=where)
+    dtype = x1.dtype
+    if x2.dtype is not dtype:
+        dtype = common_dtype((x1, x2), executor)
+        x1, x2 = cast(x1, dtype), cast(x2, dtype)
+    x1, x2 = broadcast(x1, x2, where)
+    product = graph.pair("mul", dtype, x1, x2, where)
+    return graph.reduce("sum", product, (len(product.shape) + axis,), dtype, where=where)
 
 
-def _check(what: str, *given: Node) -> None:
-    if all(x.dtype.kind == "bool" for x in given):
+def _check(what: str, x1: Node, x2: Node) -> None:
+    if x1.dtype is x2.dtype is BOOL:
         raise DTypeError(f"{what} of bools", place=calling_line(), remedy="convert first: astype(x, int32)")
 
 

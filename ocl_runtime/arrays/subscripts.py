@@ -46,8 +46,6 @@ class Subscripts(ArrayCore):
         an index that does not fit, `DTypeError` for arrays that are neither integers nor bools.
         """
         shape = self._shape
-        if shape is None:
-            shape = self._cell.node.shape
         if type(key) is type(self):
             if key._executor is self._executor and self._is_of_rows(key, shape):
                 line = caller()
@@ -81,7 +79,7 @@ class Subscripts(ArrayCore):
         reading. Raises `ShapeError`, `IndexingError`, `DTypeError` or `NumberRangeError` for what does not fit.
         """
         self._check_writable()
-        step = known_index(self.shape, key)
+        step = known_index(self._shape, key)
         if step is not None:
             self._write_part(step, value)
             return
@@ -126,7 +124,9 @@ class Subscripts(ArrayCore):
             return  # `x[1:] += y` has written the view, which it then gives to `x[1:] = …`
         line = caller(2)
         operand = written_operand(value, self, line)
-        self._write(fitted(operand, self._dtype, step.shape(self.shape), line), line, steps)
+        region = step.region
+        shape = step.shape(self._shape) if region is None else region.shape
+        self._write(fitted(operand, self._dtype, shape, line), line, steps)
 
     def __len__(self) -> int:
         """The length of the first axis. Raises `RankError` (a TypeError) for an array of shape ()."""

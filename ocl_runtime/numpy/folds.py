@@ -59,6 +59,8 @@ def fold(
     Raises `ShapeError` for the greatest or least of no elements without `initial`.
     """
     x, keep = array_of(a), keepdims is not NOT_GIVEN and bool(keepdims)
+    if out is None and dtype is None and initial is NOT_GIVEN and where is NOT_GIVEN:
+        return REDUCTIONS[ufunc](x, axis=axis, keepdims=keep)
     sums, has_neutral = ufunc in {"add", "multiply"}, ufunc in _NEUTRAL
     begin = None if initial is NOT_GIVEN else initial
     if where is not True and where is not NOT_GIVEN:

@@ -9,11 +9,12 @@ from typing import Any, ParamSpec, TypeVar, cast
 from ocl_ir.types import F64
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import executor_of
-from ocl_runtime.arrays.reals import base_executor, with_real
+from ocl_runtime.arrays.reals import WithReal, with_real
 from ocl_runtime.numpy.operands import arrays_in
 
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
+_NESTING = frozenset({list, tuple})
 
 
 def numpys(function: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
@@ -23,19 +24,26 @@ def numpys(function: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
     @functools.wraps(function)
     def called(*args: _Args.args, **kwargs: _Args.kwargs) -> _Result:
         result: Any = function(*args, **kwargs)
-        if type(result) is Array and base_executor(result._executor) is not result._executor:  # it is NumPy's already
+        if type(result) is Array and type(result._executor) is WithReal:  # it is NumPy's already
             return cast("_Result", result)
-
-        def numpys_own(x: Array) -> Array:
-            executor = x._executor
-            if base_executor(executor) is not executor or not executor.target.fp64:
-                return x
-            is_argument = any(x is argument for argument in arrays_in([*args, *kwargs.values()]))
-            return x if is_argument else x._by(with_real(executor, F64))
-
-        return cast("_Result", _changed(result, numpys_own))
+        return cast("_Result", as_numpys(result, [*args, *kwargs.values()] if kwargs else args))
 
     return called
+
+
+def as_numpys(result: Any, arguments: Sequence[Any]) -> Any:
+    """A result that goes on as NumPy's do, unless it is one of some arguments."""
+
+    def numpys_own(x: Array) -> Array:
+        executor = x._executor
+        if type(executor) is WithReal or not executor.target.fp64:
+            return x
+        for argument in arguments:
+            if argument is x or (type(argument) in _NESTING and any(x is inner for inner in arrays_in(argument))):
+                return x
+        return x._by(with_real(executor, F64))
+
+    return _changed(result, numpys_own)
 
 
 def as_operators_give(result: Any, operands: Sequence[Array]) -> Any:
@@ -51,6 +59,6 @@ def as_operators_give(result: Any, operands: Sequence[Array]) -> Any:
 def _changed(result: Any, change: Callable[[Array], Array]) -> Any:
     if isinstance(result, Array):
         return change(result)
-    if type(result) in {tuple, list}:
+    if type(result) in _NESTING:
         return type(result)([_changed(x, change) for x in result])
     return result

@@ -15,6 +15,7 @@ import numpy as np
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.reals import WithReal
 from ocl_runtime.errors import Error
 from ocl_runtime.numpy.folds import ACCUMULATES, REDUCTIONS, fold, running
 from ocl_runtime.numpy.operands import (
@@ -29,7 +30,7 @@ from ocl_runtime.numpy.operands import (
     operands,
 )
 from ocl_runtime.numpy.promotion import DTypeLike, on_device, resolved
-from ocl_runtime.numpy.results import numpys
+from ocl_runtime.numpy.results import as_numpys, numpys
 from ocl_runtime.plan.executor import Executor
 
 
@@ -66,7 +67,6 @@ class ufunc:  # noqa: N801
     def __repr__(self) -> str:
         return f"<ufunc '{self.__name__}' of ocl_runtime.numpy>"
 
-    @numpys
     def __call__(
         self,
         *inputs: Any,
@@ -88,7 +88,24 @@ class ufunc:  # noqa: N801
         if usual and dtype is None and order == "K" and signature is None:
             kinds = _kinds(inputs)
             if kinds in self._as_it_is:
-                return self._compute(*inputs)
+                result = self._compute(*inputs)
+                is_numpys = type(result) is Array and type(result._executor) is WithReal
+                return result if is_numpys else as_numpys(result, inputs)
+        result = self._joined(inputs, out, where, casting, order, dtype, subok, signature, kinds)
+        return as_numpys(result, (*inputs, out))
+
+    def _joined(
+        self,
+        inputs: tuple[Any, ...],
+        out: Any,
+        where: Any,
+        casting: str,
+        order: str,
+        dtype: DTypeLike,
+        subok: bool,
+        signature: Any,
+        kinds: tuple[object, ...] | None,
+    ) -> Any:
         if not self.nin <= len(inputs) <= (self.nin if out is not None else self.nargs):
             raise TypeError(f"{self.__name__} takes {self.nin} operands and {self.nout} results, not {len(inputs)}")
         if len(inputs) > self.nin:
@@ -188,7 +205,7 @@ def _kinds(inputs: tuple[Any, ...]) -> tuple[object, ...] | None:
                 executor = x._executor
             elif x._executor is not executor:
                 return None
-            kinds.append(x._cell.node.dtype)
+            kinds.append(x._cell._node.dtype)
         elif type(x) is float or type(x) is int:
             kinds.append(type(x))
         else:

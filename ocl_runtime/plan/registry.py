@@ -12,7 +12,7 @@ from types import CodeType
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
-from ocl_ir.graph.build import Assign, Buffer, Contract, Movement, Node, Reduce, Scan, Scatter
+from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.source_line import Line
 from ocl_runtime.plan.donation import held_once
 
@@ -55,47 +55,6 @@ class Cell:
         """Makes it another node."""
         self._node = node
         node.cell = ref(self)
-
-
-_KERNEL = 8
-"""The cost of an operation that needs a kernel of its own: those of an expression are one kernel."""
-_KERNELS = frozenset({Assign, Contract, Reduce, Scan, Scatter})
-_NEAR = 3
-"""Levels of nodes between two that arrays are."""
-
-
-def cost(node: Node) -> int:
-    """That of pending work (`ocl_runtime.arrays.pending`), in operations."""
-    return _KERNEL if type(node) in _KERNELS else 1
-
-
-def deepened(node: Node) -> int:
-    """The depth of a new node that an array is, in costs; it is noted there."""
-    deepest = 0
-    for arg in node.args:
-        below, args = arg, arg.args
-        if not args:  # in memory
-            continue
-        if type(arg) is Movement:  # the usual operand, looked at without a call
-            below = args[0]
-            if not below.args:
-                continue
-        depth = below.depth or deepest_below(below)
-        if depth > deepest:  # noqa: PLR1730  # each new array passes here
-            deepest = depth
-    node.depth = depth = deepest + (_KERNEL if type(node) in _KERNELS else 1)
-    return depth
-
-
-def deepest_below(node: Node, levels: int = _NEAR - 1) -> int:
-    """The depth of the arrays that a node is made of."""
-    deepest = 0
-    for arg in node.args:
-        if arg.args:  # else it is in memory
-            depth = arg.depth or (deepest_below(arg, levels - 1) if levels else 0)
-            if depth > deepest:  # noqa: PLR1730  # each new array passes here
-                deepest = depth
-    return deepest
 
 
 def alone(cell: Cell) -> bool:

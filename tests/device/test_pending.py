@@ -80,6 +80,28 @@ def test_what_is_pending_is_looked_through_once_a_part(
     assert len(looked) <= 2 * counted["plan", "hits"]
 
 
+def test_depths_are_noted_anew_from_below(runtime: Runtime) -> None:
+    """Whatever they were: those of a chain that was looked through are right, and below them others are too high."""
+    below = ocl.asarray(HOST) + 1
+    above = below * 2
+    below._node.depth, above._node.depth = 50, 3
+    pending._measure([weakref.ref(above._node)])
+    assert (below._node.depth, above._node.depth) == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["heat", "normalized"])
+def test_parts_end_with_what_a_turn_hands_on(runtime: Runtime, name: str) -> None:
+    """And not with a value in the middle of a statement, which happens to be where there is enough pending: what is
+    computed first, the rest of that turn, and the turns from there on would be plans of their own."""
+    step, _ = LOOPS[name]
+    state = [ocl.asarray(HOST)]
+    with counting(runtime) as counted:
+        for _ in range(TURNS // 4):
+            state = step(state)
+        ocl.compute(*state)
+    assert counted["plan", "misses"] == 2
+
+
 def test_pending_memory_is_what_a_part_needs(runtime: Runtime) -> None:
     x, weights = ocl.asarray(HOST), ocl.asarray(np.eye(32, dtype="f4") * np.float32(0.999))
     runtime.finish()

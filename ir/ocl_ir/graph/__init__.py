@@ -3,7 +3,9 @@
 nodes.py      their grammar
 interned.py   objects that are made once
 readers.py    which parts of something were looked at
-build.py      the way to make them
+leaves.py     the way to make those without operands, and the table of all
+movements.py  the way to make views
+build.py      the way to make all others
 printer.py    their text
 forward.py    nodes that are in memory by now
 substitute.py other nodes in place of some

@@ -1,18 +1,17 @@
 """Building array expressions; the grammar is `ocl_ir.graph.nodes`.
 
-Nodes are interned: the table holds them weakly, and belongs to no runtime because it keeps nothing alive. Movements of
-leaves are folded into the leaves at once. Nothing here recurses: expressions may be many thousand nodes deep.
+Nothing here recurses: expressions may be many thousand nodes deep.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import cast
 
 from ocl_ir.errors import DTypeError, ShapeError
-from ocl_ir.graph.interned import Interned
+from ocl_ir.graph.leaves import NODES, buffer, computed, entered, iota, scalar, undefined
+from ocl_ir.graph.movements import expand, index, move, permute, reshape, stepped
 from ocl_ir.graph.nodes import (
     Assign,
     Buffer,
@@ -34,12 +33,12 @@ from ocl_ir.graph.nodes import (
     Undefined,
     accumulating,
     accumulator,
+    deepen,
     order_in_memory,
     walk,
 )
-from ocl_ir.graph.readers import note_reader
 from ocl_ir.guards import Given, Number
-from ocl_ir.indices import Item, Shape, Span
+from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.ops import result_type
 from ocl_ir.source_line import Where, caller, calling_line
@@ -84,6 +83,7 @@ __all__ = [
     "scalar",
     "scan",
     "scatter",
+    "single",
     "stepped",
     "typed",
     "undefined",
@@ -91,39 +91,7 @@ __all__ = [
     "with_number",
 ]
 
-NODES: Interned[Node] = Interned()
-"""By what they are made of, operands and storages by `id`: so who counts references to a node finds none of these."""
-_known, _entered, leave, _entries = NODES.known, NODES.enter, NODES.leave, NODES.entries
-
-
-def buffer(storage: Storage, dtype: DType, layout: Layout, where: Where = "") -> Buffer:
-    """Elements of `dtype` that lie in `storage` as `layout` says."""
-    key = ("buffer", id(storage), dtype, layout.identity)
-    known: Any = None if storage is None else _known(key)  # nothing tells nodes without storage apart
-    if known is None:
-        flat, line = layout.is_dense, where or caller()
-        made = Buffer(layout.shape, dtype, line, flat, (), storage, layout)
-        known = made if storage is None else _entered(key, made)
-    of_memory: Buffer = known
-    return of_memory
-
-
-def computed(storage: Storage, dtype: DType, layout: Layout, where: Where) -> Buffer:
-    """The same for new memory, which nobody has looked at: it is interned once somebody does."""
-    return Buffer(layout.shape, dtype, where, layout.is_dense, (), storage, layout)
-
-
-def iota(dtype: DType, layout: Layout, where: Where = "") -> Node:
-    """The values `offset + i * strides[0] + …` of a layout, which must not be negative, as integers of `dtype`."""
-    return Iota(layout.shape, dtype, where or caller(), layout.is_dense, (), layout)
-
-
-def scalar(value: Number | Given, dtype: DType, shape: Shape = (), where: Where | None = None) -> Scalar:
-    """One value at every place of `shape`; `where` is the Python line that asked for it, by default the calling one."""
-    return Scalar(shape, dtype, caller() if where is None else where, True, (), value)
-
-
-# ---------------------------------------------------------------------- operations
+_known, leave, _entries = NODES.known, NODES.leave, NODES.entries
 
 
 def elementwise(op: str, *operands: Node, where: Where = "") -> Node:
@@ -140,6 +108,19 @@ def typed(op: str, dtype: DType, operands: tuple[Node, ...], where: Where = "") 
     return _known(key) or _elementwise(key, op, dtype, operands, where)
 
 
+def single(op: str, dtype: DType, operand: Node, where: Where) -> Node:
+    """The same for one operand."""
+    key = (op, dtype, id(operand))
+    entry = _entries.get(key)
+    if entry is not None and (known := entry()) is not None:
+        return known
+    if not where or not (operand.flat or len(operand.shape) < 2):
+        return _elementwise(key, op, dtype, (operand,), where)
+    made = Elementwise(operand.shape, dtype, where, operand.flat, (operand,), op)
+    made.depth = operand.depth + 1
+    return NODES.enter(key, made)
+
+
 def pair(op: str, dtype: DType, left: Node, right: Node, where: Where) -> Node:
     """The same for two operands, which have one shape."""
     key = (op, dtype, id(left), id(right))
@@ -147,9 +128,12 @@ def pair(op: str, dtype: DType, left: Node, right: Node, where: Where) -> Node:
     if entry is not None and (known := entry()) is not None:
         return known
     flat, shape, operands = left.flat and right.flat, left.shape, (left, right)
-    if flat or len(shape) < 2 or order_in_memory(operands) is None:  # there is no other order of axes
-        return _entered(key, Elementwise(shape, dtype, where, flat, operands, op))
-    return _elementwise(key, op, dtype, operands, where)
+    if not (flat or len(shape) < 2 or order_in_memory(operands) is None):  # there may be another order of axes
+        return _elementwise(key, op, dtype, operands, where)
+    made = Elementwise(shape, dtype, where, flat, operands, op)
+    depth, beside = left.depth, right.depth
+    made.depth = (depth if depth > beside else beside) + 1
+    return NODES.enter(key, made)
 
 
 def with_number(
@@ -159,9 +143,11 @@ def with_number(
     shape, flat = operand.shape, operand.flat
     beside = Scalar(shape, operand.dtype, where, True, (), number)
     operands = (beside, operand) if first else (operand, beside)
-    if where and (flat or len(shape) < 2 or order_in_memory(operands) is None):  # there is no other order of axes
-        return Elementwise(shape, dtype, where, flat, operands, op)
-    return _elementwise(None, op, dtype, operands, where)
+    if not (where and (flat or len(shape) < 2 or order_in_memory(operands) is None)):
+        return _elementwise(None, op, dtype, operands, where)
+    made = Elementwise(shape, dtype, where, flat, operands, op)
+    made.depth = operand.depth + 1
+    return made
 
 
 def convert(arg: Node, dtype: DType, where: Where = "") -> Node:
@@ -191,102 +177,10 @@ def _elementwise(key: Hashable | None, op: str, dtype: DType, operands: tuple[No
         given = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
         return permute(given, tuple(sorted(range(len(order)), key=order.__getitem__)))
     made = Elementwise(shape, dtype, line, flat, operands, op)
-    return made if key is None else _entered(key, made)
-
-
-def index(arg: Node, items: tuple[Item, ...], where: Where = "") -> Node:
-    """The view that an index (see `ocl_ir.indices.parse_index`) picks."""
-    return _indexed(arg, Step("index", items), where)
-
-
-def _indexed(arg: Node, step: Step, where: Where) -> Node:
-    items, shape = step.value, step.shape(arg.shape)
-    if shape == arg.shape and len(items) == len(shape):
-        for item in items:
-            if not isinstance(item, Span) or item.start != 0 or item.step != 1:
-                break
-        else:
-            return arg
-    return move(arg, step, shape, where)
-
-
-def permute(arg: Node, axes: tuple[int, ...]) -> Node:
-    """The view whose axis `k` is axis `axes[k]` of `arg`."""
-    args = arg.args
-    if arg.result is not None:  # as of another thread, which has computed it meanwhile
-        return permute(arg.result, axes)
-    if isinstance(arg, Movement) and arg.step.kind == "permute":
-        inner = cast("Shape", arg.step.value)
-        arg, axes = args[0], tuple(inner[axis] for axis in axes)
-    unchanged = axes == tuple(range(len(axes)))
-    return arg if unchanged else move(arg, Step("permute", axes), tuple(arg.shape[axis] for axis in axes))
-
-
-def expand(arg: Node, shape: Shape, where: Where = "") -> Node:
-    """The view with a shape that `arg`'s broadcasts to."""
-    return arg if shape == arg.shape else move(arg, Step("expand", shape), shape, where)
-
-
-def reshape(arg: Node, shape: Shape) -> Node:
-    """The elements in row-major order in another shape. Raises `ShapeError` for a shape of another size."""
-    if math.prod(shape) != arg.size:
-        raise ShapeError(
-            f"{arg.size} elements of shape {arg.shape} do not fit in shape {shape}",
-            place=calling_line(),
-            remedy="give a shape with the same number of elements",
-        )
-    return arg if shape == arg.shape else move(arg, Step("reshape", shape), shape)
-
-
-def stepped(arg: Node, step: Step, where: Where = "") -> Node:
-    """The view that a step makes of a node."""
-    if step.kind == "index":
-        region = step.region
-        if region is None or region.shape == arg.shape:
-            return _indexed(arg, step, where)
-        return move(arg, step, region.shape, where)
-    numbers = cast("Shape", step.value)
-    if step.kind == "permute":
-        return permute(arg, numbers)
-    return arg if numbers == arg.shape else move(arg, step, numbers, where)
-
-
-def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
-    """The elements moved by a step, which gives this shape."""
-    kind = type(arg)
-    if type(arg) is Buffer or type(arg) is Iota:
-        moved = _in_memory(arg, step, where)
-        if moved is not None:
-            return moved
-    elif type(arg) is Scalar:
-        return scalar(arg.value, arg.dtype, shape, where or None)
-    key = (step._key or step.key, id(arg))
-    entry = _entries.get(key)
-    if entry is not None and (known := entry()) is not None:
-        return known
-    made = Movement(shape, arg.dtype, where or caller(), step.kind == "reshape", (arg,), step)
-    if kind in _WRITES and step.kind == "index":
-        note_reader(cast("Assign", arg).readers, made)
-    return _entered(key, made)
-
-
-_WRITES = frozenset({Assign, Scatter})
-
-
-def _in_memory(arg: Buffer | Iota, step: Step, where: Where) -> Node | None:
-    """What a step makes of a leaf; None for a reshape that has to copy."""
-    storage = arg.storage if type(arg) is Buffer else None
-    if arg.result is not None:  # another thread has moved the elements
-        return _in_memory(arg.result, step, where)
-    layout = step.apply(arg.layout)
-    if layout is None or type(arg) is Iota:
-        return None if layout is None else iota(arg.dtype, layout, where)
-    if arg.key is None and storage is not None:
-        NODES.enter_once(("buffer", id(storage), arg.dtype, arg.layout.identity), arg)
-    view = buffer(storage, arg.dtype, layout, where)
-    if step.kind == "index":
-        note_reader(getattr(storage, "readers", None), view)
-    return view
+    if key is not None:
+        return entered(key, made)
+    deepen(made)
+    return made
 
 
 def reduce(
@@ -319,7 +213,7 @@ def reduce(
         return permute(made, tuple(sorted(range(len(kept)), key=kept.__getitem__)))
     key = ("reduce", op, id(arg), axes, dtype, keepdims)
     joined = accumulating(op, arg.dtype, dtype)
-    return _known(key) or _entered(
+    return _known(key) or entered(
         key, Reduce(shape, dtype, where or caller(), True, (arg,), op, axes, keepdims, joined)
     )
 
@@ -328,7 +222,7 @@ def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> N
     """The elements up to each along an axis joined, as `dtype`."""
     key = ("scan", op, id(arg), axis, dtype)
     joined = accumulating(op, arg.dtype, dtype)
-    return _known(key) or _entered(key, Scan(arg.shape, dtype, where or caller(), True, (arg,), op, axis, joined))
+    return _known(key) or entered(key, Scan(arg.shape, dtype, where or caller(), True, (arg,), op, axis, joined))
 
 
 def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
@@ -337,7 +231,7 @@ def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
     if region.shape == arg.shape and region == Layout.contiguous(arg.shape):
         return value
     key = ("assign", id(arg), region.identity, id(value))
-    return _known(key) or _entered(
+    return _known(key) or entered(
         key,
         Assign(arg.shape, arg.dtype, where or caller(), True, (arg, value), region),
     )
@@ -367,7 +261,7 @@ def contract(left: Node, right: Node, where: Where = "") -> Node:
 
     key = ("contract", id(left), id(right))
     joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
-    return _known(key) or _entered(key, Contract(shape, dtype, where or caller(), True, (left, right), joined))
+    return _known(key) or entered(key, Contract(shape, dtype, where or caller(), True, (left, right), joined))
 
 
 def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
@@ -384,7 +278,7 @@ def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
         )
     operands = (arg, *indices)
     key, flat = ("gather", *map(id, operands)), all(index.flat for index in indices)
-    return _known(key) or _entered(key, Gather(shape, arg.dtype, where or caller(), flat, operands))
+    return _known(key) or entered(key, Gather(shape, arg.dtype, where or caller(), flat, operands))
 
 
 def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence[Node], where: Where = "") -> Node:
@@ -392,9 +286,4 @@ def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence
     `gather`. No two places that are `set` are the same; `max` leaves the greatest value, of 32-bit integers."""
     operands = (arg, value, kept, *indices)
     key = ("scatter", op, *map(id, operands))
-    return _known(key) or _entered(key, Scatter(arg.shape, arg.dtype, where or caller(), True, operands, op))
-
-
-def undefined(dtype: DType, shape: Shape, where: Where = "") -> Node:
-    """Elements to be written; each such node is one of its own."""
-    return Undefined(shape, dtype, where or caller(), True, ())
+    return _known(key) or entered(key, Scatter(arg.shape, arg.dtype, where or caller(), True, operands, op))

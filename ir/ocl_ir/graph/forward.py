@@ -22,6 +22,7 @@ def forward(node: Node, result: Buffer) -> None:
         node.result = result  # before the operands go: whoever has read none looks here
         leave(node)
         node.args = ()
+        node.depth = 0
         if isinstance(node, Buffer):  # its elements have moved
             node.storage = None
 

@@ -19,7 +19,7 @@ class Entered(Protocol):
 
 Made = TypeVar("Made", bound=Entered)
 
-_MOST_DEAD = 512
+_MOST_DEAD = 2048
 """Entries of objects that are gone, before they are removed; half as many as others are alive, where that is more."""
 
 
@@ -42,17 +42,20 @@ class Interned(Generic[Made]):
 
     def enter(self, key: Hashable, made: Made) -> Made:
         """A new object, or that of another thread which was faster."""
-        entries, entry = self.entries, ref(made)
-        if len(entries) >= self._limit:
+        made.key, entries, entry = key, self.entries, ref(made)
+        if entries.setdefault(key, entry) is not entry:  # one operation of the dictionary: no thread comes between
+            return self._entered_again(key, made, entry)
+        if len(entries) > self._limit:
             self._sweep()
-        made.key = key
-        if entries.setdefault(key, entry) is entry:  # one operation of the dictionary: no thread comes between
-            return made
+        return made
+
+    def _entered_again(self, key: Hashable, made: Made, entry: ref[Made]) -> Made:
+        """The same where the key has an entry, whose object may be gone."""
         with self._lock:
-            before = entries.setdefault(key, entry)
+            before = self.entries.setdefault(key, entry)
             known = None if before is entry else before()
             if known is None:
-                entries[key] = entry
+                self.entries[key] = entry
                 return made
         return known
 
@@ -73,10 +76,11 @@ class Interned(Generic[Made]):
 
     def _sweep(self) -> None:
         with self._lock:
-            for key, entry in self.entries.copy().items():
-                if entry() is None and self.entries.get(key) is entry:
-                    del self.entries[key]
-            self._limit = len(self.entries) + max(_MOST_DEAD, len(self.entries) // 2)
+            entries = self.entries
+            for key, entry in [item for item in entries.copy().items() if item[1]() is None]:
+                if entries.get(key) is entry:
+                    del entries[key]
+            self._limit = len(entries) + max(_MOST_DEAD, len(entries) // 2)
 
     def __len__(self) -> int:
         """How many there are now."""

@@ -116,8 +116,8 @@ class AnyNode:
     cell: ref[Any] | None = field(default=None, init=False)
     """Of an array that is just this node, the newest one's."""
     depth: int = field(default=0, init=False)
-    """What arrays cost that stand above each other below it, with itself, as far as that is known; 0: it is none, or is
-    in memory (`ocl_runtime.arrays.pending`)."""
+    """What stands above each other below it costs, with itself (`cost`); 0: it is in memory. It may be too high once
+    something below has been computed."""
     left_out: bool = field(default=False, init=False)
     """Whether an evaluation has computed it on its way and not kept the values."""
 
@@ -303,6 +303,21 @@ Node: TypeAlias = (
 )
 
 
+_KERNEL = 8
+"""The cost of an operation that needs a kernel of its own: those of an expression are one kernel."""
+_COSTS = dict.fromkeys((Assign, Contract, Reduce, Scan, Scatter), _KERNEL) | {Movement: 0}
+
+
+def cost(node: Node) -> int:
+    """That of a node by itself, in operations."""
+    return _COSTS.get(type(node), 1)
+
+
+def deepen(node: Node) -> None:
+    """Notes how deep a node stands, by its operands."""
+    node.depth = max([arg.depth for arg in node.args], default=0) + cost(node)
+
+
 def accumulator(op: ReduceOp, dtype: DType) -> DType:
     """The dtype that a reduction of `dtype` adds up in: half in f32, sums and products of integers in 64 bits."""
     if dtype.is_float:
@@ -347,10 +362,10 @@ def order_in_memory(operands: Sequence[Node]) -> tuple[int, ...] | None:
             axes = cast("Shape", operand.step.value)
             order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
         elif isinstance(operand, Buffer):
-            strides = operand.layout.strides
-            if 0 in strides:
+            lies = operand.layout.order
+            if lies is None:
                 continue
-            order = tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
+            order = lies
         else:
             return None
         if order == tuple(range(len(order))) or (found is not None and order != found):

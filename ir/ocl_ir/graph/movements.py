@@ -1,0 +1,141 @@
+"""Views: the elements of a node at other places. Movements of leaves are folded into the leaves at once."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+from ocl_ir.errors import ShapeError
+from ocl_ir.graph.leaves import NODES, buffer, iota, scalar
+from ocl_ir.graph.nodes import Assign, Buffer, Iota, Movement, Node, Scalar, Scatter, Step, Storage
+from ocl_ir.graph.readers import note_reader
+from ocl_ir.indices import Item, Shape, Span
+from ocl_ir.layout import Layout
+from ocl_ir.source_line import Where, caller, calling_line
+
+_entries = NODES.entries  # where a node is looked up without a call
+_WRITES = frozenset({Assign, Scatter})
+
+
+def index(arg: Node, items: tuple[Item, ...], where: Where = "") -> Node:
+    """The view that an index (see `ocl_ir.indices.parse_index`) picks."""
+    return _indexed(arg, Step("index", items), where)
+
+
+def _indexed(arg: Node, step: Step, where: Where) -> Node:
+    items, shape = step.value, step.shape(arg.shape)
+    if shape == arg.shape and len(items) == len(shape):
+        for item in items:
+            if not isinstance(item, Span) or item.start != 0 or item.step != 1:
+                break
+        else:
+            return arg
+    return move(arg, step, shape, where)
+
+
+def permute(arg: Node, axes: tuple[int, ...]) -> Node:
+    """The view whose axis `k` is axis `axes[k]` of `arg`."""
+    args = arg.args
+    if arg.result is not None:  # as of another thread, which has computed it meanwhile
+        return permute(arg.result, axes)
+    if isinstance(arg, Movement) and arg.step.kind == "permute":
+        inner = cast("Shape", arg.step.value)
+        arg, axes = args[0], tuple(inner[axis] for axis in axes)
+    unchanged = axes == tuple(range(len(axes)))
+    return arg if unchanged else move(arg, Step("permute", axes), tuple(arg.shape[axis] for axis in axes))
+
+
+def expand(arg: Node, shape: Shape, where: Where = "") -> Node:
+    """The view with a shape that `arg`'s broadcasts to."""
+    return arg if shape == arg.shape else move(arg, Step("expand", shape), shape, where)
+
+
+def reshape(arg: Node, shape: Shape) -> Node:
+    """The elements in row-major order in another shape. Raises `ShapeError` for a shape of another size."""
+    if math.prod(shape) != arg.size:
+        raise ShapeError(
+            f"{arg.size} elements of shape {arg.shape} do not fit in shape {shape}",
+            place=calling_line(),
+            remedy="give a shape with the same number of elements",
+        )
+    return arg if shape == arg.shape else move(arg, Step("reshape", shape), shape)
+
+
+def stepped(arg: Node, step: Step, where: Where = "") -> Node:
+    """The view that a step makes of a node."""
+    region = step.region
+    if region is not None:
+        shape = region.shape
+        if shape == arg.shape and region.is_dense and not region.offset:  # it picks everything
+            return arg
+        if type(arg) is Buffer:
+            storage, layout = arg.storage, arg.layout
+            if arg.result is None and storage is not None:  # no other thread has moved the elements
+                if not layout.is_dense or layout.offset:
+                    region = layout.index_again(step.value)
+                return _part(arg, storage, region, where)
+        return move(arg, step, shape, where)
+    if step.kind == "index":
+        return _indexed(arg, step, where)
+    numbers = cast("Shape", step.value)
+    if step.kind == "permute":
+        return permute(arg, numbers)
+    return arg if numbers == arg.shape else move(arg, step, numbers, where)
+
+
+def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
+    """The elements moved by a step, which gives this shape."""
+    kind = type(arg)
+    if kind is Buffer or kind is Iota:
+        moved = _in_memory(cast("Buffer | Iota", arg), step, where)
+        if moved is not None:
+            return moved
+    elif type(arg) is Scalar:
+        return scalar(arg.value, arg.dtype, shape, where or None)
+    key = (step._key or step.key, id(arg))
+    entry = _entries.get(key)
+    if entry is not None and (known := entry()) is not None:
+        return known
+    made = Movement(shape, arg.dtype, where or caller(), step.kind == "reshape", (arg,), step)
+    made.depth = arg.depth
+    if kind in _WRITES and step.kind == "index":
+        note_reader(cast("Assign", arg).readers, made)
+    return NODES.enter(key, made)
+
+
+def _in_memory(arg: Buffer | Iota, step: Step, where: Where) -> Node | None:
+    """What a step makes of a leaf; None for a reshape that has to copy."""
+    storage = arg.storage if type(arg) is Buffer else None
+    if arg.result is not None:  # another thread has moved the elements
+        return _in_memory(arg.result, step, where)
+    layout = step.apply(arg.layout)
+    if layout is None or type(arg) is Iota:
+        return None if layout is None else iota(arg.dtype, layout, where)
+    if step.kind == "index" and storage is not None:
+        return _part(cast("Buffer", arg), storage, layout, where)
+    if type(arg) is Buffer:
+        _enter(arg, storage)
+    return buffer(storage, arg.dtype, layout, where)
+
+
+def _part(arg: Buffer, storage: Storage, layout: Layout, where: Where) -> Node:
+    """The elements of a layout in the memory of a node, which notes that they are looked at."""
+    if arg.key is None:
+        _enter(arg, storage)
+    dtype = arg.dtype
+    key = ("buffer", id(storage), dtype, layout._identity or layout.identity)
+    entry = _entries.get(key)
+    view = None if entry is None else entry()
+    if view is None:
+        made = Buffer(layout.shape, dtype, where or caller(), layout.is_dense, (), storage, layout)
+        view = NODES.enter(key, made)
+    readers = getattr(storage, "readers", None)
+    if readers is not None:
+        note_reader(readers, view)
+    return view
+
+
+def _enter(arg: Buffer, storage: Storage) -> None:
+    """Enters memory that nobody has looked at before, so that what gives all of it is the same node."""
+    if arg.key is None and storage is not None:
+        NODES.enter_once(("buffer", id(storage), arg.dtype, arg.layout.identity), arg)
