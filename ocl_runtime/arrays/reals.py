@@ -31,13 +31,15 @@ class WithReal:
 
 def with_real(executor: Executor, default_real: DType) -> Executor:
     """An executor with a default real that its settings do not change."""
-    if isinstance(executor, WithReal) and executor.default_real == default_real:
-        return executor
-    base = base_executor(executor)
+    base: Any = executor
+    if type(executor) is WithReal:
+        if executor.default_real is default_real:
+            return cast("Executor", executor)
+        base = executor.base
     # That knows it by a weak reference, since it keeps that. Two threads may make two: nobody asks which.
     reference = vars(base).get("_with_real")
     known = None if reference is None else reference()
-    if known is None or known.default_real != default_real:
+    if known is None or known.default_real is not default_real:
         known = WithReal(base, default_real)
         vars(base)["_with_real"] = weakref.ref(known)
     return cast("Executor", known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import matmul as matmul_operator
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
         return into("dot", xp.multiply(first, second), out)
     axes = ((first.ndim - 1,), (max(second.ndim - 2, 0),))
     plain = first.ndim <= 2 and second.ndim <= 2
-    product = xp.matmul if plain else lambda x, y: xp.tensordot(x, y, axes=axes)
+    product = matmul_operator if plain else lambda x, y: xp.tensordot(x, y, axes=axes)
     return into("dot", _summed(first, second, product), out)
 
 

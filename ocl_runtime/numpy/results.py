@@ -33,17 +33,19 @@ def numpys(function: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
 
 def as_numpys(result: Any, arguments: Sequence[Any]) -> Any:
     """A result that goes on as NumPy's do, unless it is one of some arguments."""
+    if type(result) is Array:
+        return _numpys_own(result, arguments)
+    return _changed(result, lambda x: _numpys_own(x, arguments)) if type(result) in _NESTING else result
 
-    def numpys_own(x: Array) -> Array:
-        executor = x._executor
-        if type(executor) is WithReal or not executor.target.fp64:
+
+def _numpys_own(x: Array, arguments: Sequence[Any]) -> Array:
+    executor = x._executor
+    if type(executor) is WithReal or not executor.target.fp64:
+        return x
+    for argument in arguments:
+        if argument is x or (type(argument) in _NESTING and any(x is inner for inner in arrays_in(argument))):
             return x
-        for argument in arguments:
-            if argument is x or (type(argument) in _NESTING and any(x is inner for inner in arrays_in(argument))):
-                return x
-        return x._by(with_real(executor, F64))
-
-    return _changed(result, numpys_own)
+    return x._by(with_real(executor, F64))
 
 
 def as_operators_give(result: Any, operands: Sequence[Array]) -> Any:

@@ -73,7 +73,9 @@ def stepped(arg: Node, step: Step, where: Where = "") -> Node:
             if arg.result is None and storage is not None:  # no other thread has moved the elements
                 if not layout.is_dense or layout.offset:
                     region = layout.index_again(step.value)
-                return _part(arg, storage, region, where)
+                view = _view(arg, storage, region, where)
+                note_reader(getattr(storage, "readers", None), view)
+                return view
         return move(arg, step, shape, where)
     if step.kind == "index":
         return _indexed(arg, step, where)
@@ -105,37 +107,33 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
 
 def _in_memory(arg: Buffer | Iota, step: Step, where: Where) -> Node | None:
     """What a step makes of a leaf; None for a reshape that has to copy."""
-    storage = arg.storage if type(arg) is Buffer else None
+    if type(arg) is Iota:
+        layout = step.apply(arg.layout)
+        return None if layout is None else iota(arg.dtype, layout, where)
+    assert type(arg) is Buffer
+    storage = arg.storage
     if arg.result is not None:  # another thread has moved the elements
         return _in_memory(arg.result, step, where)
     layout = step.apply(arg.layout)
-    if layout is None or type(arg) is Iota:
-        return None if layout is None else iota(arg.dtype, layout, where)
-    if step.kind == "index" and storage is not None:
-        return _part(cast("Buffer", arg), storage, layout, where)
-    if type(arg) is Buffer:
-        _enter(arg, storage)
-    return buffer(storage, arg.dtype, layout, where)
+    if layout is None:
+        return None
+    if storage is None:
+        return buffer(None, arg.dtype, layout, where)
+    view = _view(arg, storage, layout, where)
+    if step.kind == "index":
+        note_reader(getattr(storage, "readers", None), view)
+    return view
 
 
-def _part(arg: Buffer, storage: Storage, layout: Layout, where: Where) -> Node:
-    """The elements of a layout in the memory of a node, which notes that they are looked at."""
-    if arg.key is None:
-        _enter(arg, storage)
+def _view(arg: Buffer, storage: Storage, layout: Layout, where: Where) -> Node:
+    """The elements of a layout in the memory of a node."""
     dtype = arg.dtype
+    if arg.key is None:  # nobody has looked at it before: what gives all of it is the same node
+        NODES.enter_once(("buffer", id(storage), dtype, arg.layout.identity), arg)
     key = ("buffer", id(storage), dtype, layout._identity or layout.identity)
     entry = _entries.get(key)
     view = None if entry is None else entry()
     if view is None:
         made = Buffer(layout.shape, dtype, where or caller(), layout.is_dense, (), storage, layout)
         view = NODES.enter(key, made)
-    readers = getattr(storage, "readers", None)
-    if readers is not None:
-        note_reader(readers, view)
     return view
-
-
-def _enter(arg: Buffer, storage: Storage) -> None:
-    """Enters memory that nobody has looked at before, so that what gives all of it is the same node."""
-    if arg.key is None and storage is not None:
-        NODES.enter_once(("buffer", id(storage), arg.dtype, arg.layout.identity), arg)
