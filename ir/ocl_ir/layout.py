@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.guards import formula, formulas, identity, plain
+from ocl_ir.guards import example, formula, formulas, identity, plain
 from ocl_ir.indices import Item, Shape, Span
 from ocl_ir.sizes import Size
 from ocl_ir.source_line import calling_line
@@ -34,6 +34,7 @@ class Layout:
     _formulas: Formulas | None = field(default=None, init=False, repr=False, compare=False)
     _dense: bool | None = field(default=None, init=False, repr=False, compare=False)
     _range: tuple[int, int] | None = field(default=None, init=False, repr=False, compare=False)
+    _span: int | None = field(default=None, init=False, repr=False, compare=False)
     _expanded: Layout | None = field(default=None, init=False, repr=False, compare=False)
     """What has been found out by now."""
 
@@ -106,19 +107,25 @@ class Layout:
         """The lowest touched element and the one after the highest; equal for an array without elements."""
         ends = self._range
         if ends is None:
-            ends = self._range = self._ends()
+            low, span = self.offset, self.span
+            for length, stride in zip(self.shape, self.strides, strict=True) if example(span) else ():
+                if stride < 0:
+                    low += (length - 1) * stride
+            ends = self._range = low, low + span
         return ends
 
-    def _ends(self) -> tuple[int, int]:
-        low = high = self.offset
-        if math.prod(self.shape) == 0:
-            return low, low
-        for length, stride in zip(self.shape, self.strides, strict=True):
-            if stride < 0:
-                low += (length - 1) * stride
-            else:
-                high += (length - 1) * stride
-        return low, high + 1
+    @property
+    def span(self) -> int:
+        """How many elements `range` goes over, wherever it begins."""
+        span = self._span
+        if span is None:
+            span = 0
+            if math.prod(self.shape) != 0:
+                span = 1
+                for length, stride in zip(self.shape, self.strides, strict=True):
+                    span += (length - 1) * abs(stride)
+            self._span = span
+        return span
 
     def index(self, items: Sequence[Item]) -> Layout:
         """The view that `parse_index` describes."""
@@ -187,7 +194,8 @@ class Layout:
         """
         low, high = self.range()
         other_low, other_high = other.range()
-        if low == high or other_low == other_high or high <= other_low or other_high <= low:
+        empty = not (example(self.span) and example(other.span))  # which has been asked already
+        if empty or high <= other_low or other_high <= low:
             return False
         if self.is_dense and other.is_dense:
             return True

@@ -126,8 +126,7 @@ class PlanMemory:
         """Memory for a node's elements, which lie there as a layout says, without gaps."""
         known = self._nbytes.get((id(layout), node.dtype))
         if known is None:
-            low, high = layout.range()
-            known = self._nbytes[id(layout), node.dtype] = layout, (high - low) * node.dtype.size
+            known = self._nbytes[id(layout), node.dtype] = layout, layout.span * node.dtype.size
         storage = self._executor.allocate(known[1], node.where)
         self._own[id(storage)] = storage
         return computed(storage, node.dtype, layout, node.line)

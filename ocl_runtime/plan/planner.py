@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Storage, Undefined, buffer
+from ocl_ir.guards import example
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
@@ -85,6 +86,12 @@ def plan(
         in_place=tuple(memory.in_place),
         why=why,
     )
+
+
+def _clash(read: Layout, written: Layout) -> bool:
+    """Whether an element that is read is written as another one. Where they begin at the same place, they are compared
+    first: of sizes, that asks less than whether they overlap."""
+    return (example(read.offset) != example(written.offset) or read != written) and read.overlaps(written)
 
 
 class _Planner:
@@ -235,7 +242,7 @@ class _Planner:
         tables = [value.leaf for value in values if isinstance(value, Lookup)]
         shared = [leaf.layout for leaf in (*leaves, *tables) if storage_of(leaf) is target.storage]
         anywhere = any(storage_of(leaf) is target.storage for leaf in tables)
-        if anywhere or any(layout != region and layout.overlaps(region) for layout in shared):
+        if anywhere or any(_clash(layout, region) for layout in shared):
             dense = Layout.contiguous(group.shape)
             between = self._memory.fresh(root.value, dense)
             self._store(values, between, root.where)

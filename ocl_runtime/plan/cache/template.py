@@ -276,8 +276,7 @@ def _spare(unplanned: Unplanned, slots: Sequence[int], donated: Collection[int])
         if storage is not None and storage.place in donated and storage.place in number:
             layout = cast("Buffer", node).layout
             if layout.is_dense and layout.offset == 0:
-                low, high = Layout.contiguous(node.shape).range()
-                found[number[storage.place]] = formula((high - low) * node.dtype.size)
+                found[number[storage.place]] = formula(Layout.contiguous(node.shape).span * node.dtype.size)
     return found
 
 

@@ -218,8 +218,7 @@ def all_aligned(layouts: Iterable[Layout], lane: int, lanes: int) -> bool:
 def index_dtype(layouts: Sequence[Layout], *counts: int) -> DType:
     """U32, or U64 where a place in a layout or a count does not fit."""
     distinct = {id(layout): layout for layout in layouts}.values()
-    spans = [high - low for low, high in (layout.range() for layout in distinct)]
-    reached = (*spans, *counts, *(layout.offset for layout in distinct))
+    reached = (*counts, *[layout.span for layout in distinct], *[layout.offset for layout in distinct])
     return U32 if all(one < _INDEX_LIMIT for one in reached) else U64
 
 
