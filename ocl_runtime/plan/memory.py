@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from ocl_ir.graph.build import Buffer, Node, Storage, buffer, computed
@@ -88,7 +87,7 @@ class PlanMemory:
     def _found(self, leaf: Leaf) -> Leaf:
         if not leaf.computed:
             return leaf
-        return replace(leaf, source=self._handles.get(leaf.source, Status.READ_ONLY), computed=False)
+        return leaf._replace(source=self._handles.get(leaf.source, Status.READ_ONLY), computed=False)
 
     def end(self, bundle: Bundle) -> None:
         """It has been planned; what it only looks at stays in use."""
@@ -105,7 +104,7 @@ class PlanMemory:
 
     def _bound(self, value: Value) -> Value:
         if isinstance(value, Lookup):
-            return replace(value, leaf=self.source(value.leaf))
+            return value._replace(leaf=self.source(value.leaf))
         return self.source(value) if isinstance(value, Leaf) else value
 
     # ------------------------------------------------------------------ results

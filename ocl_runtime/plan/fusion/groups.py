@@ -67,6 +67,9 @@ _ENDS: Mapping[type[Node], str] = {
     Scan: "a scan ends its kernel",
 }
 
+_IN_MEMORY = frozenset({Buffer, Iota, Scalar})
+_OPENED = (Elementwise, Gather, Scatter)
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -148,7 +151,7 @@ class _Fuser:
         found = readers(self._alone)
         self._order = {node: number for number, node in enumerate(found)}
         """Of all nodes, operands first: as a program asked for them."""
-        self._share = not any(isinstance(node, Reduce | Scan | Scatter) for node in found)
+        self._share = {Reduce, Scan, Scatter}.isdisjoint(map(type, found))
         """Whether all kernels let reads of neighbours share a pointer."""
         for node, count in found.items():  # operands first: what is stored of them is not computed again
             if count > 1 and isinstance(node, Elementwise | Gather) and node not in self._alone:
@@ -222,6 +225,8 @@ class _Growing:
         self._chains: dict[tuple[Step, int], Chain] = {}
         self._opened: dict[_Place, list[_Place]] = {}
         """What the group computes itself, with its operands."""
+        self._leaves: dict[_Place, Leaf] = {}
+        """How what it does not compute is read, as far as somebody has asked."""
         self.operations = 0
         """As long as their code is."""
         self.pointers = 0
@@ -244,9 +249,10 @@ class _Growing:
         ends = _ENDS.get(type(node))
         if ends is not None:
             self.reasons[node] = ends
-        leaf = isinstance(node, Buffer | Iota | Scalar) and node not in self._dense  # which is read where it was copied
         alone = ends is not None or node in self._alone
-        return node, chain, node is not self._root and not leaf and alone
+        if alone and type(node) in _IN_MEMORY:
+            alone = node in self._dense  # which is read where it was copied
+        return node, chain, alone and node is not self._root
 
     def _places(self, node: Elementwise | Gather | Scatter, chain: Chain | None) -> list[_Place]:
         """The operands of a node that is opened, but for what is written into. What is gathered from is reached from no
@@ -285,22 +291,25 @@ class _Growing:
                 place = max(queue, key=lambda one: order.get(one[0], -1))
                 queue.remove(place)
             node, chain, computed = place
-            if computed or not isinstance(node, Elementwise | Gather | Scatter):
+            if computed or not isinstance(node, _OPENED):
                 continue
-            longer = self.operations + (length(node.op) if isinstance(node, Elementwise) else 1)
+            longer = self.operations + (length(node.op) if type(node) is Elementwise else 1)
             if longer > most:
                 fitting = False
                 self.reasons[node] = f"the kernel that reads it has {most} operations, as many as it may"
                 continue
             args = self._places(node, chain)
-            table = args[0] if isinstance(node, Gather) else None
+            table = args[0] if type(node) is Gather else None
             new = [arg for arg in dict.fromkeys(args) if arg not in self._seen]
-            if any(arg[2] for arg in new):
-                most = _MOST_BESIDE_OTHERS
-            numbers = sum(isinstance(arg[0], Scalar) for arg in new)
-            more, read = len(new) - numbers - 1, reads
-            for arg in new if share else ():
-                if arg is not table and (arg[2] or isinstance(arg[0], Buffer)):
+            numbers, more, read = 0, -1, reads
+            for arg in new:
+                if type(arg[0]) is Scalar:
+                    numbers += 1
+                else:
+                    more += 1
+                if arg[2]:
+                    most = _MOST_BESIDE_OTHERS
+                if share and arg is not table and (arg[2] or type(arg[0]) is Buffer):
                     leaf = self.leaf(arg)
                     read, more = added(read, leaf.source, leaf.layout), more - 1
             pointers = others + more + len(read)
@@ -330,45 +339,50 @@ class _Growing:
     def values(self, body: _Place) -> tuple[Value, ...]:
         """The opened operations and the leaves below them, operands first; equal leaves are one."""
         values: list[Value] = []
-        known: dict[_Place | Leaf, int] = {}
-        stack = [body]
+        known: dict[_Place | Leaf | Node, int] = {}
+        opened, stack = self._opened, [body]
         while stack:
             place = stack[-1]
             if place in known:
                 stack.pop()
                 continue
-            node, args = place[0], self._opened.get(place)
+            node, args = place[0], opened.get(place)
             if args is None:
-                leaf = self.leaf(place)
-                number = known[place] = known.setdefault(leaf, len(values))
+                leaf = self.leaf(place)  # a number is the same in every chain
+                same = node if type(node) is Scalar and not place[2] else leaf
+                number = known[place] = known.setdefault(same, len(values))
                 if number == len(values):
                     values.append(leaf)
                 continue
-            operands = args[1:] if isinstance(node, Gather) else args
+            operands = args[1:] if type(node) is Gather else args
             waiting = [arg for arg in operands if arg not in known]
             if waiting:
-                stack.extend(reversed(waiting))
+                stack += waiting[::-1]
                 continue
             known[place] = len(values)
             places = tuple([known[arg] for arg in operands])
-            if isinstance(node, Gather):
+            if type(node) is Gather:
                 values.append(Lookup(self.leaf(args[0]), places))
             else:
-                op = node.op if isinstance(node, Elementwise) else "scatter"
+                op = node.op if type(node) is Elementwise else "scatter"
                 values.append(Operation(op, node.dtype, places))
         return tuple(values)
 
     def leaf(self, place: _Place) -> Leaf:
         """How a node that the group does not compute is read."""
-        node, chain, computed = place
-        if isinstance(node, Buffer | Iota) and not computed:
-            layout = node.layout
-        elif isinstance(node, Scalar | Undefined) or node in self._dense:
-            layout = self._layouts.contiguous(node.shape)
-        else:
-            layout = canonical(node)
-        moved = layout if chain is None or isinstance(node, Scalar) else chain.apply(layout)
-        return Leaf(node, moved, computed or not isinstance(node, Buffer | Iota | Scalar | Undefined))
+        known = self._leaves.get(place)
+        if known is None:
+            node, chain, computed = place
+            if isinstance(node, Buffer | Iota) and not computed:
+                layout = node.layout
+            elif isinstance(node, Scalar | Undefined) or node in self._dense:
+                layout = self._layouts.contiguous(node.shape)
+            else:
+                layout = canonical(node)
+            moved = layout if chain is None or type(node) is Scalar else chain.apply(layout)
+            computed = computed or not isinstance(node, Buffer | Iota | Scalar | Undefined)
+            known = self._leaves[place] = Leaf(node, moved, computed)
+        return known
 
 
 def fits(pointers: int, rank: int, target: Target, *, scalars: int = 0) -> bool:

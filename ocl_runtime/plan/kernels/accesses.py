@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ocl_ir.graph.build import Buffer, Node, Scalar
 from ocl_ir.layout import Layout
@@ -51,7 +50,7 @@ def accesses(
                     shared[id(window)] = parameters.window(
                         name, source.dtype, source.storage, window.layout, window.lanes
                     )
-                access = replace(shared[id(window)], shift=window.shifts[place])
+                access = shared[id(window)]._replace(shift=window.shifts[place])
             elif isinstance(source, Buffer):
                 whole = length if layout.is_dense else ""
                 access = parameters.memory(name, source.dtype, source.storage, layout, lane, lanes, length=whole)

@@ -11,8 +11,8 @@ sum comes out right. Steps of 0 and 1 are part of the form, because they decide 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
 
 from ocl_ir.graph.build import Storage
 from ocl_ir.guards import Given, Number
@@ -28,8 +28,7 @@ _INDEX_LIMIT = 2**32 - 2**20
 """Index spaces are padded to whole groups, so u32 ends a little before its range does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """How the elements of a leaf, or of the result, are reached.
 
     `strides` has an entry for each axis. `wide`: the lane axis begins at a multiple of the lanes in every row, so
@@ -50,7 +49,7 @@ class Access:
         if not steps or self.kind == "scalar" or self.strides[axis] == "none":
             return self
         shift = self.shift or (0,) * len(self.strides)
-        return replace(self, shift=(*shift[:axis], shift[axis] + steps, *shift[axis + 1 :]))
+        return self._replace(shift=(*shift[:axis], shift[axis] + steps, *shift[axis + 1 :]))
 
     def stride_name(self, axis: int) -> str:
         """The parameter with the stride of an axis."""
@@ -67,8 +66,7 @@ class Access:
         return f"{self.name}_first"
 
 
-@dataclass(frozen=True, slots=True)
-class Fetch:
+class Fetch(NamedTuple):
     """How an element is reached whose coordinates are earlier values, given by their places."""
 
     access: Access
@@ -80,8 +78,7 @@ class Fetch:
         return self.args
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """A value that a kernel stores, given by its place, as `dtype` where `layout` says. `row`: it is one of those that
     there is one of for each result of a reduction; `part` is then the stride from one part of it to the next."""
 
@@ -93,8 +90,7 @@ class Output:
     part: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(NamedTuple):
     """A parameter; `length` names the parameter that says how many elements a pointer may touch."""
 
     name: str
