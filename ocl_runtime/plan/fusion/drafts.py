@@ -47,11 +47,9 @@ class Draft:
     ) -> Draft:
         """Of one group."""
         computed = frozenset([leaf.source for leaf in group.leaves if leaf.computed])
-        scalars = frozenset([leaf.source for leaf in group.leaves if isinstance(leaf.source, Scalar)])
-        operations, looks_up = 0, False
-        for value in group.values:
-            operations += length(value.op) if isinstance(value, Operation) else 0
-            looks_up = looks_up or isinstance(value, Lookup)
+        scalars = frozenset([leaf.source for leaf in group.leaves if type(leaf.source) is Scalar])
+        operations = sum([length(value.op) for value in group.values if type(value) is Operation])
+        looks_up = Lookup in map(type, group.values)
         roots = frozenset((group.root,))
         return cls([group], shape, axes, order, layouts, roots, computed, scalars, operations, looks_up)
 
@@ -60,8 +58,15 @@ class Draft:
         """What the groups read, over the index space, but for numbers."""
         known = self._memory
         if known is None:
-            leaves = [leaf for _, leaf in self.leaves() if not isinstance(leaf.source, Scalar)]
-            known = self._memory = frozenset([(leaf.source, leaf.layout) for leaf in leaves])
+            known = self._memory = frozenset(
+                [
+                    (value.source, self.layouts.placed(value.layout, self.shape, skipped))
+                    for group in self.groups
+                    for skipped in [self._skipped(group.root in self.rows)]
+                    for value in group.values
+                    if type(value) is Leaf and type(value.source) is not Scalar
+                ]
+            )
         return known
 
     def joined(self, other: Draft) -> Draft:

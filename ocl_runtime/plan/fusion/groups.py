@@ -45,7 +45,7 @@ from ocl_runtime.plan.fusion.canonical import canonical, copies, stays
 from ocl_runtime.plan.fusion.chain import Chain, in_memory
 from ocl_runtime.plan.fusion.cost import choice, operation
 from ocl_runtime.plan.fusion.layouts import Layouts
-from ocl_runtime.plan.fusion.neighbours import Family, added
+from ocl_runtime.plan.fusion.neighbours import families
 from ocl_runtime.plan.fusion.readers import readers
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value, leaves_of
 from ocl_runtime.plan.target import Target
@@ -164,7 +164,7 @@ class _Fuser:
         growing, rank = _Growing(node, self._alone, self._layouts, self._dense), len(node.shape)
         growing.open_from(growing.place(node, None), rank, self._target, share=self._share)
         operations, loads = growing.work()
-        if loads > 1 and not fits(count * (growing.pointers - 1) + 1, rank, self._target):
+        if loads > 1 and not growing.fits(rank, self._target, times=count):
             return "to compute it again for each takes more arguments than the device takes"
         if count * growing.operations > MAX_OPERATIONS:
             return f"to compute it again for each takes more than {MAX_OPERATIONS} operations"
@@ -177,8 +177,8 @@ class _Fuser:
         chain: Chain | None = None
         looks, layout = False, self._layouts.contiguous(root.shape)
         if isinstance(root, Contract):
-            values = tuple(growing.leaf(growing.place(arg, None)) for arg in root.args)
-            return self._grown(Group(root, None, root.shape, values, layout, why=self._alone[root]), growing)
+            sides = tuple(growing.leaf(growing.place(arg, None)) for arg in root.args)
+            return self._grown(Group(root, None, root.shape, sides, layout, why=self._alone[root]), growing)
         shape, base = root.shape, None
         top: Node = root
         match root:
@@ -200,15 +200,13 @@ class _Fuser:
         body = growing.place(top, chain)
         share = not isinstance(root, Reduce | Scan | Scatter)
         growing.open_from(body, len(shape), self._target, share=share, order=self._order)
-        reduce = root if isinstance(root, Reduce) else None
-        group = Group(root, reduce, shape, growing.values(body), layout, base, looks, self._alone[root])
-        return self._grown(group, growing)
+        reduce, why = root if isinstance(root, Reduce) else None, self._alone[root]
+        return self._grown(Group(root, reduce, shape, growing.values(body), layout, base, looks, why), growing)
 
     def _grown(self, group: Group, growing: _Growing) -> Group:
         otherwise = "a product of matrices reads it" if isinstance(group.root, Contract) else "it is written into"
-        for leaf in group.leaves:
-            if leaf.computed:
-                self._alone.setdefault(leaf.source, growing.reasons.get(leaf.source, otherwise))
+        for source in [leaf.source for leaf in group.leaves if leaf.computed]:
+            self._alone.setdefault(source, growing.reasons.get(source, otherwise))
         return group
 
 
@@ -229,8 +227,10 @@ class _Growing:
         """How what it does not compute is read, as far as somebody has asked."""
         self.operations = 0
         """As long as their code is."""
-        self.pointers = 0
-        """With that of the result."""
+        self._others = 0
+        """Pointers that it takes for sure, with that of the result."""
+        self._reads: list[Leaf] = []
+        """What takes one each, unless it is a neighbour of another one."""
         self._seen: set[_Place] = set()
 
     def place(self, node: Node, chain: Chain | None) -> _Place:
@@ -274,7 +274,7 @@ class _Growing:
         loop, it is the last ones, which read no more than what a turn hands on."""
         reasons = self.reasons.copy()
         if not self._open(body, rank, target, share, None) and order is not None:
-            self.reasons, self._opened, self.operations = reasons, {}, 0
+            self.reasons, self._opened, self.operations, self._reads = reasons, {}, 0, []
             self._open(body, rank, target, share, order)
 
     def _open(self, body: _Place, rank: int, target: Target, share: bool, order: Mapping[Node, int] | None) -> bool:
@@ -282,8 +282,7 @@ class _Growing:
         has."""
         self._seen, queue = {body}, deque([body])
         fitting, most = True, MAX_OPERATIONS
-        reads: list[Family] = []
-        scalars, others = 0, 2  # what is read in another way, or may be: the body is not opened yet; and the result
+        scalars, self._others = 0, 2  # the body, which is not opened yet and may be read; and the result
         while queue:
             if order is None:
                 place = queue.popleft()
@@ -301,27 +300,36 @@ class _Growing:
             args = self._places(node, chain)
             table = args[0] if type(node) is Gather else None
             new = [arg for arg in dict.fromkeys(args) if arg not in self._seen]
-            numbers, more, read = 0, -1, reads
+            numbers, more, reads = 0, -1, list[Leaf]()
             for arg in new:
-                if type(arg[0]) is Scalar:
-                    numbers += 1
-                else:
-                    more += 1
                 if arg[2]:
                     most = _MOST_BESIDE_OTHERS
                 if share and arg is not table and (arg[2] or type(arg[0]) is Buffer):
-                    leaf = self.leaf(arg)
-                    read, more = added(read, leaf.source, leaf.layout), more - 1
-            pointers = others + more + len(read)
-            if self._opened and not fits(pointers, rank, target, scalars=scalars + numbers):
+                    reads.append(self.leaf(arg))
+                elif type(arg[0]) is not Scalar:
+                    more += 1
+                numbers += type(arg[0]) is Scalar
+            self._reads += reads
+            self._others += more
+            if self._opened and not self.fits(rank, target, scalars=scalars + numbers):
+                self._others -= more
+                del self._reads[len(self._reads) - len(reads) :]
                 self.reasons[node] = "the kernel that reads it has as many arguments as the device takes"
                 continue
-            reads, others, scalars = read, others + more, scalars + numbers
+            scalars += numbers
             self._opened[place], self.operations = args, longer
             self._seen.update(new)
             queue.extend(new)
-        self.pointers = others + len(reads)
         return fitting
+
+    def fits(self, rank: int, target: Target, *, scalars: int = 0, times: int = 1) -> bool:
+        """Whether a kernel takes the pointers, `times` those of what is read. Which share one is looked at only where
+        that matters: of sizes, it asks a lot."""
+        pointers = times * (self._others + len(self._reads) - 1) + 1
+        if len(self._reads) > 1 and not fits(pointers, rank, target, scalars=scalars):
+            shared = families((leaf.source, leaf.layout) for leaf in self._reads)
+            pointers = times * (self._others + len(shared) - 1) + 1
+        return fits(pointers, rank, target, scalars=scalars)
 
     def work(self) -> tuple[int, int]:
         """What the operations of the group are worth, and how many elements it loads for each."""
@@ -340,13 +348,13 @@ class _Growing:
         """The opened operations and the leaves below them, operands first; equal leaves are one."""
         values: list[Value] = []
         known: dict[_Place | Leaf | Node, int] = {}
-        opened, stack = self._opened, [body]
+        entered: dict[_Place, list[_Place]] = {}  # operations whose operands are above them on the stack
+        stack = [body]
         while stack:
-            place = stack[-1]
+            place = stack.pop()
             if place in known:
-                stack.pop()
                 continue
-            node, args = place[0], opened.get(place)
+            node, args = place[0], self._opened.get(place)
             if args is None:
                 leaf = self.leaf(place)  # a number is the same in every chain
                 same = node if type(node) is Scalar and not place[2] else leaf
@@ -354,18 +362,18 @@ class _Growing:
                 if number == len(values):
                     values.append(leaf)
                 continue
-            operands = args[1:] if type(node) is Gather else args
-            waiting = [arg for arg in operands if arg not in known]
-            if waiting:
-                stack += waiting[::-1]
+            operands = entered.get(place)
+            if operands is None:
+                entered[place] = operands = args[1:] if type(node) is Gather else args
+                stack.append(place)
+                stack += operands[::-1]
                 continue
             known[place] = len(values)
             places = tuple([known[arg] for arg in operands])
             if type(node) is Gather:
                 values.append(Lookup(self.leaf(args[0]), places))
             else:
-                op = node.op if type(node) is Elementwise else "scatter"
-                values.append(Operation(op, node.dtype, places))
+                values.append(Operation(node.op if type(node) is Elementwise else "scatter", node.dtype, places))
         return tuple(values)
 
     def leaf(self, place: _Place) -> Leaf:

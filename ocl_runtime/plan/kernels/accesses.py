@@ -29,14 +29,16 @@ def accesses(
     of the `windows` share its parameters.
     """
     window_of = {place: window for window in windows for place in window.shifts}
-    leaves = [place for place, value in enumerate(values) if laid_out([value])]
-    others = {leaves[place] for window in windows for place in list(window.shifts)[1:]}
+    others: set[int] = set()
+    if windows:
+        leaves = [place for place, value in enumerate(values) if laid_out([value])]
+        others = {leaves[place] for window in windows for place in list(window.shifts)[1:]}
     shared: dict[int, Access] = {}
     """The windows whose parameters are there, by their ids."""
     remaining = iter(enumerate(layouts))
     described: list[Term] = []
     for value, name in zip(values, leaf_names(values, names, others), strict=True):
-        if isinstance(value, Operation | Fold):
+        if isinstance(value, Operation) or isinstance(value, Fold):  # noqa: SIM101  # a union takes longer
             described.append(value)
         elif isinstance(value, Lookup):
             described.append(_fetch(value, name, parameters))

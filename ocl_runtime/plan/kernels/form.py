@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from ocl_ir.graph.build import Storage
@@ -23,6 +24,8 @@ from ocl_runtime.plan.launch import Address, Argument, Later, passed
 from ocl_runtime.plan.target import Target
 
 Stride: TypeAlias = Literal["none", "one", "param"]
+
+Kind: TypeAlias = Literal["memory", "iota", "scalar"]
 
 _INDEX_LIMIT = 2**32 - 2**20
 """Index spaces are padded to whole groups, so u32 ends a little before its range does."""
@@ -38,7 +41,7 @@ class Access(NamedTuple):
 
     name: str
     dtype: DType
-    kind: Literal["memory", "iota", "scalar"]
+    kind: Kind
     strides: tuple[Stride, ...] = ()
     wide: bool = False
     first: bool = False
@@ -146,43 +149,61 @@ class Parameters:
         `general`: every stride but that of the lanes is a parameter, also 0 and 1. `most` is the number of elements
         that are touched, where it depends on values which.
         """
-        low, _ = layout.range()
+        low = layout.range()[0]
         wide = lane is not None and lanes > 1 and layout.strides[lane] == 1
         if wide and lane is not None:
             wide = aligned(layout, lane, lanes) if self.aligned is None else self.aligned
-        pointer = Pointer(dtype, align=dtype.size * (lanes if wide else 1))
-        self.pointer(name, pointer, Address(storage, low, layout, most), length)
-        first = layout.offset - low if layout.offset != low else None
-        access = Access(name, dtype, "memory", wide=wide)
-        always = {axis for axis in range(layout.ndim) if axis != lane} if general else set()
-        return self._access(access, layout, lanes if wide else 1, first, always)
+        unit = lanes if wide else 1
+        self.pointer(name, _pointer(dtype, unit), Address(storage, low, layout, most), length)
+        first = None if layout.offset is low or layout.offset == low else layout.offset - low
+        always = {axis for axis in range(layout.ndim) if axis != lane} if general else ()
+        return self._access(name, dtype, "memory", layout, unit, first, always, wide=wide)
 
     def window(self, name: str, dtype: DType, storage: Storage, layout: Layout, lanes: int) -> Access:
         """A pointer with strides that several leaves share, which are read `lanes` wide; `layout` is what they reach
         together, and its rows begin at multiples of the lanes."""
-        self.pointer(name, Pointer(dtype, align=dtype.size * lanes), Address(storage, layout.offset, layout))
-        return self._access(Access(name, dtype, "memory", wide=lanes > 1), layout, lanes, None, set())
+        self.pointer(name, _pointer(dtype, lanes), Address(storage, layout.offset, layout))
+        return self._access(name, dtype, "memory", layout, lanes, None, wide=lanes > 1)
 
     def iota(self, name: str, dtype: DType, layout: Layout) -> Access:
         """The places of a layout themselves."""
-        return self._access(Access(name, dtype, "iota"), layout, 1, layout.offset, set())
+        return self._access(name, dtype, "iota", layout, 1, layout.offset)
 
-    def _access(self, access: Access, layout: Layout, unit: int, first: int | None, always: Container[int]) -> Access:
-        """The access with its first element and strides made parameters, those of the axes `always` even if 0 or 1."""
-        if first is not None:
-            self.size(access.first_name, first)
+    def _access(
+        self,
+        name: str,
+        dtype: DType,
+        kind: Kind,
+        layout: Layout,
+        unit: int,
+        first: int | None,
+        always: Container[int] = (),
+        *,
+        wide: bool = False,
+    ) -> Access:
+        """An access with its first element and strides made parameters, those of the axes `always` even if 0 or 1."""
         strides: list[Stride] = []
         for axis, stride in enumerate(layout.strides):
             known = axis not in always and stride in (0, 1)
             strides.append("param" if not known else "one" if stride else "none")
-            if strides[-1] == "param":
+        access = Access(name, dtype, kind, tuple(strides), wide, first is not None)
+        if first is not None:
+            self.size(access.first_name, first)
+        for axis, stride in enumerate(layout.strides):
+            if strides[axis] == "param":
                 self.size(access.stride_name(axis), stride // unit)
-        return Access(access.name, access.dtype, access.kind, tuple(strides), access.wide, first is not None)
+        return access
 
     def scalar(self, name: str, dtype: DType, value: Number | Given) -> Access:
         """A value that is the same everywhere. Kernels take neither bools nor, on many devices, halves."""
         self.number(name, _PASSED_AS.get(dtype, dtype), value)
         return Access(name, dtype, "scalar")
+
+
+@lru_cache(maxsize=256)
+def _pointer(dtype: DType, unit: int) -> Pointer:
+    """A pointer to so many elements at a time, aligned to all of them."""
+    return Pointer(dtype, align=dtype.size * unit)
 
 
 _PASSED_AS = {BOOL: U8, F16: F32, BF16: F32}
@@ -199,7 +220,7 @@ def all_aligned(layouts: Iterable[Layout], lane: int, lanes: int) -> bool:
     """Whether that is so for all of some layouts that are dense along the axis. It is one fact about their sizes, so
     that views at any places need two kernels, not one for each combination."""
     rest = 0
-    for layout in layouts:
+    for layout in {id(layout): layout for layout in layouts}.values():
         if layout.strides[lane] == 1:
             low, _ = layout.range()
             for axis, stride in enumerate(layout.strides):
