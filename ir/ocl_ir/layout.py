@@ -107,11 +107,8 @@ class Layout:
         """The lowest touched element and the one after the highest; equal for an array without elements."""
         ends = self._range
         if ends is None:
-            low, span = self.offset, self.span
-            for length, stride in zip(self.shape, self.strides, strict=True) if example(span) else ():
-                if stride < 0:
-                    low += (length - 1) * stride
-            ends = self._range = low, low + span
+            ends, self._span = self._measured()
+            self._range = ends
         return ends
 
     @property
@@ -119,13 +116,22 @@ class Layout:
         """How many elements `range` goes over, wherever it begins."""
         span = self._span
         if span is None:
-            span = 0
-            if math.prod(self.shape) != 0:
-                span = 1
-                for length, stride in zip(self.shape, self.strides, strict=True):
-                    span += (length - 1) * abs(stride)
+            self._range, span = self._measured()
             self._span = span
         return span
+
+    def _measured(self) -> tuple[tuple[int, int], int]:
+        """The range and the span."""
+        low, span = self.offset, 1
+        if math.prod(self.shape) == 0:
+            return (low, low), 0
+        for length, stride in zip(self.shape, self.strides, strict=True):
+            reach = (length - 1) * stride
+            if stride < 0:
+                low, span = low + reach, span - reach
+            else:
+                span += reach
+        return (low, low + span), span
 
     def index(self, items: Sequence[Item]) -> Layout:
         """The view that `parse_index` describes."""

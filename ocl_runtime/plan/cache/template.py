@@ -146,14 +146,8 @@ class Template:
         # Built again, a reduction of what lies in another order by now is a view of a node that has no number.
         self.in_place = [(places[one.root], one.reason) for one in made.in_place if one.root in places]
         self.why = [(places[node], reason) for node, reason in made.why.items() if node in places]
-        self.numbers = list(
-            {
-                number_name(arg.value, arg.dtype): (number_name(arg.value, arg.dtype), arg.value.place, arg.dtype)
-                for launch in made.launches
-                for arg in launch.args
-                if isinstance(arg, Later)
-            }.values()
-        )
+        given_later = [arg for launch in made.launches for arg in launch.args if type(arg) is Later]
+        self.numbers = [(number_name(value, dtype), value.place, dtype) for value, dtype in dict.fromkeys(given_later)]
         self.kernels = [launch.kernel for launch in made.launches]
         """What it launches."""
         self._most = {

@@ -5,7 +5,6 @@ Groups are tried together again and again, so what is known of two drafts is not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ocl_ir.graph.build import Node, Scalar
@@ -92,13 +91,6 @@ class Draft:
     def kept(self) -> Shape:
         """The lengths of the axes that are not reduced."""
         return self.layouts.kept(self.shape, self.axes or ())
-
-    def leaves(self) -> Iterator[tuple[Group, Leaf]]:
-        """What the groups read, over the index space."""
-        for group in self.groups:
-            for value in group.values:
-                if isinstance(value, Leaf):
-                    yield group, self.over(group, value)
 
     def over(self, group: Group, leaf: Leaf) -> Leaf:
         """A group's leaf over the index space."""

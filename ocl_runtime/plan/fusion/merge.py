@@ -242,10 +242,11 @@ class _Merger:
                 return None, "it has another shape"
         if not made.computed.isdisjoint(made.roots):
             results = {group.root: made.stored(group) for group in made.groups}
-            if any(leaf.layout != results.get(leaf.source, leaf.layout) for _, leaf in made.leaves() if leaf.computed):
+            values = [(group, value) for group in made.groups for value in group.values]
+            read = [made.over(group, one) for group, one in values if isinstance(one, Leaf) and one.computed]
+            if any(leaf.layout != results.get(leaf.source, leaf.layout) for leaf in read):
                 return None, "it is read at other places"
-            values = (value for group in made.groups for value in group.values)
-            if any(isinstance(value, Lookup) and value.leaf.source in results for value in values):
+            if any(isinstance(value, Lookup) and value.leaf.source in results for _, value in values):
                 return None, "elements of it are taken in any order"
         return self._limited(made)
 

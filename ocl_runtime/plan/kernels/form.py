@@ -25,8 +25,6 @@ from ocl_runtime.plan.target import Target
 
 Stride: TypeAlias = Literal["none", "one", "param"]
 
-Kind: TypeAlias = Literal["memory", "iota", "scalar"]
-
 _INDEX_LIMIT = 2**32 - 2**20
 """Index spaces are padded to whole groups, so u32 ends a little before its range does."""
 
@@ -41,7 +39,7 @@ class Access(NamedTuple):
 
     name: str
     dtype: DType
-    kind: Kind
+    kind: Literal["memory", "iota", "scalar"]
     strides: tuple[Stride, ...] = ()
     wide: bool = False
     first: bool = False
@@ -157,42 +155,31 @@ class Parameters:
         self.pointer(name, _pointer(dtype, unit), Address(storage, low, layout, most), length)
         first = None if layout.offset is low or layout.offset == low else layout.offset - low
         always = {axis for axis in range(layout.ndim) if axis != lane} if general else ()
-        return self._access(name, dtype, "memory", layout, unit, first, always, wide=wide)
+        return self._access(Access(name, dtype, "memory", wide=wide), layout, unit, first, always)
 
     def window(self, name: str, dtype: DType, storage: Storage, layout: Layout, lanes: int) -> Access:
         """A pointer with strides that several leaves share, which are read `lanes` wide; `layout` is what they reach
         together, and its rows begin at multiples of the lanes."""
         self.pointer(name, _pointer(dtype, lanes), Address(storage, layout.offset, layout))
-        return self._access(name, dtype, "memory", layout, lanes, None, wide=lanes > 1)
+        return self._access(Access(name, dtype, "memory", wide=lanes > 1), layout, lanes, None)
 
     def iota(self, name: str, dtype: DType, layout: Layout) -> Access:
         """The places of a layout themselves."""
-        return self._access(name, dtype, "iota", layout, 1, layout.offset)
+        return self._access(Access(name, dtype, "iota"), layout, 1, layout.offset)
 
     def _access(
-        self,
-        name: str,
-        dtype: DType,
-        kind: Kind,
-        layout: Layout,
-        unit: int,
-        first: int | None,
-        always: Container[int] = (),
-        *,
-        wide: bool = False,
+        self, access: Access, layout: Layout, unit: int, first: int | None, always: Container[int] = ()
     ) -> Access:
-        """An access with its first element and strides made parameters, those of the axes `always` even if 0 or 1."""
+        """The access with its first element and strides made parameters, those of the axes `always` even if 0 or 1."""
+        if first is not None:
+            self.size(access.first_name, first)
         strides: list[Stride] = []
         for axis, stride in enumerate(layout.strides):
             known = axis not in always and stride in (0, 1)
             strides.append("param" if not known else "one" if stride else "none")
-        access = Access(name, dtype, kind, tuple(strides), wide, first is not None)
-        if first is not None:
-            self.size(access.first_name, first)
-        for axis, stride in enumerate(layout.strides):
-            if strides[axis] == "param":
+            if not known:
                 self.size(access.stride_name(axis), stride // unit)
-        return access
+        return access._replace(strides=tuple(strides), first=first is not None)
 
     def scalar(self, name: str, dtype: DType, value: Number | Given) -> Access:
         """A value that is the same everywhere. Kernels take neither bools nor, on many devices, halves."""
