@@ -93,7 +93,9 @@ class Draft:
         return self.layouts.kept(self.shape, self.axes or ())
 
     def over(self, group: Group, leaf: Leaf) -> Leaf:
-        """A group's leaf over the index space."""
+        """A group's leaf over the index space; where a number is read matters to reductions only."""
+        if self.axes is None and type(leaf.source) is Scalar:
+            return leaf
         return self.layouts.leaf(leaf, self.shape, self._skipped(group.root in self.rows))
 
     def stored(self, group: Group) -> Layout:
