@@ -155,7 +155,8 @@ class Backed:
             if not isinstance(other, int):
                 return NotImplemented
             left, right = +left, +right  # bools are integers
-        size, number = known_term(op, formula(left), formula(right)), _OPERATORS[op](example(left), example(right))
+        size, other_size, number, other_number = _sides(left, right)
+        size, number = known_term(op, size, other_size), _OPERATORS[op](number, other_number)
         return number if type(size) is int else Backed(number, size, self._open(other))
 
     def __add__(self, other: object) -> Any:
@@ -232,8 +233,8 @@ class Backed:
             if not isinstance(other, int):
                 return NotImplemented
             left, right = +left, +right
-        condition = known_term(op, formula(left), formula(right))
-        truth = _OPERATORS[op](example(left), example(right))
+        size, other_size, number, other_number = _sides(left, right)
+        condition, truth = known_term(op, size, other_size), _OPERATORS[op](number, other_number)
         if type(condition) is not int:
             self._open(other).found[condition] = truth
         return truth
@@ -296,6 +297,17 @@ class Backed:
 
     def __format__(self, spec: str) -> str:
         return format(int(self), spec)
+
+
+def _sides(left: Any, right: Any) -> tuple[Size, Size, int, int]:
+    """The formulas of two sizes, and the integers that they are in this call."""
+    size: Size = left
+    other_size: Size = right
+    if type(left) is Backed:
+        size, left = left.number if left.guards.closed else left.size, left.number
+    if type(right) is Backed:
+        other_size, right = right.number if right.guards.closed else right.size, right.number
+    return size, other_size, left, right
 
 
 Number: TypeAlias = bool | int | float | Backed

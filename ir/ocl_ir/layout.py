@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.guards import formula, formulas, identity, plain
+from ocl_ir.guards import example, formula, formulas, identity, plain
 from ocl_ir.indices import Item, Shape, Span
 from ocl_ir.sizes import Size
 from ocl_ir.source_line import calling_line
@@ -34,6 +34,7 @@ class Layout:
     _formulas: Formulas | None = field(default=None, init=False, repr=False, compare=False)
     _dense: bool | None = field(default=None, init=False, repr=False, compare=False)
     _range: tuple[int, int] | None = field(default=None, init=False, repr=False, compare=False)
+    _span: int | None = field(default=None, init=False, repr=False, compare=False)
     _expanded: Layout | None = field(default=None, init=False, repr=False, compare=False)
     _identity: Hashable = field(default=None, init=False, repr=False, compare=False)
     _order: tuple[int, ...] | None = field(default=None, init=False, repr=False, compare=False)
@@ -120,19 +121,31 @@ class Layout:
         """The lowest touched element and the one after the highest; equal for an array without elements."""
         ends = self._range
         if ends is None:
-            ends = self._range = self._ends()
+            ends, self._span = self._measured()
+            self._range = ends
         return ends
 
-    def _ends(self) -> tuple[int, int]:
-        low = high = self.offset
+    @property
+    def span(self) -> int:
+        """How many elements `range` goes over, wherever it begins."""
+        span = self._span
+        if span is None:
+            self._range, span = self._measured()
+            self._span = span
+        return span
+
+    def _measured(self) -> tuple[tuple[int, int], int]:
+        """The range and the span."""
+        low, span = self.offset, 1
         if math.prod(self.shape) == 0:
-            return low, low
+            return (low, low), 0
         for length, stride in zip(self.shape, self.strides, strict=True):
+            reach = (length - 1) * stride
             if stride < 0:
-                low += (length - 1) * stride
+                low, span = low + reach, span - reach
             else:
-                high += (length - 1) * stride
-        return low, high + 1
+                span += reach
+        return (low, low + span), span
 
     def index(self, items: Sequence[Item]) -> Layout:
         """The view that `parse_index` describes."""
@@ -201,7 +214,8 @@ class Layout:
         """
         low, high = self.range()
         other_low, other_high = other.range()
-        if low == high or other_low == other_high or high <= other_low or other_high <= low:
+        empty = not (example(self.span) and example(other.span))  # which has been asked already
+        if empty or high <= other_low or other_high <= low:
             return False
         if self.is_dense and other.is_dense:
             return True

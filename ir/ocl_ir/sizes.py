@@ -151,7 +151,7 @@ def known_term(op: str, left: Size, right: Size) -> Size:
         return _negated(right)
     if op in {"mul", "floordiv"} and isinstance(right, int) and right == 1:
         return left
-    if op == "mul" and isinstance(right, int) and right == 0:
+    if isinstance(right, int) and ((op == "mul" and right == 0) or (op == "mod" and right == 1)):
         return 0
     return Term(op, left, right)
 

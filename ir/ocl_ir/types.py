@@ -39,16 +39,15 @@ class DType:
     numpy: np.dtype = field(init=False)
     """The NumPy dtype of the same memory layout (`uint16` for bfloat16, which NumPy lacks)."""
 
+    size: int = field(init=False)
+    """Bytes of one element in memory."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "numpy", np.dtype(_NUMPY[self.name]))
+        object.__setattr__(self, "size", self.bits // 8)
 
     def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
         return _named, (self.name,)
-
-    @property
-    def size(self) -> int:
-        """Bytes of one element in memory."""
-        return self.bits // 8
 
     @property
     def is_float(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from itertools import chain
 from operator import gt
 from typing import NamedTuple
 
@@ -25,7 +26,6 @@ from ocl_ir.graph.build import (
     Scan,
     Scatter,
     Storage,
-    walk,
 )
 from ocl_runtime.plan.structure import Structure
 
@@ -72,15 +72,24 @@ class Holders:
     def __init__(self, structure: Structure) -> None:
         nodes = structure.nodes
         place = {node: place for place, node in enumerate(nodes)}
-        uses = Counter(arg for node in nodes for arg in node.args)
-        # Whoever has a root gets its result, and nobody needs that of a number.
+        args = [tuple([place[arg] for arg in node.args]) if node.args else () for node in nodes]
+        uses = Counter(chain.from_iterable(args))
         self._roots = set(structure.roots)
-        never = {*(nodes[root] for root in structure.roots), *(one for one in nodes if isinstance(one, Scalar | Iota))}
-        self._own = [sys.maxsize if node in never else uses[node] + _COUNTING for node in nodes]
+        self._numbers = {number for number, node in enumerate(nodes) if type(node) is Scalar or type(node) is Iota}
+        # Whoever has a root gets its result, and nobody needs that of a number.
+        never = self._roots | self._numbers
+        self._own = [sys.maxsize if one in never else uses[one] + _COUNTING for one in range(len(nodes))]
         """The most references that a node has where nobody else holds it."""
-        self._args = {place[node]: tuple([place[arg] for arg in node.args]) for node in walk(*nodes)}
-        """Of each node, operands before their users. The collector of garbage forgets tuples of numbers."""
-        self._numbers = {number for number, node in enumerate(nodes) if isinstance(node, Scalar | Iota)}
+        self._args: dict[int, tuple[int, ...]] = {}
+        """Of each node, users before their operands. The collector of garbage forgets tuples of numbers."""
+        ready = [one for one in self._roots if not uses[one]]
+        while ready:
+            one = ready.pop()
+            self._args[one] = args[one]
+            for arg in args[one]:
+                uses[arg] -= 1
+                if not uses[arg]:
+                    ready.append(arg)
         self._known: dict[tuple[bool, ...], _Needs] = {}
 
     def donation(self, structure: Structure) -> DonationPlaces:
@@ -127,11 +136,11 @@ class Holders:
         wanted = list(held)
         storage = {id(one): place for place, one in enumerate(structure.storages) if one is not None}
         buffers: dict[int, list[int]] = {}
-        for place in reversed(self._args):
+        for place, args in self._args.items():
             node = structure.nodes[place]
             computed = place in self._roots or isinstance(node, Reduce | Contract | Scan | Assign | Scatter)
             if wanted[place] and place not in self._numbers and not computed:
-                for arg in self._args[place]:
+                for arg in args:
                     wanted[arg] = True
             elif isinstance(node, Buffer) and node.storage is not None:
                 buffers.setdefault(storage[id(node.storage)], []).append(place)

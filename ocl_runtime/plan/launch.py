@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from ocl_ir.types import DType
 Sizes: TypeAlias = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """The argument of a pointer parameter: a place in a storage, `offset` in elements of the parameter's dtype.
 
     `touched` are the elements of the storage that the kernel reads or writes there, where they are known; `most` of
@@ -32,8 +31,7 @@ class Address:
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(NamedTuple):
     """A scalar argument that is only known when the plan runs."""
 
     value: Given

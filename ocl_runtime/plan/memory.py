@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from ocl_ir.graph.build import Buffer, Node, Storage, buffer, computed
@@ -88,7 +87,7 @@ class PlanMemory:
     def _found(self, leaf: Leaf) -> Leaf:
         if not leaf.computed:
             return leaf
-        return replace(leaf, source=self._handles.get(leaf.source, Status.READ_ONLY), computed=False)
+        return leaf._replace(source=self._handles.get(leaf.source, Status.READ_ONLY), computed=False)
 
     def end(self, bundle: Bundle) -> None:
         """It has been planned; what it only looks at stays in use."""
@@ -105,7 +104,7 @@ class PlanMemory:
 
     def _bound(self, value: Value) -> Value:
         if isinstance(value, Lookup):
-            return replace(value, leaf=self.source(value.leaf))
+            return value._replace(leaf=self.source(value.leaf))
         return self.source(value) if isinstance(value, Leaf) else value
 
     # ------------------------------------------------------------------ results
@@ -126,8 +125,7 @@ class PlanMemory:
         """Memory for a node's elements, which lie there as a layout says, without gaps."""
         known = self._nbytes.get((id(layout), node.dtype))
         if known is None:
-            low, high = layout.range()
-            known = self._nbytes[id(layout), node.dtype] = layout, (high - low) * node.dtype.size
+            known = self._nbytes[id(layout), node.dtype] = layout, layout.span * node.dtype.size
         storage = self._executor.allocate(known[1], node.where)
         self._own[id(storage)] = storage
         return computed(storage, node.dtype, layout, node.line)

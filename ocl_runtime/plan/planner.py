@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Storage, Undefined, buffer
+from ocl_ir.guards import example
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
@@ -87,13 +88,27 @@ def plan(
     )
 
 
+def _clash(read: Layout, written: Layout) -> bool:
+    """Whether an element that is read is written as another one. Where they begin at the same place, they are compared
+    first: of sizes, that asks less than whether they overlap."""
+    return (example(read.offset) != example(written.offset) or read != written) and read.overlaps(written)
+
+
+class _Makes(TypedDict):
+    """With what kernels are made."""
+
+    target: Target
+    kernels: KernelCache
+    names: Mapping[Node, str]
+
+
 class _Planner:
     def __init__(
         self, executor: Planning, names: Mapping[Node, str], into: Mapping[Node, Buffer], memory: PlanMemory
     ) -> None:
         self.launches: list[Launch] = []
         self._executor = executor
-        self._names = names
+        self._makes: _Makes = {"target": executor.target, "kernels": executor.kernels, "names": names}
         self._into = into
         self._memory = memory
 
@@ -129,7 +144,7 @@ class _Planner:
 
     def _computed(self, bundle: Bundle) -> None:
         """What has no kernel of its own kind: one kernel, or a reduction in parts."""
-        executor, memory, values = self._executor, self._memory, self._memory.values(bundle)
+        memory, values = self._memory, self._memory.values(bundle)
         outputs: list[Output] = []
         apart = True
         turns, last = passes(bundle)
@@ -158,42 +173,29 @@ class _Planner:
         if bundle.order is None:
             self._elementwise(values, bundle.shape, outputs, where, apart=apart)
             return
-        self.launches += reduce_launches(
-            Reduction(
-                values=values,
-                shape=bundle.shape,
-                axes=bundle.axes,
-                order=bundle.order,
-                outputs=tuple(outputs),
-                apart=apart,
-            ),
-            executor.allocate,
-            target=executor.target,
-            kernels=executor.kernels,
-            names=self._names,
-            where=where,
+        reduction = Reduction(
+            values=values,
+            shape=bundle.shape,
+            axes=bundle.axes,
+            order=bundle.order,
+            outputs=tuple(outputs),
+            apart=apart,
         )
+        self.launches += reduce_launches(reduction, self._executor.allocate, **self._makes, where=where)
 
     def _contracted(self, bundle: Bundle, root: Contract) -> Buffer:
-        executor = self._executor
         leaves = (value for value in self._memory.values(bundle) if isinstance(value, Leaf))
         left, right = (leaf if isinstance(leaf.source, Buffer) else self._dense(leaf) for leaf in leaves)
         layout = Layout.contiguous(root.shape)
         target = self._memory.fresh(root, layout)
-        self.launches += contract_launches(
-            Contraction(
-                left=left,
-                right=right if in_lanes(right.layout) else self._dense(right),
-                accumulator=root.accumulator,
-                dtype=root.dtype,
-            ),
-            target.storage,
-            executor.allocate,
-            target=executor.target,
-            kernels=executor.kernels,
-            names=self._names,
-            where=root.where,
+        contraction = Contraction(
+            left=left,
+            right=right if in_lanes(right.layout) else self._dense(right),
+            accumulator=root.accumulator,
+            dtype=root.dtype,
         )
+        allocate = self._executor.allocate
+        self.launches += contract_launches(contraction, target.storage, allocate, **self._makes, where=root.where)
         return target
 
     def _dense(self, leaf: Leaf) -> Leaf:
@@ -204,7 +206,7 @@ class _Planner:
         return Leaf(copied, layout, False)
 
     def _scanned(self, bundle: Bundle, group: Group, root: Scan) -> Buffer:
-        executor, target = self._executor, self._memory.fresh(root, group.layout)
+        target, allocate = self._memory.fresh(root, group.layout), self._executor.allocate
         scanning = Scanning(
             values=self._memory.values(bundle),
             shape=group.shape,
@@ -213,15 +215,7 @@ class _Planner:
             accumulator=root.accumulator,
             dtype=root.dtype,
         )
-        self.launches += scan_launches(
-            scanning,
-            target.storage,
-            executor.allocate,
-            target=executor.target,
-            kernels=executor.kernels,
-            names=self._names,
-            where=root.where,
-        )
+        self.launches += scan_launches(scanning, target.storage, allocate, **self._makes, where=root.where)
         return target
 
     def _written(self, bundle: Bundle, group: Group, base: Leaf) -> Buffer:
@@ -235,7 +229,7 @@ class _Planner:
         tables = [value.leaf for value in values if isinstance(value, Lookup)]
         shared = [leaf.layout for leaf in (*leaves, *tables) if storage_of(leaf) is target.storage]
         anywhere = any(storage_of(leaf) is target.storage for leaf in tables)
-        if anywhere or any(layout != region and layout.overlaps(region) for layout in shared):
+        if anywhere or any(_clash(layout, region) for layout in shared):
             dense = Layout.contiguous(group.shape)
             between = self._memory.fresh(root.value, dense)
             self._store(values, between, root.where)
@@ -246,27 +240,18 @@ class _Planner:
 
     def _scattered(self, bundle: Bundle, group: Group, base: Leaf) -> Buffer:
         """Elements of the base written at computed places."""
-        executor, root = self._executor, group.root
+        root = group.root
         assert isinstance(root, Scatter)
         target = self._writable(root, base)
 
         def compute(values: tuple[Value, ...]) -> Leaf:
             dtype, layout = dtype_of(values[-1]), Layout.contiguous(group.shape)
-            between = buffer(executor.allocate(root.value.size * dtype.size, root.where), dtype, layout)
+            between = buffer(self._executor.allocate(root.value.size * dtype.size, root.where), dtype, layout)
             self._store(values, between, root.where)
             return Leaf(between, layout, False)
 
-        launch = scatter_launch(
-            apart(self._memory.values(bundle), target.storage, compute),
-            root.op,
-            group.shape,
-            target,
-            target=executor.target,
-            kernels=executor.kernels,
-            names=self._names,
-            where=root.where,
-        )
-        self.launches.append(launch)
+        values = apart(self._memory.values(bundle), target.storage, compute)
+        self.launches.append(scatter_launch(values, root.op, group.shape, target, **self._makes, where=root.where))
         return target
 
     def _writable(self, root: Node, base: Leaf) -> Buffer:
@@ -289,15 +274,4 @@ class _Planner:
     def _elementwise(
         self, values: tuple[Value, ...], shape: Shape, outputs: Sequence[Output], where: str, *, apart: bool
     ) -> None:
-        executor = self._executor
-        launch = elementwise_launch(
-            values,
-            shape,
-            outputs,
-            target=executor.target,
-            kernels=executor.kernels,
-            names=self._names,
-            where=where,
-            apart=apart,
-        )
-        self.launches.append(launch)
+        self.launches.append(elementwise_launch(values, shape, outputs, **self._makes, where=where, apart=apart))

@@ -29,7 +29,7 @@ from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.cache.template import planned_into
 from ocl_runtime.plan.donation import Donation
-from ocl_runtime.plan.host.lower import lower, symbolic
+from ocl_runtime.plan.host.lower import Lowering
 from ocl_runtime.plan.launch import Argument
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import Cell
@@ -63,6 +63,7 @@ class Trace:
         self.assigned: list[int] = []
         self._guards = guards
         self._builder = HostBuilder(name if name.isidentifier() and name.isascii() else "captured")
+        self._lowering = Lowering(self._builder, self._used)
         self._executor = executor
         self._values: dict[int, Value] = {}
         self._storages: dict[int, object] = {}
@@ -143,17 +144,17 @@ class Trace:
         """Writes down one launch, on the stream that the function has chosen, if it has."""
         number, sizes = chosen(), (global_size, group_size)
         if number is None:
-            lower(self._builder, kernel, args, sizes, self._used)
+            self._lowering.launch(kernel, args, sizes)
         else:
             with self._builder.stream(number):
-                lower(self._builder, kernel, args, sizes, self._used)
+                self._lowering.launch(kernel, args, sizes)
 
     def end(self, roots: list[Node]) -> tuple[Program, list[Result]]:
         """The program, and where in it the results are."""
         outs: list[Value] = []
         results: list[Result] = []
         for node in self._results(roots):
-            layout = symbolic(node.layout)
+            layout = self._lowering.layout(node.layout)
             if node.storage is None:
                 results.append(Result(None, node.dtype, layout))
                 continue

@@ -20,6 +20,8 @@ from ocl_runtime.errors import MixedDevicesError, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
 from ocl_runtime.plan.cache.plans import PlanCache
+from ocl_runtime.plan.cache.template import Template
+from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.structure import Structure
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
@@ -421,3 +423,26 @@ def test_sizes_that_were_there_are_found_before_any_guard_is_tried(
     monkeypatch.setattr("ocl_ir.guards.Guards.hold", lambda *_: pytest.fail("no guard is asked"))
     for x in arrays:
         assert_same(ocl.sum(x, axis=1).numpy(), x.numpy().sum(1))
+
+
+def test_a_loop_over_rows_asks_little_of_sizes(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each row of those that a plan writes: that it is what is read there, that it lies apart from the one before,
+    how wide its accesses are, and that it is within reach."""
+    made: list[tuple[int, int]] = []
+    serve = Template.serve
+
+    def noted(template: Template, executor: Planning) -> None:
+        made.append((len(template.kernels), len(template.guards.found)))
+        serve(template, executor)
+
+    monkeypatch.setattr(Template, "serve", noted)
+    for rows in (8, 16):
+        expected = np.ones((rows, 8), "f4")
+        value = ocl.asarray(expected)
+        for row in range(1, rows):
+            value[row] = value[row - 1] * 0.5 + value[row]
+            expected[row] = expected[row - 1] * 0.5 + expected[row]
+        assert_same(value.numpy(), expected)
+    (few, found), (many, more) = made
+    assert (few, many) == (7, 15)
+    assert more - found <= 6 * (many - few)

@@ -125,7 +125,7 @@ class InterpretedRuntime:
 
     def run(self, plan: AnyPlan) -> None:
         for launch in plan.launches:
-            args = [replace(arg, storage=None) if isinstance(arg, Address) else arg for arg in launch.args]
+            args = [arg._replace(storage=None) if isinstance(arg, Address) else arg for arg in launch.args]
             self.launched.append(replace(launch, args=tuple(args)))
             kernel = self._passed(launch.kernel)
             given: dict[str, Any] = {}

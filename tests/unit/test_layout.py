@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.guards import Guards
+from ocl_ir.guards import Guards, formula
 from ocl_ir.indices import Span, parse_index
 from ocl_ir.layout import Layout, broadcast_shapes, collapse
 
@@ -118,6 +118,16 @@ def test_the_range_ends_after_the_highest_element() -> None:
     assert base(2, 3).range() == (0, 6)
     assert Layout((3, 2), (-4, 1), 8).range() == (0, 10)
     assert Layout((3,), (0,), 5).range() == (5, 6)
+
+
+def test_the_span_is_that_of_the_range_wherever_it_begins() -> None:
+    for layout in (base(2, 3), Layout((3, 2), (-4, 1), 8), Layout((3,), (0,), 5), Layout((0, 4), (4, 1), 7)):
+        low, high = layout.range()
+        assert layout.span == high - low
+    guards = Guards()
+    n, start = guards.size("n", 8), guards.apart("start", 40)
+    assert str(formula(Layout((n,), (1,), start).span)) == "n"
+    assert Layout((n,), (1,), start).range() == (40, 48)
 
 
 def test_overlap_is_exact() -> None:

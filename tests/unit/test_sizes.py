@@ -26,3 +26,7 @@ def test_no_term_is_too_deep() -> None:
     assert now > 0
     assert guards.hold({"n": 8})
     assert not guards.hold({"n": 0})
+
+
+def test_nothing_is_left_of_a_division_by_1() -> None:
+    assert (Symbol("n") * 3 - 8) % 1 == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from ocl_ir.errors import IRError, ShapeError, VerifyError
 from ocl_ir.host.builder import HostBuilder, contiguous
 from ocl_ir.host.grammar import (
     Alloc,
+    Block,
     Copy,
     Fill,
     For,
@@ -24,6 +25,7 @@ from ocl_ir.host.grammar import (
     SymbolicLayout,
     Value,
     View,
+    walk,
 )
 from ocl_ir.host.printer import text
 from ocl_ir.host.verify import CHECKS, verify
@@ -435,3 +437,15 @@ def test_reshapes_keep_the_memory() -> None:
     seen = p.reshape(p.slice(x, 0, 2, n - 2), (6, n - 2))
     assert seen.layout == SymbolicLayout((6, n - 2), (n - 2, 1), 12)
     assert replace(seen, hint="").dtype == F32
+
+
+def test_a_program_is_listed_once_for_all_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: list[Block] = []
+
+    def noted(block: Block) -> Iterator[Stmt]:
+        walked.append(block)
+        return walk(block)
+
+    monkeypatch.setattr("ocl_ir.host.aliases.walk", noted)
+    verify(program(View(T, X), View(U, T), Fill(Y, 0), results=(Y,)))
+    assert len(walked) == 1

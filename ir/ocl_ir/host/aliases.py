@@ -8,9 +8,10 @@ program is built, for sizes that are known then, and `ocl_ir.host.schedule` wher
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
-from ocl_ir.host.grammar import Launch, Program, SymbolicLayout, Value, View, walk
+from ocl_ir.host.grammar import Launch, Program, Stmt, SymbolicLayout, Value, View, accessed, walk
 from ocl_ir.kernel.grammar import Const, Param
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import value as number_of
@@ -24,9 +25,26 @@ class Misfit(NamedTuple):
     remedy: str
 
 
-def views(program: Program) -> dict[int, View]:
-    """The view that makes each value that is one."""
-    return {stmt.value.id: stmt for stmt in walk(program.body) if isinstance(stmt, View)}
+class Listing:
+    """A program with its statements listed, outer before inner: the checks ask the same of them again and again."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.statements = [*walk(program.body)]
+        self.views = [stmt for stmt in self.statements if type(stmt) is View]
+        self.launches = [stmt for stmt in self.statements if type(stmt) is Launch]
+        self.made = {stmt.value.id: stmt for stmt in self.views}
+        """The view that makes each value that is one."""
+        self._roots = {stmt.value.id: root(stmt.value, self.made) for stmt in self.views}
+
+    @cached_property
+    def accessed(self) -> list[tuple[Stmt, Value, int]]:
+        """Which memory is touched, by which statement and how, where launches have as many arguments as they should."""
+        return [(stmt, value, mode) for stmt in self.statements for value, mode in accessed(stmt)]
+
+    def root(self, value: Value) -> Value:
+        """What the chain of a value ends in."""
+        return self._roots.get(value.id, value)
 
 
 def chain(value: Value, made: Mapping[int, View]) -> list[Value]:

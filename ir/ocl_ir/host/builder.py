@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 
 from ocl_ir.errors import IRError, ShapeError
 from ocl_ir.host.grammar import (
@@ -242,8 +243,12 @@ class HostBuilder:
 
 def contiguous(shape: Shape, offset: Size = 0) -> SymbolicLayout:
     """Row-major, without gaps."""
-    shape = tuple(map(checked, shape))
-    return SymbolicLayout(shape, tuple(product(tuple(shape[axis + 1 :])) for axis in range(len(shape))), offset)
+    return _contiguous(tuple(map(checked, shape)), offset)
+
+
+@lru_cache(maxsize=1024)  # who has many buffers of one size looks at their layout once
+def _contiguous(shape: tuple[Size, ...], offset: Size) -> SymbolicLayout:
+    return SymbolicLayout(shape, tuple([product(shape[axis + 1 :]) for axis in range(len(shape))]), offset)
 
 
 def _check_axis(base: Value, axis: int) -> None:

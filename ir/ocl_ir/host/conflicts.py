@@ -10,7 +10,7 @@ after the one comes after the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir.host.schedule import Schedule
+from ocl_ir.host.schedule import Access, Schedule
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.layout import Layout
 
@@ -26,7 +26,7 @@ from ocl_ir.layout import Layout
 def conflicts(schedule: Schedule) -> list[list[int]]:
     """For each node the earlier ones that it conflicts with, in order, less those that a write between them hides."""
     found: list[set[int]] = [set() for _ in schedule.nodes]
-    for uses in _by_memory(schedule).values():
+    for uses in _by_memory(schedule):
         for node, earlier in _pairs(tuple(uses)):
             found[node].add(earlier)
     return [sorted(one) for one in found]
@@ -79,22 +79,33 @@ class _Use(NamedTuple):
         return self.dense and self.low <= other.low and self.high >= other.high
 
 
-def _by_memory(schedule: Schedule) -> dict[Hashable, list[_Use]]:
-    """The accesses to each buffer, and to the arena, in the order of nodes."""
-    found: dict[Hashable, list[_Use]] = {}
-    known: dict[tuple[int, int, int], Layout] = {}
-    """In bytes, by the identity of a layout, the size of its elements, and where the buffer begins."""
+def _by_memory(schedule: Schedule) -> list[list[_Use]]:
+    """The accesses to each buffer, and to the arena, in the order of nodes; to none that only one node uses, or that
+    nobody writes."""
+    of_memory: dict[int, list[tuple[int, Access]]] = {}
+    written: set[int] = set()
     for number, node in enumerate(schedule.nodes):
         for access in node.accesses:
-            start = schedule.offsets.get(access.buffer)
-            memory: Hashable = access.buffer if start is None else "arena"
-            key = id(access.layout), access.itemsize, start or 0
+            memory = -1 if access.buffer in schedule.offsets else access.buffer
+            of_memory.setdefault(memory, []).append((number, access))
+            if access.mode & WRITE:
+                written.add(memory)
+    known: dict[tuple[int, int, int], Layout] = {}
+    """In bytes, by the identity of a layout, the size of its elements, and where the buffer begins."""
+    found: list[list[_Use]] = []
+    for memory, accesses in of_memory.items():
+        if memory not in written or accesses[0][0] == accesses[-1][0]:
+            continue
+        uses: list[_Use] = []
+        for number, access in accesses:
+            start = schedule.offsets.get(access.buffer, 0)
+            key = id(access.layout), access.itemsize, start
             layout = known.get(key)
             if layout is None:
-                layout = known[key] = access.in_bytes(start or 0)
+                layout = known[key] = access.in_bytes(start)
             low, high = layout.range()
-            use = _Use(number, low, high, bool(access.mode & WRITE), access.layout.is_dense, layout)
-            found.setdefault(memory, []).append(use)
+            uses.append(_Use(number, low, high, bool(access.mode & WRITE), access.layout.is_dense, layout))
+        found.append(uses)
     return found
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from ocl_ir.host.grammar import Program, Stmt
+from ocl_ir.host.aliases import Listing
+from ocl_ir.host.grammar import Stmt
 
 
 class HostFault(NamedTuple):
@@ -16,4 +17,4 @@ class HostFault(NamedTuple):
     remedy: str
 
 
-HostCheck: TypeAlias = Callable[[Program], Iterator[HostFault]]
+HostCheck: TypeAlias = Callable[[Listing], Iterator[HostFault]]

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from ocl_ir.kernel.accesses import READ, WRITE, modes
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.sizes import Size, Symbol
 from ocl_ir.source_line import Where
@@ -240,6 +241,19 @@ def used(stmt: Stmt) -> tuple[Value, ...]:
         case Free():
             return (stmt.value,)
     return ()
+
+
+def accessed(stmt: Stmt) -> list[tuple[Value, int]]:
+    """The values whose memory a statement touches, and how."""
+    match stmt:
+        case Launch():
+            pairs = zip(stmt.args, modes(stmt.kernel), strict=True)
+            return [(arg, mode) for arg, mode in pairs if isinstance(arg, Value) and mode]
+        case Copy():
+            return [(stmt.source, READ), (stmt.target, WRITE)]
+        case Fill():
+            return [(stmt.target, WRITE)]
+    return []
 
 
 def defined(stmt: Stmt) -> Value | None:

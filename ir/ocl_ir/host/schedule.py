@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ocl_ir.errors import Error, IRError, ShapeError
-from ocl_ir.host.aliases import Misfit, bound_layout, described, pointer_misfit, view_misfit, views
+from ocl_ir.host.aliases import Listing, Misfit, bound_layout, described, pointer_misfit, view_misfit
 from ocl_ir.host.grammar import (
     Alloc,
     Block,
@@ -181,7 +181,6 @@ class _Binder:
         self._program = program
         self._sizes = dict(sizes)
         self._names = names(program)
-        self._views = views(program)
         self._buffers: list[Buffer] = []
         self._nodes: list[Node] = []
         self._places: dict[int, Place] = {}
@@ -368,7 +367,7 @@ class _Binder:
         return self._names.get(value.id, value.hint or f"value {value.id}")
 
     def _misfit(self, value: Value, misfit: Misfit) -> Error:
-        return self._error(described(value, misfit, self._views, self._names), misfit.remedy)
+        return self._error(described(value, misfit, Listing(self._program).made, self._names), misfit.remedy)
 
     def _error(self, fact: str, remedy: str, kind: type[Error] = ShapeError) -> Error:
         place = neighbourhood(self._program, self._stmt)

@@ -34,10 +34,14 @@ def unbound(program: Program) -> Schedule:
     named = names(program)
     buffers: list[Buffer] = []
     places: dict[int, Place] = {}
+    sizes: dict[tuple[int, int], int] = {}
+    """Bytes, by the identity of a layout and the size of its elements."""
 
     def new(value: Value, kind: Kind) -> None:
-        nbytes = cast("int", product(value.shape) * value.dtype.size)
-        buffers.append(Buffer(len(buffers), nbytes, kind, named.get(value.id, value.hint)))
+        key = id(value.layout), value.dtype.size
+        if key not in sizes:
+            sizes[key] = cast("int", product(value.shape) * value.dtype.size)
+        buffers.append(Buffer(len(buffers), sizes[key], kind, named.get(value.id, value.hint)))
         places[value.id] = Place(len(buffers) - 1, value.dtype, cast("Layout", value.layout))
 
     for param in program.params:
@@ -45,19 +49,19 @@ def unbound(program: Program) -> Schedule:
         new(param.value, "written" if param.written and kind == "input" else kind)
     nodes: list[Node] = []
     for stmt in program.body:
-        if isinstance(stmt, Alloc):
+        if type(stmt) is Alloc:
             new(stmt.value, "scratch")
-        elif isinstance(stmt, View):
+        elif type(stmt) is View:
             base = places[stmt.base.id]
             places[stmt.value.id] = Place(base.buffer, stmt.value.dtype, cast("Layout", stmt.value.layout))
-        elif isinstance(stmt, Launch):
-            args = tuple([places[arg.id] if isinstance(arg, Value) else cast("Argument", arg) for arg in stmt.args])
-            accesses = tuple(
+        elif type(stmt) is Launch:
+            args: list[Any] = [places[arg.id] if type(arg) is Value else arg for arg in stmt.args]
+            accesses = [
                 Access(arg.buffer, arg.layout, arg.dtype.size, mode)
                 for arg, mode in zip(args, modes(stmt.kernel), strict=True)
-                if isinstance(arg, Place) and mode
-            )
-            nodes.append(Node(stmt, args, cast("tuple[int, ...]", stmt.global_size), accesses))
+                if type(arg) is Place and mode
+            ]
+            nodes.append(Node(stmt, tuple(args), cast("tuple[int, ...]", stmt.global_size), tuple(accesses)))
     for value in program.results:
         place = places[value.id]
         buffer = buffers[place.buffer]
@@ -122,7 +126,8 @@ class Unbound:
         self.schedule = schedule
         self.table = Formulas([symbol.name for symbol in schedule.program.symbols])
         self.layouts: list[LayoutRows] = []
-        self._known: dict[SymbolicLayout, int] = {}
+        self._known: dict[SymbolicLayout | int, int] = {}
+        """Their numbers, also by their identity."""
         self.buffers = [(one, self.table.add(one.nbytes)) for one in schedule.buffers]
         self.nodes = [self._node(node) for node in schedule.nodes]
         self._results = [self._memory(place) for place in schedule.results]
@@ -138,13 +143,13 @@ class Unbound:
     def _node(self, node: Node) -> UnboundNode:
         args: list[Any] = []
         for arg in node.args:
-            if isinstance(arg, Place):
+            if type(arg) is Place:
                 args.append(self._memory(arg))
             elif isinstance(size := cast("object", arg), Symbol | Term):
                 args.append(Row(self.table.add(size)))
             else:
                 args.append(arg)
-        accesses = tuple((one.buffer, self._layout(one.layout), one.itemsize, one.mode) for one in node.accesses)
+        accesses = tuple([(one.buffer, self._layout(one.layout), one.itemsize, one.mode) for one in node.accesses])
         command = node.command
         if isinstance(command, Launch):  # whose arguments and sizes the node has
             command = replace(command, args=(), global_size=())
@@ -159,11 +164,12 @@ class Unbound:
         return Memory(place.buffer, place.dtype, self._layout(place.layout))
 
     def _layout(self, given: Layout) -> int:
-        layout = cast("SymbolicLayout", given)
-        number = self._known.get(layout)
+        number = self._known.get(id(given))  # to tell it by its formulas takes longer
         if number is None:
-            number = self._known[layout] = len(self.layouts)
-            self.layouts.append(layout_rows(self.table, layout))
+            layout = cast("SymbolicLayout", given)
+            number = self._known[id(given)] = self._known.setdefault(layout, len(self.layouts))
+            if number == len(self.layouts):
+                self.layouts.append(layout_rows(self.table, layout))
         return number
 
     def packed(self, rows: Sequence[int]) -> tuple[Mapping[int, int], int]:

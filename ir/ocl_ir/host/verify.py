@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ocl_ir.errors import VerifyError
-from ocl_ir.host.aliases import chain, root, shown, views
+from ocl_ir.host.aliases import Listing, chain, shown
 from ocl_ir.host.fault import HostCheck as Check
 from ocl_ir.host.fault import HostFault as Fault
 from ocl_ir.host.grammar import (
@@ -29,20 +29,20 @@ from ocl_ir.host.grammar import (
     blocks,
     defined,
     used,
-    walk,
 )
 from ocl_ir.host.printer import names, neighbourhood
 from ocl_ir.host.schedule import holds
 from ocl_ir.host.verify_views import pointers_fit, views_lie_inside
-from ocl_ir.kernel.accesses import READ, WRITE, modes
+from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.sizes import Size, Symbol, Term, symbols
 from ocl_ir.types import BOOL, U8, Pointer, element
 
 
 def verify(program: Program) -> None:
     """Raises `VerifyError` for the first rule that the program breaks."""
+    listing = Listing(program)
     for check in CHECKS:
-        for fault in check(program):
+        for fault in check(listing):
             place = neighbourhood(program, fault.stmt)
             if fault.stmt is not None and fault.stmt.where:
                 place += f"\nasked for at {fault.stmt.where}"
@@ -56,16 +56,14 @@ def _shown(program: Program, links: Iterable[Value]) -> str:
     return shown(links, names(program))
 
 
-def aliases_are_views_of_something_else(program: Program) -> Iterator[Fault]:
+def aliases_are_views_of_something_else(listing: Listing) -> Iterator[Fault]:
     """No value is a view of itself, directly or around a circle; no input and no allocation is declared a view."""
-    made = views(program)
+    program, made = listing.program, listing.made
     params = {param.value.id for param in program.params}
-    allocated = {stmt.value.id for stmt in walk(program.body) if isinstance(stmt, Alloc)}
+    allocated = {stmt.value.id for stmt in listing.statements if type(stmt) is Alloc}
     seen: dict[int, View] = {}
-    for stmt in walk(program.body):
-        if not isinstance(stmt, View):
-            continue
-        links = chain(stmt.value, made)
+    for stmt in listing.views:
+        links = chain(stmt.value, made) if stmt.base.id in made else [stmt.value, stmt.base]
         if stmt.value.id in params:
             yield Fault(
                 f"a parameter is declared to be an alias of another value: {_shown(program, [stmt.value, stmt.base])}",
@@ -82,20 +80,19 @@ def aliases_are_views_of_something_else(program: Program) -> Iterator[Fault]:
         elif stmt.value.id == stmt.base.id:
             what = _shown(program, links)
             yield Fault(f"a value is an alias of itself: {what}", stmt, "make a view of another value")
-        elif links[-1].id in {one.id for one in links[:-1]}:
+        elif links[-1].id in made:  # the chain would go on
             what = _shown(program, links)
             yield Fault(f"aliases go round in a circle: {what}", stmt, "let the chain end in a parameter or an alloc")
         seen.setdefault(stmt.value.id, stmt)
 
 
-def dtypes_of_views_fit(program: Program) -> Iterator[Fault]:
+def dtypes_of_views_fit(listing: Listing) -> Iterator[Fault]:
     """A view has its base's dtype, or one of the same size, neither of them bool; bytes (u8) may be anything."""
-    made = views(program)
-    for stmt in walk(program.body):
-        if isinstance(stmt, View) and stmt.base.dtype not in (stmt.value.dtype, U8):
+    for stmt in listing.views:
+        if stmt.base.dtype is not U8 and stmt.base.dtype not in (stmt.value.dtype, U8):
             sizes = {stmt.value.dtype.size, stmt.base.dtype.size}
             if len(sizes) > 1 or BOOL in (stmt.value.dtype, stmt.base.dtype):
-                links = _shown(program, chain(stmt.value, made))
+                links = _shown(listing.program, chain(stmt.value, listing.made))
                 yield Fault(
                     f"a view of {stmt.base.dtype} as {stmt.value.dtype}: {links}",
                     stmt,
@@ -106,24 +103,24 @@ def dtypes_of_views_fit(program: Program) -> Iterator[Fault]:
 # ---------------------------------------------------------------------- scopes
 
 
-def values_are_defined_once(program: Program) -> Iterator[Fault]:
+def values_are_defined_once(listing: Listing) -> Iterator[Fault]:
     """Parameters and statements define each value once."""
     seen = set()
-    for param in program.params:
+    for param in listing.program.params:
         if param.value.id in seen:
             yield Fault(f"two parameters are value {param.value.id}", None, "give each its own value")
         seen.add(param.value.id)
-    for stmt in walk(program.body):
-        value = defined(stmt)
-        if value is not None:
+    for stmt in listing.statements:
+        if type(stmt) is Alloc or type(stmt) is View:
+            value = stmt.value
             if value.id in seen:
                 yield Fault(f"{value.hint or 'a value'} is defined twice", stmt, "take a new value")
             seen.add(value.id)
 
 
-def uses_are_in_scope(program: Program) -> Iterator[Fault]:
+def uses_are_in_scope(listing: Listing) -> Iterator[Fault]:
     """A value is used behind its definition, in its block or inside, and not after it was freed; so for results."""
-    made = views(program)
+    program = listing.program
 
     def look(block: Block, alive: set[int], freed: set[int]) -> Iterator[Fault]:
         own: set[int] = set()
@@ -132,16 +129,16 @@ def uses_are_in_scope(program: Program) -> Iterator[Fault]:
                 if value.id not in alive and value.id not in own:
                     fact = f"{_shown(program, [value])} is used before it is defined, or out of its block"
                     yield Fault(fact, stmt, "define it first")
-                elif root(value, made).id in freed:
+                elif freed and listing.root(value).id in freed:
                     fact = f"{_shown(program, [value])} is used after it was freed"
                     yield Fault(fact, stmt, "free it after its last use")
-            for inner in blocks(stmt):
-                yield from look(inner, alive | own, freed)
-            if isinstance(stmt, Free):
+            if type(stmt) is Alloc or type(stmt) is View:
+                own.add(stmt.value.id)
+            elif type(stmt) is Free:
                 freed.add(stmt.value.id)
-            value_ = defined(stmt)
-            if value_ is not None:
-                own.add(value_.id)
+            else:
+                for inner in blocks(stmt):
+                    yield from look(inner, alive | own, freed)
         if block is program.body:
             for value in program.results:
                 if value.id not in alive and value.id not in own:
@@ -150,7 +147,7 @@ def uses_are_in_scope(program: Program) -> Iterator[Fault]:
                         None,
                         "allocate it outside of loops and branches, and write it there",
                     )
-                elif root(value, made).id in freed:
+                elif listing.root(value).id in freed:
                     yield Fault(
                         f"the result {_shown(program, [value])} was freed", None, "do not free what is a result"
                     )
@@ -158,31 +155,42 @@ def uses_are_in_scope(program: Program) -> Iterator[Fault]:
     yield from look(program.body, {param.value.id for param in program.params}, set())
 
 
-def only_allocations_are_freed(program: Program) -> Iterator[Fault]:
+def only_allocations_are_freed(listing: Listing) -> Iterator[Fault]:
     """Freed is what an `Alloc` of the same block made: not a parameter, not a view, not something around a loop."""
 
     def look(block: Block) -> Iterator[Fault]:
-        own = {stmt.value.id for stmt in block if isinstance(stmt, Alloc)}
+        own = {stmt.value.id for stmt in block if type(stmt) is Alloc}
         for stmt in block:
-            if isinstance(stmt, Free) and stmt.value.id not in own:
+            if type(stmt) is Free and stmt.value.id not in own:
                 yield Fault(
                     f"{stmt.value.hint or 'a value'} is freed, which no alloc of this block made",
                     stmt,
                     "free it in the block that allocates it; parameters and views are not freed",
                 )
-            for inner in blocks(stmt):
+            for inner in blocks(stmt) if type(stmt) is For or type(stmt) is If else ():
                 yield from look(inner)
 
-    yield from look(program.body)
+    if any(type(stmt) is Free for stmt in listing.statements):
+        yield from look(listing.program.body)
 
 
-def sizes_are_bound(program: Program) -> Iterator[Fault]:
+def sizes_are_bound(listing: Listing) -> Iterator[Fault]:
     """Every name in a size is a size of the program or the index of a loop around it."""
 
+    program = listing.program
+
     def look(block: Block, bound: frozenset[str]) -> Iterator[Fault]:
+        known: set[int] = set()
+        """Layouts whose names are bound, by id: many statements have the same."""
         for stmt in block:
+            value = stmt.value if type(stmt) is Alloc or type(stmt) is View else None
+            if value is not None and id(value.layout) in known:
+                continue
             for name in sorted(frozenset[str]().union(*map(symbols, _sizes(stmt))) - bound):
                 yield Fault(f"the size {name} is not bound here", stmt, "declare it with p.size, or use it in its loop")
+            if value is not None:
+                known.add(id(value.layout))
+                continue
             inside = bound | {stmt.index.name} if isinstance(stmt, For) else bound
             for inner in blocks(stmt):
                 yield from look(inner, inside)
@@ -214,12 +222,10 @@ def _sizes(stmt: Stmt) -> list[Size]:
 # ---------------------------------------------------------------------- commands
 
 
-def arguments_fit(program: Program) -> Iterator[Fault]:
+def arguments_fit(listing: Listing) -> Iterator[Fault]:
     """A launch has an argument for each parameter: a value of its dtype for a pointer, a number for a scalar."""
-    numbers = set(program.numbers)
-    for stmt in walk(program.body):
-        if not isinstance(stmt, Launch):
-            continue
+    numbers = set(listing.program.numbers)
+    for stmt in listing.launches:
         params = stmt.kernel.params
         if len(stmt.args) != len(params):
             yield Fault(f"{stmt.kernel.name} got {len(stmt.args)} arguments", stmt, f"it takes {_taken(stmt)}")
@@ -245,16 +251,16 @@ def _taken(launch: Launch) -> str:
     return ", ".join(f"{param.value.hint}: {param.value.type}" for param in launch.kernel.params)
 
 
-def fills_fit(program: Program) -> Iterator[Fault]:
+def fills_fit(listing: Listing) -> Iterator[Fault]:
     """A fill writes a number that the dtype holds."""
-    for stmt in walk(program.body):
+    for stmt in listing.statements:
         if isinstance(stmt, Fill) and not holds(stmt.target.dtype, stmt.number):
             yield Fault(f"a fill of {stmt.target.dtype} with {stmt.number!r}", stmt, "use a number that it holds")
 
 
-def copies_match(program: Program) -> Iterator[Fault]:
+def copies_match(listing: Listing) -> Iterator[Fault]:
     """Both sides of a copy have the same dtype and as many axes."""
-    for stmt in walk(program.body):
+    for stmt in listing.statements:
         if isinstance(stmt, Copy) and (
             stmt.target.dtype != stmt.source.dtype or len(stmt.target.shape) != len(stmt.source.shape)
         ):
@@ -262,12 +268,12 @@ def copies_match(program: Program) -> Iterator[Fault]:
             yield Fault(f"a copy of {shown[0]} to {shown[1]}", stmt, "copy between equal dtypes and shapes")
 
 
-def host_memory_is_only_copied(program: Program) -> Iterator[Fault]:
+def host_memory_is_only_copied(listing: Listing) -> Iterator[Fault]:
     """Kernels and fills see no memory of the host, and a copy has one side of it at most; it is no result."""
-    made = views(program)
+    program, made = listing.program, listing.made
     host = {param.value.id for param in program.params if param.host}
-    for stmt in walk(program.body):
-        at_host = [value for value in used(stmt) if not isinstance(stmt, View) and root(value, made).id in host]
+    for stmt in listing.statements if host else ():
+        at_host = [value for value in used(stmt) if not isinstance(stmt, View) and listing.root(value).id in host]
         if isinstance(stmt, Copy) and len(at_host) < 2:
             continue
         for value in at_host:
@@ -277,29 +283,31 @@ def host_memory_is_only_copied(program: Program) -> Iterator[Fault]:
                 "copy between it and memory of the device",
             )
     for value in program.results:
-        if root(value, made).id in host:
+        if listing.root(value).id in host:
             yield Fault(f"a result is memory of the host: {_shown(program, chain(value, made))}", None, "it is there")
 
 
-def inputs_are_not_written(program: Program) -> Iterator[Fault]:
+def inputs_are_not_written(listing: Listing) -> Iterator[Fault]:
     """Only outputs, allocations and inputs that are said to be written, directly or through views."""
-    made = views(program)
-    kept = {param.value.id for param in program.params if not (param.output or param.donated or param.written)}
-    for stmt in walk(program.body):
-        for value in written(stmt):
-            if root(value, made).id in kept:
-                yield Fault(
-                    f"an input that is not donated is written: {_shown(program, chain(value, made))}",
-                    stmt,
-                    "write to an output or an allocation, or declare the input written or donated",
-                )
+    kept = _kept(listing.program)
+    for stmt, value, mode in listing.accessed:
+        if mode & WRITE and listing.root(value).id in kept:
+            yield Fault(
+                f"an input that is not donated is written: {_shown(listing.program, chain(value, listing.made))}",
+                stmt,
+                "write to an output or an allocation, or declare the input written or donated",
+            )
 
 
-def outputs_are_written(program: Program) -> Iterator[Fault]:
+def _kept(program: Program) -> set[int]:
+    """The inputs that the caller keeps as they are."""
+    return {param.value.id for param in program.params if not (param.output or param.donated or param.written)}
+
+
+def outputs_are_written(listing: Listing) -> Iterator[Fault]:
     """Some statement writes each output; that all of it is written is found when sizes are bound."""
-    made = views(program)
-    roots = {root(value, made).id for stmt in walk(program.body) for value in written(stmt)}
-    for param in program.params:
+    roots = {listing.root(value).id for _, value, mode in listing.accessed if mode & WRITE}
+    for param in listing.program.params:
         if param.output and param.value.id not in roots:
             yield Fault(
                 f"the output {param.value.hint} is written nowhere",
@@ -308,35 +316,17 @@ def outputs_are_written(program: Program) -> Iterator[Fault]:
             )
 
 
-def results_are_the_callers(program: Program) -> Iterator[Fault]:
+def results_are_the_callers(listing: Listing) -> Iterator[Fault]:
     """A result is memory that the program may give away: not an input that the caller keeps."""
-    made = views(program)
-    kept = {param.value.id for param in program.params if not (param.output or param.donated or param.written)}
-    for value in program.results:
-        if root(value, made).id in kept:
+    kept = _kept(listing.program)
+    for value in listing.program.results:
+        if listing.root(value).id in kept:
+            links = chain(value, listing.made)
             yield Fault(
-                f"a result is an alias of an input that is not donated: {_shown(program, chain(value, made))}",
+                f"a result is an alias of an input that is not donated: {_shown(listing.program, links)}",
                 None,
                 "copy it, or declare the input donated",
             )
-
-
-def written(stmt: Stmt) -> list[Value]:
-    """The values that a statement writes."""
-    return [value for value, mode in accessed(stmt) if mode & WRITE]
-
-
-def accessed(stmt: Stmt) -> list[tuple[Value, int]]:
-    """The values whose memory a statement touches, and how."""
-    match stmt:
-        case Launch():
-            pairs = zip(stmt.args, modes(stmt.kernel), strict=True)
-            return [(arg, mode) for arg, mode in pairs if isinstance(arg, Value) and mode]
-        case Copy():
-            return [(stmt.source, READ), (stmt.target, WRITE)]
-        case Fill():
-            return [(stmt.target, WRITE)]
-    return []
 
 
 CHECKS: tuple[Check, ...] = (

@@ -9,38 +9,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.host.aliases import bound_layout, described, pointer_misfit, root, view_misfit, views
+from ocl_ir.host.aliases import Listing, bound_layout, described, pointer_misfit, view_misfit
 from ocl_ir.host.fault import HostFault
-from ocl_ir.host.grammar import Block, For, If, Launch, Program, Stmt, Value, View
+from ocl_ir.host.grammar import Block, For, If, Launch, Value, View
 from ocl_ir.host.printer import names
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, Symbol, Term, symbols
 from ocl_ir.sizes import value as number_of
 from ocl_ir.types import Pointer
 
+Kind = TypeVar("Kind", Launch, View)
 _Known = Mapping[str, int]
 """Indices of loops with their numbers in one turn."""
 
 
-def views_lie_inside(program: Program) -> Iterator[HostFault]:
+def views_lie_inside(listing: Listing) -> Iterator[HostFault]:
     """A view shows elements of its root's memory only."""
-    made = views(program)
-    for stmt, known in _turns(program.body, [{}]):
-        if isinstance(stmt, View) and (layout := _layout(stmt.value, known)) is not None:
-            nbytes = _nbytes(root(stmt.value, made), known)
+    for stmt, known in _turns(listing.program.body, View, [{}]):
+        if (layout := _layout(stmt.value, known)) is not None:
+            nbytes = _nbytes(listing.root(stmt.value), known)
             misfit = view_misfit(layout, stmt.value.dtype, nbytes)
             if misfit is not None:
-                yield HostFault(described(stmt.value, misfit, made, names(program)), stmt, misfit.remedy)
+                fact = described(stmt.value, misfit, listing.made, names(listing.program))
+                yield HostFault(fact, stmt, misfit.remedy)
 
 
-def pointers_fit(program: Program) -> Iterator[HostFault]:
+def pointers_fit(listing: Listing) -> Iterator[HostFault]:
     """What a kernel gets is aligned as it wants, and no shorter than what it may touch."""
-    made = views(program)
-    for stmt, known in _turns(program.body, [{}]):
-        if not isinstance(stmt, Launch):
-            continue
+    for stmt, known in _turns(listing.program.body, Launch, [{}]):
         pairs = list(zip(stmt.kernel.params, stmt.args, strict=True))
         scalars = {param.value.id: _number(arg, known) for param, arg in pairs if isinstance(arg, int | Symbol | Term)}
         numbers = {id_: number for id_, number in scalars.items() if number is not None}
@@ -48,22 +47,23 @@ def pointers_fit(program: Program) -> Iterator[HostFault]:
             if not isinstance(arg, Value) or not isinstance(param.value.type, Pointer):
                 continue
             if (layout := _layout(arg, known)) is not None:
-                misfit = pointer_misfit(stmt, param, layout, _nbytes(root(arg, made), known), numbers)
+                misfit = pointer_misfit(stmt, param, layout, _nbytes(listing.root(arg), known), numbers)
                 if misfit is not None:
-                    yield HostFault(described(arg, misfit, made, names(program)), stmt, misfit.remedy)
+                    fact = described(arg, misfit, listing.made, names(listing.program))
+                    yield HostFault(fact, stmt, misfit.remedy)
 
 
-def _turns(block: Block, turns: list[_Known]) -> Iterator[tuple[Stmt, _Known]]:
-    """Every statement that may run, once for each way in which the indices around it are looked at."""
+def _turns(block: Block, kind: type[Kind], turns: list[_Known]) -> Iterator[tuple[Kind, _Known]]:
+    """Every statement of a kind that may run, once for each way in which the indices around it are looked at."""
     for stmt in block:
-        for known in turns:
-            yield stmt, known
-        match stmt:
-            case For():
-                yield from _turns(stmt.body, [turn for known in turns for turn in _ends(stmt, known)])
-            case If():
-                for inner, taken in ((stmt.then, True), (stmt.orelse, False)):
-                    yield from _turns(inner, _taking(stmt, taken, turns))
+        if type(stmt) is kind:
+            for known in turns:
+                yield stmt, known
+        elif type(stmt) is For:
+            yield from _turns(stmt.body, kind, [turn for known in turns for turn in _ends(stmt, known)])
+        elif type(stmt) is If:
+            for inner, taken in ((stmt.then, True), (stmt.orelse, False)):
+                yield from _turns(inner, kind, _taking(stmt, taken, turns))
 
 
 def _ends(stmt: For, known: _Known) -> list[_Known]:
@@ -85,8 +85,9 @@ def _taking(stmt: If, taken: bool, turns: list[_Known]) -> list[_Known]:
 
 def _layout(value: Value, known: _Known) -> Layout | None:
     layout = value.layout
-    if any(_number(size, known) is None for size in (*layout.shape, *layout.strides, layout.offset)):
-        return None
+    for size in (*layout.shape, *layout.strides, layout.offset):
+        if type(size) is not int and _number(size, known) is None:
+            return None
     return bound_layout(layout, known)
 
 

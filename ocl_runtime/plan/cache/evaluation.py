@@ -85,7 +85,7 @@ class Evaluation:
         most = self.template.most(command, self._structure.sizes)
         for param, arg, elements in zip(command.kernel.params, node.args, most, strict=True):
             if isinstance(arg, Place):
-                args.append(replace(self._address(arg, offsets), most=elements))
+                args.append(self._address(arg, offsets)._replace(most=elements))
             else:
                 args.append(passed(numbers[arg.name] if isinstance(arg, Number) else arg, element(param.value.type)))
         over, groups = cast("tuple[Sizes, Sizes]", (node.sizes, command.group_size))

@@ -29,7 +29,7 @@ from ocl_ir.types import U8, DType
 from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
 from ocl_runtime.plan.donation import Donation, DonationPlaces
 from ocl_runtime.plan.host.in_place import share_memory
-from ocl_runtime.plan.host.lower import lower, number_name, symbolic
+from ocl_runtime.plan.host.lower import Lowering, number_name
 from ocl_runtime.plan.host.prepare import ARRANGE, HostTarget, run
 from ocl_runtime.plan.host.streams import is_worth_streams
 from ocl_runtime.plan.launch import Address, Later, Launch, Plan
@@ -146,24 +146,17 @@ class Template:
         # Built again, a reduction of what lies in another order by now is a view of a node that has no number.
         self.in_place = [(places[one.root], one.reason) for one in made.in_place if one.root in places]
         self.why = [(places[node], reason) for node, reason in made.why.items() if node in places]
-        self.numbers = list(
-            {
-                number_name(arg.value, arg.dtype): (number_name(arg.value, arg.dtype), arg.value.place, arg.dtype)
-                for launch in made.launches
-                for arg in launch.args
-                if isinstance(arg, Later)
-            }.values()
-        )
+        given_later = [arg for launch in made.launches for arg in launch.args if type(arg) is Later]
+        self.numbers = [(number_name(value, dtype), value.place, dtype) for value, dtype in dict.fromkeys(given_later)]
         self.kernels = [launch.kernel for launch in made.launches]
         """What it launches."""
-        most = [[getattr(arg, "most", None) for arg in launch.args] for launch in made.launches]
         self._most = {
-            number: [None if size is None else formula(size) for size in of_args]
-            for number, of_args in enumerate(most)
-            if any(size is not None for size in of_args)
+            number: [None if size is None else formula(size) for size in most]
+            for number, launch in enumerate(made.launches)
+            if any(most := [arg.most if type(arg) is Address else None for arg in launch.args])
         }
         """Of launches, by number, what their arguments touch at most, where that depends on values."""
-        program, slots = _program(made.launches, leaves, memory.slots, results, self.guards)
+        program, slots, lowering = _program(made.launches, leaves, memory.slots, results, self.guards)
         formulas = unbound(program)
         self._streams = executor.target.streams if branches(formulas) else 1
         homes: dict[int, int] = {}
@@ -183,13 +176,10 @@ class Template:
         number = {leaf: leaf for leaf in range(len(leaves))} | homes
         number |= {slot.place: place for place, slot in enumerate(allocated, len(leaves))}
         self.slots = [None if slot in homes else number.get(slot) for slot in slots]
+        layouts = {id(one.layout): one.layout for _, one in computed}
+        rows = {known: layout_rows(table, lowering.layout(layout)) for known, layout in layouts.items()}
         self._computed = [
-            (
-                place,
-                None if one.storage is None else number[one.storage.place],
-                one.dtype,
-                layout_rows(table, symbolic(one.layout)),
-            )
+            (place, None if one.storage is None else number[one.storage.place], one.dtype, rows[id(one.layout)])
             for place, one in computed
         ]
         self.serve(executor)
@@ -276,8 +266,7 @@ def _spare(unplanned: Unplanned, slots: Sequence[int], donated: Collection[int])
         if storage is not None and storage.place in donated and storage.place in number:
             layout = cast("Buffer", node).layout
             if layout.is_dense and layout.offset == 0:
-                low, high = Layout.contiguous(node.shape).range()
-                found[number[storage.place]] = formula((high - low) * node.dtype.size)
+                found[number[storage.place]] = formula(Layout.contiguous(node.shape).span * node.dtype.size)
     return found
 
 
@@ -301,28 +290,28 @@ def _program(
     made: Sequence[Slot],
     results: Sequence[Slot],
     guards: Guards,
-) -> tuple[Program, list[int]]:
-    """A plan over slots as a host program, and the slot of each of its buffers."""
+) -> tuple[Program, list[int], Lowering]:
+    """A plan over slots as a host program, the slot of each of its buffers, and what layouts are in it."""
     builder = HostBuilder("evaluation")
     for name in guards.names():
         builder.size(name)
-    written = {
-        arg.storage.place
-        for launch in launches
-        for arg, mode in zip(launch.args, modes(launch.kernel), strict=True)
-        if isinstance(arg, Address) and mode & WRITE
-    }
-    used = {arg.storage.place for launch in launches for arg in launch.args if isinstance(arg, Address)}
+    used: dict[int, int] = {}
+    """How each slot is."""
+    for launch in launches:
+        for arg, mode in zip(launch.args, modes(launch.kernel), strict=True):
+            if type(arg) is Address:
+                place = arg.storage.place
+                used[place] = used.get(place, 0) | mode
     values: dict[int, Value] = {}
     for slot in leaves:
         if slot.place in used:
             nbytes = builder.size(f"m{slot.place}")
-            values[slot.place] = builder.input(f"x{slot.place}", U8, (nbytes,), written=slot.place in written)
+            values[slot.place] = builder.input(f"x{slot.place}", U8, (nbytes,), written=bool(used[slot.place] & WRITE))
     for slot in made:
         if slot.place in used:
             values[slot.place] = builder.alloc(U8, (formula(slot.nbytes),), "t", where=slot.where)
+    lowering = Lowering(builder, lambda slot, _: values[slot.place])
     for launch in launches:
-        sizes = launch.global_size, launch.group_size
-        lower(builder, launch.kernel, launch.args, sizes, lambda slot, _: values[slot.place], launch.where)
+        lowering.launch(launch.kernel, launch.args, (launch.global_size, launch.group_size), launch.where)
     program = builder.build(*(values[slot.place] for slot in results if slot.place in values))
-    return program, list(values)
+    return program, list(values), lowering

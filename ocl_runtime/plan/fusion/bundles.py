@@ -68,6 +68,9 @@ def passes(bundle: Bundle) -> tuple[list[int], list[int]]:
     """For each value the pass over the elements in which it is there first, and the last one that takes it; what a fold
     gives is there in the pass behind its own."""
     turns: list[int] = []
+    if Fold not in map(type, bundle.values):
+        turns = [0] * len(bundle.values)
+        return turns, turns
     for value in bundle.values:
         turns.append(max((turns[arg] for arg in value.operands), default=0) + isinstance(value, Fold))
     last, of_row = list(turns), bundle.of_rows

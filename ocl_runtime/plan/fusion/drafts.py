@@ -5,7 +5,6 @@ Groups are tried together again and again, so what is known of two drafts is not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ocl_ir.graph.build import Node, Scalar
@@ -47,11 +46,9 @@ class Draft:
     ) -> Draft:
         """Of one group."""
         computed = frozenset([leaf.source for leaf in group.leaves if leaf.computed])
-        scalars = frozenset([leaf.source for leaf in group.leaves if isinstance(leaf.source, Scalar)])
-        operations, looks_up = 0, False
-        for value in group.values:
-            operations += length(value.op) if isinstance(value, Operation) else 0
-            looks_up = looks_up or isinstance(value, Lookup)
+        scalars = frozenset([leaf.source for leaf in group.leaves if type(leaf.source) is Scalar])
+        operations = sum([length(value.op) for value in group.values if type(value) is Operation])
+        looks_up = Lookup in map(type, group.values)
         roots = frozenset((group.root,))
         return cls([group], shape, axes, order, layouts, roots, computed, scalars, operations, looks_up)
 
@@ -60,8 +57,15 @@ class Draft:
         """What the groups read, over the index space, but for numbers."""
         known = self._memory
         if known is None:
-            leaves = [leaf for _, leaf in self.leaves() if not isinstance(leaf.source, Scalar)]
-            known = self._memory = frozenset([(leaf.source, leaf.layout) for leaf in leaves])
+            known = self._memory = frozenset(
+                [
+                    (value.source, self.layouts.placed(value.layout, self.shape, skipped))
+                    for group in self.groups
+                    for skipped in [self._skipped(group.root in self.rows)]
+                    for value in group.values
+                    if type(value) is Leaf and type(value.source) is not Scalar
+                ]
+            )
         return known
 
     def joined(self, other: Draft) -> Draft:
@@ -88,15 +92,10 @@ class Draft:
         """The lengths of the axes that are not reduced."""
         return self.layouts.kept(self.shape, self.axes or ())
 
-    def leaves(self) -> Iterator[tuple[Group, Leaf]]:
-        """What the groups read, over the index space."""
-        for group in self.groups:
-            for value in group.values:
-                if isinstance(value, Leaf):
-                    yield group, self.over(group, value)
-
     def over(self, group: Group, leaf: Leaf) -> Leaf:
-        """A group's leaf over the index space."""
+        """A group's leaf over the index space; where a number is read matters to reductions only."""
+        if self.axes is None and type(leaf.source) is Scalar:
+            return leaf
         return self.layouts.leaf(leaf, self.shape, self._skipped(group.root in self.rows))
 
     def stored(self, group: Group) -> Layout:

@@ -45,7 +45,7 @@ from ocl_runtime.plan.fusion.canonical import canonical, copies, stays
 from ocl_runtime.plan.fusion.chain import Chain, in_memory
 from ocl_runtime.plan.fusion.cost import choice, operation
 from ocl_runtime.plan.fusion.layouts import Layouts
-from ocl_runtime.plan.fusion.neighbours import Family, added
+from ocl_runtime.plan.fusion.neighbours import families
 from ocl_runtime.plan.fusion.readers import readers
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value, leaves_of
 from ocl_runtime.plan.target import Target
@@ -66,6 +66,9 @@ _ENDS: Mapping[type[Node], str] = {
     Scatter: "a write ends its kernel",
     Scan: "a scan ends its kernel",
 }
+
+_IN_MEMORY = frozenset({Buffer, Iota, Scalar})
+_OPENED = (Elementwise, Gather, Scatter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,7 @@ class _Fuser:
         found = readers(self._alone)
         self._order = {node: number for number, node in enumerate(found)}
         """Of all nodes, operands first: as a program asked for them."""
-        self._share = not any(isinstance(node, Reduce | Scan | Scatter) for node in found)
+        self._share = {Reduce, Scan, Scatter}.isdisjoint(map(type, found))
         """Whether all kernels let reads of neighbours share a pointer."""
         for node, count in found.items():  # operands first: what is stored of them is not computed again
             if count > 1 and isinstance(node, Elementwise | Gather) and node not in self._alone:
@@ -161,7 +164,7 @@ class _Fuser:
         growing, rank = _Growing(node, self._alone, self._layouts, self._dense), len(node.shape)
         growing.open_from(growing.place(node, None), rank, self._target, share=self._share)
         operations, loads = growing.work()
-        if loads > 1 and not fits(count * (growing.pointers - 1) + 1, rank, self._target):
+        if loads > 1 and not growing.fits(rank, self._target, times=count):
             return "to compute it again for each takes more arguments than the device takes"
         if count * growing.operations > MAX_OPERATIONS:
             return f"to compute it again for each takes more than {MAX_OPERATIONS} operations"
@@ -174,8 +177,8 @@ class _Fuser:
         chain: Chain | None = None
         looks, layout = False, self._layouts.contiguous(root.shape)
         if isinstance(root, Contract):
-            values = tuple(growing.leaf(growing.place(arg, None)) for arg in root.args)
-            return self._grown(Group(root, None, root.shape, values, layout, why=self._alone[root]), growing)
+            sides = tuple(growing.leaf(growing.place(arg, None)) for arg in root.args)
+            return self._grown(Group(root, None, root.shape, sides, layout, why=self._alone[root]), growing)
         shape, base = root.shape, None
         top: Node = root
         match root:
@@ -197,15 +200,13 @@ class _Fuser:
         body = growing.place(top, chain)
         share = not isinstance(root, Reduce | Scan | Scatter)
         growing.open_from(body, len(shape), self._target, share=share, order=self._order)
-        reduce = root if isinstance(root, Reduce) else None
-        group = Group(root, reduce, shape, growing.values(body), layout, base, looks, self._alone[root])
-        return self._grown(group, growing)
+        reduce, why = root if isinstance(root, Reduce) else None, self._alone[root]
+        return self._grown(Group(root, reduce, shape, growing.values(body), layout, base, looks, why), growing)
 
     def _grown(self, group: Group, growing: _Growing) -> Group:
         otherwise = "a product of matrices reads it" if isinstance(group.root, Contract) else "it is written into"
-        for leaf in group.leaves:
-            if leaf.computed:
-                self._alone.setdefault(leaf.source, growing.reasons.get(leaf.source, otherwise))
+        for source in [leaf.source for leaf in group.leaves if leaf.computed]:
+            self._alone.setdefault(source, growing.reasons.get(source, otherwise))
         return group
 
 
@@ -222,10 +223,14 @@ class _Growing:
         self._chains: dict[tuple[Step, int], Chain] = {}
         self._opened: dict[_Place, list[_Place]] = {}
         """What the group computes itself, with its operands."""
+        self._leaves: dict[_Place, Leaf] = {}
+        """How what it does not compute is read, as far as somebody has asked."""
         self.operations = 0
         """As long as their code is."""
-        self.pointers = 0
-        """With that of the result."""
+        self._others = 0
+        """Pointers that it takes for sure, with that of the result."""
+        self._reads: list[Leaf] = []
+        """What takes one each, unless it is a neighbour of another one."""
         self._seen: set[_Place] = set()
 
     def place(self, node: Node, chain: Chain | None) -> _Place:
@@ -244,9 +249,10 @@ class _Growing:
         ends = _ENDS.get(type(node))
         if ends is not None:
             self.reasons[node] = ends
-        leaf = isinstance(node, Buffer | Iota | Scalar) and node not in self._dense  # which is read where it was copied
         alone = ends is not None or node in self._alone
-        return node, chain, node is not self._root and not leaf and alone
+        if alone and type(node) in _IN_MEMORY:
+            alone = node in self._dense  # which is read where it was copied
+        return node, chain, alone and node is not self._root
 
     def _places(self, node: Elementwise | Gather | Scatter, chain: Chain | None) -> list[_Place]:
         """The operands of a node that is opened, but for what is written into. What is gathered from is reached from no
@@ -268,7 +274,7 @@ class _Growing:
         loop, it is the last ones, which read no more than what a turn hands on."""
         reasons = self.reasons.copy()
         if not self._open(body, rank, target, share, None) and order is not None:
-            self.reasons, self._opened, self.operations = reasons, {}, 0
+            self.reasons, self._opened, self.operations, self._reads = reasons, {}, 0, []
             self._open(body, rank, target, share, order)
 
     def _open(self, body: _Place, rank: int, target: Target, share: bool, order: Mapping[Node, int] | None) -> bool:
@@ -276,8 +282,7 @@ class _Growing:
         has."""
         self._seen, queue = {body}, deque([body])
         fitting, most = True, MAX_OPERATIONS
-        reads: list[Family] = []
-        scalars, others = 0, 2  # what is read in another way, or may be: the body is not opened yet; and the result
+        scalars, self._others = 0, 2  # the body, which is not opened yet and may be read; and the result
         while queue:
             if order is None:
                 place = queue.popleft()
@@ -285,34 +290,46 @@ class _Growing:
                 place = max(queue, key=lambda one: order.get(one[0], -1))
                 queue.remove(place)
             node, chain, computed = place
-            if computed or not isinstance(node, Elementwise | Gather | Scatter):
+            if computed or not isinstance(node, _OPENED):
                 continue
-            longer = self.operations + (length(node.op) if isinstance(node, Elementwise) else 1)
+            longer = self.operations + (length(node.op) if type(node) is Elementwise else 1)
             if longer > most:
                 fitting = False
                 self.reasons[node] = f"the kernel that reads it has {most} operations, as many as it may"
                 continue
             args = self._places(node, chain)
-            table = args[0] if isinstance(node, Gather) else None
+            table = args[0] if type(node) is Gather else None
             new = [arg for arg in dict.fromkeys(args) if arg not in self._seen]
-            if any(arg[2] for arg in new):
-                most = _MOST_BESIDE_OTHERS
-            numbers = sum(isinstance(arg[0], Scalar) for arg in new)
-            more, read = len(new) - numbers - 1, reads
-            for arg in new if share else ():
-                if arg is not table and (arg[2] or isinstance(arg[0], Buffer)):
-                    leaf = self.leaf(arg)
-                    read, more = added(read, leaf.source, leaf.layout), more - 1
-            pointers = others + more + len(read)
-            if self._opened and not fits(pointers, rank, target, scalars=scalars + numbers):
+            numbers, more, reads = 0, -1, list[Leaf]()
+            for arg in new:
+                if arg[2]:
+                    most = _MOST_BESIDE_OTHERS
+                if share and arg is not table and (arg[2] or type(arg[0]) is Buffer):
+                    reads.append(self.leaf(arg))
+                elif type(arg[0]) is not Scalar:
+                    more += 1
+                numbers += type(arg[0]) is Scalar
+            self._reads += reads
+            self._others += more
+            if self._opened and not self.fits(rank, target, scalars=scalars + numbers):
+                self._others -= more
+                del self._reads[len(self._reads) - len(reads) :]
                 self.reasons[node] = "the kernel that reads it has as many arguments as the device takes"
                 continue
-            reads, others, scalars = read, others + more, scalars + numbers
+            scalars += numbers
             self._opened[place], self.operations = args, longer
             self._seen.update(new)
             queue.extend(new)
-        self.pointers = others + len(reads)
         return fitting
+
+    def fits(self, rank: int, target: Target, *, scalars: int = 0, times: int = 1) -> bool:
+        """Whether a kernel takes the pointers, `times` those of what is read. Which share one is looked at only where
+        that matters: of sizes, it asks a lot."""
+        pointers = times * (self._others + len(self._reads) - 1) + 1
+        if len(self._reads) > 1 and not fits(pointers, rank, target, scalars=scalars):
+            shared = families((leaf.source, leaf.layout) for leaf in self._reads)
+            pointers = times * (self._others + len(shared) - 1) + 1
+        return fits(pointers, rank, target, scalars=scalars)
 
     def work(self) -> tuple[int, int]:
         """What the operations of the group are worth, and how many elements it loads for each."""
@@ -330,45 +347,50 @@ class _Growing:
     def values(self, body: _Place) -> tuple[Value, ...]:
         """The opened operations and the leaves below them, operands first; equal leaves are one."""
         values: list[Value] = []
-        known: dict[_Place | Leaf, int] = {}
+        known: dict[_Place | Leaf | Node, int] = {}
+        entered: dict[_Place, list[_Place]] = {}  # operations whose operands are above them on the stack
         stack = [body]
         while stack:
-            place = stack[-1]
+            place = stack.pop()
             if place in known:
-                stack.pop()
                 continue
             node, args = place[0], self._opened.get(place)
             if args is None:
-                leaf = self.leaf(place)
-                number = known[place] = known.setdefault(leaf, len(values))
+                leaf = self.leaf(place)  # a number is the same in every chain
+                same = node if type(node) is Scalar and not place[2] else leaf
+                number = known[place] = known.setdefault(same, len(values))
                 if number == len(values):
                     values.append(leaf)
                 continue
-            operands = args[1:] if isinstance(node, Gather) else args
-            waiting = [arg for arg in operands if arg not in known]
-            if waiting:
-                stack.extend(reversed(waiting))
+            operands = entered.get(place)
+            if operands is None:
+                entered[place] = operands = args[1:] if type(node) is Gather else args
+                stack.append(place)
+                stack += operands[::-1]
                 continue
             known[place] = len(values)
             places = tuple([known[arg] for arg in operands])
-            if isinstance(node, Gather):
+            if type(node) is Gather:
                 values.append(Lookup(self.leaf(args[0]), places))
             else:
-                op = node.op if isinstance(node, Elementwise) else "scatter"
-                values.append(Operation(op, node.dtype, places))
+                values.append(Operation(node.op if type(node) is Elementwise else "scatter", node.dtype, places))
         return tuple(values)
 
     def leaf(self, place: _Place) -> Leaf:
         """How a node that the group does not compute is read."""
-        node, chain, computed = place
-        if isinstance(node, Buffer | Iota) and not computed:
-            layout = node.layout
-        elif isinstance(node, Scalar | Undefined) or node in self._dense:
-            layout = self._layouts.contiguous(node.shape)
-        else:
-            layout = canonical(node)
-        moved = layout if chain is None or isinstance(node, Scalar) else chain.apply(layout)
-        return Leaf(node, moved, computed or not isinstance(node, Buffer | Iota | Scalar | Undefined))
+        known = self._leaves.get(place)
+        if known is None:
+            node, chain, computed = place
+            if isinstance(node, Buffer | Iota) and not computed:
+                layout = node.layout
+            elif isinstance(node, Scalar | Undefined) or node in self._dense:
+                layout = self._layouts.contiguous(node.shape)
+            else:
+                layout = canonical(node)
+            moved = layout if chain is None or type(node) is Scalar else chain.apply(layout)
+            computed = computed or not isinstance(node, Buffer | Iota | Scalar | Undefined)
+            known = self._leaves[place] = Leaf(node, moved, computed)
+        return known
 
 
 def fits(pointers: int, rank: int, target: Target, *, scalars: int = 0) -> bool:

@@ -25,7 +25,6 @@ class Layouts:
         self._kept: dict[tuple[int, tuple[int, ...]], tuple[Shape, Shape]] = {}
         self._whole: dict[int, tuple[Shape, Layout]] = {}
         self._flat: dict[int, tuple[Shape, Layout]] = {}
-        self._leaves: dict[tuple[int, int], tuple[Leaf, Leaf]] = {}
 
     def kept(self, shape: Shape, axes: tuple[int, ...]) -> Shape:
         """The lengths of the other axes of a shape."""
@@ -74,13 +73,7 @@ class Layouts:
         """A group's leaf over an index space."""
         number = isinstance(leaf.source, Scalar)
         layout = self._everywhere(shape) if number else self.placed(leaf.layout, shape, skipped)
-        if layout is leaf.layout:
-            return leaf
-        key = id(leaf), id(layout)
-        known = self._leaves.get(key)
-        if known is None:
-            known = self._leaves[key] = leaf, Leaf(leaf.source, layout, leaf.computed)
-        return known[1]
+        return leaf if layout is leaf.layout else Leaf(leaf.source, layout, leaf.computed)
 
     def _everywhere(self, shape: Shape) -> Layout:
         """Of what has one value at every place."""

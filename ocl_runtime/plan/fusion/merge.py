@@ -198,7 +198,10 @@ class _Merger:
             return False
         if _reads(first, second):
             first, second = second, first
-        if not any(rule(first, second) for rule in self._rules):
+        for rule in self._rules:
+            if rule(first, second):
+                break
+        else:
             return False
         made, reason = self._joined(first, second)
         if made is not None and not self._apart(one, other):
@@ -239,10 +242,11 @@ class _Merger:
                 return None, "it has another shape"
         if not made.computed.isdisjoint(made.roots):
             results = {group.root: made.stored(group) for group in made.groups}
-            if any(leaf.layout != results.get(leaf.source, leaf.layout) for _, leaf in made.leaves() if leaf.computed):
+            values = [(group, value) for group in made.groups for value in group.values]
+            read = [made.over(group, one) for group, one in values if isinstance(one, Leaf) and one.computed]
+            if any(leaf.layout != results.get(leaf.source, leaf.layout) for leaf in read):
                 return None, "it is read at other places"
-            values = (value for group in made.groups for value in group.values)
-            if any(isinstance(value, Lookup) and value.leaf.source in results for value in values):
+            if any(isinstance(value, Lookup) and value.leaf.source in results for _, value in values):
                 return None, "elements of it are taken in any order"
         return self._limited(made)
 
@@ -329,30 +333,26 @@ class _Merger:
             group = groups[0]
             last = len(group.values) - 1
             return Bundle(groups, group.shape, group.values, (last,), (Result(group, last, False),))
-        values: list[Value] = []
-        known: dict[Value, int] = {}
+        values: dict[Value, int] = {}
         made: dict[Node, int] = {}
-
-        def place(value: Value) -> int:
-            number = known.setdefault(value, len(values))
-            if number == len(values):
-                values.append(value)
-            return number
-
         for group in groups:
             places: list[int] = []
-            for value in group.values:
-                if isinstance(value, Operation):
-                    args = tuple([places[arg] for arg in value.args])
-                    places.append(place(Operation(value.op, value.dtype, args)))
-                elif isinstance(value, Lookup):
-                    places.append(place(Lookup(value.leaf, tuple([places[arg] for arg in value.args]))))
-                elif isinstance(value, Leaf):
-                    inside = value.computed and value.source in made
-                    places.append(made[value.source] if inside else place(draft.over(group, value)))
+            for own in group.values:
+                value: Value = own
+                if type(own) is Operation:
+                    value = Operation(own.op, own.dtype, tuple([places[arg] for arg in own.args]))
+                elif type(own) is Leaf:
+                    if own.computed and own.source in made:
+                        places.append(made[own.source])
+                        continue
+                    value = draft.over(group, own)
+                elif type(own) is Lookup:
+                    value = Lookup(own.leaf, tuple([places[arg] for arg in own.args]))
+                places.append(values.setdefault(value, len(values)))
             result, reduce = places[-1], group.reduce
             if reduce is not None:
-                result = place(Fold(reduce.op, reduce.accumulator, reduce.dtype, result))
+                fold = Fold(reduce.op, reduce.accumulator, reduce.dtype, result)
+                result = values.setdefault(fold, len(values))
             made[group.root] = result
         results = tuple(
             Result(group, made[group.root], group.reduce is not None or group.root in draft.rows)

@@ -65,27 +65,14 @@ def families(reads: Iterable[tuple[Node, Layout]]) -> list[tuple[Family, list[in
     """The reads of memory, those together that may share a pointer, with their numbers."""
     found: list[tuple[Family, list[int]]] = []
     for number, (source, layout) in enumerate(reads):
-        place, family = _joined([family for family, _ in found], source, layout)
-        if place < len(found):
-            found[place] = family, [*found[place][1], number]
+        for place, (family, numbers) in enumerate(found):
+            joined = family.joined(source, layout)
+            if joined is not None:
+                found[place] = joined, [*numbers, number]
+                break
         else:
-            found.append((family, [number]))
+            found.append((Family.of(source, layout), [number]))
     return found
-
-
-def added(found: Sequence[Family], source: Node, layout: Layout) -> list[Family]:
-    """Families with one more read."""
-    place, family = _joined(found, source, layout)
-    return [*found[:place], family, *found[place + 1 :]]
-
-
-def _joined(found: Sequence[Family], source: Node, layout: Layout) -> tuple[int, Family]:
-    """The family that a read belongs to, and its place; behind all others if it is new."""
-    for place, family in enumerate(found):
-        joined = family.joined(source, layout)
-        if joined is not None:
-            return place, joined
-    return len(found), Family.of(source, layout)
 
 
 def _same_memory(one: Node, other: Node) -> bool:

@@ -18,22 +18,29 @@ def readers(roots: Collection[Node]) -> dict[Node, int]:
     """The number of ways in which each node below the roots is read, operands before their users."""
     order = list(walk(*roots))
     depth: dict[Node, int] = {}
+    """How many reductions are one below the other at a node, where there are any."""
     for node in order:
-        depth[node] = max((depth[arg] for arg in node.args), default=0) + isinstance(node, Reduce)
-    read: dict[Node, set[object]] = {node: set() for node in order}
+        deepest = max([depth.get(arg, 0) for arg in node.args], default=0) if depth else 0
+        if deepest or type(node) is Reduce:
+            depth[node] = deepest + (type(node) is Reduce)
+    read: dict[Node, set[object]] = {}
     views: dict[tuple[Step, int], object] = {}
     passes: dict[tuple[tuple[int, ...], int], object] = {}
     for node in reversed(order):
-        goes_on = isinstance(node, Elementwise | Gather) or (isinstance(node, Movement) and not copies(node))
+        ways: Collection[object] = read.get(node, ())
         way: object = node
+        if isinstance(node, Movement) and not copies(node):  # a view of a view
+            outer = [node] if node in roots else ways  # ids are of nodes, or of what is kept here
+            read.setdefault(node.arg, set()).update(views.setdefault((node.step, id(one)), object()) for one in outer)
+            continue
         if isinstance(node, Reduce):
             way = passes.setdefault((node.axes, depth[node]), object())
-        elif goes_on and node not in roots and len(read[node]) == 1:
-            (way,) = read[node]
-        if goes_on and isinstance(node, Movement):  # a view of a view; ids are of nodes, or of what is kept here
-            outer = [node] if node in roots else read[node]
-            read[node.arg].update(views.setdefault((node.step, id(one)), object()) for one in outer)
-            continue
+        elif len(ways) == 1 and isinstance(node, Elementwise | Gather) and node not in roots:
+            (way,) = ways
         for arg in node.args:
-            read[arg].add(way)
-    return {node: len(found) for node, found in read.items()}
+            known = read.get(arg)
+            if known is None:
+                read[arg] = {way}
+            else:
+                known.add(way)
+    return {node: len(read.get(node, ())) for node in order}

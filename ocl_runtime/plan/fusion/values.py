@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ocl_ir.graph.build import Node, ReduceOp, Scalar
 from ocl_ir.layout import Layout
@@ -19,8 +18,7 @@ class HasOperands(Protocol):
         """The places of the values that it is computed from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """What a group reads: `source` is a buffer, iota or scalar, or (`computed`) the result of another group, which has
     its canonical layout."""
 
@@ -34,8 +32,7 @@ class Leaf:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """An operation on earlier values of the group, given by their places."""
 
     op: str
@@ -48,8 +45,7 @@ class Operation:
         return self.args
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(NamedTuple):
     """An earlier value joined along the reduced axes in `accumulator`, as `dtype`: one value for each result."""
 
     op: ReduceOp
@@ -63,8 +59,7 @@ class Fold:
         return (self.arg,)
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(NamedTuple):
     """The element of a leaf at coordinates that are earlier values of the group, given by their places."""
 
     leaf: Leaf

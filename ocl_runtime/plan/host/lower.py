@@ -24,44 +24,55 @@ from ocl_ir.types import DType, Pointer, element
 from ocl_runtime.plan.launch import Address, Argument, Later
 
 
-def lower(
-    builder: HostBuilder,
-    kernel: Kernel,
-    args: Sequence[Argument | int | float],
-    sizes: tuple[tuple[int, ...], tuple[int, ...] | None],
-    value: Callable[[Any, int], Value],
-    where: Where = "",
-) -> None:
-    """Writes one launch over (global size, group size). `value` gives the program's value for a storage, of which the
-    kernel makes use in some mode."""
-    written: list[Written] = []
-    for param, arg, mode in zip(kernel.params, args, modes(kernel), strict=True):
-        if isinstance(arg, Later):
-            written.append(builder.number(number_name(arg.value, arg.dtype), arg.dtype))
-        elif (given := given_of(arg)) is not None and (dtype := element(param.value.type)).kind == "float":
-            written.append(builder.number(number_name(given, dtype), dtype))
-        elif isinstance(arg, float | np.generic):
-            written.append(arg.item() if isinstance(arg, np.generic) else float(arg))
-        elif not isinstance(arg, Address):
-            written.append(formula(arg))
-        else:
-            pointer = param.value.type
-            assert isinstance(pointer, Pointer)
-            touched = arg.touched
-            if touched is None:
-                length = arg.storage.nbytes // pointer.dtype.size - arg.offset
-                touched = Layout((length,), (1,), arg.offset)
-            base = value(arg.storage, mode)
-            written.append(builder.view(base, symbolic(touched), dtype=pointer.dtype, where=where))
-    global_size, group_size = sizes
-    builder.launch(kernel, written, formulas(global_size), group_size, where=where)
+class Lowering:
+    """Writes launches into a program. `value` gives the program's value for a storage, of which a kernel makes use in
+    some mode."""
+
+    def __init__(self, builder: HostBuilder, value: Callable[[Any, int], Value]) -> None:
+        self._builder = builder
+        self._value = value
+        self._layouts: dict[int, tuple[Layout, SymbolicLayout]] = {}
+        """What each layout is in the program, by its identity: most launches share a few."""
+
+    def launch(
+        self,
+        kernel: Kernel,
+        args: Sequence[Argument | int | float],
+        sizes: tuple[tuple[int, ...], tuple[int, ...] | None],
+        where: Where = "",
+    ) -> None:
+        """Writes one launch over (global size, group size)."""
+        builder, written = self._builder, list[Written]()
+        for param, arg, mode in zip(kernel.params, args, modes(kernel), strict=True):
+            if type(arg) is Address:
+                pointer = param.value.type
+                assert isinstance(pointer, Pointer)
+                touched = arg.touched
+                if touched is None:
+                    length = arg.storage.nbytes // pointer.dtype.size - arg.offset
+                    touched = Layout((length,), (1,), arg.offset)
+                base = self._value(arg.storage, mode)
+                written.append(builder.view(base, self.layout(touched), dtype=pointer.dtype, where=where))
+            elif type(arg) is Later:
+                written.append(builder.number(number_name(arg.value, arg.dtype), arg.dtype))
+            elif (given := given_of(arg)) is not None and (dtype := element(param.value.type)).kind == "float":
+                written.append(builder.number(number_name(given, dtype), dtype))
+            elif isinstance(arg, float | np.generic):
+                written.append(arg.item() if isinstance(arg, np.generic) else float(arg))
+            else:
+                written.append(formula(arg))
+        global_size, group_size = sizes
+        builder.launch(kernel, written, formulas(global_size), group_size, where=where)
+
+    def layout(self, layout: Layout) -> SymbolicLayout:
+        """A layout with formulas for its sizes."""
+        known = self._layouts.get(id(layout))
+        if known is None:
+            written = SymbolicLayout(formulas(layout.shape), formulas(layout.strides), formula(layout.offset))
+            known = self._layouts[id(layout)] = layout, written
+        return known[1]
 
 
 def number_name(given: Given, dtype: DType) -> str:
     """The name of a scalar of a call, as a dtype."""
     return f"s{given.place}_{dtype.name}"
-
-
-def symbolic(layout: Layout) -> SymbolicLayout:
-    """A layout with formulas for its sizes."""
-    return SymbolicLayout(formulas(layout.shape), formulas(layout.strides), formula(layout.offset))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ocl_ir.graph.build import Buffer, Node, Scalar
 from ocl_ir.layout import Layout
@@ -30,14 +29,16 @@ def accesses(
     of the `windows` share its parameters.
     """
     window_of = {place: window for window in windows for place in window.shifts}
-    leaves = [place for place, value in enumerate(values) if laid_out([value])]
-    others = {leaves[place] for window in windows for place in list(window.shifts)[1:]}
+    others: set[int] = set()
+    if windows:
+        leaves = [place for place, value in enumerate(values) if laid_out([value])]
+        others = {leaves[place] for window in windows for place in list(window.shifts)[1:]}
     shared: dict[int, Access] = {}
     """The windows whose parameters are there, by their ids."""
     remaining = iter(enumerate(layouts))
     described: list[Term] = []
     for value, name in zip(values, leaf_names(values, names, others), strict=True):
-        if isinstance(value, Operation | Fold):
+        if isinstance(value, Operation) or isinstance(value, Fold):  # noqa: SIM101  # a union takes longer
             described.append(value)
         elif isinstance(value, Lookup):
             described.append(_fetch(value, name, parameters))
@@ -51,7 +52,7 @@ def accesses(
                     shared[id(window)] = parameters.window(
                         name, source.dtype, source.storage, window.layout, window.lanes
                     )
-                access = replace(shared[id(window)], shift=window.shifts[place])
+                access = shared[id(window)]._replace(shift=window.shifts[place])
             elif isinstance(source, Buffer):
                 whole = length if layout.is_dense else ""
                 access = parameters.memory(name, source.dtype, source.storage, layout, lane, lanes, length=whole)

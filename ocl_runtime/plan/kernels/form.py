@@ -11,8 +11,9 @@ sum comes out right. Steps of 0 and 1 are part of the form, because they decide 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeAlias
 
 from ocl_ir.graph.build import Storage
 from ocl_ir.guards import Given, Number
@@ -28,8 +29,7 @@ _INDEX_LIMIT = 2**32 - 2**20
 """Index spaces are padded to whole groups, so u32 ends a little before its range does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """How the elements of a leaf, or of the result, are reached.
 
     `strides` has an entry for each axis. `wide`: the lane axis begins at a multiple of the lanes in every row, so
@@ -50,7 +50,7 @@ class Access:
         if not steps or self.kind == "scalar" or self.strides[axis] == "none":
             return self
         shift = self.shift or (0,) * len(self.strides)
-        return replace(self, shift=(*shift[:axis], shift[axis] + steps, *shift[axis + 1 :]))
+        return self._replace(shift=(*shift[:axis], shift[axis] + steps, *shift[axis + 1 :]))
 
     def stride_name(self, axis: int) -> str:
         """The parameter with the stride of an axis."""
@@ -67,8 +67,7 @@ class Access:
         return f"{self.name}_first"
 
 
-@dataclass(frozen=True, slots=True)
-class Fetch:
+class Fetch(NamedTuple):
     """How an element is reached whose coordinates are earlier values, given by their places."""
 
     access: Access
@@ -80,8 +79,7 @@ class Fetch:
         return self.args
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """A value that a kernel stores, given by its place, as `dtype` where `layout` says. `row`: it is one of those that
     there is one of for each result of a reduction; `part` is then the stride from one part of it to the next."""
 
@@ -93,8 +91,7 @@ class Output:
     part: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(NamedTuple):
     """A parameter; `length` names the parameter that says how many elements a pointer may touch."""
 
     name: str
@@ -150,28 +147,29 @@ class Parameters:
         `general`: every stride but that of the lanes is a parameter, also 0 and 1. `most` is the number of elements
         that are touched, where it depends on values which.
         """
-        low, _ = layout.range()
+        low = layout.range()[0]
         wide = lane is not None and lanes > 1 and layout.strides[lane] == 1
         if wide and lane is not None:
             wide = aligned(layout, lane, lanes) if self.aligned is None else self.aligned
-        pointer = Pointer(dtype, align=dtype.size * (lanes if wide else 1))
-        self.pointer(name, pointer, Address(storage, low, layout, most), length)
-        first = layout.offset - low if layout.offset != low else None
-        access = Access(name, dtype, "memory", wide=wide)
-        always = {axis for axis in range(layout.ndim) if axis != lane} if general else set()
-        return self._access(access, layout, lanes if wide else 1, first, always)
+        unit = lanes if wide else 1
+        self.pointer(name, _pointer(dtype, unit), Address(storage, low, layout, most), length)
+        first = None if layout.offset is low or layout.offset == low else layout.offset - low
+        always = {axis for axis in range(layout.ndim) if axis != lane} if general else ()
+        return self._access(Access(name, dtype, "memory", wide=wide), layout, unit, first, always)
 
     def window(self, name: str, dtype: DType, storage: Storage, layout: Layout, lanes: int) -> Access:
         """A pointer with strides that several leaves share, which are read `lanes` wide; `layout` is what they reach
         together, and its rows begin at multiples of the lanes."""
-        self.pointer(name, Pointer(dtype, align=dtype.size * lanes), Address(storage, layout.offset, layout))
-        return self._access(Access(name, dtype, "memory", wide=lanes > 1), layout, lanes, None, set())
+        self.pointer(name, _pointer(dtype, lanes), Address(storage, layout.offset, layout))
+        return self._access(Access(name, dtype, "memory", wide=lanes > 1), layout, lanes, None)
 
     def iota(self, name: str, dtype: DType, layout: Layout) -> Access:
         """The places of a layout themselves."""
-        return self._access(Access(name, dtype, "iota"), layout, 1, layout.offset, set())
+        return self._access(Access(name, dtype, "iota"), layout, 1, layout.offset)
 
-    def _access(self, access: Access, layout: Layout, unit: int, first: int | None, always: Container[int]) -> Access:
+    def _access(
+        self, access: Access, layout: Layout, unit: int, first: int | None, always: Container[int] = ()
+    ) -> Access:
         """The access with its first element and strides made parameters, those of the axes `always` even if 0 or 1."""
         if first is not None:
             self.size(access.first_name, first)
@@ -179,14 +177,20 @@ class Parameters:
         for axis, stride in enumerate(layout.strides):
             known = axis not in always and stride in (0, 1)
             strides.append("param" if not known else "one" if stride else "none")
-            if strides[-1] == "param":
+            if not known:
                 self.size(access.stride_name(axis), stride // unit)
-        return Access(access.name, access.dtype, access.kind, tuple(strides), access.wide, first is not None)
+        return access._replace(strides=tuple(strides), first=first is not None)
 
     def scalar(self, name: str, dtype: DType, value: Number | Given) -> Access:
         """A value that is the same everywhere. Kernels take neither bools nor, on many devices, halves."""
         self.number(name, _PASSED_AS.get(dtype, dtype), value)
         return Access(name, dtype, "scalar")
+
+
+@lru_cache(maxsize=256)
+def _pointer(dtype: DType, unit: int) -> Pointer:
+    """A pointer to so many elements at a time, aligned to all of them."""
+    return Pointer(dtype, align=dtype.size * unit)
 
 
 _PASSED_AS = {BOOL: U8, F16: F32, BF16: F32}
@@ -203,7 +207,7 @@ def all_aligned(layouts: Iterable[Layout], lane: int, lanes: int) -> bool:
     """Whether that is so for all of some layouts that are dense along the axis. It is one fact about their sizes, so
     that views at any places need two kernels, not one for each combination."""
     rest = 0
-    for layout in layouts:
+    for layout in {id(layout): layout for layout in layouts}.values():
         if layout.strides[lane] == 1:
             low, _ = layout.range()
             for axis, stride in enumerate(layout.strides):
@@ -218,8 +222,7 @@ def all_aligned(layouts: Iterable[Layout], lane: int, lanes: int) -> bool:
 def index_dtype(layouts: Sequence[Layout], *counts: int) -> DType:
     """U32, or U64 where a place in a layout or a count does not fit."""
     distinct = {id(layout): layout for layout in layouts}.values()
-    spans = [high - low for low, high in (layout.range() for layout in distinct)]
-    reached = (*spans, *counts, *(layout.offset for layout in distinct))
+    reached = (*counts, *[layout.span for layout in distinct], *[layout.offset for layout in distinct])
     return U32 if all(one < _INDEX_LIMIT for one in reached) else U64
 
 

@@ -29,7 +29,7 @@ def leaf_names(values: Sequence[Value], wanted: Mapping[Node, str], unnamed: Con
     """A name for each value: leaves in memory are a, b, c, … or as wanted, scalars s0, s1, …; operations have none, nor
     have the values at the places `unnamed`."""
     names = [""] * len(values)
-    for place, value in enumerate(values):
+    for place, value in enumerate(values if wanted else ()):
         if not isinstance(value, Leaf | Lookup) or place in unnamed:
             continue
         name = wanted.get(leaf_of(value).source, "")

@@ -93,11 +93,11 @@ def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: 
             part = 1 if rows else results
             outputs.append(Output(place, replace(each, strides=strides), between, value.accumulator, True, part))
             again.append(Leaf(buffer(between, value.accumulator, canonical), canonical, False))
-            value = replace(value, arg=len(again) - 1)
+            value = value._replace(arg=len(again) - 1)
         elif isinstance(value, Operation | Lookup):
-            value = replace(value, args=tuple(places[arg] for arg in value.args))
+            value = value._replace(args=tuple(places[arg] for arg in value.args))
         else:
-            value = replace(value, layout=_along(value.layout, axes, joined, axis))
+            value = value._replace(layout=_along(value.layout, axes, joined, axis))
         places[place] = len(again)
         again.append(value)
     first = _unrounded(reduction, outputs)
@@ -108,7 +108,7 @@ def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: 
         axes=(axis,),
         order=order(canonical, (axis,), accumulator, accumulator, target, split=False),
         outputs=tuple(
-            replace(one, value=places[one.value], layout=_along(one.layout, axes, joined, axis))
+            one._replace(value=places[one.value], layout=_along(one.layout, axes, joined, axis))
             for one in reduction.outputs
         ),
     )
@@ -124,11 +124,11 @@ def _unrounded(reduction: Reduction, outputs: Sequence[Output]) -> Reduction:
     for place in needed:
         value = values[place]
         if isinstance(value, Fold):
-            value = replace(value, dtype=value.accumulator, arg=places[value.arg])
+            value = value._replace(dtype=value.accumulator, arg=places[value.arg])
         elif isinstance(value, Operation):
-            value = replace(value, args=tuple(places[arg] for arg in value.args))
+            value = value._replace(args=tuple(places[arg] for arg in value.args))
         kept.append(value)
-    stored = tuple(replace(output, value=places[output.value]) for output in outputs)
+    stored = tuple(output._replace(value=places[output.value]) for output in outputs)
     return replace(reduction, values=tuple(kept), outputs=stored)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ocl_ir.graph.build import Buffer, Node, ScatterOp, Storage
 from ocl_ir.indices import Shape
@@ -121,7 +121,7 @@ def apart(values: Sequence[Value], storage: Storage, compute: Callable[[tuple[Va
             given.append(compute(below))
         places.append(len(given) - 1 if reads else place)
     kept, args = _below(given, places)
-    return (*kept, replace(landing, args=args))
+    return (*kept, landing._replace(args=args))
 
 
 def _below(values: Sequence[Value], places: Sequence[int]) -> tuple[tuple[Value, ...], tuple[int, ...]]:
@@ -136,7 +136,7 @@ def _below(values: Sequence[Value], places: Sequence[int]) -> tuple[tuple[Value,
     for place in moved:
         value = values[place]
         if isinstance(value, Operation | Lookup):
-            value = replace(value, args=tuple(moved[arg] for arg in value.args))
+            value = value._replace(args=tuple(moved[arg] for arg in value.args))
         kept.append(value)
     return tuple(kept), tuple(moved[place] for place in places)
 
