@@ -69,8 +69,7 @@ class Bundle:
         fold gives is there in the pass behind its own."""
         turns: list[int] = []
         if Fold not in map(type, self.values):
-            turns = [0] * len(self.values)
-            return turns, turns
+            return [0] * len(self.values), [0] * len(self.values)
         for value in self.values:
             turns.append(max([turns[arg] for arg in value.operands], default=0) + isinstance(value, Fold))
         last, of_row = list(turns), self.of_rows
