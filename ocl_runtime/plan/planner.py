@@ -16,7 +16,7 @@ from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.donation import Donation
-from ocl_runtime.plan.fusion.bundles import Bundle, passes
+from ocl_runtime.plan.fusion.bundles import Bundle
 from ocl_runtime.plan.fusion.groups import Group, groups
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
@@ -147,7 +147,7 @@ class _Planner:
         memory, values = self._memory, self._memory.values(bundle)
         outputs: list[Output] = []
         apart = True
-        turns, last = passes(bundle)
+        turns, last = bundle.passes
         row, whole = row_layout(bundle.shape, bundle.axes), row_layout(bundle.shape, ())
         later = [(value, turn) for value, turn in zip(bundle.values, last, strict=True) if turn]
         busy: set[int] = set()

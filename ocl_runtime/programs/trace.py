@@ -63,7 +63,7 @@ class Trace:
         self.assigned: list[int] = []
         self._guards = guards
         self._builder = HostBuilder(name if name.isidentifier() and name.isascii() else "captured")
-        self._lowering = Lowering(self._builder, self._used)
+        self._lowering = Lowering(self._builder)
         self._executor = executor
         self._values: dict[int, Value] = {}
         self._storages: dict[int, object] = {}
@@ -144,10 +144,10 @@ class Trace:
         """Writes down one launch, on the stream that the function has chosen, if it has."""
         number, sizes = chosen(), (global_size, group_size)
         if number is None:
-            self._lowering.launch(kernel, args, sizes)
+            self._lowering.launch(kernel, args, sizes, self._used)
         else:
             with self._builder.stream(number):
-                self._lowering.launch(kernel, args, sizes)
+                self._lowering.launch(kernel, args, sizes, self._used)
 
     def end(self, roots: list[Node]) -> tuple[Program, list[Result]]:
         """The program, and where in it the results are."""

@@ -310,8 +310,9 @@ def _program(
     for slot in made:
         if slot.place in used:
             values[slot.place] = builder.alloc(U8, (formula(slot.nbytes),), "t", where=slot.where)
-    lowering = Lowering(builder, lambda slot, _: values[slot.place])
+    lowering = Lowering(builder)
     for launch in launches:
-        lowering.launch(launch.kernel, launch.args, (launch.global_size, launch.group_size), launch.where)
+        sizes = launch.global_size, launch.group_size
+        lowering.launch(launch.kernel, launch.args, sizes, lambda slot, _: values[slot.place], launch.where)
     program = builder.build(*(values[slot.place] for slot in results if slot.place in values))
     return program, list(values), lowering

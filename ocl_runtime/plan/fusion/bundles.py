@@ -63,19 +63,18 @@ class Bundle:
             loads += isinstance(value, Leaf | Lookup) and not of_rows[one]
         return operations, loads
 
-
-def passes(bundle: Bundle) -> tuple[list[int], list[int]]:
-    """For each value the pass over the elements in which it is there first, and the last one that takes it; what a fold
-    gives is there in the pass behind its own."""
-    turns: list[int] = []
-    if Fold not in map(type, bundle.values):
-        turns = [0] * len(bundle.values)
-        return turns, turns
-    for value in bundle.values:
-        turns.append(max((turns[arg] for arg in value.operands), default=0) + isinstance(value, Fold))
-    last, of_row = list(turns), bundle.of_rows
-    for place in reversed(range(len(turns))):
-        used = turns[place] - 1 if isinstance(bundle.values[place], Fold) else last[place]
-        for arg in () if of_row[place] and used >= turns[place] else bundle.values[place].operands:
-            last[arg] = max(last[arg], used)
-    return turns, last
+    @cached_property
+    def passes(self) -> tuple[list[int], list[int]]:
+        """For each value the pass over the elements in which it is there first, and the last one that takes it; what a
+        fold gives is there in the pass behind its own."""
+        turns: list[int] = []
+        if Fold not in map(type, self.values):
+            return [0] * len(self.values), [0] * len(self.values)
+        for value in self.values:
+            turns.append(max([turns[arg] for arg in value.operands], default=0) + isinstance(value, Fold))
+        last, of_row = list(turns), self.of_rows
+        for place in reversed(range(len(turns))):
+            used = turns[place] - 1 if isinstance(self.values[place], Fold) else last[place]
+            for arg in () if of_row[place] and used >= turns[place] else self.values[place].operands:
+                last[arg] = max(last[arg], used)
+        return turns, last

@@ -11,6 +11,7 @@ from ocl_ir.graph.build import Node, Scalar
 from ocl_ir.indices import Shape
 from ocl_ir.kernel.work import length
 from ocl_ir.layout import Layout
+from ocl_runtime.plan.fusion.bundles import Bundle
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.reduction_order import Order
@@ -38,6 +39,8 @@ class Draft:
     rows: frozenset[Node] = frozenset()
     reads: frozenset[int] = frozenset()
     """The drafts whose results it reads, by number."""
+    bundle: Bundle | None = field(default=None, init=False)
+    """What it is as a bundle, once somebody has tried it."""
     _memory: frozenset[tuple[Node, Layout]] | None = field(default=None, init=False)
 
     @classmethod

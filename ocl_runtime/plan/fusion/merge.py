@@ -19,7 +19,7 @@ from typing import TypeAlias
 from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Scalar
 from ocl_ir.kernel.work import length
 from ocl_ir.layout import Layout
-from ocl_runtime.plan.fusion.bundles import Bundle, Result, passes
+from ocl_runtime.plan.fusion.bundles import Bundle, Result
 from ocl_runtime.plan.fusion.canonical import canonical
 from ocl_runtime.plan.fusion.cost import choice
 from ocl_runtime.plan.fusion.drafts import Draft
@@ -265,7 +265,7 @@ class _Merger:
             ):
                 return made, ""
         bundle = self._bundle(made)
-        turns, last = passes(bundle)
+        turns, last = bundle.passes
         in_parts = made.order is not None and made.order.parts > 1
         if in_parts and (max(turns) > 1 or not all(result.row for result in bundle.results)):
             return None, "each result is reduced in parts, by several groups of work-items"
@@ -327,6 +327,12 @@ class _Merger:
         return list(done)
 
     def _bundle(self, draft: Draft) -> Bundle:
+        """A draft as it is tried, and may stay."""
+        if draft.bundle is None:
+            draft.bundle = self._made(draft)
+        return draft.bundle
+
+    def _made(self, draft: Draft) -> Bundle:
         """The values of all groups over one index space, each once."""
         groups = tuple(sorted(draft.groups, key=lambda group: self._number[group.root]))
         if len(groups) == 1 and draft.axes is None:

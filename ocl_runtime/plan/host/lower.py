@@ -25,12 +25,10 @@ from ocl_runtime.plan.launch import Address, Argument, Later
 
 
 class Lowering:
-    """Writes launches into a program. `value` gives the program's value for a storage, of which a kernel makes use in
-    some mode."""
+    """Writes launches into a program."""
 
-    def __init__(self, builder: HostBuilder, value: Callable[[Any, int], Value]) -> None:
+    def __init__(self, builder: HostBuilder) -> None:
         self._builder = builder
-        self._value = value
         self._layouts: dict[int, tuple[Layout, SymbolicLayout]] = {}
         """What each layout is in the program, by its identity: most launches share a few."""
 
@@ -39,9 +37,11 @@ class Lowering:
         kernel: Kernel,
         args: Sequence[Argument | int | float],
         sizes: tuple[tuple[int, ...], tuple[int, ...] | None],
+        value: Callable[[Any, int], Value],
         where: Where = "",
     ) -> None:
-        """Writes one launch over (global size, group size)."""
+        """Writes one launch over (global size, group size). `value` gives the program's value for a storage, of which
+        the kernel makes use in some mode."""
         builder, written = self._builder, list[Written]()
         for param, arg, mode in zip(kernel.params, args, modes(kernel), strict=True):
             if type(arg) is Address:
@@ -51,7 +51,7 @@ class Lowering:
                 if touched is None:
                     length = arg.storage.nbytes // pointer.dtype.size - arg.offset
                     touched = Layout((length,), (1,), arg.offset)
-                base = self._value(arg.storage, mode)
+                base = value(arg.storage, mode)
                 written.append(builder.view(base, self.layout(touched), dtype=pointer.dtype, where=where))
             elif type(arg) is Later:
                 written.append(builder.number(number_name(arg.value, arg.dtype), arg.dtype))
