@@ -47,8 +47,8 @@ _MANY_OF_A_LINE = 8
 _MOST_DIFFERING = 1024
 _PLAIN = frozenset({int, float})
 
-_Numbers: TypeAlias = int | tuple[Item, ...]
-"""A size, or a tuple of some."""
+_Numbers: TypeAlias = int | tuple[Any, ...]
+"""A size, or a tuple of some, perhaps of tuples."""
 
 
 class Structure:
@@ -85,60 +85,55 @@ class Structure:
         """Takes more nodes apart, of which some are copied."""
         nodes, storages, scalars, places = self.nodes, self.storages, self.scalars, self._places
         memory, numbers, parts = self._memory, self._numbers, self._parts
-        number, place_of, listed = numbers.setdefault, places.setdefault, nodes.append
+        number, place_of, listed, again = numbers.setdefault, places.setdefault, nodes.append, parts.append
         stack, count = [*reversed(roots)], len(nodes)
         while stack:  # once for each use of a node
             node = stack.pop()
             place = place_of(id(node), count)
             if place != count:
-                parts.append(place)
+                again(place)
                 continue
             count += 1
             listed(node)
-            if type(node) is Elementwise:
+            kind, args = type(node), node.args
+            if kind is Elementwise:
                 parts += (node.op, node.dtype)
-                args = node.args
-                for arg in args:
-                    if arg.result is not None or type(arg) is Movement:  # which may be of something that has moved
-                        args = operands(node)
-                        break
-                stack += args[::-1]
-            elif type(node) is Scalar:
-                scalars.append(node.value)
-                parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
-            elif type(node) is Buffer:
+            elif kind is Movement:
+                step = node.step  # the axes of a permutation are no sizes
+                value = step.value if step.kind == "permute" else number(step.value, len(numbers))
+                parts += (Movement, step.kind, value)
+            elif kind is Buffer:
                 storage, layout = node.storage, node.layout
                 known = memory.setdefault(id(storage), len(storages))
                 if known == len(storages):
                     storages.append(storage)
-                parts += (
-                    Buffer if storage is not None else None,
-                    node.dtype,
-                    known,
-                    number(layout.shape, len(numbers)),
-                    number(layout.strides, len(numbers)),
-                )
+                lies = number((layout.shape, layout.strides), len(numbers))
+                parts += (Buffer if storage is not None else None, node.dtype, known, lies)
                 self._offsets.append(layout.offset)
-            elif type(node) is Movement:
-                step = node.step  # the axes of a permutation are no sizes
-                value = step.value if step.kind == "permute" else number(step.value, len(numbers))
-                parts += (Movement, step.kind, value)
-                stack += operands(node)
-            elif type(node) is Assign:
+                continue
+            elif kind is Scalar:
+                scalars.append(node.value)
+                parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
+                continue
+            elif kind is Assign:
                 self.writes.append(place)
                 region = node.region
-                parts += (
-                    Assign,
-                    number(region.shape, len(numbers)),
-                    number(region.strides, len(numbers)),
-                    number(region.offset, len(numbers)),
-                )
-                stack += operands(node)[::-1]
+                parts += (Assign, number((region.shape, region.strides, region.offset), len(numbers)))
             else:
-                if type(node) is Scatter:
+                if kind is Scatter:
                     self.writes.append(place)
                 parts += _parts(node, numbers)
-                stack += operands(node)[::-1]
+            for arg in args:
+                while arg.result is None:
+                    if type(arg) is not Movement:
+                        break
+                    below = arg.args
+                    if below:  # else another thread has just forwarded it
+                        arg = below[0]  # noqa: PLW2901
+                else:  # it is in memory by now, or moves what is
+                    args = operands(node)
+                    break
+            stack += args[::-1]
         pattern, sizes = _pattern(tuple(numbers))
         self.sizes = (*sizes, *map(plain, self._offsets))
         self.roots += tuple([places[id(root)] for root in roots])
