@@ -186,7 +186,7 @@ def _structure(
     if not donation.computes:
         past = NO_HISTORY
     elif keeping:
-        past = history(structure, plans.held(structure), executor.target)
+        past = history(structure, plans.holders(structure), executor.target)
     else:
         past = History({}, [])  # which another evaluation would not be like
     if not (copied or past.kept):

@@ -62,8 +62,8 @@ class Structure:
     been looked up."""
 
     __slots__ = (
-        "_memory", "_numbers", "_offsets", "_parts", "_places", "alike", "copied", "into", "kept", "key", "nodes",
-        "roots", "scalars", "sizes", "storages", "writes",
+        "_memory", "_numbers", "_of_scalars", "_offsets", "_parts", "_places", "alike", "copied", "into", "kept", "key",
+        "nodes", "roots", "scalars", "sizes", "storages", "writes",
     )  # fmt: skip
 
     def __init__(self, roots: Sequence[Node], *, into: bool = False) -> None:
@@ -71,7 +71,7 @@ class Structure:
         self.writes: list[int] = []
         self.nodes: list[Node] = []
         self.storages: list[Storage] = []
-        self.scalars: list[Number | Given] = []
+        self._of_scalars: list[Scalar] = []
         self._parts: list[Hashable] = []
         # By `id`: whoever counts references to a node or a storage finds none of these.
         self._places: dict[int, int] = {}
@@ -83,7 +83,7 @@ class Structure:
 
     def add(self, roots: Sequence[Node], copied: Sequence[Node] = ()) -> None:
         """Takes more nodes apart, of which some are copied."""
-        nodes, storages, scalars, places = self.nodes, self.storages, self.scalars, self._places
+        nodes, storages, scalars, places = self.nodes, self.storages, self._of_scalars, self._places
         memory, numbers, parts = self._memory, self._numbers, self._parts
         number, place_of, listed, again = numbers.setdefault, places.setdefault, nodes.append, parts.append
         stack, count = [*reversed(roots)], len(nodes)
@@ -112,7 +112,7 @@ class Structure:
                 self._offsets.append(layout.offset)
                 continue
             elif kind is Scalar:
-                scalars.append(node.value)
+                scalars.append(node)
                 parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
                 continue
             elif kind is Assign:
@@ -138,7 +138,8 @@ class Structure:
         self.sizes = (*sizes, *map(plain, self._offsets))
         self.roots += tuple([places[id(root)] for root in roots])
         self.copied = tuple([places[id(root)] for root in copied])
-        self.alike = _alike([node for node in nodes if type(node) is Scalar]) if len(scalars) > _FEW_SCALARS else ()
+        self.scalars: list[Number | Given] = [node.value for node in scalars]
+        self.alike = _alike(scalars) if len(scalars) > _FEW_SCALARS else ()
         self.key: Hashable = (tuple(parts), pattern, self.into, self.copied, self.alike)
         self.kept: Any = None
 
@@ -163,7 +164,7 @@ class Structure:
             zip([node for node in self.nodes if isinstance(node, Buffer)], sizes[first:], strict=True)
         )
         memory = {id(storage): other for storage, other in zip(self.storages, storages, strict=True)}
-        of_scalars = [node for node in self.nodes if isinstance(node, Scalar)]
+        of_scalars = self._of_scalars
         scalar: dict[Node, Number | Given] = dict(zip(of_scalars, scalars, strict=True))
         first_of: dict[Node, Node] = dict(zip(of_scalars, [of_scalars[first] for first in self.alike], strict=False))
         place = {node: str(place) for place, node in enumerate(self.nodes)}
@@ -195,12 +196,12 @@ def _alike(scalars: Sequence[Scalar]) -> tuple[int, ...]:
     for key, numbers in of_line.items():
         if len(numbers) < _MANY_OF_A_LINE or key[:2] in _DIFFERING:
             continue
-        first = scalars[numbers[0]]
-        if first.value and all(scalars[number].value == first.value for number in numbers):
+        values = [scalars[number].value for number in numbers]
+        if values[0] and values.count(values[0]) == len(values):
             for number in numbers:
                 first_of[number] = numbers[0]
         else:
-            _DIFFERING.note(cast("Line", first.line))
+            _DIFFERING.note(cast("Line", scalars[numbers[0]].line))
     return tuple(first_of) if len({*first_of}) < len(first_of) else ()
 
 

@@ -109,9 +109,12 @@ class Completion:
                         state, keep = status(command.event), command.keep
                         if state > 0:
                             break
-                        if state < 0 or (
-                            keep is not None and type(keep) is not ndarray and self._failure(command, state) is not None
-                        ):
+                        if state < 0:
+                            return False
+                        if type(keep) is Parts:
+                            if min(map(status, keep.events)) < 0:
+                                return False
+                        elif keep is not None and type(keep) is not ndarray and self._failure(command, state):
                             return False
                         ended.append(command)
                         counts[stream] += 1

@@ -12,7 +12,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from ocl_ir.graph.build import Node
 from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
@@ -139,9 +138,9 @@ class PlanCache:
         """What `ocl_runtime.plan.readers.read_by_later_writes` finds, once for a structure."""
         return self._of(structure).later
 
-    def held(self, structure: Structure) -> list[Node]:
-        """The nodes of an expression that others hold themselves."""
-        return self._of(structure).holders.direct(structure)
+    def holders(self, structure: Structure) -> Holders:
+        """Who finds out who else holds what is in an expression."""
+        return self._of(structure).holders
 
     def known(
         self, structure: Structure, executor: Planning, donation: DonationPlaces | None = None
