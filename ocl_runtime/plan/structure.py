@@ -246,24 +246,27 @@ def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
 @lru_cache(maxsize=1024)  # asked for every evaluation
 def _pattern(numbers: tuple[_Numbers, ...]) -> tuple[Hashable, tuple[int, ...]]:
     """Numbers with 0 and 1 as they are and a size as a negative one, by first appearance; and the sizes."""
-    known = _Patterns({0: 0, 1: 1, None: None})
-    pattern = tuple([_written(size, known) for size in numbers])
-    return pattern, tuple(map(plain, [*known][3:]))
+    known = _Patterns()
+    return tuple(map(known.__getitem__, numbers)), tuple(map(plain, known.sizes))
 
 
 class _Patterns(dict[Any, Any]):
-    """What stands for each size; for one that it does not have, the next negative number."""
+    """What stands for each size, or for each tuple of some; for a size that it does not have, the next negative
+    number."""
 
-    def __missing__(self, size: Any) -> int:
-        self[size] = pattern = 2 - len(self)
+    def __init__(self) -> None:
+        super().__init__({0: 0, 1: 1, None: None})
+        self.sizes: list[int] = []
+
+    def __missing__(self, size: Any) -> Hashable:
+        pattern: Hashable
+        if isinstance(size, tuple):
+            pattern = tuple(map(self.__getitem__, size))
+        else:
+            self.sizes.append(size)
+            pattern = -len(self.sizes)
+        self[size] = pattern
         return pattern
-
-
-def _written(size: Any, known: _Patterns) -> Hashable:
-    if isinstance(size, tuple):
-        return tuple([_written(one, known) if isinstance(one, tuple) else known[one] for one in size])
-    pattern: Hashable = known[size]
-    return pattern
 
 
 def _again(

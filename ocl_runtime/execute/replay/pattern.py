@@ -173,7 +173,8 @@ class Pattern:
         key: list[Hashable] = [footprint is None for footprint in footprints]
         if len(footprints) > 1:
             gaps: dict[Any, int] = {}
-            key += [gaps.setdefault(footprint and footprint.formulas, len(gaps)) for footprint in footprints]
+            told = [footprint and (footprint.shape, footprint.strides, footprint.offset) for footprint in footprints]
+            key += [gaps.setdefault(one, len(gaps)) for one in told]
         for numbers in self._compared:
             ends = [end for number in numbers for end in accesses[number][2:4]]
             ordered = sorted(ends)

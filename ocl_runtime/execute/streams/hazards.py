@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeAlias
 
+from ocl_ir.indices import Shape
 from ocl_ir.kernel.accesses import READ, WRITE
-from ocl_ir.layout import Formulas, Layout
+from ocl_ir.layout import Layout
 from ocl_runtime.execute.driver import Buffer
 from ocl_runtime.execute.streams.command import Clock, Command, Stream
 
@@ -38,7 +39,7 @@ _PARTS = 8
 Use: TypeAlias = tuple[Command, Layout | None]
 """A command, and which of a cell's bytes it touched; None is all of them."""
 Uses: TypeAlias = tuple[Use, ...]
-Reads: TypeAlias = dict[Stream | tuple[Stream, Formulas], Use]
+Reads: TypeAlias = dict[Stream | tuple[Stream, Shape, Shape, int], Use]
 """The newest read of each stream, and of each stream and footprint, as numbers, which are hashed fast."""
 
 
@@ -330,7 +331,7 @@ def _record_footprint(cells: Sequence[Cell], command: Command, mode: int, footpr
 
 def _with_read(reads: Reads, command: Command, footprint: Layout) -> Reads:
     """Reads, to which one with gaps is added."""
-    reads[command.stream, footprint.formulas] = command, footprint
+    reads[command.stream, footprint.shape, footprint.strides, footprint.offset] = command, footprint
     return _few_reads(reads) if len(reads) > _MOST_USES else reads
 
 
