@@ -9,9 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from ocl_ir.host.schedule import Buffer
 from ocl_ir.host.unbound import Memory, Row, Unbound, UnboundNode
 from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.execute.launch import MOST_ITEMS
@@ -28,7 +27,7 @@ _dispatch: Callable[[tuple[Any, ...]], Dispatch] = partial(tuple.__new__, Dispat
 class Numbers(NamedTuple):
     """What sizes decide: as `Bound` has it, with all `accesses` of memory from outside; `key` says how these lie."""
 
-    made: list[Buffer]
+    made: list[tuple[int, int]]
     offsets: Mapping[int, int]
     arena: int
     commands: list[Dispatch]
@@ -49,14 +48,18 @@ class Joined(NamedTuple):
 
 class Alike(NamedTuple):
     """What sizes have in common whose accesses lie alike: those that streams look up and record, by number (`ARENA` is
-    all of the arena), and `shared` attributes."""
+    all of the arena), whether these are no more than numbers of accesses, and `shared` attributes."""
 
     tracked: list[int | Joined]
+    is_plain: bool
     shared: Mapping[str, Any]
 
     def accesses(self, numbers: Numbers) -> list[Access]:
         """What streams look up and record for the sizes of some numbers."""
-        found, own = [], numbers.accesses
+        own = numbers.accesses
+        if self.is_plain:
+            return [*map(own.__getitem__, cast("list[int]", self.tracked))]
+        found = []
         for number in self.tracked:
             if isinstance(number, Joined):
                 joined = [own[one] for one in number.numbers]
@@ -105,7 +108,7 @@ class Pattern:
             for command, node in zip(commands, formulas.nodes, strict=True)
             if isinstance(command, Dispatch)
         ]
-        self._made = [(buffer, row) for buffer, row in formulas.buffers if buffer.kind == "result"]
+        self._made = [(buffer.id, row) for buffer, row in formulas.buffers if buffer.kind == "result"]
         touched = dict.fromkeys(access for node in formulas.nodes for access in node.accesses)
         scratch = formulas.schedule.lives
         self._accesses = [
@@ -162,7 +165,7 @@ class Pattern:
                         places.append((place, buffer, itemsize, first))
                 moved = tuple(places)
             commands.append(_dispatch((executable, (tuple(index_space), groups), args, moved, numbers, buffers)))
-        made = [Buffer(buffer.id, rows[row], buffer.kind, buffer.name) for buffer, row in self._made]
+        made = [(buffer, rows[row]) for buffer, row in self._made]
         return _numbers((made, offsets, arena, commands, accesses, self._key(accesses)))
 
     def _key(self, accesses: Sequence[Access]) -> Hashable:
@@ -195,7 +198,8 @@ class Pattern:
                 tracked.append(Joined(access.buffer, access.mode, joined))
             else:
                 tracked.append(number)
-        self.alike[numbers.key] = Alike(tracked, shared)
+        is_plain = not any(isinstance(number, Joined) or number == ARENA for number in tracked)
+        self.alike[numbers.key] = Alike(tracked, is_plain, shared)
 
 
 def _launched(dispatch: Dispatch, node: UnboundNode, formulas: Unbound, spans: Sequence[_Span]) -> _Launched:

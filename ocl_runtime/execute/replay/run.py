@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from time import monotonic
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from ocl_ir.host.schedule import Buffer
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
@@ -24,7 +24,7 @@ from ocl_runtime.execute.streams.chosen import chosen
 from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.streams.failures import Failure
 from ocl_runtime.execute.streams.footprints import windows_of
-from ocl_runtime.execute.streams.hazards import Touch
+from ocl_runtime.execute.streams.hazards import Ranges, Touch
 from ocl_runtime.execute.streams.program import Batch, Program, Repeat, submit
 
 
@@ -83,8 +83,9 @@ class Run(Program):
         bound = self._bound
         self._places = _places(self.memory, self._engine, self.what)
         touches = [self._touch(access) for access in bound.accesses]
-        self.looked = [[touches[number] for number in batch.lookups] for batch in bound.batches]
-        self.recorded = [[touches[number] for number in batch.records] for batch in bound.batches]
+        touch = touches.__getitem__
+        self.looked = [[*map(touch, batch.lookups)] for batch in bound.batches]
+        self.recorded = [[*map(touch, batch.records)] for batch in bound.batches]
         executables = bound.handles.executables
         arguments = None if own is None else own.arguments(bound, self._places, executables)
         if arguments is not None:
@@ -204,15 +205,15 @@ class Run(Program):
         arguments.places, arguments.numbers, arguments.program = self._places, self._numbers, None
         asked = bound.handles.listened or bound.handles.watched or bound.transfers or bound.ended
         is_new = self._stale is None or self._stale
-        # Who lends memory is asked each time.
-        if not (is_new or asked or any(isinstance(one, tuple) and one[0].guests for one in memory)):
-            arguments.expected = [
-                (number, one[0].block.ranges, one[1]) for number, one in enumerate(memory) if isinstance(one, tuple)
-            ]
+        if not (is_new or asked):
+            buffers = [number for number, one in enumerate(memory) if isinstance(one, tuple)]
+            storages, starts = _parts_of(memory, buffers)
+            arguments.buffers, arguments.starts, arguments.histories = buffers, starts, [*map(_history, storages)]
             if not bound.spreads:
                 self.repeats = list(map(self._repeat, bound.batches, self.recorded))
                 self.outside = list({id(touch.ranges): touch.ranges for touch in self.looked[0]}.values())
-            arguments.program = self
+            if not any(storage.guests for storage in storages):  # who lends memory is asked each time
+                arguments.program = self
         arguments.of = bound  # and not before: the next run believes it
 
     def _repeat(self, batch: Batch, recorded: Sequence[Touch]) -> Repeat:
@@ -270,6 +271,16 @@ def _places(memory: Memory, engine: Engine, what: str) -> list[Place]:
     return places
 
 
+_history: Callable[[Any], Ranges] = attrgetter("block.ranges")
+
+
+def _parts_of(memory: Memory, buffers: Sequence[int]) -> tuple[Sequence[Storage], Sequence[int]]:
+    """The memory of some buffers, and the bytes of it at which they begin."""
+    parts: Any = map(memory.__getitem__, buffers)
+    storages, starts = zip(*parts, strict=True) if buffers else ((), ())
+    return storages, starts
+
+
 def _of_another_runtime(what: str, engine: Engine) -> MixedDevicesError:
     return MixedDevicesError(
         f"{what} got memory of another runtime",
@@ -278,11 +289,11 @@ def _of_another_runtime(what: str, engine: Engine) -> MixedDevicesError:
     )
 
 
-def _allocate(engine: Engine, buffers: Sequence[Buffer], memory: Memory, where: Where, home: Stream) -> None:
+def _allocate(engine: Engine, made: Sequence[tuple[int, int]], memory: Memory, where: Where, home: Stream) -> None:
     allocate = engine.memory.allocate
-    for buffer in buffers:
-        if memory[buffer.id] is None:
-            memory[buffer.id] = allocate(buffer.nbytes or 1, where, home), 0
+    for buffer, nbytes in made:
+        if memory[buffer] is None:
+            memory[buffer] = allocate(nbytes or 1, where, home), 0
 
 
 def run(
@@ -358,14 +369,10 @@ def start(
         try:
             own.busy = True
             known: Run | None = None
-            parts: list[Any] = memory
             for arguments in own.sets:
                 if arguments.of is bound and arguments.program is not None:  # it can be given once more as it is
-                    for number, ranges, first in arguments.expected:
-                        storage, offset = parts[number]
-                        if storage.block.ranges is not ranges or offset != first:
-                            break
-                    else:
+                    storages, starts = _parts_of(memory, arguments.buffers)
+                    if starts == arguments.starts and [*map(_history, storages)] == arguments.histories:
                         known = arguments.program
                         break
             if known is not None:

@@ -105,24 +105,26 @@ class Completion:
             while more:  # again, since what is asked first may end before something else is asked
                 more = False
                 for stream, before in counts.items():
+                    count = before
                     for command in islice(stream.pending, before, None) if before else stream.pending:
                         state, keep = status(command.event), command.keep
                         if state > 0:
                             break
                         if state < 0:
                             return False
-                        if type(keep) is Parts:
-                            if min(map(status, keep.events)) < 0:
+                        if keep is not None:
+                            if type(keep) is Parts:
+                                if min(map(status, keep.events)) < 0:
+                                    return False
+                            elif type(keep) is not ndarray and self._failure(command, state):
                                 return False
-                        elif keep is not None and type(keep) is not ndarray and self._failure(command, state):
-                            return False
                         ended.append(command)
-                        counts[stream] += 1
-                    more = more or (counts[stream] > before and len(counts) > 1)
+                        count += 1
+                    counts[stream] = count
+                    more = more or (count > before and len(counts) > 1)
         except Error:
             return False  # it may be one that failed
-        for command in ended:
-            self._ended(command)
+        self._ended(ended)
         return True
 
     def _look(self, stream: Stream, streams: Sequence[Stream]) -> int:
@@ -143,20 +145,22 @@ class Completion:
             failure = self._failure(command, state) if command.error is None else None
             if failure is not None:
                 self._failed(command, failure, streams)
-            self._ended(command)
+            self._ended([command])
         return count - len(pending)
 
-    def _ended(self, command: Command) -> None:
-        if self.profile is not None:
-            with suppress(Error):  # a gate has no times
-                start, end = self._driver.times(command.event)
-                moved = getattr(command.keep, "nbytes", 0)  # steps that are measured are commands by themselves
-                what = in_function(command.what, command.where)
-                self.profile.append(Timed(what, str(command.where), command.stream.index, start, end, moved))
-        # Nothing is called before all of it is done, so that no signal comes in between.
-        command.event = command.keep = None
-        command.after = ()
-        command.stream.pending.popleft()
+    def _ended(self, commands: Sequence[Command]) -> None:
+        """Each is the first one of its stream by then."""
+        for command in commands:
+            if self.profile is not None:
+                with suppress(Error):  # a gate has no times
+                    start, end = self._driver.times(command.event)
+                    moved = getattr(command.keep, "nbytes", 0)  # steps that are measured are commands by themselves
+                    what = in_function(command.what, command.where)
+                    self.profile.append(Timed(what, str(command.where), command.stream.index, start, end, moved))
+            # Nothing is called before all of it is done, so that no signal comes in between.
+            command.event = command.keep = None
+            command.after = ()
+            command.stream.pending.popleft()
 
     def _failure(self, command: Command, status: int) -> Failure | None:
         """What failed, of a command that has ended. A queue goes on behind a step that fails, and so does the event of

@@ -235,8 +235,9 @@ def conflicts(touches: Iterable[Touch], stream: Stream, clock: Clock | None = No
         ranges = touch.ranges
         if ranges.sole is stream:
             continue
-        for cell in touch.history():
-            for command, other in (*cell.writes, *cell.reads.values()) if touch.mode & WRITE else cell.writes:
+        writes = touch.mode & WRITE
+        for cell in touch.history() if writes or touch.low > ranges.low or touch.high < ranges.high else ranges.cells:
+            for command, other in (*cell.writes, *cell.reads.values()) if writes else cell.writes:
                 if command.stream is stream or command.event is None:
                     continue
                 if known.get(command.stream, 0) >= command.position:
