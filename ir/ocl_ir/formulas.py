@@ -108,7 +108,9 @@ class Formulas:
         lines = [f"def function({', '.join(text[: len(self.names)])}):"]
         steps = {row: (OPERATIONS[operation], left, right) for row, operation, left, right in self._steps}
         if conditions is None:
-            lines += [f" r{row} = {with_operands(op, text[left], text[right])}" for row, (op, left, right) in steps.items()]
+            lines += [
+                f" r{row} = {with_operands(op, text[left], text[right])}" for row, (op, left, right) in steps.items()
+            ]
             lines.append(f" return [{', '.join(text)}]")
         else:
             uses = Counter(side for _, *sides in steps.values() for side in sides)

@@ -29,7 +29,6 @@ from ocl_ir.errors import ShapeError
 from ocl_ir.formulas import MOST_WRITTEN, WORTH, Formulas
 from ocl_ir.sizes import Size, Symbol, known_term, symbols, term
 
-
 _Table: TypeAlias = tuple[int, Formulas, list[tuple[int, bool]]]
 """How many conditions there were, and the row of each, with whether it was true."""
 

@@ -35,7 +35,7 @@ from ocl_ir.graph.build import (
 from ocl_ir.graph.forward import operands
 from ocl_ir.graph.substitute import rebuilt
 from ocl_ir.guards import Given, Number, plain
-from ocl_ir.indices import Item, Shape, Span
+from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Line
 from ocl_ir.types import DType
@@ -95,14 +95,14 @@ class Structure:
                 continue
             count += 1
             listed(node)
-            kind, args = type(node), node.args
-            if kind is Elementwise:
+            args = node.args
+            if type(node) is Elementwise:
                 parts += (node.op, node.dtype)
-            elif kind is Movement:
+            elif type(node) is Movement:
                 step = node.step  # the axes of a permutation are no sizes
                 value = step.value if step.kind == "permute" else number(step.value, len(numbers))
                 parts += (Movement, step.kind, value)
-            elif kind is Buffer:
+            elif type(node) is Buffer:
                 storage, layout = node.storage, node.layout
                 known = memory.setdefault(id(storage), len(storages))
                 if known == len(storages):
@@ -111,16 +111,16 @@ class Structure:
                 parts += (Buffer if storage is not None else None, node.dtype, known, lies)
                 self._offsets.append(layout.offset)
                 continue
-            elif kind is Scalar:
+            elif type(node) is Scalar:
                 scalars.append(node)
                 parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
                 continue
-            elif kind is Assign:
+            elif type(node) is Assign:
                 self.writes.append(place)
                 region = node.region
                 parts += (Assign, number((region.shape, region.strides, region.offset), len(numbers)))
             else:
-                if kind is Scatter:
+                if type(node) is Scatter:
                     self.writes.append(place)
                 parts += _parts(node, numbers)
             for arg in args:
@@ -221,10 +221,6 @@ _DIFFERING = _Differing()
 
 def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
     """What a node of one of the rarer kinds is, but for its operands; tuples of sizes by number."""
-
-    def number(size: _Numbers) -> int:
-        return numbers.setdefault(size, len(numbers))
-
     match node:
         case Reduce():
             return Reduce, node.op, node.axes, node.keepdims, node.dtype
@@ -233,11 +229,13 @@ def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
         case Scatter():
             return Scatter, node.op, len(node.args)
         case Undefined():
-            return Undefined, node.dtype, number(node.shape)
+            return Undefined, node.dtype, numbers.setdefault(node.shape, len(numbers))
         case Contract():
             return (Contract,)
         case Iota():
-            return Iota, node.dtype, number(node.layout.shape), number(node.layout.strides), number(node.layout.offset)
+            layout = node.layout
+            lies = layout.shape, layout.strides, layout.offset
+            return Iota, node.dtype, numbers.setdefault(lies, len(numbers))
         case Scan():
             return Scan, node.op, node.axis, node.dtype
     raise AssertionError(node)

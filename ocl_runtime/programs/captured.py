@@ -99,10 +99,6 @@ class Captured:
         assert values is not None
         return {name: float(rounded(values[slot], dtype)) for name, slot, dtype in self._numbers}
 
-    def named(self, sizes: Sequence[int]) -> dict[str, int]:
-        """The sizes of a call by name."""
-        return dict(zip(self.names, sizes, strict=True))
-
     def rows(self, sizes: Sequence[int]) -> list[int]:
         """What formulas say of the sizes of a call."""
         return self._table.values([sizes[place] for place in self._order])
@@ -160,19 +156,9 @@ def captured_by(
         symbolic, _ = reuse_in_place(unbound(program), executor.kernels)
         branching = branches(symbolic)
         formulas = Unbound(symbolic if branching else share_memory(symbolic)[0])
-    constants, assigned = trace.constants, trace.assigned
+    names, constants, assigned = arguments.names(), trace.constants, trace.assigned
     return Captured(
-        program,
-        arguments.names(),
-        reals,
-        formulas,
-        branching,
-        guards,
-        constants,
-        assigned,
-        results,
-        default_reals,
-        returned_shape,
+        program, names, reals, formulas, branching, guards, constants, assigned, results, default_reals, returned_shape
     )
 
 

@@ -30,8 +30,8 @@ class Bound:
     """A schedule as steps: `commands` are what each enqueues, `batches` what the streams know of them.
 
     `accesses` are what they look up and record, by number; `made` the buffers that each run allocates, with their
-    bytes, `arena` the bytes of all scratch memory, and `offsets` where each buffer lies in it. Where the schedule can be made `again`, it
-    is not kept: it takes twice the memory of all the rest, and next to nobody asks for it.
+    bytes, `arena` the bytes of all scratch memory, and `offsets` where each buffer lies in it. Where the schedule can
+    be made `again`, it is not kept: it takes twice the memory of all the rest, and next to nobody asks for it.
     """
 
     def __init__(self, schedule: Schedule, handles: Handles, again: Callable[[], Schedule] | None = None) -> None:

@@ -139,9 +139,8 @@ class Pattern:
             if low >= high:
                 return None
             accesses.append(_access((buffer, mode, low, high, gaps)))
-        for row in self._of_scratch:
-            if not rows[row]:
-                return None
+        if not all(map(rows.__getitem__, self._of_scratch)):
+            return None
         offsets, arena = formulas.packed(rows)
         commands = []
         for (executable, (_, groups), constant, pointers, numbers, buffers), over, filled, memory in self._launches:

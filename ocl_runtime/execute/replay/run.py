@@ -152,7 +152,7 @@ class Run(Program):
         commands, ended, listened, enqueue = bound.commands, bound.ended, bound.handles.listened, driver.enqueue
         for number in range(batch.first, batch.last + 1):
             command = commands[number]
-            if type(command) is Transfer:
+            if isinstance(command, Transfer):
                 event = self._transfer(command, number, queue, waits)
             elif listened:
                 touched = self.of_step(number)

@@ -166,8 +166,6 @@ class Completion:
         """What failed, of a command that has ended. A queue goes on behind a step that fails, and so does the event of
         the last one."""
         keep = command.keep
-        if status > 0:
-            return None
         if type(keep) is Parts:
             for number, event in enumerate(keep.events, keep.first):
                 with suppress(Error):

@@ -337,9 +337,8 @@ def _with_read(reads: Reads, command: Command, footprint: Layout) -> Reads:
 
 
 def _few(uses: Uses) -> Uses:
-    if len(uses) <= _MOST_USES:
-        return uses
-    uses = _still_of_use(uses)
+    if len(uses) > _MOST_USES:
+        uses = _still_of_use(uses)
     if len(uses) <= _MOST_USES:
         return uses
     failed = [use for use in uses if use[0].error is not None]
@@ -347,9 +346,8 @@ def _few(uses: Uses) -> Uses:
 
 
 def _few_reads(reads: Reads) -> Reads:
-    if len(reads) <= _MOST_USES:
-        return reads
-    reads = _running(reads)
+    if len(reads) > _MOST_USES:
+        reads = _running(reads)
     if len(reads) <= _MOST_USES:
         return reads
     return _newest(command for command, _ in reads.values())

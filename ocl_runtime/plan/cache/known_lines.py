@@ -12,7 +12,6 @@ from ocl_runtime.plan.cache.comparison import Text
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.written import Allocator, Written, written
-from ocl_runtime.plan.donation import Holders
 from ocl_runtime.plan.history import History
 from ocl_runtime.plan.structure import Structure
 
@@ -60,9 +59,7 @@ class KnownLines:
         self._lock = threading.Lock()
         """Held to change these; whoever looks finds one tuple or another."""
 
-    def note(
-        self, structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator, past: History
-    ) -> None:
+    def note(self, structure: Structure, planned: Evaluation, memory: Allocator, past: History) -> None:
         """An evaluation is about to run that no function was written for; what its history keeps are its last roots."""
         if structure.copied or not 0 < len(structure.nodes) <= _MOST_NODES:
             return
@@ -79,7 +76,7 @@ class KnownLines:
                 del self.known[next(iter(self.known))]
         known.count += 1
         if known.count == WORTH * max(len(structure.nodes) // _FEW_NODES, 1):
-            text = written(structure, planned, holders, memory, past)
+            text = written(structure, planned, structure.kept.holders, memory, past)
             if text is not None:
                 self.unwritten.append((known, text))
 
