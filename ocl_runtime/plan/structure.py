@@ -190,13 +190,15 @@ def _alike(scalars: Sequence[Scalar]) -> tuple[int, ...]:
     of_line: dict[tuple[int, int, DType, Shape], list[int]] = {}
     for number, node in enumerate(scalars):
         line = node.line
-        if type(line) is Line and type(node.value) in _PLAIN:
+        if type(line) is Line:
             of_line.setdefault((id(line.code), line.at, node.dtype, node.shape), []).append(number)
     first_of = [*range(len(scalars))]
     for key, numbers in of_line.items():
         if len(numbers) < _MANY_OF_A_LINE or key[:2] in _DIFFERING:
             continue
         values = [scalars[number].value for number in numbers]
+        if not _PLAIN.issuperset(map(type, values)):
+            continue
         if values[0] and values.count(values[0]) == len(values):
             for number in numbers:
                 first_of[number] = numbers[0]

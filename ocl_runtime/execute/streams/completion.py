@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from numpy import ndarray
@@ -26,6 +27,7 @@ from ocl_runtime.execute.streams.command import Command, Parts, Stream
 from ocl_runtime.execute.streams.failures import Failure
 from ocl_runtime.execute.streams.hazards import Touch
 
+_pending = attrgetter("pending")
 _MOST_TIMED = 1_000_000
 """Commands whose times are kept, the newest."""
 
@@ -88,7 +90,7 @@ class Completion:
 
     def look(self, streams: Sequence[Stream]) -> None:
         """Takes note of what has ended on these streams: all that have been used."""
-        pending = [stream for stream in streams if stream.pending]
+        pending = [*filter(_pending, streams)]
         if not pending:
             return
         more = True
