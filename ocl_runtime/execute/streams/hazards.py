@@ -84,6 +84,9 @@ class Ranges:
             return self.cells
         if len(self.cells) > self._limit:
             self.tidy()
+        cell = self.cells[bisect_right(self.cells, low, key=_low) - 1]
+        if cell.low == low and cell.high == high:  # for another access, or as this one was looked up
+            return [cell]
         first = self._cut(max(low, self.low))
         last = self._cut(min(high, self.high))
         return self.cells[first:last]
@@ -370,9 +373,7 @@ def _running(reads: Reads) -> Reads:
 
 def _still_of_use(uses: Uses) -> Uses:
     """Without those that have completed, unless their results are not to be trusted."""
-    if all(command.event is not None or command.error is not None for command, _ in uses):
-        return uses
-    return tuple(use for use in uses if use[0].event is not None or use[0].error is not None)
+    return tuple([use for use in uses if use[0].event is not None or use[0].error is not None])
 
 
 def _merged(cells: Sequence[Cell]) -> Cell:
