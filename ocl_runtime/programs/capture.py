@@ -37,7 +37,7 @@ from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
-from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, rebound, replay
+from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, in_memory, prepared, rebound, replay
 from ocl_runtime.programs.trees import Shape, flatten, positional
 
 _MOST_PREPARED = 64
@@ -289,13 +289,7 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
 def _arguments(arrays: Sequence[Array], executor: DeviceExecutor) -> Arguments:
     with executor.registry.lock:  # nobody writes in between
         compute(*arrays)
-        return Arguments([_buffer(x) for x in arrays], [x._executor for x in arrays])
-
-
-def _buffer(array: Array) -> Buffer:
-    node = array._node
-    assert isinstance(node, Buffer)
-    return node
+        return Arguments([in_memory(x._node) for x in arrays], [x._executor for x in arrays])
 
 
 def _own(arrays: Sequence[Array]) -> None:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ocl_ir.formulas import Formulas
-from ocl_ir.graph.build import Buffer, buffer, computed
+from ocl_ir.graph.build import Buffer, Node, buffer, computed
 from ocl_ir.guards import Given, Guards
 from ocl_ir.host.grammar import Program
 from ocl_ir.host.schedule import Place, Schedule
@@ -216,7 +216,7 @@ def replay(
     """Replays a program over the memory of arguments, of which each begins at a byte, with the floats of a call."""
     captured, bound, wanted = prepared
     memory: list[Any] = [
-        (arguments[origin].storage, starts[origin]) if isinstance(origin, int) else (_buffer(origin).storage, 0)
+        (arguments[origin].storage, starts[origin]) if isinstance(origin, int) else (in_memory(origin.node).storage, 0)
         for origin in captured.origins
     ]
     given = len(memory)
@@ -238,6 +238,7 @@ def replay(
     return unflatten(captured.shape, results)
 
 
-def _buffer(cell: Cell) -> Buffer:
-    assert isinstance(cell.node, Buffer)
-    return cell.node
+def in_memory(node: Node) -> Buffer:
+    """A node that has been computed."""
+    assert isinstance(node, Buffer)
+    return node

@@ -35,9 +35,6 @@ class Numbers(NamedTuple):
     key: Hashable
 
 
-_numbers: Callable[[tuple[Any, ...]], Numbers] = partial(tuple.__new__, Numbers)
-
-
 class Joined(NamedTuple):
     """Accesses to a buffer, by number, that streams know as one of all that they span."""
 
@@ -165,7 +162,7 @@ class Pattern:
                 moved = tuple(places)
             commands.append(_dispatch((executable, (tuple(index_space), groups), args, moved, numbers, buffers)))
         made = [(buffer, rows[row]) for buffer, row in self._made]
-        return _numbers((made, offsets, arena, commands, accesses, self._key(accesses)))
+        return Numbers(made, offsets, arena, commands, accesses, self._key(accesses))
 
     def _key(self, accesses: Sequence[Access]) -> Hashable:
         """How accesses lie: which of them have the same gaps, and the order of the ends of those of each buffer."""

@@ -63,13 +63,18 @@ class KnownLines:
         """An evaluation is about to run that no function was written for; what its history keeps are its last roots."""
         if structure.copied or not 0 < len(structure.nodes) <= _MOST_NODES:
             return
-        line, template = structure.nodes[structure.roots[0]].line, planned.template
+        line, template, sized = structure.nodes[structure.roots[0]].line, planned.template, planned.sized
         key: _Key = (id(line.code), line.at, structure.into) if type(line) is Line else (0, 0, structure.into)
+        if sized.line is None:
+            sized.line = key
+            if WORTH > 1:
+                return  # sizes that never come again are not to take the place of others
         with self._lock:
             of_line = self.known.pop(key, ())
             known = next((one for one in of_line if one.template is template and one.sizes == structure.sizes), None)
             if known is None:
                 known = KnownLine(structure.kept, template, structure.sizes)
+                known.count = int(WORTH > 1 and sized.line == key)
                 of_line = (known, *of_line)[:_MOST_OF_A_LINE]
             self.known[key] = of_line  # as the one that was used last
             while len(self.known) > _MOST_LINES:
