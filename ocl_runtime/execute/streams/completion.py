@@ -102,6 +102,7 @@ class Completion:
         """The quick way: as long as nothing failed, what came before one that has completed has completed too. Does
         nothing but say False if something may have failed."""
         status, ended, counts = self._driver.status, list[Command](), dict.fromkeys(streams, 0)
+        several = len(streams) > 1
         more = True
         try:
             while more:  # again, since what is asked first may end before something else is asked
@@ -123,7 +124,7 @@ class Completion:
                         ended.append(command)
                         count += 1
                     counts[stream] = count
-                    more = more or (count > before and len(counts) > 1)
+                    more = more or (several and count > before)
         except Error:
             return False  # it may be one that failed
         self._ended(ended)
