@@ -44,19 +44,18 @@ array. The arena comes last, since its number is -1."""
 
 class Arguments:
     """Kernel objects of one thread, and what their arguments are: `of` says for which sizes, None while they are being
-    set; `program` is what can be given once more as it is, where the program's `buffers` begin at the bytes `starts` of
-    memory with these `histories`; `used` is when they were last launched."""
+    set; `program` is what can be given once more as it is, where the buffers of the program are in the memory of
+    `expected`: (buffer, history of that memory, byte of it where the buffer begins); `used` is when they were last
+    launched."""
 
-    __slots__ = ("buffers", "handles", "histories", "numbers", "of", "places", "program", "starts", "used")
+    __slots__ = ("expected", "handles", "numbers", "of", "places", "program", "used")
 
     def __init__(self, executables: Sequence[Executable | None]) -> None:
         self.handles: list[KernelHandle] = [None if one is None else one.new_handle() for one in executables]
         self.of: object = None
         self.places: Sequence[Place] = ()
         self.program: Any = None
-        self.buffers: Sequence[int] = ()
-        self.starts: Sequence[int] = ()
-        self.histories: Sequence[Ranges] = ()
+        self.expected: Sequence[tuple[int, Ranges, int]] = ()
         self.numbers: Mapping[str, Any] = {}
         self.used = 0.0
 

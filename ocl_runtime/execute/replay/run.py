@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -24,7 +23,7 @@ from ocl_runtime.execute.streams.chosen import chosen
 from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.streams.failures import Failure
 from ocl_runtime.execute.streams.footprints import windows_of
-from ocl_runtime.execute.streams.hazards import Ranges, Touch
+from ocl_runtime.execute.streams.hazards import Touch
 from ocl_runtime.execute.streams.program import Batch, Program, Repeat, submit
 
 
@@ -205,15 +204,15 @@ class Run(Program):
         arguments.places, arguments.numbers, arguments.program = self._places, self._numbers, None
         asked = bound.handles.listened or bound.handles.watched or bound.transfers or bound.ended
         is_new = self._stale is None or self._stale
-        if not (is_new or asked):
-            buffers = [number for number, one in enumerate(memory) if isinstance(one, tuple)]
-            storages, starts = _parts_of(memory, buffers)
-            arguments.buffers, arguments.starts, arguments.histories = buffers, starts, [*map(_history, storages)]
+        # Who lends memory is asked each time.
+        if not (is_new or asked or any(isinstance(one, tuple) and one[0].guests for one in memory)):
+            arguments.expected = [
+                (number, one[0].block.ranges, one[1]) for number, one in enumerate(memory) if isinstance(one, tuple)
+            ]
             if not bound.spreads:
                 self.repeats = list(map(self._repeat, bound.batches, self.recorded))
                 self.outside = list({id(touch.ranges): touch.ranges for touch in self.looked[0]}.values())
-            if not any(storage.guests for storage in storages):  # who lends memory is asked each time
-                arguments.program = self
+            arguments.program = self
         arguments.of = bound  # and not before: the next run believes it
 
     def _repeat(self, batch: Batch, recorded: Sequence[Touch]) -> Repeat:
@@ -269,16 +268,6 @@ def _places(memory: Memory, engine: Engine, what: str) -> list[Place]:
         else:
             places.append((None, 0))
     return places
-
-
-_history: Callable[[Any], Ranges] = attrgetter("block.ranges")
-
-
-def _parts_of(memory: Memory, buffers: Sequence[int]) -> tuple[Sequence[Storage], Sequence[int]]:
-    """The memory of some buffers, and the bytes of it at which they begin."""
-    parts: Any = map(memory.__getitem__, buffers)
-    storages, starts = zip(*parts, strict=True) if buffers else ((), ())
-    return storages, starts
 
 
 def _of_another_runtime(what: str, engine: Engine) -> MixedDevicesError:
@@ -369,10 +358,14 @@ def start(
         try:
             own.busy = True
             known: Run | None = None
+            parts: list[Any] = memory
             for arguments in own.sets:
                 if arguments.of is bound and arguments.program is not None:  # it can be given once more as it is
-                    storages, starts = _parts_of(memory, arguments.buffers)
-                    if starts == arguments.starts and [*map(_history, storages)] == arguments.histories:
+                    for number, ranges, first in arguments.expected:
+                        storage, offset = parts[number]
+                        if storage.block.ranges is not ranges or offset != first:
+                            break
+                    else:
                         known = arguments.program
                         break
             if known is not None:
