@@ -374,6 +374,19 @@ def test_a_read_with_gaps_is_noted_once_beside_many_cells() -> None:
     assert not bytes_.ranges.wide
 
 
+def test_more_reads_with_gaps_than_are_noted_beside_are_told_apart() -> None:
+    count = 3 * hazards._MOST_USES
+    bytes_ = Bytes(256 * count)
+    for band in range(hazards._APART):
+        bytes_.give(1, bytes_.touch(READ, 256 * band, 256 * band + 4))
+    for band in range(count):
+        bytes_.give(1, view(bytes_, READ, Layout((4, 48), (64, 1), 256 * band + 8)))
+    assert len(bytes_.ranges.wide) == hazards._MOST_USES, "the others are in their cells"
+    for band in (0, 70, 100):
+        bytes_.give(2, view(bytes_, WRITE, Layout((4, 48), (64, 1), 256 * band + 8)))
+        assert bytes_.waits() == [hazards._APART + band]
+
+
 @given(
     st.lists(
         st.tuples(st.integers(0, 60), st.integers(0, 3), st.integers(1, 5), st.integers(0, 9), st.integers(1, 20)),

@@ -292,9 +292,11 @@ def record(touches: Iterable[Touch], command: Command) -> None:
     for touch in touches:
         ranges, footprint = touch.ranges, touch.footprint
         cells: Sequence[Cell] = ranges.cells
-        if footprint is not None and len(cells) > _APART and not touch.mode & WRITE:
-            ranges.wide = _with_read(ranges.wide, command, footprint)
-            cells = ()
+        beside = footprint is not None and len(cells) > _APART and not touch.mode & WRITE
+        if beside and len(ranges.wide) >= _MOST_USES:
+            ranges.wide = _running(ranges.wide)
+        if footprint is not None and beside and len(ranges.wide) < _MOST_USES:
+            ranges.wide, cells = _with_read(ranges.wide, command, footprint), ()
         elif touch.low > ranges.low or touch.high < ranges.high:
             cells = touch.cells()
         if footprint is not None:
@@ -351,9 +353,7 @@ def _few(uses: Uses) -> Uses:
 def _few_reads(reads: Reads) -> Reads:
     if len(reads) > _MOST_USES:
         reads = _running(reads)
-    if len(reads) <= _MOST_USES:
-        return reads
-    return _newest(command for command, _ in reads.values())
+    return reads if len(reads) <= _MOST_USES else _newest(command for command, _ in reads.values())
 
 
 def _newest(commands: Iterable[Command]) -> Reads:
