@@ -11,7 +11,8 @@ as a Python function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ocl_ir.errors import IRError, ShapeError
@@ -21,6 +22,8 @@ WORTH = 32
 """Times that a table is filled in before that is written out, which takes about 10 µs for each operation."""
 MOST_WRITTEN = 1000
 """Rows of a table that is written out."""
+_LONGEST = 60
+"""Characters of an operation that is written inside of another one."""
 _OPERATIONS = [operator_of(op) for op in OPERATIONS]
 
 
@@ -88,7 +91,7 @@ class Formulas:
                 return self._fill(*sizes)
             self._filled += 1
             if self._filled >= WORTH and len(self._rows) <= MOST_WRITTEN:
-                self._fill = self.written(f"[{', '.join(f'r{row}' for row in range(len(self._rows)))}]")
+                self._fill = self.written()
             rows: list[int] = self._rows.copy()  # type: ignore[assignment]  # none is None in the end
             rows[: len(sizes)] = sizes
             for row, operation, left, right in self._steps:
@@ -97,14 +100,43 @@ class Formulas:
             raise ShapeError("a division by a size that is 0", remedy="call the program with other sizes") from None
         return rows
 
-    def written(self, result: str) -> Callable[..., Any]:
-        """A function of the sizes that gives an expression of the rows, which are called r0, r1, … in it. It raises
-        `ZeroDivisionError` for a division by 0."""
-        lines = [f"def function({', '.join(f'r{row}' for row in range(len(self.names)))}):"]
-        lines += [f" r{row} = {known:d}" for row, known in enumerate(self._rows) if known is not None]
-        for row, operation, left, right in self._steps:
-            lines.append(f" r{row} = {with_operands(OPERATIONS[operation], f'r{left}', f'r{right}')}")
+    def written(self, conditions: Sequence[tuple[int, bool]] | None = None) -> Callable[..., Any]:
+        """A function of the sizes that gives all rows; or whether all of some rows are true or false, as is said with
+        each: it computes no more than it needs to find out, in their order. It raises `ZeroDivisionError` for a
+        division by 0."""
+        text = [f"r{row}" if known is None else f"({known:d})" for row, known in enumerate(self._rows)]
+        lines = [f"def function({', '.join(text[: len(self.names)])}):"]
+        steps = {row: (OPERATIONS[operation], left, right) for row, operation, left, right in self._steps}
+        if conditions is None:
+            lines += [
+                f" r{row} = {with_operands(op, text[left], text[right])}" for row, (op, left, right) in steps.items()
+            ]
+            lines.append(f" return [{', '.join(text)}]")
+        else:
+            uses = Counter(side for _, *sides in steps.values() for side in sides)
+            uses.update(row for row, _ in conditions)
+            for row, truth in conditions:
+                for step in _needed(row, steps):
+                    op, left, right = steps.pop(step)
+                    expression = with_operands(op, text[left], text[right])
+                    if uses[step] > 1 or len(expression) > _LONGEST:
+                        lines.append(f" r{step} = {expression}")
+                    else:
+                        text[step] = f"({expression})"
+                lines.append(f" if {'not ' if truth else ''}{text[row]}: return False")
+            lines.append(" return True")
         scope: dict[str, Any] = {}
-        exec("\n".join([*lines, f" return {result}"]), scope)
+        exec("\n".join(lines), scope)
         function: Callable[..., Any] = scope["function"]
         return function
+
+
+def _needed(row: int, steps: Mapping[int, tuple[str, int, int]]) -> list[int]:
+    """The rows of the steps that a row is made of, operands first."""
+    needed, left = set[int](), [row]
+    while left:
+        one = left.pop()
+        if one in steps and one not in needed:
+            needed.add(one)
+            left += steps[one][1:]
+    return sorted(needed)

@@ -29,6 +29,9 @@ from ocl_ir.errors import ShapeError
 from ocl_ir.formulas import MOST_WRITTEN, WORTH, Formulas
 from ocl_ir.sizes import Size, Symbol, known_term, symbols, term
 
+_Table: TypeAlias = tuple[int, Formulas, list[tuple[int, bool]]]
+"""How many conditions there were, and the row of each, with whether it was true."""
+
 
 class Guards:
     """What code found out about the sizes of one call."""
@@ -38,8 +41,7 @@ class Guards:
         """Conditions, with whether they were true."""
         self._first: dict[int, Symbol] = {}
         self._apart: list[str] = []
-        self._table: tuple[int, Formulas, list[int], list[int]] | None = None
-        """How many conditions there were, and the rows of those that were true and of the others."""
+        self._table: _Table | None = None
         self._asked = 0
         self._written: Callable[..., object] | None = None
         self.closed = False
@@ -76,42 +78,42 @@ class Guards:
         state[1].let_go()
         self.__setstate__(state)
 
-    def __getstate__(self) -> tuple[int, Formulas, list[int], list[int]]:
+    def __getstate__(self) -> _Table:
         """What `hold` needs."""
         return self._as_table()
 
-    def __setstate__(self, state: tuple[int, Formulas, list[int], list[int]]) -> None:
+    def __setstate__(self, state: _Table) -> None:
         self.found, self._first, self._apart, self.closed = {}, {}, [], True
         self._table = 0, *state[1:]
         self._asked, self._written = 0, None
 
     def hold(self, bound: Mapping[str, int]) -> bool:
         """Whether other sizes, by name, agree in everything that was found."""
-        _, formulas, true, false = self._as_table()
-        sizes = [bound[name] for name in formulas.names]
+        count, formulas, conditions = self._as_table()
+        sizes = map(bound.__getitem__, formulas.names)
         written = self._written
         try:
             if written is not None:
                 return bool(written(*sizes))
-            values = formulas.values(sizes)
+            values = formulas.values([*sizes])
         except (ShapeError, ZeroDivisionError):
             return False
+        wrong = next((one for one in conditions if bool(values[one[0]]) is not one[1]), None)
+        if wrong is not None:  # what tells plans apart is asked first; another thread may go through the others
+            conditions = [wrong, *[one for one in conditions if one is not wrong]]
+            self._table = count, formulas, conditions
         self._asked += 1
         if self._asked == WORTH and len(values) <= MOST_WRITTEN:
-            conditions = [*(f"r{row}" for row in true), *(f"not r{row}" for row in false)]
-            self._written = formulas.written(" and ".join(conditions) or "True")
-        row = values.__getitem__
-        return all(map(row, true)) and not any(map(row, false))
+            self._written = formulas.written(conditions)
+        return wrong is None
 
-    def _as_table(self) -> tuple[int, Formulas, list[int], list[int]]:
+    def _as_table(self) -> _Table:
         table = self._table
         if table is None or table[0] != len(self.found):
             names = sorted(frozenset().union(*map(symbols, self.found)))
             formulas = Formulas(names)
-            rows = {True: list[int](), False: list[int]()}
-            for condition, truth in self.found.items():
-                rows[truth].append(formulas.add(condition))
-            table = self._table = len(self.found), formulas, rows[True], rows[False]
+            conditions = [(formulas.add(condition), truth) for condition, truth in self.found.items()]
+            table = self._table = len(self.found), formulas, conditions
             self._asked, self._written = 0, None
         return table
 

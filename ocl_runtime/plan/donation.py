@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from itertools import chain
+from itertools import chain, compress
 from operator import gt
 from typing import NamedTuple
 
@@ -91,6 +91,9 @@ class Holders:
                 if not uses[arg]:
                     ready.append(arg)
         self._known: dict[tuple[bool, ...], _Needs] = {}
+        own = Counter(id(node.storage) for node in nodes if isinstance(node, Buffer))
+        self._buffers = [own[id(storage)] for storage in structure.storages]
+        """How many buffers each storage has."""
 
     def donation(self, structure: Structure) -> DonationPlaces:
         """What only this expression needs, of those with the structure."""
@@ -128,7 +131,16 @@ class Holders:
         if _counted is None:
             return []
         held = tuple(map(gt, map(_counted, structure.nodes), self._own))  # before anything here holds a node, too
-        return [node for node, one in zip(structure.nodes, held, strict=True) if one]
+        return list(compress(structure.nodes, held))
+
+    def shared(self, structure: Structure) -> set[int]:
+        """Of the memory in an expression, by `id`, what others hold too."""
+        storages = structure.storages
+        if _counted is None:
+            return set(map(id, storages))
+        references = list(map(_counted, storages))  # before anything here holds a storage, too
+        counted = zip(storages, references, self._buffers, strict=True)
+        return {id(storage) for storage, count, own in counted if count > own + _COUNTING}
 
     def _needs(self, held: Sequence[bool], structure: Structure) -> _Needs:
         """Who holds a node needs its operands, too, but those of a root, and of what always ends a kernel: these get
@@ -157,19 +169,6 @@ def held_once(buffer: list[Node]) -> bool:
     if _counted is None:
         return False
     return {*map(_counted, buffer), *map(_counted, storage)} == {1 + _COUNTING} and not used_outside(storage[0])
-
-
-def shared_storages(structure: Structure) -> set[int]:
-    """Of the memory in an expression, by `id`, what others hold too."""
-    if _counted is None:
-        return set(map(id, structure.storages))
-    own = Counter(id(node.storage) for node in structure.nodes if isinstance(node, Buffer))
-    references = list(map(_counted, structure.storages))
-    return {
-        id(storage)
-        for storage, count in zip(structure.storages, references, strict=True)
-        if count > own[id(storage)] + _COUNTING
-    }
 
 
 def most_donated(buffers: Sequence[Node]) -> int:

@@ -22,7 +22,6 @@ from ocl_runtime.plan.structure import Structure
 from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
-    from ocl_runtime.plan.cache.evaluation import Evaluation
     from ocl_runtime.plan.cache.plans import Wanted
     from ocl_runtime.plan.donation import DonationPlaces
     from ocl_runtime.plan.executor import Executor
@@ -119,7 +118,7 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
             return Missing(executor.plans.wanted(structure, executor), executor)
         executor.ready(planned)
         if repeats:
-            executor.plans.note(structure, planned, executor.device_memory, NO_HISTORY)
+            executor.plans.lines.note(structure, planned, executor.device_memory, NO_HISTORY)
         executor.run(planned)
     finally:
         evaluating.holder = before
@@ -129,22 +128,24 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
 def _evaluated(
     nodes: list[Node], cells: Sequence[Cell | None], executor: Executor, *, make: bool
 ) -> list[Buffer] | Missing:
-    wanted = _not_computed(nodes)
-    structure, donation, past = _structure(wanted, executor)
-    try:
-        planned = _planned(structure, donation, executor, make=make)
-    except OutOfMemoryError:
-        structure, donation, past = _structure(wanted, executor, keeping=False)
-        planned = _planned(structure, donation, executor, make=make)
+    wanted, plans = _not_computed(nodes), executor.plans
+    for keeping in (True, False):
+        structure, donation, past = _structure(wanted, executor, keeping=keeping)
+        try:
+            planned = plans.plan(structure, executor) if make else plans.known(structure, executor, donation)
+            break
+        except OutOfMemoryError:
+            if not keeping:
+                raise
     if planned is None:
         executor.announce(wanted)
-        return Missing(executor.plans.wanted(structure, executor), executor)
+        return Missing(plans.wanted(structure, executor), executor)
     for value in past.left_out:
         value.left_out = True
     executor.ready(planned)
     comes_again = past is NO_HISTORY or past.kept or past.left_out
     if comes_again and tracer.get() is None and not executor.is_watched:
-        executor.plans.note(structure, planned, executor.device_memory, past)
+        plans.lines.note(structure, planned, executor.device_memory, past)
     del past
     planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
     executor.run(planned)
@@ -164,29 +165,23 @@ def _evaluated(
     return results
 
 
-def _planned(
-    structure: Structure, donation: DonationPlaces | None, executor: Executor, *, make: bool
-) -> Evaluation | None:
-    plans = executor.plans
-    return plans.plan(structure, executor) if make else plans.known(structure, executor, donation)
-
-
 def _structure(
     wanted: list[Node], executor: Executor, *, keeping: bool = True
 ) -> tuple[Structure, DonationPlaces | None, History]:
     """That of some nodes, with what becomes a result besides: what others need of memory that is written over, and what
     they hold that is computed on the way, where memory is not short."""
-    structure, plans = Structure(wanted), executor.plans
-    donation = plans.donation(structure)
+    structure = Structure(wanted)
+    kept = executor.plans.of(structure)
+    donation = kept.donation(structure)
     if not (donation.computes or structure.writes):
         return structure, donation, NO_HISTORY
     needed = [structure.nodes[place] for place in donation.needed]
-    copied = readers_of(structure, needed, plans.later(structure)) if structure.writes else []
+    copied = readers_of(structure, needed, kept.later) if structure.writes else []
     del needed
     if not donation.computes:
         past = NO_HISTORY
     elif keeping:
-        past = history(structure, plans.held(structure), executor.target)
+        past = history(structure, kept.holders, executor.target)
     else:
         past = History({}, [])  # which another evaluation would not be like
     if not (copied or past.kept):

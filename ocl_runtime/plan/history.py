@@ -13,11 +13,11 @@ no evaluation has left it out before.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Elementwise, Iota, Movement, Node, Scalar
-from ocl_runtime.plan.donation import shared_storages
+from ocl_runtime.plan.donation import Holders
 from ocl_runtime.plan.structure import Structure
 from ocl_runtime.plan.target import Target
 
@@ -38,12 +38,12 @@ class History(NamedTuple):
 NO_HISTORY = History({}, [])
 
 
-def history(structure: Structure, held: Sequence[Node], target: Target) -> History:
+def history(structure: Structure, holders: Holders, target: Target) -> History:
     """What becomes of the values of an expression that others hold, and that are none of its roots."""
-    live = [node for node in held if type(node) is Elementwise]
+    live = [node for node in holders.direct(structure) if type(node) is Elementwise]
     if not live:
         return NO_HISTORY
-    shared = shared_storages(structure)
+    shared = holders.shared(structure)
     kept: dict[Node, str] = {}
     left_out: list[Node] = []
     for node in reversed(live):  # operands first

@@ -40,7 +40,7 @@ def readers_of(structure: Structure, held: Collection[Node], later: Sequence[int
             own = {*structure.nodes}.difference(held)
         views = dict.fromkeys([*elsewhere(readers, base, own), *needed])
         # A copy reads and writes each byte, as one of the whole would.
-        if sum(node.size * node.dtype.size for node in views) < base.size * base.dtype.size:
+        if views and sum(node.size * node.dtype.size for node in views) < base.size * base.dtype.size:
             found.update(views)
     return list(found)
 

@@ -35,7 +35,7 @@ from ocl_ir.graph.build import (
 from ocl_ir.graph.forward import operands
 from ocl_ir.graph.substitute import rebuilt
 from ocl_ir.guards import Given, Number, plain
-from ocl_ir.indices import Item, Shape, Span
+from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Line
 from ocl_ir.types import DType
@@ -47,8 +47,8 @@ _MANY_OF_A_LINE = 8
 _MOST_DIFFERING = 1024
 _PLAIN = frozenset({int, float})
 
-_Numbers: TypeAlias = int | tuple[Item, ...]
-"""A size, or a tuple of some."""
+_Numbers: TypeAlias = int | tuple[Any, ...]
+"""A size, or a tuple of some, perhaps of tuples."""
 
 
 class Structure:
@@ -62,8 +62,8 @@ class Structure:
     been looked up."""
 
     __slots__ = (
-        "_memory", "_numbers", "_offsets", "_parts", "_places", "alike", "copied", "into", "kept", "key", "nodes",
-        "roots", "scalars", "sizes", "storages", "writes",
+        "_memory", "_numbers", "_of_scalars", "_offsets", "_parts", "_places", "alike", "copied", "into", "kept", "key",
+        "nodes", "roots", "scalars", "sizes", "storages", "writes",
     )  # fmt: skip
 
     def __init__(self, roots: Sequence[Node], *, into: bool = False) -> None:
@@ -71,7 +71,7 @@ class Structure:
         self.writes: list[int] = []
         self.nodes: list[Node] = []
         self.storages: list[Storage] = []
-        self.scalars: list[Number | Given] = []
+        self._of_scalars: list[Scalar] = []
         self._parts: list[Hashable] = []
         # By `id`: whoever counts references to a node or a storage finds none of these.
         self._places: dict[int, int] = {}
@@ -83,67 +83,63 @@ class Structure:
 
     def add(self, roots: Sequence[Node], copied: Sequence[Node] = ()) -> None:
         """Takes more nodes apart, of which some are copied."""
-        nodes, storages, scalars, places = self.nodes, self.storages, self.scalars, self._places
+        nodes, storages, scalars, places = self.nodes, self.storages, self._of_scalars, self._places
         memory, numbers, parts = self._memory, self._numbers, self._parts
-        number, place_of, listed = numbers.setdefault, places.setdefault, nodes.append
+        number, place_of, listed, again = numbers.setdefault, places.setdefault, nodes.append, parts.append
         stack, count = [*reversed(roots)], len(nodes)
         while stack:  # once for each use of a node
             node = stack.pop()
             place = place_of(id(node), count)
             if place != count:
-                parts.append(place)
+                again(place)
                 continue
             count += 1
             listed(node)
+            args = node.args
             if type(node) is Elementwise:
                 parts += (node.op, node.dtype)
-                args = node.args
-                for arg in args:
-                    if arg.result is not None or type(arg) is Movement:  # which may be of something that has moved
-                        args = operands(node)
-                        break
-                stack += args[::-1]
-            elif type(node) is Scalar:
-                scalars.append(node.value)
-                parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
+            elif type(node) is Movement:
+                step = node.step  # the axes of a permutation are no sizes
+                value = step.value if step.kind == "permute" else number(step.value, len(numbers))
+                parts += (Movement, step.kind, value)
             elif type(node) is Buffer:
                 storage, layout = node.storage, node.layout
                 known = memory.setdefault(id(storage), len(storages))
                 if known == len(storages):
                     storages.append(storage)
-                parts += (
-                    Buffer if storage is not None else None,
-                    node.dtype,
-                    known,
-                    number(layout.shape, len(numbers)),
-                    number(layout.strides, len(numbers)),
-                )
+                lies = number((layout.shape, layout.strides), len(numbers))
+                parts += (Buffer if storage is not None else None, node.dtype, known, lies)
                 self._offsets.append(layout.offset)
-            elif type(node) is Movement:
-                step = node.step  # the axes of a permutation are no sizes
-                value = step.value if step.kind == "permute" else number(step.value, len(numbers))
-                parts += (Movement, step.kind, value)
-                stack += operands(node)
+                continue
+            elif type(node) is Scalar:
+                scalars.append(node)
+                parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
+                continue
             elif type(node) is Assign:
                 self.writes.append(place)
                 region = node.region
-                parts += (
-                    Assign,
-                    number(region.shape, len(numbers)),
-                    number(region.strides, len(numbers)),
-                    number(region.offset, len(numbers)),
-                )
-                stack += operands(node)[::-1]
+                parts += (Assign, number((region.shape, region.strides, region.offset), len(numbers)))
             else:
                 if type(node) is Scatter:
                     self.writes.append(place)
                 parts += _parts(node, numbers)
-                stack += operands(node)[::-1]
+            for arg in args:
+                while arg.result is None:
+                    if type(arg) is not Movement:
+                        break
+                    below = arg.args
+                    if below:  # else another thread has just forwarded it
+                        arg = below[0]  # noqa: PLW2901
+                else:  # it is in memory by now, or moves what is
+                    args = operands(node)
+                    break
+            stack += args[::-1]
         pattern, sizes = _pattern(tuple(numbers))
         self.sizes = (*sizes, *map(plain, self._offsets))
         self.roots += tuple([places[id(root)] for root in roots])
         self.copied = tuple([places[id(root)] for root in copied])
-        self.alike = _alike([node for node in nodes if type(node) is Scalar]) if len(scalars) > _FEW_SCALARS else ()
+        self.scalars: list[Number | Given] = [node.value for node in scalars]
+        self.alike = _alike(scalars) if len(scalars) > _FEW_SCALARS else ()
         self.key: Hashable = (tuple(parts), pattern, self.into, self.copied, self.alike)
         self.kept: Any = None
 
@@ -168,7 +164,7 @@ class Structure:
             zip([node for node in self.nodes if isinstance(node, Buffer)], sizes[first:], strict=True)
         )
         memory = {id(storage): other for storage, other in zip(self.storages, storages, strict=True)}
-        of_scalars = [node for node in self.nodes if isinstance(node, Scalar)]
+        of_scalars = self._of_scalars
         scalar: dict[Node, Number | Given] = dict(zip(of_scalars, scalars, strict=True))
         first_of: dict[Node, Node] = dict(zip(of_scalars, [of_scalars[first] for first in self.alike], strict=False))
         place = {node: str(place) for place, node in enumerate(self.nodes)}
@@ -194,18 +190,20 @@ def _alike(scalars: Sequence[Scalar]) -> tuple[int, ...]:
     of_line: dict[tuple[int, int, DType, Shape], list[int]] = {}
     for number, node in enumerate(scalars):
         line = node.line
-        if type(line) is Line and type(node.value) in _PLAIN:
+        if type(line) is Line:
             of_line.setdefault((id(line.code), line.at, node.dtype, node.shape), []).append(number)
     first_of = [*range(len(scalars))]
     for key, numbers in of_line.items():
         if len(numbers) < _MANY_OF_A_LINE or key[:2] in _DIFFERING:
             continue
-        first = scalars[numbers[0]]
-        if first.value and all(scalars[number].value == first.value for number in numbers):
+        values = [scalars[number].value for number in numbers]
+        if not _PLAIN.issuperset(map(type, values)):
+            continue
+        if values[0] and values.count(values[0]) == len(values):
             for number in numbers:
                 first_of[number] = numbers[0]
         else:
-            _DIFFERING.note(cast("Line", first.line))
+            _DIFFERING.note(cast("Line", scalars[numbers[0]].line))
     return tuple(first_of) if len({*first_of}) < len(first_of) else ()
 
 
@@ -225,10 +223,6 @@ _DIFFERING = _Differing()
 
 def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
     """What a node of one of the rarer kinds is, but for its operands; tuples of sizes by number."""
-
-    def number(size: _Numbers) -> int:
-        return numbers.setdefault(size, len(numbers))
-
     match node:
         case Reduce():
             return Reduce, node.op, node.axes, node.keepdims, node.dtype
@@ -237,11 +231,13 @@ def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
         case Scatter():
             return Scatter, node.op, len(node.args)
         case Undefined():
-            return Undefined, node.dtype, number(node.shape)
+            return Undefined, node.dtype, numbers.setdefault(node.shape, len(numbers))
         case Contract():
             return (Contract,)
         case Iota():
-            return Iota, node.dtype, number(node.layout.shape), number(node.layout.strides), number(node.layout.offset)
+            layout = node.layout
+            lies = layout.shape, layout.strides, layout.offset
+            return Iota, node.dtype, numbers.setdefault(lies, len(numbers))
         case Scan():
             return Scan, node.op, node.axis, node.dtype
     raise AssertionError(node)
@@ -250,24 +246,27 @@ def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
 @lru_cache(maxsize=1024)  # asked for every evaluation
 def _pattern(numbers: tuple[_Numbers, ...]) -> tuple[Hashable, tuple[int, ...]]:
     """Numbers with 0 and 1 as they are and a size as a negative one, by first appearance; and the sizes."""
-    known = _Patterns({0: 0, 1: 1, None: None})
-    pattern = tuple([_written(size, known) for size in numbers])
-    return pattern, tuple(map(plain, [*known][3:]))
+    known = _Patterns()
+    return tuple(map(known.__getitem__, numbers)), tuple(map(plain, known.sizes))
 
 
 class _Patterns(dict[Any, Any]):
-    """What stands for each size; for one that it does not have, the next negative number."""
+    """What stands for each size, or for each tuple of some; for a size that it does not have, the next negative
+    number."""
 
-    def __missing__(self, size: Any) -> int:
-        self[size] = pattern = 2 - len(self)
+    def __init__(self) -> None:
+        super().__init__({0: 0, 1: 1, None: None})
+        self.sizes: list[int] = []
+
+    def __missing__(self, size: Any) -> Hashable:
+        pattern: Hashable
+        if isinstance(size, tuple):
+            pattern = tuple(map(self.__getitem__, size))
+        else:
+            self.sizes.append(size)
+            pattern = -len(self.sizes)
+        self[size] = pattern
         return pattern
-
-
-def _written(size: Any, known: _Patterns) -> Hashable:
-    if isinstance(size, tuple):
-        return tuple([_written(one, known) if isinstance(one, tuple) else known[one] for one in size])
-    pattern: Hashable = known[size]
-    return pattern
 
 
 def _again(

@@ -113,25 +113,27 @@ def moved(node: Buffer, low: int) -> Layout:
 
 def _ranges(nodes: Sequence[Buffer]) -> tuple[list[Range], list[int]]:
     """The memory of arguments, in ranges that do not overlap, and for each argument which it lies in (-1: in none)."""
+    storages = [node.storage for node in nodes]
+    if None not in storages and len({*map(id, storages)}) == len(nodes):
+        return [*map(_range, nodes)], [*range(len(nodes))]
     spans: list[Range] = []
     places: list[int] = []
-    seen: set[int] = set()
     for node in nodes:
-        storage = node.storage
-        if storage is None:
+        if node.storage is None:
             places.append(-1)
             continue
-        itemsize, (first, end) = node.dtype.size, node.layout.range()
-        low, high, number = first * itemsize // ALIGNED * ALIGNED, end * itemsize, len(spans)
-        if id(storage) in seen:
-            for other, (known, begin, last) in enumerate(spans):
-                if known is storage and low < last and begin < high:
-                    low, high, number = min(low, begin), max(high, last), min(number, other)
-                    places = [number if place == other else place for place in places]
-        seen.add(id(storage))
+        (storage, low, high), number = _range(node), len(spans)
+        for other, (known, begin, last) in enumerate(spans):
+            if known is storage and low < last and begin < high:
+                low, high, number = min(low, begin), max(high, last), min(number, other)
+                places = [number if place == other else place for place in places]
         spans[number : number + 1] = [Range(storage, low, high)]
         places.append(number)
-    if len(spans) == len(nodes):  # else some have none, or share one
-        return spans, places
     used = sorted(set(places) - {-1})
     return [spans[number] for number in used], [-1 if place < 0 else used.index(place) for place in places]
+
+
+def _range(node: Buffer) -> Range:
+    """The memory of an argument."""
+    itemsize, (first, end) = node.dtype.size, node.layout.range()
+    return Range(node.storage, first * itemsize // ALIGNED * ALIGNED, end * itemsize)

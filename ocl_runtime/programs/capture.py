@@ -37,7 +37,7 @@ from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
-from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, rebound, replay
+from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, in_memory, prepared, rebound, replay
 from ocl_runtime.programs.trees import Shape, flatten, positional
 
 _MOST_PREPARED = 64
@@ -76,7 +76,8 @@ class _Programs:
                     self.prepared.move_to_end((captured, sizes))
                     return found
         for captured in programs:
-            if captured.guards.hold(captured.named(sizes)) and (not floats or captured.reals.hold(floats)):
+            named = dict(zip(captured.names, sizes, strict=True))
+            if captured.guards.hold(named) and (not floats or captured.reals.hold(floats)):
                 return captured
         return None
 
@@ -87,18 +88,15 @@ class _Programs:
         if type(known) is bool:
             return known
         told = tuple(map(repr, floats))
-        self._note_floats(shape, told if known is None or known == told else True)
+        self.note_floats(shape, told if known is None or known == told else True)
         return known is not None and known != told
 
-    def _note_floats(self, shape: Shape, told: tuple[str, ...] | bool) -> None:
+    def note_floats(self, shape: Shape, told: tuple[str, ...] | bool) -> None:
+        """What is known of the floats of a call; False where the function cannot do without their values."""
         with self._lock:
             self.floats[shape] = told
             for oldest in list(self.floats)[: len(self.floats) - _MOST_FAMILIES]:
                 del self.floats[oldest]
-
-    def needs_floats(self, shape: Shape) -> None:
-        """The function cannot be captured without the values of its floats."""
-        self._note_floats(shape, False)
 
     def keep(self, family: Hashable, captured: Captured) -> None:
         """Takes note of a new program."""
@@ -197,7 +195,7 @@ class _Function:
         try:
             return self._first(arrays, shape, floats, programs, executor, look, nodes)
         except _UnopenError:
-            programs.needs_floats(shape)
+            programs.note_floats(shape, False)
             return self.call(args, kwargs)
 
     def _first(
@@ -291,13 +289,7 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
 def _arguments(arrays: Sequence[Array], executor: DeviceExecutor) -> Arguments:
     with executor.registry.lock:  # nobody writes in between
         compute(*arrays)
-        return Arguments([_buffer(x) for x in arrays], [x._executor for x in arrays])
-
-
-def _buffer(array: Array) -> Buffer:
-    node = array._node
-    assert isinstance(node, Buffer)
-    return node
+        return Arguments([in_memory(x._node) for x in arrays], [x._executor for x in arrays])
 
 
 def _own(arrays: Sequence[Array]) -> None:

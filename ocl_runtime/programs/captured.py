@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ocl_ir.formulas import Formulas
-from ocl_ir.graph.build import Buffer, buffer, computed
+from ocl_ir.graph.build import Buffer, Node, buffer, computed
 from ocl_ir.guards import Given, Guards
 from ocl_ir.host.grammar import Program
 from ocl_ir.host.schedule import Place, Schedule
@@ -99,10 +99,6 @@ class Captured:
         assert values is not None
         return {name: float(rounded(values[slot], dtype)) for name, slot, dtype in self._numbers}
 
-    def named(self, sizes: Sequence[int]) -> dict[str, int]:
-        """The sizes of a call by name."""
-        return dict(zip(self.names, sizes, strict=True))
-
     def rows(self, sizes: Sequence[int]) -> list[int]:
         """What formulas say of the sizes of a call."""
         return self._table.values([sizes[place] for place in self._order])
@@ -160,19 +156,9 @@ def captured_by(
         symbolic, _ = reuse_in_place(unbound(program), executor.kernels)
         branching = branches(symbolic)
         formulas = Unbound(symbolic if branching else share_memory(symbolic)[0])
-    constants, assigned = trace.constants, trace.assigned
+    names, constants, assigned = arguments.names(), trace.constants, trace.assigned
     return Captured(
-        program,
-        arguments.names(),
-        reals,
-        formulas,
-        branching,
-        guards,
-        constants,
-        assigned,
-        results,
-        default_reals,
-        returned_shape,
+        program, names, reals, formulas, branching, guards, constants, assigned, results, default_reals, returned_shape
     )
 
 
@@ -230,7 +216,7 @@ def replay(
     """Replays a program over the memory of arguments, of which each begins at a byte, with the floats of a call."""
     captured, bound, wanted = prepared
     memory: list[Any] = [
-        (arguments[origin].storage, starts[origin]) if isinstance(origin, int) else (_buffer(origin).storage, 0)
+        (arguments[origin].storage, starts[origin]) if isinstance(origin, int) else (in_memory(origin.node).storage, 0)
         for origin in captured.origins
     ]
     given = len(memory)
@@ -252,6 +238,7 @@ def replay(
     return unflatten(captured.shape, results)
 
 
-def _buffer(cell: Cell) -> Buffer:
-    assert isinstance(cell.node, Buffer)
-    return cell.node
+def in_memory(node: Node) -> Buffer:
+    """A node that has been computed."""
+    assert isinstance(node, Buffer)
+    return node

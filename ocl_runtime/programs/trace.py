@@ -7,6 +7,7 @@ bytes; each launch views them as it needs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from ocl_ir.graph import build as graph
@@ -143,11 +144,8 @@ class Trace:
     ) -> None:
         """Writes down one launch, on the stream that the function has chosen, if it has."""
         number, sizes = chosen(), (global_size, group_size)
-        if number is None:
+        with nullcontext() if number is None else self._builder.stream(number):
             self._lowering.launch(kernel, args, sizes, self._used)
-        else:
-            with self._builder.stream(number):
-                self._lowering.launch(kernel, args, sizes, self._used)
 
     def end(self, roots: list[Node]) -> tuple[Program, list[Result]]:
         """The program, and where in it the results are."""

@@ -57,11 +57,6 @@ def flatten(tree: Any, what: str, floats: list[float] | None = None) -> tuple[li
     return arrays, _shape(tree, arrays, floats, what)
 
 
-def positional(kinds: tuple[type, ...]) -> Shape:
-    """The shape of a call with nothing but arrays and floats of each call, in order, by their types."""
-    return _POSITIONAL[kinds]
-
-
 # No functions inside of functions: one that calls itself would hold the arrays until the collector of garbage comes.
 def _shape(tree: Any, arrays: list[Array], floats: list[float] | None, what: str) -> Shape:
     """The shape of a tree, whose arrays and floats are appended to those that there are."""
@@ -100,7 +95,8 @@ class _Positional(dict[tuple[type, ...], _Branch]):
         return made
 
 
-_POSITIONAL = _Positional()
+positional: Callable[[tuple[type, ...]], Shape] = _Positional().__getitem__
+"""The shape of a call with nothing but arrays and floats of each call, in order, by their types."""
 
 
 def unflatten(shape: Shape, arrays: Sequence[Array], floats: Sequence[float] = ()) -> Any:

@@ -455,6 +455,18 @@ def test_plans_that_go_take_their_functions_along(runtime: Runtime, monkeypatch:
     np.testing.assert_array_equal(stepped(x).numpy(), HOST + 1)
 
 
+def test_sizes_that_come_once_drive_no_function_out(runtime: Runtime, by_function: list[bool]) -> None:
+    x = ocl.asarray(HOST)
+    evaluated_often(lambda _: stepped(x))
+    assert by_function[-1]
+    for first in range(8, 160, 8):
+        stepped(x[first:]).compute()
+        assert not by_function[-1]
+    stepped(x).compute()
+    assert by_function[-1]
+    assert len(next(iter(runtime.executor.plans.lines.known.values()))) == 1, "none of these is known"
+
+
 def test_plans_come_and_go_while_others_evaluate(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans are made and dropped without the lock under which others evaluate."""
     monkeypatch.setattr(runtime.executor.plans, "_most_bytes", 100_000)

@@ -39,9 +39,13 @@ def test_rows_are_what_the_sizes_are_by_themselves(
         with pytest.raises(ShapeError, match="division"):
             table.values(numbers)
         return
-    for _ in range(2):
-        found = table.values(numbers)
+    for found in (table.values(numbers), table.values(numbers), table.written()(*numbers)):
         assert [int(found[row]) for row in rows] == expected
+    conditions = [(row, bool(number)) for row, number in zip(rows, expected, strict=True)]
+    assert table.written(conditions)(*numbers)
+    for row, truth in conditions:
+        assert not table.written([*conditions, (row, not truth)])(*numbers)
+        assert not table.written([(row, not truth), *conditions])(*numbers)
 
 
 def test_no_depth_is_too_much_and_what_is_shared_is_one_row() -> None:
@@ -52,6 +56,16 @@ def test_no_depth_is_too_much_and_what_is_shared_is_one_row() -> None:
     row = table.add(size)
     assert len(table.values([3])) < 5010
     assert table.values([3])[row] == 3 + 4999
+
+
+def test_a_condition_that_is_not_met_is_the_end_of_it() -> None:
+    n, m = Symbol("n"), Symbol("m")
+    table = Formulas(["n", "m"])
+    asked = [(table.add(term("lt", n, 8)), True), (table.add(term("eq", n // m, 2)), True)]
+    assert table.written(asked)(6, 3)
+    assert not table.written(asked)(9, 0), "nothing is divided"
+    with pytest.raises(ZeroDivisionError):
+        table.written(asked)(6, 0)
 
 
 def test_a_name_that_the_table_does_not_have_is_an_error() -> None:

@@ -145,10 +145,18 @@ def accesses(draw: st.DrawFn) -> list[tuple[int, list[tuple[int, int, int, int]]
     return draw(st.lists(command, min_size=count, max_size=count))
 
 
-@given(accesses())
+@pytest.mark.parametrize("apart", [0, 4, hazards._APART])
+@given(commands=accesses())
 def test_the_waits_are_the_fewest_that_a_byte_by_byte_model_allows(
-    commands: list[tuple[int, list[tuple[int, int, int, int]], int]],
+    apart: int, commands: list[tuple[int, list[tuple[int, int, int, int]], int]]
 ) -> None:
+    """Also where reads with gaps are noted beside few cells, or beside any."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hazards, "_APART", apart)
+        _compare_with_model(commands)
+
+
+def _compare_with_model(commands: list[tuple[int, list[tuple[int, int, int, int]], int]]) -> None:
     bytes_ = Bytes(size=64, streams=4, eager=0.4)
     model = Model()
     for number, touches, then in commands:
@@ -262,11 +270,13 @@ def test_what_has_completed_is_forgotten_and_its_neighbours_become_one() -> None
     assert [(cell.low, cell.high, cell.writes) for cell in bytes_.ranges.cells] == [(0, 64, ())]
 
 
-@given(accesses())
+@pytest.mark.parametrize("apart", [0, hazards._APART])
+@given(commands=accesses())
 def test_where_cells_and_uses_are_many_the_order_is_stricter_and_never_less(
-    commands: list[tuple[int, list[tuple[int, int, int, int]], int]],
+    apart: int, commands: list[tuple[int, list[tuple[int, int, int, int]], int]]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hazards, "_APART", apart)
         patch.setattr(hazards, "_MOST_USES", 2)
         patch.setattr(hazards, "_MOST_CELLS", 4)
         bytes_ = Bytes(size=64, streams=4)
@@ -343,6 +353,38 @@ def test_bands_with_gaps_have_cells_of_their_own() -> None:
     for band in range(count):
         bytes_.give(band % 3, view(bytes_, WRITE, Layout((4, 48), (64, 1), 256 * band + 8)))
         assert bytes_.waits() == []
+
+
+def test_a_read_with_gaps_is_noted_once_beside_many_cells() -> None:
+    """A column of a matrix whose rows were read one by one: in each cell, this took longer than all the rest."""
+    rows = 4 * hazards._APART
+    bytes_ = Bytes(8 * rows)
+    for row in range(rows):
+        bytes_.give(0, bytes_.touch(READ, 8 * row, 8 * row + 5))
+    for column in range(3):
+        bytes_.give(1, bytes_.strided(READ, column, 8, rows))
+    assert len(bytes_.ranges.wide) == 3
+    assert sum(len(cell.reads) for cell in bytes_.ranges.cells) == rows
+    left, bytes_.ranges = bytes_.ranges.split(4 * rows)
+    assert len(bytes_.ranges.commands()) == rows // 2 + 3
+    bytes_.ranges = left.joined(bytes_.ranges)
+    bytes_.give(2, bytes_.touch(WRITE, 8 * rows - 8, 8 * rows - 6))
+    assert bytes_.waits() == [rows - 1, rows + 1], "the row, and the second column"
+    bytes_.give(2, bytes_.touch(WRITE))
+    assert not bytes_.ranges.wide
+
+
+def test_more_reads_with_gaps_than_are_noted_beside_are_told_apart() -> None:
+    count = 3 * hazards._MOST_USES
+    bytes_ = Bytes(256 * count)
+    for band in range(hazards._APART):
+        bytes_.give(1, bytes_.touch(READ, 256 * band, 256 * band + 4))
+    for band in range(count):
+        bytes_.give(1, view(bytes_, READ, Layout((4, 48), (64, 1), 256 * band + 8)))
+    assert len(bytes_.ranges.wide) == hazards._MOST_USES, "the others are in their cells"
+    for band in (0, 70, 100):
+        bytes_.give(2, view(bytes_, WRITE, Layout((4, 48), (64, 1), 256 * band + 8)))
+        assert bytes_.waits() == [hazards._APART + band]
 
 
 @given(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Hashable, Sequence
+from typing import cast
 
 import pytest
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Buffer, Elementwise, Movement, Node, Reduce, Scalar
+from ocl_ir.graph.build import Buffer, Elementwise, Movement, Node, Reduce, Scalar, Step
+from ocl_ir.graph.forward import forward, operands
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
+from ocl_runtime.plan import structure
 from ocl_runtime.plan.donation import DonationPlaces, Holders
 from ocl_runtime.plan.structure import Structure
 
@@ -153,6 +156,22 @@ def test_expressions_are_built_again() -> None:
     other = found.again([Memory(), Memory()], (6, 7, *found.sizes[2:]), [])
     assert other[0].shape == (6, 7)
     assert [type(node) for node in other] == [type(node) for node in found.nodes]
+
+
+def test_operands_that_are_where_they_were_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed: list[Node] = []
+    monkeypatch.setattr(structure, "operands", lambda node: followed.append(node) or operands(node))
+    below = graph.elementwise("exp", leaf(4, 5))
+    view = graph.move(graph.permute(below, (1, 0)), Step("reshape", (20,)), (20,))
+    root = graph.elementwise("sin", graph.elementwise("add", view, times(view, 2.0)))
+    before = key(root)
+    assert not followed
+    forward(below, cast("Buffer", leaf(4, 5)))
+    assert key(root) != before
+    assert followed, "what it is made of is in memory now"
+    followed.clear()
+    assert key(root) != before
+    assert not followed, "and its users refer to that"
 
 
 # ---------------------------------------------------------------------- what others hold

@@ -20,7 +20,7 @@ from weakref import ref
 from ocl_ir.source_line import Where
 from ocl_runtime.execute.driver import Buffer, Bytes
 from ocl_runtime.execute.streams.command import Stream
-from ocl_runtime.execute.streams.hazards import Ranges
+from ocl_runtime.execute.streams.hazards import Cell, Ranges
 
 _LOOKS = 8
 """Free blocks of one size that are looked at for one that is ready."""
@@ -94,7 +94,8 @@ class Block:
 
         What a failed command still does cannot be waited for on a device, so that is never ready.
         """
-        for cell in self.ranges.cells:
+        ranges = self.ranges
+        for cell in (*ranges.cells, Cell(0, 0, (), ranges.wide)) if ranges.wide else ranges.cells:
             for command, _ in (*cell.writes, *cell.reads.values()) if cell.reads else cell.writes:
                 if command.event is None:
                     continue

@@ -29,9 +29,9 @@ _OF_STEPS = ("batches", "buffers", "ended", "lines", "names", "spreads", "transf
 class Bound:
     """A schedule as steps: `commands` are what each enqueues, `batches` what the streams know of them.
 
-    `accesses` are what they look up and record, by number; `made` the buffers that each run allocates, `arena` the
-    bytes of all scratch memory, and `offsets` where each buffer lies in it. Where the schedule can be made `again`, it
-    is not kept: it takes twice the memory of all the rest, and next to nobody asks for it.
+    `accesses` are what they look up and record, by number; `made` the buffers that each run allocates, with their
+    bytes, `arena` the bytes of all scratch memory, and `offsets` where each buffer lies in it. Where the schedule can
+    be made `again`, it is not kept: it takes twice the memory of all the rest, and next to nobody asks for it.
     """
 
     def __init__(self, schedule: Schedule, handles: Handles, again: Callable[[], Schedule] | None = None) -> None:
@@ -40,7 +40,7 @@ class Bound:
         self.handles = handles
         self.buffers = len(schedule.buffers)
         """How many there are, without the arena."""
-        self.made = [one for one in schedule.buffers if one.kind in {"result", "piece"}]
+        self.made = [(one.id, one.nbytes) for one in schedule.buffers if one.kind in {"result", "piece"}]
         self._in_pieces: Bound | None = None
         self.offsets, self.arena = schedule.offsets, schedule.arena
         self.lines: list[Where] = [node.command.where for node in schedule.nodes]

@@ -6,10 +6,11 @@ the thread has set stays: where the pool gives the same memory again, as it does
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import repeat
+from math import copysign
 from operator import is_
 from typing import Any, TypeAlias
 
@@ -63,7 +64,8 @@ class Arguments:
         own = self.numbers
         if numbers != own or 0 not in numbers.values():
             return numbers == own
-        return all(math.copysign(1, value) == math.copysign(1, own[name]) for name, value in numbers.items())
+        signs = repeat(1)
+        return [*map(copysign, signs, numbers.values())] == [*map(copysign, signs, map(own.__getitem__, numbers))]
 
     def stale(self, of: object, places: Sequence[Place]) -> set[int] | None:
         """The buffers of a program that are somewhere else than for the last run; None where all has to be set."""

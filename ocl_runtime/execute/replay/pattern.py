@@ -9,9 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from ocl_ir.host.schedule import Buffer
 from ocl_ir.host.unbound import Memory, Row, Unbound, UnboundNode
 from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.execute.launch import MOST_ITEMS
@@ -28,15 +27,12 @@ _dispatch: Callable[[tuple[Any, ...]], Dispatch] = partial(tuple.__new__, Dispat
 class Numbers(NamedTuple):
     """What sizes decide: as `Bound` has it, with all `accesses` of memory from outside; `key` says how these lie."""
 
-    made: list[Buffer]
+    made: list[tuple[int, int]]
     offsets: Mapping[int, int]
     arena: int
     commands: list[Dispatch]
     accesses: list[Access]
     key: Hashable
-
-
-_numbers: Callable[[tuple[Any, ...]], Numbers] = partial(tuple.__new__, Numbers)
 
 
 class Joined(NamedTuple):
@@ -49,14 +45,18 @@ class Joined(NamedTuple):
 
 class Alike(NamedTuple):
     """What sizes have in common whose accesses lie alike: those that streams look up and record, by number (`ARENA` is
-    all of the arena), and `shared` attributes."""
+    all of the arena), whether these are no more than numbers of accesses, and `shared` attributes."""
 
     tracked: list[int | Joined]
+    is_plain: bool
     shared: Mapping[str, Any]
 
     def accesses(self, numbers: Numbers) -> list[Access]:
         """What streams look up and record for the sizes of some numbers."""
-        found, own = [], numbers.accesses
+        own = numbers.accesses
+        if self.is_plain:
+            return [*map(own.__getitem__, cast("list[int]", self.tracked))]
+        found = []
         for number in self.tracked:
             if isinstance(number, Joined):
                 joined = [own[one] for one in number.numbers]
@@ -105,7 +105,7 @@ class Pattern:
             for command, node in zip(commands, formulas.nodes, strict=True)
             if isinstance(command, Dispatch)
         ]
-        self._made = [(buffer, row) for buffer, row in formulas.buffers if buffer.kind == "result"]
+        self._made = [(buffer.id, row) for buffer, row in formulas.buffers if buffer.kind == "result"]
         touched = dict.fromkeys(access for node in formulas.nodes for access in node.accesses)
         scratch = formulas.schedule.lives
         self._accesses = [
@@ -136,9 +136,8 @@ class Pattern:
             if low >= high:
                 return None
             accesses.append(_access((buffer, mode, low, high, gaps)))
-        for row in self._of_scratch:
-            if not rows[row]:
-                return None
+        if not all(map(rows.__getitem__, self._of_scratch)):
+            return None
         offsets, arena = formulas.packed(rows)
         commands = []
         for (executable, (_, groups), constant, pointers, numbers, buffers), over, filled, memory in self._launches:
@@ -162,8 +161,8 @@ class Pattern:
                         places.append((place, buffer, itemsize, first))
                 moved = tuple(places)
             commands.append(_dispatch((executable, (tuple(index_space), groups), args, moved, numbers, buffers)))
-        made = [Buffer(buffer.id, rows[row], buffer.kind, buffer.name) for buffer, row in self._made]
-        return _numbers((made, offsets, arena, commands, accesses, self._key(accesses)))
+        made = [(buffer, rows[row]) for buffer, row in self._made]
+        return Numbers(made, offsets, arena, commands, accesses, self._key(accesses))
 
     def _key(self, accesses: Sequence[Access]) -> Hashable:
         """How accesses lie: which of them have the same gaps, and the order of the ends of those of each buffer."""
@@ -173,7 +172,8 @@ class Pattern:
         key: list[Hashable] = [footprint is None for footprint in footprints]
         if len(footprints) > 1:
             gaps: dict[Any, int] = {}
-            key += [gaps.setdefault(footprint and footprint.formulas, len(gaps)) for footprint in footprints]
+            told = [footprint and (footprint.shape, footprint.strides, footprint.offset) for footprint in footprints]
+            key += [gaps.setdefault(one, len(gaps)) for one in told]
         for numbers in self._compared:
             ends = [end for number in numbers for end in accesses[number][2:4]]
             ordered = sorted(ends)
@@ -194,7 +194,8 @@ class Pattern:
                 tracked.append(Joined(access.buffer, access.mode, joined))
             else:
                 tracked.append(number)
-        self.alike[numbers.key] = Alike(tracked, shared)
+        is_plain = not any(isinstance(number, Joined) or number == ARENA for number in tracked)
+        self.alike[numbers.key] = Alike(tracked, is_plain, shared)
 
 
 def _launched(dispatch: Dispatch, node: UnboundNode, formulas: Unbound, spans: Sequence[_Span]) -> _Launched:

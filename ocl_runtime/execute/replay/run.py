@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from ocl_ir.host.schedule import Buffer
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
@@ -83,8 +82,9 @@ class Run(Program):
         bound = self._bound
         self._places = _places(self.memory, self._engine, self.what)
         touches = [self._touch(access) for access in bound.accesses]
-        self.looked = [[touches[number] for number in batch.lookups] for batch in bound.batches]
-        self.recorded = [[touches[number] for number in batch.records] for batch in bound.batches]
+        touch = touches.__getitem__
+        self.looked = [[*map(touch, batch.lookups)] for batch in bound.batches]
+        self.recorded = [[*map(touch, batch.records)] for batch in bound.batches]
         executables = bound.handles.executables
         arguments = None if own is None else own.arguments(bound, self._places, executables)
         if arguments is not None:
@@ -147,24 +147,26 @@ class Run(Program):
 
     def enqueue(self, batch: Batch, queue: Queue, waits: list[Event] | None, events: list[Event]) -> None:
         """Gives the steps of a batch to a queue, and appends the event of each."""
+        bound, driver, handles, stale = self._bound, self._engine.driver, self._handles, self._stale
+        commands, ended, listened, enqueue = bound.commands, bound.ended, bound.handles.listened, driver.enqueue
         for number in range(batch.first, batch.last + 1):
-            events.append(self._enqueue(number, queue, waits))
+            command = commands[number]
+            if isinstance(command, Transfer):
+                event = self._transfer(command, number, queue, waits)
+            elif listened:
+                touched = self.of_step(number)
+                event = driver.launch(queue, handles[number], self._args(command), command.sizes, waits, touched)
+            else:
+                _, (global_size, group_size), _, _, numbers, buffers = command
+                handle = handles[number]
+                if stale is None or not stale.isdisjoint(buffers) or (numbers and self._renumbered):
+                    handle.set_args(*self._args(command))
+                event = enqueue(queue, handle, global_size, group_size, None, waits)
+            events.append(event)
             waits = None
-            for low, high in self._bound.ended.get(number, ()):
-                self._poison(queue, low, high)
-
-    def _enqueue(self, number: int, queue: Queue, waits: list[Event] | None) -> Event:
-        command, driver = self._bound.commands[number], self._engine.driver
-        if isinstance(command, Transfer):
-            return self._transfer(command, number, queue, waits)
-        handle, sizes = self._handles[number], command.sizes
-        stale, listened = self._stale, self._bound.handles.listened
-        if stale is None or listened or not stale.isdisjoint(command.buffers) or (self._renumbered and command.numbers):
-            args = self._args(command)
-            if listened:
-                return driver.launch(queue, handle, args, sizes, waits, self.of_step(number))
-            handle.set_args(*args)
-        return driver.enqueue(queue, handle, sizes[0], sizes[1], None, waits)
+            if ended:
+                for low, high in ended.get(number, ()):
+                    self._poison(queue, low, high)
 
     def _args(self, command: Dispatch) -> list[Any]:
         """Those of a launch over this memory."""
@@ -276,11 +278,11 @@ def _of_another_runtime(what: str, engine: Engine) -> MixedDevicesError:
     )
 
 
-def _allocate(engine: Engine, buffers: Sequence[Buffer], memory: Memory, where: Where, home: Stream) -> None:
+def _allocate(engine: Engine, made: Sequence[tuple[int, int]], memory: Memory, where: Where, home: Stream) -> None:
     allocate = engine.memory.allocate
-    for buffer in buffers:
-        if memory[buffer.id] is None:
-            memory[buffer.id] = allocate(buffer.nbytes or 1, where, home), 0
+    for buffer, nbytes in made:
+        if memory[buffer] is None:
+            memory[buffer] = allocate(nbytes or 1, where, home), 0
 
 
 def run(

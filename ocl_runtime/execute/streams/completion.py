@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from numpy import ndarray
@@ -26,6 +27,7 @@ from ocl_runtime.execute.streams.command import Command, Parts, Stream
 from ocl_runtime.execute.streams.failures import Failure
 from ocl_runtime.execute.streams.hazards import Touch
 
+_pending = attrgetter("pending")
 _MOST_TIMED = 1_000_000
 """Commands whose times are kept, the newest."""
 
@@ -88,7 +90,7 @@ class Completion:
 
     def look(self, streams: Sequence[Stream]) -> None:
         """Takes note of what has ended on these streams: all that have been used."""
-        pending = [stream for stream in streams if stream.pending]
+        pending = [*filter(_pending, streams)]
         if not pending:
             return
         more = True
@@ -100,26 +102,32 @@ class Completion:
         """The quick way: as long as nothing failed, what came before one that has completed has completed too. Does
         nothing but say False if something may have failed."""
         status, ended, counts = self._driver.status, list[Command](), dict.fromkeys(streams, 0)
+        several = len(streams) > 1
         more = True
         try:
             while more:  # again, since what is asked first may end before something else is asked
                 more = False
                 for stream, before in counts.items():
+                    count = before
                     for command in islice(stream.pending, before, None) if before else stream.pending:
                         state, keep = status(command.event), command.keep
                         if state > 0:
                             break
-                        if state < 0 or (
-                            keep is not None and type(keep) is not ndarray and self._failure(command, state) is not None
-                        ):
+                        if state < 0:
                             return False
+                        if keep is not None:
+                            if type(keep) is Parts:
+                                if min(map(status, keep.events)) < 0:
+                                    return False
+                            elif type(keep) is not ndarray and self._failure(command, state):
+                                return False
                         ended.append(command)
-                        counts[stream] += 1
-                    more = more or (counts[stream] > before and len(counts) > 1)
+                        count += 1
+                    counts[stream] = count
+                    more = more or (several and count > before)
         except Error:
             return False  # it may be one that failed
-        for command in ended:
-            self._ended(command)
+        self._ended(ended)
         return True
 
     def _look(self, stream: Stream, streams: Sequence[Stream]) -> int:
@@ -140,27 +148,27 @@ class Completion:
             failure = self._failure(command, state) if command.error is None else None
             if failure is not None:
                 self._failed(command, failure, streams)
-            self._ended(command)
+            self._ended([command])
         return count - len(pending)
 
-    def _ended(self, command: Command) -> None:
-        if self.profile is not None:
-            with suppress(Error):  # a gate has no times
-                start, end = self._driver.times(command.event)
-                moved = getattr(command.keep, "nbytes", 0)  # steps that are measured are commands by themselves
-                what = in_function(command.what, command.where)
-                self.profile.append(Timed(what, str(command.where), command.stream.index, start, end, moved))
-        # Nothing is called before all of it is done, so that no signal comes in between.
-        command.event = command.keep = None
-        command.after = ()
-        command.stream.pending.popleft()
+    def _ended(self, commands: Sequence[Command]) -> None:
+        """Each is the first one of its stream by then."""
+        for command in commands:
+            if self.profile is not None:
+                with suppress(Error):  # a gate has no times
+                    start, end = self._driver.times(command.event)
+                    moved = getattr(command.keep, "nbytes", 0)  # steps that are measured are commands by themselves
+                    what = in_function(command.what, command.where)
+                    self.profile.append(Timed(what, str(command.where), command.stream.index, start, end, moved))
+            # Nothing is called before all of it is done, so that no signal comes in between.
+            command.event = command.keep = None
+            command.after = ()
+            command.stream.pending.popleft()
 
     def _failure(self, command: Command, status: int) -> Failure | None:
         """What failed, of a command that has ended. A queue goes on behind a step that fails, and so does the event of
         the last one."""
         keep = command.keep
-        if status > 0:
-            return None
         if type(keep) is Parts:
             for number, event in enumerate(keep.events, keep.first):
                 with suppress(Error):

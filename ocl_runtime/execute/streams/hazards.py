@@ -6,7 +6,8 @@ ordered, and commands on disjoint bytes are not. When memory is given back and h
 new owner's first access is ordered after the old one's last by the same rule, and there is no other.
 
 A contiguous access is exact. One with gaps carries its footprint, and two footprints are compared exactly (with NumPy's
-solver, within a bound on its work; beyond that they count as overlapping) once they would cause a wait. A cell holds
+solver, within a bound on its work; beyond that they count as overlapping) once they would cause a wait. Where there are
+many cells, a read with gaps is noted once beside them: its footprint says which bytes it touches. A cell holds
 at most `_MOST_USES` accesses, an allocation at most `_MOST_CELLS` cells; beyond, accesses of one stream are taken
 together as one of the whole cell by its newest command, and neighbouring cells as one, which orders more than is needed
 and never less.
@@ -20,8 +21,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeAlias
 
+from ocl_ir.indices import Shape
 from ocl_ir.kernel.accesses import READ, WRITE
-from ocl_ir.layout import Formulas, Layout
+from ocl_ir.layout import Layout
 from ocl_runtime.execute.driver import Buffer
 from ocl_runtime.execute.streams.command import Clock, Command, Stream
 
@@ -29,13 +31,15 @@ _MOST_USES = 64
 _MOST_CELLS = 256
 _FEW_CELLS = 32
 """Cells of which it is not worth to forget any."""
+_APART = 16
+"""Cells of an allocation beyond which reads with gaps are noted beside them."""
 _PARTS = 8
 """An access with gaps cuts off no part of a cell that is smaller than this part of its own range."""
 
 Use: TypeAlias = tuple[Command, Layout | None]
 """A command, and which of a cell's bytes it touched; None is all of them."""
 Uses: TypeAlias = tuple[Use, ...]
-Reads: TypeAlias = dict[Stream | tuple[Stream, Formulas], Use]
+Reads: TypeAlias = dict[Stream | tuple[Stream, Shape, Shape, int], Use]
 """The newest read of each stream, and of each stream and footprint, as numbers, which are hashed fast."""
 
 
@@ -57,16 +61,20 @@ class Cell:
 class Ranges:
     """The history of one allocation, which lies in a buffer from byte `low` to `high`, as long as it does so.
 
-    `sole` is the stream that made all of it, if one is known to have: for that stream there can be no conflict.
+    `sole` is the stream that made all of it, if one is known to have: for that stream there can be no conflict. `wide`
+    are reads with gaps beside those of the cells, until all of it is written.
     """
 
-    __slots__ = ("_limit", "buffer", "cells", "high", "low", "sole")
+    __slots__ = ("_limit", "buffer", "cells", "high", "low", "sole", "wide")
 
-    def __init__(self, buffer: Buffer, low: int, high: int, cells: list[Cell] | None = None) -> None:
+    def __init__(
+        self, buffer: Buffer, low: int, high: int, cells: list[Cell] | None = None, wide: Reads | None = None
+    ) -> None:
         self.buffer = buffer
         self.low = low
         self.high = high
         self.cells = cells or [Cell(low, high)]
+        self.wide: Reads = wide or {}
         self._limit = min(_FEW_CELLS, _MOST_CELLS)
         self.sole: Stream | None = None
 
@@ -76,6 +84,9 @@ class Ranges:
             return self.cells
         if len(self.cells) > self._limit:
             self.tidy()
+        cell = self.cells[bisect_right(self.cells, low, key=_low) - 1]
+        if cell.low == low and cell.high == high:  # for another access, or as this one was looked up
+            return [cell]
         first = self._cut(max(low, self.low))
         last = self._cut(min(high, self.high))
         return self.cells[first:last]
@@ -121,14 +132,14 @@ class Ranges:
         """The bytes before `at` and those from there on, with their history."""
         place = self._cut(at)
         cells = self.cells
-        first = Ranges(self.buffer, self.low, at, cells[:place])
-        rest = Ranges(self.buffer, at, self.high, cells[place:])
-        first.sole, rest.sole = self.sole or _sole(first.cells), self.sole  # to look at all of the rest takes long
+        first = Ranges(self.buffer, self.low, at, cells[:place], self.wide.copy())
+        rest = Ranges(self.buffer, at, self.high, cells[place:], self.wide)
+        first.sole, rest.sole = self.sole or first.made_by(), self.sole  # to look at all of the rest takes long
         return first, rest
 
     def joined(self, next_: Ranges) -> Ranges:
         """With what follows directly."""
-        both = Ranges(self.buffer, self.low, next_.high, [*self.cells, *next_.cells])
+        both = Ranges(self.buffer, self.low, next_.high, [*self.cells, *next_.cells], _joined(self.wide, next_.wide))
         both.tidy()
         return both
 
@@ -144,14 +155,14 @@ class Ranges:
         if len(kept) > _MOST_CELLS // 2:  # well below the most, or the next access would call for this again
             at_once = 4 * len(kept) // _MOST_CELLS + 1
             kept = [_merged(kept[place : place + at_once]) for place in range(0, len(kept), at_once)]
-        self.cells = kept
+        self.cells, self.wide = kept, _running(self.wide)
         self._limit = min(max(_FEW_CELLS, 2 * len(kept)), _MOST_CELLS)  # so that each cell is looked at a few times
-        self.sole = _sole(kept)
+        self.sole = self.made_by()
 
     def running(self, low: int, high: int, mode: int) -> list[Command]:
         """The commands that an access by the host to these bytes must come after."""
         cells = self.cells[bisect_right(self.cells, low, key=_low) - 1 : bisect_left(self.cells, high, key=_low)]
-        found = _commands(cells) if mode & WRITE else (command for cell in cells for command, _ in cell.writes)
+        found = self._commands(cells) if mode & WRITE else (command for cell in cells for command, _ in cell.writes)
         return [command for command in dict.fromkeys(found) if command.event is not None]
 
     def forget_failures(self) -> None:
@@ -161,18 +172,20 @@ class Ranges:
 
     def commands(self) -> list[Command]:
         """Those that may still run."""
-        return [command for command in dict.fromkeys(_commands(self.cells)) if command.event is not None]
+        return [command for command in dict.fromkeys(self._commands(self.cells)) if command.event is not None]
 
-
-def _commands(cells: Iterable[Cell]) -> Iterator[Command]:
-    for cell in cells:
-        for command, _ in (*cell.writes, *cell.reads.values()):
+    def _commands(self, cells: Iterable[Cell]) -> Iterator[Command]:
+        """Those of some cells, and beside them."""
+        for cell in cells:
+            for command, _ in (*cell.writes, *cell.reads.values()):
+                yield command
+        for command, _ in self.wide.values():
             yield command
 
-
-def _sole(cells: Sequence[Cell]) -> Stream | None:
-    streams = {command.stream for command in _commands(cells)}
-    return streams.pop() if len(streams) == 1 else None
+    def made_by(self) -> Stream | None:
+        """The stream of all commands, if it is a single one."""
+        streams = {command.stream for command in self._commands(self.cells)}
+        return streams.pop() if len(streams) == 1 else None
 
 
 _low = attrgetter("low")
@@ -201,6 +214,14 @@ class Touch:
         ranges = self.ranges
         return (ranges.within if self.footprint is None else ranges.around)(self.low, self.high)
 
+    def history(self) -> Sequence[Cell]:
+        """The cells, and for who writes what was noted beside them."""
+        ranges = self.ranges
+        cells = self.cells() if self.low > ranges.low or self.high < ranges.high else ranges.cells
+        if ranges.wide and self.mode & WRITE:
+            return [*cells, Cell(self.low, self.high, (), ranges.wide)]
+        return cells
+
     def __str__(self) -> str:
         does = ("", "reads", "writes", "reads and writes")[self.mode]
         gaps = " (with gaps)" if self.footprint is not None else ""
@@ -217,11 +238,9 @@ def conflicts(touches: Iterable[Touch], stream: Stream, clock: Clock | None = No
         ranges = touch.ranges
         if ranges.sole is stream:
             continue
-        cells: Sequence[Cell] = ranges.cells
-        if touch.low > ranges.low or touch.high < ranges.high:
-            cells = touch.cells()
-        for cell in cells:
-            for command, other in (*cell.writes, *cell.reads.values()) if touch.mode & WRITE else cell.writes:
+        writes = touch.mode & WRITE
+        for cell in touch.history() if writes or touch.low > ranges.low or touch.high < ranges.high else ranges.cells:
+            for command, other in (*cell.writes, *cell.reads.values()) if writes else cell.writes:
                 if command.stream is stream or command.event is None:
                     continue
                 if known.get(command.stream, 0) >= command.position:
@@ -257,7 +276,7 @@ def spoiler(touches: Iterable[Touch]) -> Command | None:
 def shared(touches: Iterable[Touch], command: Command) -> str:
     """What an earlier command did to the bytes that a new one touches, for who reads the log."""
     for touch in touches:
-        cells = touch.cells()
+        cells = touch.history()
         wrote = [cell for cell in cells if command in dict(cell.writes)]
         reads = [cell for cell in cells if command in dict(cell.reads.values())] if touch.mode & WRITE else []
         if wrote or reads:
@@ -271,19 +290,24 @@ def record(touches: Iterable[Touch], command: Command) -> None:
     stream = command.stream
     use: Use = (command, None)
     for touch in touches:
-        ranges = touch.ranges
+        ranges, footprint = touch.ranges, touch.footprint
         cells: Sequence[Cell] = ranges.cells
-        if touch.low > ranges.low or touch.high < ranges.high:
+        beside = footprint is not None and len(cells) > _APART and not touch.mode & WRITE
+        if beside and len(ranges.wide) >= _MOST_USES:
+            ranges.wide = _running(ranges.wide)
+        if footprint is not None and beside and len(ranges.wide) < _MOST_USES:
+            ranges.wide, cells = _with_read(ranges.wide, command, footprint), ()
+        elif touch.low > ranges.low or touch.high < ranges.high:
             cells = touch.cells()
-        if touch.footprint is not None:
-            _record_footprint(cells, command, touch.mode, touch.footprint)
+        if footprint is not None:
+            _record_footprint(cells, command, touch.mode, footprint)
         elif touch.mode & WRITE:
             cell = cells[0] if len(cells) == 1 else ranges.one(cells)
             cell.writes = (use,)
             if cell.reads:
                 cell.reads = {}
             if len(ranges.cells) == 1:
-                ranges.sole = stream
+                ranges.sole, ranges.wide = stream, {}
         else:
             for cell in cells:
                 cell.reads[stream] = use
@@ -303,21 +327,23 @@ def poison(touches: Iterable[Touch], command: Command) -> None:
 
 def _record_footprint(cells: Sequence[Cell], command: Command, mode: int, footprint: Layout) -> None:
     """Only what has the same footprint is hidden by it: of the rest, some bytes may have been left alone."""
-    use, key = (command, footprint), (command.stream, footprint.formulas)
     for cell in cells:
         if mode & WRITE:
             cell.reads = {other: read for other, read in cell.reads.items() if read[1] != footprint}
-            cell.writes = _few((*(write for write in cell.writes if write[1] != footprint), use))
+            cell.writes = _few((*(write for write in cell.writes if write[1] != footprint), (command, footprint)))
         else:
-            cell.reads[key] = use
-            if len(cell.reads) > _MOST_USES:
-                cell.reads = _few_reads(cell.reads)
+            cell.reads = _with_read(cell.reads, command, footprint)
+
+
+def _with_read(reads: Reads, command: Command, footprint: Layout) -> Reads:
+    """Reads, to which one with gaps is added."""
+    reads[command.stream, footprint.shape, footprint.strides, footprint.offset] = command, footprint
+    return _few_reads(reads) if len(reads) > _MOST_USES else reads
 
 
 def _few(uses: Uses) -> Uses:
-    if len(uses) <= _MOST_USES:
-        return uses
-    uses = _still_of_use(uses)
+    if len(uses) > _MOST_USES:
+        uses = _still_of_use(uses)
     if len(uses) <= _MOST_USES:
         return uses
     failed = [use for use in uses if use[0].error is not None]
@@ -325,12 +351,9 @@ def _few(uses: Uses) -> Uses:
 
 
 def _few_reads(reads: Reads) -> Reads:
-    if len(reads) <= _MOST_USES:
-        return reads
-    reads = _running(reads)
-    if len(reads) <= _MOST_USES:
-        return reads
-    return _newest(command for command, _ in reads.values())
+    if len(reads) > _MOST_USES:
+        reads = _running(reads)
+    return reads if len(reads) <= _MOST_USES else _newest(command for command, _ in reads.values())
 
 
 def _newest(commands: Iterable[Command]) -> Reads:
@@ -350,19 +373,21 @@ def _running(reads: Reads) -> Reads:
 
 def _still_of_use(uses: Uses) -> Uses:
     """Without those that have completed, unless their results are not to be trusted."""
-    if all(command.event is not None or command.error is not None for command, _ in uses):
-        return uses
-    return tuple(use for use in uses if use[0].event is not None or use[0].error is not None)
+    return tuple([use for use in uses if use[0].event is not None or use[0].error is not None])
 
 
 def _merged(cells: Sequence[Cell]) -> Cell:
     writes = dict.fromkeys(use for cell in cells for use in cell.writes)
+    return Cell(cells[0].low, cells[-1].high, _few(tuple(writes)), _joined(*[cell.reads for cell in cells]))
+
+
+def _joined(*several: Reads) -> Reads:
     reads: Reads = {}
-    for cell in cells:
-        for key, use in cell.reads.items():
+    for each in several:
+        for key, use in each.items():
             if key not in reads or reads[key][0].position < use[0].position:
                 reads[key] = use
-    return Cell(cells[0].low, cells[-1].high, _few(tuple(writes)), _few_reads(reads))
+    return _few_reads(reads)
 
 
 def _overlap(one: Layout | None, other: Layout | None, cell: Cell) -> bool:

@@ -278,7 +278,7 @@ def _give_again(streams: Streams, program: Program, repeats: Sequence[Repeat], e
             cell.writes = (use,)
             if cell.reads:
                 cell.reads = {}
-            ranges.sole = stream
+            ranges.sole, ranges.wide = stream, {}
         if parts:
             record(parts, command)
         pending.append(command)

@@ -283,12 +283,6 @@ class Streams:
                 with suppress(Error):  # whoever waits for a command is told
                     self._flush(stream)
 
-    def _flush_all(self) -> None:
-        for one in self.all():
-            if one.pending and one.flushed < one.position:
-                with suppress(Error):  # waiting flushes too, but only the one queue
-                    self._flush(one)
-
     def _flush(self, stream: Stream) -> None:
         self.driver.flush(stream.queue)
         stream.flushed = stream.position
@@ -324,7 +318,7 @@ class Streams:
         with self.lock:
             if self.lost:
                 self.settle()
-            self.completion.look(self.all())
+            self.completion.look(self._used)
 
     # ------------------------------------------------------------------ the host waits
 
@@ -359,7 +353,9 @@ class Streams:
             refused = str(error) or type(error).__name__  # the error itself would hold this frame, and so the event
             self.before(command)
         with self.lock:
-            self.look()
+            if self.lost:
+                self.settle()
+            self.completion.look(self._used)
             if not refused or (command.event is None and command.error is not None):
                 return None  # where it has no error, Intel's driver says of what it did not run that it is complete
             return Failure(f"waiting for {command.what}", command.where, refused)
@@ -378,7 +374,10 @@ class Streams:
         with self.lock:
             if self.lost:
                 self.settle()
-            self._flush_all()
+            for one in self.all():
+                if one.pending and one.flushed < one.position:
+                    with suppress(Error):  # waiting flushes too, but only the one queue
+                        self._flush(one)
         for one in self.all():
             while one.pending:
                 with self.lock:

@@ -232,23 +232,17 @@ class Transfers:
         self._streams.wait(command)
         return array_over(storage, mapped[0], dtype)
 
-    def _last_writer(self, touch: Touch) -> Stream | None:
-        for cell in touch.ranges.within(touch.low, touch.high):
-            for command, _ in cell.writes:
-                stream = command.stream
-                last = command.event is not None and command.position == stream.position
-                if last and stream.index < self._streams.count:
-                    return stream
-        return None
-
     def _stream_of(self, touch: Touch) -> Stream:
         """The stream whose last command wrote these bytes, since nothing has to be waited for there; else that of
         single transfers, or another one with nothing to do, or where there is none the caller's own."""
         streams = self._streams
         with streams.lock:
-            writer = self._last_writer(touch)
-        if writer is not None:
-            return writer
+            for cell in touch.ranges.within(touch.low, touch.high):
+                for command, _ in cell.writes:
+                    writer = command.stream
+                    last = command.event is not None and command.position == writer.position
+                    if last and writer.index < streams.count:
+                        return writer
         aside = streams.aside
         if not aside.pending:
             return aside

@@ -142,8 +142,8 @@ class Evaluation:
 
 def passed_number(value: Any, dtype: DType) -> bool | int | float:
     """A scalar as a kernel gets it."""
-    if type(value) is float and dtype is F32:
-        return value  # rounded already, as every number in an expression is
+    if (type(value) is float and dtype is F32) or (type(value) is int and 0 <= value < 128 and dtype.is_integer):
+        return value  # rounded already, as every number in an expression is; or small enough for all integers
     number: bool | int | float = passed(plain(value), dtype).item()
     return number
 

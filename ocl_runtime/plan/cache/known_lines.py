@@ -12,7 +12,6 @@ from ocl_runtime.plan.cache.comparison import Text
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.written import Allocator, Written, written
-from ocl_runtime.plan.donation import Holders
 from ocl_runtime.plan.history import History
 from ocl_runtime.plan.structure import Structure
 
@@ -60,26 +59,29 @@ class KnownLines:
         self._lock = threading.Lock()
         """Held to change these; whoever looks finds one tuple or another."""
 
-    def note(
-        self, structure: Structure, planned: Evaluation, holders: Holders, memory: Allocator, past: History
-    ) -> None:
+    def note(self, structure: Structure, planned: Evaluation, memory: Allocator, past: History) -> None:
         """An evaluation is about to run that no function was written for; what its history keeps are its last roots."""
         if structure.copied or not 0 < len(structure.nodes) <= _MOST_NODES:
             return
-        line, template = structure.nodes[structure.roots[0]].line, planned.template
+        line, template, sized = structure.nodes[structure.roots[0]].line, planned.template, planned.sized
         key: _Key = (id(line.code), line.at, structure.into) if type(line) is Line else (0, 0, structure.into)
+        if sized.line is None:
+            sized.line = key
+            if WORTH > 1:
+                return  # sizes that never come again are not to take the place of others
         with self._lock:
             of_line = self.known.pop(key, ())
             known = next((one for one in of_line if one.template is template and one.sizes == structure.sizes), None)
             if known is None:
                 known = KnownLine(structure.kept, template, structure.sizes)
+                known.count = int(WORTH > 1 and sized.line == key)
                 of_line = (known, *of_line)[:_MOST_OF_A_LINE]
             self.known[key] = of_line  # as the one that was used last
             while len(self.known) > _MOST_LINES:
                 del self.known[next(iter(self.known))]
         known.count += 1
         if known.count == WORTH * max(len(structure.nodes) // _FEW_NODES, 1):
-            text = written(structure, planned, holders, memory, past)
+            text = written(structure, planned, structure.kept.holders, memory, past)
             if text is not None:
                 self.unwritten.append((known, text))
 

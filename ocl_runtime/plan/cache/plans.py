@@ -12,15 +12,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from ocl_ir.graph.build import Node
 from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
 from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
 from ocl_runtime.plan.cache.template import Template, Unplanned
-from ocl_runtime.plan.cache.written import Allocator
 from ocl_runtime.plan.donation import DonationPlaces, Holders
-from ocl_runtime.plan.history import History
 from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.readers import read_by_later_writes
 from ocl_runtime.plan.structure import Structure
@@ -59,8 +56,9 @@ class Building(Compiling, Protocol):
 _NOTHING = DonationPlaces((), ())
 
 
-class _Kept:
-    """The plans for one structure, by what may be written over; `used` counts with the cache."""
+class Kept:
+    """The plans for one structure, by what may be written over; `used` counts with the cache. `later` is what
+    `read_by_later_writes` finds."""
 
     __slots__ = ("_making", "absent", "holders", "is_dropped", "later", "templates", "used")
 
@@ -108,7 +106,7 @@ class Wanted(NamedTuple):
     structure: Hashable
     sizes: tuple[int, ...]
     donation: DonationPlaces
-    kept: _Kept
+    kept: Kept
     unplanned: Unplanned | None
 
 
@@ -118,7 +116,7 @@ class PlanCache:
     def __init__(self, limit: int = _MOST_PLANS, most_bytes: int = _MOST_BYTES) -> None:
         self._limit = limit
         self._most_bytes = most_bytes
-        self._kept: dict[Hashable, _Kept] = {}
+        self._kept: dict[Hashable, Kept] = {}
         self._clock = itertools.count(1)
         self.lines: Final = KnownLines(self._clock)
         """What the lines of programs evaluate again and again."""
@@ -126,29 +124,12 @@ class PlanCache:
         self._lock = threading.RLock()
         """Held for single steps of these."""
 
-    def note(self, structure: Structure, planned: Evaluation, memory: Allocator, past: History) -> None:
-        """An evaluation is about to run, and there is nothing about it that its expression, plan and history do not
-        say."""
-        self.lines.note(structure, planned, self._of(structure).holders, memory, past)
-
-    def donation(self, structure: Structure) -> DonationPlaces:
-        """What only an expression needs, and what of it others need."""
-        return self._of(structure).donation(structure)
-
-    def later(self, structure: Structure) -> list[int]:
-        """What `ocl_runtime.plan.readers.read_by_later_writes` finds, once for a structure."""
-        return self._of(structure).later
-
-    def held(self, structure: Structure) -> list[Node]:
-        """The nodes of an expression that others hold themselves."""
-        return self._of(structure).holders.direct(structure)
-
     def known(
         self, structure: Structure, executor: Planning, donation: DonationPlaces | None = None
     ) -> Evaluation | None:
         """The plan that computes the roots of an expression, with memory allocated for it; None where none was made.
-        `donation` is what `donation` has just said, if anybody has asked."""
-        kept = self._of(structure)
+        `donation` is what `Kept.donation` has just said, if anybody has asked."""
+        kept = self.of(structure)
         kept.used = next(self._clock)
         template = kept.fitting(structure.sizes, donation or kept.donation(structure))
         if template is None:
@@ -168,7 +149,7 @@ class PlanCache:
         """The same, made where it is missing."""
         planned = self.known(structure, executor)
         if planned is None:
-            kept = self._of(structure)
+            kept = self.of(structure)
             donation = kept.donation(structure)
             self._keep(kept, donation, Template(Unplanned(structure, donation), executor))
             planned = self.known(structure, executor)
@@ -177,7 +158,7 @@ class PlanCache:
 
     def wanted(self, structure: Structure, executor: Building) -> Wanted:
         """What `make` needs of an expression that `known` did not find."""
-        kept = self._of(structure)
+        kept = self.of(structure)
         donation = kept.donation(structure)
         stored = executor.stored_plans
         is_known = stored is None or not stored.takes() or (donation, structure.sizes) in kept.absent
@@ -209,8 +190,9 @@ class PlanCache:
                     executor.build(found.kernels)
                     self._keep(kept, donation, found, loaded=True)
 
-    def _of(self, structure: Structure) -> _Kept:
-        known: _Kept | None = structure.kept  # a key takes long to hash
+    def of(self, structure: Structure) -> Kept:
+        """What is kept for a structure."""
+        known: Kept | None = structure.kept  # a key takes long to hash
         if known is not None:
             return known
         with self._lock:
@@ -218,12 +200,12 @@ class PlanCache:
             if kept is None:
                 if len(self._kept) >= self._limit:
                     self._drop(min(self._kept.items(), key=lambda item: item[1].used)[0])
-                kept = self._kept[structure.key] = _Kept(structure)
+                kept = self._kept[structure.key] = Kept(structure)
                 kept.used = next(self._clock)
             structure.kept = kept
             return kept
 
-    def _keep(self, kept: _Kept, donation: DonationPlaces, made: Template, *, loaded: bool = False) -> None:
+    def _keep(self, kept: Kept, donation: DonationPlaces, made: Template, *, loaded: bool = False) -> None:
         with self._lock:
             self._misses += not loaded
             self._loaded += loaded

@@ -8,7 +8,7 @@ program's formulas are filled in: no group is formed, no kernel looked for.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -48,7 +48,7 @@ class Sized:
     and how it lies there. `ready` is what the executor made of the schedule, which is made `again` for who asks for it
     afterwards."""
 
-    __slots__ = ("_in_pieces", "_schedule", "again", "arena", "askers", "computed", "memory", "pieces", "ready")
+    __slots__ = ("_in_pieces", "_schedule", "again", "arena", "askers", "computed", "line", "memory", "pieces", "ready")
 
     def __init__(
         self,
@@ -70,6 +70,8 @@ class Sized:
         else:
             self.arena, self.pieces, self.askers = ready.arena, like.pieces, like.askers
         self._in_pieces: Sized | None = None
+        self.line: Hashable = None
+        """The line that was the first to evaluate it (`known_lines.py`)."""
 
     @property
     def schedule(self) -> Schedule:
