@@ -28,6 +28,7 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
 
 def mandelbrot(xp: Any, re: Any, im: Any, turns: int) -> Any:
     x, y, count = re * 0, re * 0, re * 0
+    re, im = re * 3 - 2, im * 2 - 1
     for _ in range(turns):
         inside = x * x + y * y < 4
         count = count + inside
@@ -36,7 +37,7 @@ def mandelbrot(xp: Any, re: Any, im: Any, turns: int) -> Any:
 
 
 def test_fifty_turns_are_a_few_kernels(runtime: Runtime) -> None:
-    re, im = np.meshgrid(np.linspace(-2, 1, 64, dtype="f4"), np.linspace(-1, 1, 48, dtype="f4"))
+    re, im = np.meshgrid(np.linspace(0, 1, 64, dtype="f4"), np.linspace(0, 1, 48, dtype="f4"))
     arrays = ocl.asarray(re), ocl.asarray(im)
     runtime.finish()
     counters = runtime.executor.engine.memory.device_pool.counters
@@ -44,7 +45,8 @@ def test_fifty_turns_are_a_few_kernels(runtime: Runtime) -> None:
     with counting(runtime) as counted:
         found = mandelbrot(ocl, *arrays, 50).numpy()
     assert counted["launch", "launches"] <= 3
-    assert counters.peak_in_use - before <= 8 * re.nbytes, "the first kernel hands on little more than a turn does"
+    handed_on = counters.peak_in_use - before
+    assert handed_on <= 3.1 * re.nbytes, "the first kernel hands on what a turn does, and nothing that is made of it"
     near = np.abs(found - mandelbrot(np, re, im, 50)) > 0
     assert near.mean() < 0.005, "products may be rounded otherwise where a point is at the edge"
 

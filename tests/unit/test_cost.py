@@ -16,8 +16,9 @@ from ocl_ir.indices import Span
 from ocl_ir.kernel.grammar import Kernel, Let, walk
 from ocl_ir.types import F32, element
 from ocl_runtime.plan.fusion import groups as fuse
+from ocl_runtime.plan.fusion import growing
 from ocl_runtime.plan.fusion.cost import choice, operation
-from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS
+from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.readers import readers
 from ocl_runtime.plan.launch import Plan
@@ -205,13 +206,13 @@ def test_blurs_of_blurs_do_not_grow_without_bounds(desk: Desk) -> None:
 
 def test_planning_is_linear_in_depth(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     visits: list[int] = []
-    place = fuse._Growing.place
+    place = growing.Growing.place
 
     def visited(*args: object) -> object:
         visits[-1] += 1
         return place(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(fuse._Growing, "place", visited)
+    monkeypatch.setattr(growing.Growing, "place", visited)
     _, a = desk.random(400)
     for levels in (40, 80, 160):  # with fewer a constant part counts
         visits.append(0)

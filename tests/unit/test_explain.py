@@ -10,7 +10,7 @@ import pytest
 
 import ocl_runtime.arrays as xp
 from ocl_runtime.arrays import core
-from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS
+from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS
 from tests.support.interpreted import InterpretedRuntime
 
 

@@ -14,7 +14,8 @@ from ocl_ir.kernel.printer import text
 from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, I64, U64, Pointer, from_numpy, lanes
 from ocl_runtime.plan.fusion import reduction_order as order
-from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS, MAX_POINTERS, groups
+from ocl_runtime.plan.fusion.groups import groups
+from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS, MAX_POINTERS
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.kernels import body, elementwise, elementwise_kernel, reduce_kernel
 from ocl_runtime.plan.kernels.cache import KernelCache

@@ -23,7 +23,8 @@ from ocl_runtime.plan.fusion.bundles import Bundle, Result
 from ocl_runtime.plan.fusion.canonical import canonical
 from ocl_runtime.plan.fusion.cost import choice
 from ocl_runtime.plan.fusion.drafts import Draft
-from ocl_runtime.plan.fusion.groups import MAX_OPERATIONS, Group, fits
+from ocl_runtime.plan.fusion.groups import Group
+from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS, fits
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.neighbours import families
 from ocl_runtime.plan.fusion.reduction_order import order

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from ocl_ir.graph.build import Node
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout, collapse
-from ocl_runtime.plan.fusion.groups import fits
+from ocl_runtime.plan.fusion.growing import fits
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.fusion.values import Leaf, Operation, Value, leaf_layouts, table_layouts
 from ocl_runtime.plan.kernels.accesses import accesses
