@@ -176,8 +176,11 @@ class Expressions:
         texts: list[Text] = []
         for position, operand in enumerate(args):
             # Beside an operand of the type, a literal needs no suffix and a scalar no splat; nor does a shift's amount.
+            # What is shifted does: in C, it gives the result its type by itself.
             beside = (other for at, other in enumerate(args) if at != position and same[at] == same[position])
-            bare = (shift and position == 1) or (infix and any(not isinstance(other, Const) for other in beside))
+            bare = infix and any(not isinstance(other, Const) for other in beside)
+            if row.constant_shift:
+                bare = shift and position == 1
             text = self.operand(self._scalar_of(operand, args) if infix else operand, bare=bare)
             if _bool_bits(operand.type):
                 wanted = element(given).bits if element(given) != BOOL else 8
@@ -187,7 +190,11 @@ class Expressions:
             "T": value_type(given), "U": unsigned_type(given), "V": f"_{lanes(given)}" if lanes(given) > 1 else "",
             "bits": element(given).bits, "top": element(given).bits - 1,
         }  # fmt: skip
-        spelled = "".join(piece if isinstance(piece, str) else _placed(piece, texts, args) for piece in form.pieces)
+        alone = 0 if row.constant_shift else None
+        spelled = "".join(
+            piece if isinstance(piece, str) else _placed(piece, texts, args, exact=piece.position == alone)
+            for piece in form.pieces
+        )
         for word, value in words.items():
             spelled = spelled.replace(f"{{{word}}}", str(value))
         mask = element(given).bits if row.result == "bool" and lanes(type_) > 1 else _bool_bits(type_)
@@ -287,7 +294,8 @@ class _Place:
     """Whether a function takes it, which must see its exact type."""
 
 
-def _placed(place: _Place, texts: list[Text], args: tuple[Operand, ...]) -> str:
+def _placed(place: _Place, texts: list[Text], args: tuple[Operand, ...], *, exact: bool) -> str:
+    """The text of an operand where it stands; `exact`: nothing beside it gives a literal its type."""
     text, operand = texts[place.position], args[place.position]
     if not place.unsigned:
         placed = text.text if text.binds == place.chain else text.within(place.binds)
@@ -295,7 +303,7 @@ def _placed(place: _Place, texts: list[Text], args: tuple[Operand, ...]) -> str:
     if isinstance(operand, Const) and isinstance(operand.type, DType):
         dtype = operand.type
         unsigned = Const(int(operand.value) % (1 << dtype.bits), DTYPES[f"u{dtype.bits}"])
-        return literal(unsigned, bare=dtype.bits >= 32 and not place.argument)
+        return literal(unsigned, bare=dtype.bits >= 32 and not place.argument and not exact)
     placed = text.unsigned(place.binds)
     return f"({placed})" if place.after_minus and placed.startswith("-") else placed
 

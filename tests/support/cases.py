@@ -15,7 +15,7 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.indices import parse_index
 from ocl_ir.kernel.builder import KernelBuilder, Ref
-from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.grammar import Const, Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
 from ocl_runtime.plan.planner import plan
@@ -822,6 +822,36 @@ def conversions() -> KernelBuilder:
     k.store(y, at, k.convert(p, F32) / 4.0)
     k.store(z, at, k.convert(p, U8))
     k.store(w, at, k.convert(p, I64) * 1000000007)
+    return k
+
+
+# ---------------------------------------------------------------------- literals
+
+
+@case(
+    lambda rng: {
+        "n": np.arange(70, dtype="u8"),
+        "y": np.zeros(70, "i8"),
+        "z": np.zeros(70, "u8"),
+        "w": np.zeros(70, "u8"),
+    },
+    lambda g: {
+        "y": np.left_shift(np.int64(1), g["n"].astype("i8")),
+        "z": np.uint64(3) << g["n"],
+        "w": np.uint64(5) >> g["n"],
+    },
+    (70,),
+    (1,),
+)
+def shifted_constants() -> KernelBuilder:
+    """What is shifted gives the result its type in C, whatever the amount is."""
+    k = KernelBuilder("shifted_constants")
+    n, y, z, w = k.pointer("n", U64), k.pointer("y", I64), k.pointer("z", U64), k.pointer("w", U64)
+    i = k.global_id(0, "i")
+    amount = k.load(n, i, hint="amount")
+    k.store(y, i, k.op("shl", Const(1, I64), k.convert(amount, I64)))
+    k.store(z, i, k.op("shl", Const(3, U64), amount))
+    k.store(w, i, k.op("shr", Const(5, U64), amount))
     return k
 
 
