@@ -146,3 +146,9 @@ class Operators(ArrayCore):
     __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
     __eq__ = _binary("equal")  # type: ignore[assignment]
     __ne__ = _binary("not_equal")  # type: ignore[assignment]
+
+
+for _name, _member in vars(Operators).items():
+    if getattr(_member, "__name__", "") == "operator":  # what shows a function shows these
+        _member.__name__ = _name
+        _member.__qualname__ = f"{Operators.__name__}.{_name}"
