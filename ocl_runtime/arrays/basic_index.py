@@ -15,7 +15,7 @@ _Part: TypeAlias = int | tuple[int, int, int] | None
 
 
 _PLAIN = frozenset({int})
-_OF_AXES = frozenset({int, slice})
+_SLICES, _OF_AXES = frozenset({slice}), frozenset({int, slice})
 
 
 def known_index(shape: Shape, key: object) -> Step | None:
@@ -30,11 +30,14 @@ def known_index(shape: Shape, key: object) -> Step | None:
             return _resolved(shape, (key,))
         if type(key) is not tuple:
             return None
-        if len(key) == len(shape) == 2 and _OF_AXES.issuperset(map(type, key)):  # most of all, without a loop
-            row, column = key
-            if type(row) is slice:
-                row = row.indices(shape[0])
-            return _resolved(shape, (row, column.indices(shape[1]) if type(column) is slice else column))
+        if len(key) == len(shape):  # most of all, without a loop
+            if _SLICES.issuperset(map(type, key)):
+                return _resolved(shape, tuple(map(slice.indices, key, shape)))
+            if len(key) == 2 and _OF_AXES.issuperset(map(type, key)):
+                row, column = key
+                if type(row) is slice:
+                    row = row.indices(shape[0])
+                return _resolved(shape, (row, column.indices(shape[1]) if type(column) is slice else column))
         parts: list[_Part] = []
         axis = 0
         for part in key:

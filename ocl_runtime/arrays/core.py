@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Sequence
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -65,13 +64,7 @@ class ArrayCore:
         self._known = None
         self._value = False
         if node.depth >= BOUND:
-            self._relieve(node)
-
-    def _relieve(self, node: Node) -> None:
-        """Starts long pending work: not in a captured function, nor amid an evaluation of this thread, as in a
-        finalizer or a handler of a signal."""
-        if tracer.get() is None and get_ident() not in self._executor.registry.evaluating:
-            relieve(node, self._cell, self._executor, _compute_node)
+            relieve(node, self._cell, executor, _compute_node)
 
     def _new(self, node: Node) -> Self:
         """An array of the same runtime."""
@@ -154,7 +147,7 @@ class ArrayCore:
         """Starts long pending work that a write has made longer."""
         node = self._cell.node
         if node.depth >= BOUND:
-            self._relieve(node)
+            relieve(node, self._cell, self._executor, _compute_node)
 
     def _check_writable(self) -> None:
         if self._value:

@@ -90,17 +90,9 @@ def binary(name: str, x: ArrayCore, other: object, line: Line | None = None) -> 
     executor = x._executor
     if line is None:
         line = caller(_USER)
-    if type(other) is float or type(other) is int:
-        node = x._node_at(line)
-        recipe = _RECIPES[name, executor.default_real, node.dtype, type(other)]
-        if recipe is not None and (not recipe.fp64 or executor.target.fp64):
-            op, dtype, operand, _ = recipe
-            if node.dtype is not operand:
-                node = converted(node, operand)
-            if other == 2 and is_square(op, other):
-                return graph.pair("mul", dtype, node, node, line), executor
-            return graph.with_number(op, dtype, node, checked(other, operand), line), executor
-    elif isinstance(other, ArrayCore) and other._executor is executor:
+    if isinstance(other, ArrayCore):
+        if other._executor is not executor:
+            return operation(name, (x, other))
         node, right = x._cell._node, other._cell._node
         if x._steps or node.result is not None:
             node = x._node_at(line)
@@ -116,6 +108,16 @@ def binary(name: str, x: ArrayCore, other: object, line: Line | None = None) -> 
             if node.shape != right.shape:
                 node, right = broadcast(node, right, line)
             return graph.pair(op, dtype, node, right, line), executor
+    elif type(other) is float or type(other) is int:
+        node = x._node_at(line)
+        recipe = _RECIPES[name, executor.default_real, node.dtype, type(other)]
+        if recipe is not None and (not recipe.fp64 or executor.target.fp64):
+            op, dtype, operand, _ = recipe
+            if node.dtype is not operand:
+                node = converted(node, operand)
+            if other == 2 and is_square(op, other):
+                return graph.pair("mul", dtype, node, node, line), executor
+            return graph.with_number(op, dtype, node, checked(other, operand), line), executor
     return operation(name, (x, other))
 
 

@@ -20,6 +20,7 @@ from contextvars import copy_context
 from functools import partial
 from itertools import islice
 from operator import attrgetter
+from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from weakref import ref
 
@@ -28,6 +29,7 @@ from ocl_ir.graph.forward import current
 from ocl_ir.graph.nodes import cost, deepen
 from ocl_ir.source_line import Line
 from ocl_runtime.plan.registry import Cell, Registry
+from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -51,10 +53,18 @@ Compute: TypeAlias = Callable[["Executor", ref[Node], ref[Cell]], object]
 def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> None:
     """Has work started that is pending below a node, which a cell is, if it is time: at a line where parts are cut,
     once a part costs enough; such a line is found, at every so much, where one comes again and no such line that
-    will do is in between. What fails there is raised where the values are asked for."""
-    registry = executor.registry
+    will do is in between. What fails there is raised where the values are asked for. Nothing is started in a captured
+    function, nor amid an evaluation of this thread, as in a finalizer or a handler of a signal."""
+    if tracer.get() is not None:
+        return
+    registry, line = executor.registry, node.line
     own = registry.pending  # this thread's
     own.newest.append(ref(node))
+    threshold = registry.threshold(line) if type(line) is Line else None
+    if own.part is None and _is_early(node, threshold):  # nearly always
+        return
+    if get_ident() in registry.evaluating:
+        return
     if own.part is not None:
         if _is_amid_more():
             return
@@ -65,14 +75,13 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
             own.measured = registry.evaluations
             return
         own.measured = -1  # something older is deep, or seems to be
-    line = node.line
+        threshold = registry.threshold(line) if type(line) is Line else None  # of a part that failed, it is another one
+        if _is_early(node, threshold):
+            return
     if not isinstance(line, Line):
         return
-    threshold = registry.threshold(line)
     if threshold is None:
-        # The whole of it is looked through at 256, 512, 1,024, …: so that takes no longer than making it.
-        rounds = node.depth // BOUND
-        if rounds & (rounds - 1) or registry.passes(line, node.depth) or _depth_below(node) >= rounds * BOUND:
+        if registry.passes(line, node.depth):
             return
         pending, turn, other, state = _chain(node, line, registry, node.depth)
         if turn and pending >= max(BOUND, 2 * other):
@@ -83,8 +92,6 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
         elif other:
             registry.passed(line, 2 * other)
     else:
-        if node.depth < threshold:
-            return
         # Where nothing else was computed since the depths were measured, it need not be looked through.
         measured = own.measured == registry.evaluations
         pending = node.depth if measured else _chain(node, line, registry, threshold).pending
@@ -92,12 +99,23 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
         own.part = _Scheduled(node, cell, line, threshold, partial(compute, executor))
 
 
+def _is_early(node: Node, threshold: int | None) -> bool:
+    """Whether a node does not stand deep enough for a part to start there, or for its loop to be looked for. For that,
+    the whole of it is looked through at 256, 512, 1,024, …: so it takes no longer than making it."""
+    if threshold is not None:
+        return node.depth < threshold
+    rounds = node.depth // BOUND
+    return bool(rounds & (rounds - 1)) or _depth_below(node) >= rounds * BOUND
+
+
 def _depth_below(node: Node) -> int:
     """That of the deepest array below a node."""
-    while node.args:
-        node = max(node.args, key=attrgetter("depth"))
+    args = node.args
+    while args:
+        node = max(args, key=attrgetter("depth"))
         if node.cell is not None:
             return node.depth
+        args = node.args  # once: another thread may be computing it
     return 0
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Container, Hashable, Mapping, Sequence
 from typing import Protocol
 
-from ocl_ir.graph.build import Buffer, Node, Storage, buffer, computed
+from ocl_ir.graph.build import Buffer, Node, Storage, buffer
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_ir.types import DType
@@ -128,7 +128,7 @@ class PlanMemory:
             known = self._nbytes[id(layout), node.dtype] = layout, layout.span * node.dtype.size
         storage = self._executor.allocate(known[1], node.where)
         self._own[id(storage)] = storage
-        return computed(storage, node.dtype, layout, node.line)
+        return buffer(storage, node.dtype, layout, node.line)
 
     def over(self, node: Node, layout: Layout, busy: Container[int], late: Sequence[Value]) -> Storage | None:
         """The memory of an operand that a result of the bundle is written over, if there is one: none of those that are

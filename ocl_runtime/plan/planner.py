@@ -135,7 +135,7 @@ class _Planner:
         for node in (group.root for group in bundle.groups if self._into):
             target = self._into.get(node)
             if target is not None and node.size:
-                if memory.result(node) != target:
+                if not memory.result(node).is_as(target):
                     self._copy(memory.result(node), target, node.where)
                 memory.put(node, target)
         memory.end(bundle)

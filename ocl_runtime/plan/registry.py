@@ -143,12 +143,10 @@ class Registry:
         self.captures = 0
         self.evaluations = 0
         self._cuts, self._passed = _ByLine(), _ByLine()
+        self.threshold = self._cuts.get
+        """What pending work costs that is started by itself at a line of a program, if any is."""
         self.evaluating = Evaluating()
         self.pending = _Pending()
-
-    def threshold(self, line: Line) -> int | None:
-        """What pending work costs that is started by itself at a line of a program, if any is."""
-        return self._cuts.get(line)
 
     def cut(self, line: Line, threshold: int) -> None:
         """Pending work is started at a line from now on."""

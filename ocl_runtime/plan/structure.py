@@ -8,10 +8,12 @@ shapes. `again` builds the expression anew from memory, sizes and scalars that s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import chain, compress, islice
+from operator import attrgetter
 from types import CodeType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast, get_args
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import (
@@ -47,23 +49,28 @@ _MANY_OF_A_LINE = 8
 _MOST_DIFFERING = 1024
 _PLAIN = frozenset({int, float})
 
+# Nodes are many, so what can be asked of all of them at once is.
+_ARGS, _OPERATION = attrgetter("args"), attrgetter("op", "dtype")
+_IS_OPERATION = frozenset({Elementwise}).__contains__
+_IS_NO_OPERATION = frozenset(get_args(Node)).difference({Elementwise}).__contains__
+
 _Numbers: TypeAlias = int | tuple[Any, ...]
 """A size, or a tuple of some, perhaps of tuples."""
 
 
 class Structure:
-    """Some nodes, taken apart. `nodes` are all below the roots, by first visit; `roots` are the numbers of the roots
-    among them. `key` is equal for expressions that differ in `storages`, `sizes` and `scalars` only, each of which is
-    listed once; `sizes` end with the offsets of leaves. With `into`, the first root is computed into the memory of the
-    second; roots that are `copied`, by number, get memory of their own, even where they only look at memory that
-    exists. `alike`, if anything, says for each scalar, by number, which one it is: in a long expression the numbers of
-    one Python line are one, where all of them are equal. `writes` are the numbers of nodes that write a part of another
-    one: who else holds a node is found out by counting references. `kept` is what a cache has for the key, once it has
-    been looked up."""
+    """Some nodes, taken apart. `nodes` are the roots and all below them, by first use; `roots` are the numbers of the
+    roots among them. `key` is equal for expressions that differ in `storages`, `sizes` and `scalars` only, each of
+    which is listed once; `sizes` end with the offsets of leaves. With `into`, the first root is computed into the
+    memory of the second; roots that are `copied`, by number, get memory of their own, even where they only look at
+    memory that exists. `alike`, if anything, says for each scalar, by number, which one it is: in a long expression the
+    numbers of one Python line are one, where all of them are equal. `writes` are the numbers of nodes that write a part
+    of another one: who else holds a node is found out by counting references. `kept` is what a cache has for the key,
+    once it has been looked up."""
 
     __slots__ = (
-        "_memory", "_numbers", "_of_scalars", "_offsets", "_parts", "_places", "alike", "copied", "into", "kept", "key",
-        "nodes", "roots", "scalars", "sizes", "storages", "writes",
+        "_memory", "_numbers", "_of_scalars", "_offsets", "_parts", "_places", "_uses", "alike", "copied", "into",
+        "kept", "key", "nodes", "roots", "scalars", "sizes", "storages", "writes",
     )  # fmt: skip
 
     def __init__(self, roots: Sequence[Node], *, into: bool = False) -> None:
@@ -77,71 +84,87 @@ class Structure:
         self._places: dict[int, int] = {}
         self._memory: dict[int, int] = {}
         self._numbers: dict[_Numbers, int] = {}
+        self._uses: list[int] = []
         self._offsets: list[int] = []
         self.roots: tuple[int, ...] = ()
         self.add(roots)
 
     def add(self, roots: Sequence[Node], copied: Sequence[Node] = ()) -> None:
         """Takes more nodes apart, of which some are copied."""
-        nodes, storages, scalars, places = self.nodes, self.storages, self._of_scalars, self._places
-        memory, numbers, parts = self._memory, self._numbers, self._parts
-        number, place_of, listed, again = numbers.setdefault, places.setdefault, nodes.append, parts.append
-        stack, count = [*reversed(roots)], len(nodes)
-        while stack:  # once for each use of a node
-            node = stack.pop()
-            place = place_of(id(node), count)
-            if place != count:
-                again(place)
-                continue
-            count += 1
-            listed(node)
-            args = node.args
-            if type(node) is Elementwise:
-                parts += (node.op, node.dtype)
-            elif type(node) is Movement:
+        nodes, storages, scalars, numbers = self.nodes, self.storages, self._of_scalars, self._numbers
+        first = len(nodes)
+        args = self._reach(roots)
+        kinds = tuple(map(type, nodes))
+        places = self._places = dict(zip(map(id, nodes), range(len(nodes)), strict=True))
+        number, memory, parts = numbers.setdefault, self._memory, self._parts
+        for node in compress(islice(nodes, first, None), map(_IS_NO_OPERATION, islice(kinds, first, None))):
+            if type(node) is Movement:
                 step = node.step  # the axes of a permutation are no sizes
-                value = step.value if step.kind == "permute" else number(step.value, len(numbers))
-                parts += (Movement, step.kind, value)
+                parts += (step.kind, step.value if step.kind == "permute" else number(step.value, len(numbers)))
             elif type(node) is Buffer:
                 storage, layout = node.storage, node.layout
                 known = memory.setdefault(id(storage), len(storages))
                 if known == len(storages):
                     storages.append(storage)
                 lies = number((layout.shape, layout.strides), len(numbers))
-                parts += (Buffer if storage is not None else None, node.dtype, known, lies)
+                parts += (None if storage is None else known, node.dtype, lies)
                 self._offsets.append(layout.offset)
-                continue
             elif type(node) is Scalar:
                 scalars.append(node)
-                parts += (Scalar, node.dtype, number(node.shape, len(numbers)))
-                continue
+                parts += (node.dtype, number(node.shape, len(numbers)))
             elif type(node) is Assign:
-                self.writes.append(place)
+                self.writes.append(places[id(node)])
                 region = node.region
-                parts += (Assign, number((region.shape, region.strides, region.offset), len(numbers)))
+                parts.append(number((region.shape, region.strides, region.offset), len(numbers)))
             else:
                 if type(node) is Scatter:
-                    self.writes.append(place)
+                    self.writes.append(places[id(node)])
                 parts += _parts(node, numbers)
-            for arg in args:
-                while arg.result is None:
-                    if type(arg) is not Movement:
-                        break
-                    below = arg.args
-                    if below:  # else another thread has just forwarded it
-                        arg = below[0]  # noqa: PLW2901
-                else:  # it is in memory by now, or moves what is
-                    args = operands(node)
-                    break
-            stack += args[::-1]
         pattern, sizes = _pattern(tuple(numbers))
         self.sizes = (*sizes, *map(plain, self._offsets))
         self.roots += tuple([places[id(root)] for root in roots])
         self.copied = tuple([places[id(root)] for root in copied])
         self.scalars: list[Number | Given] = [node.value for node in scalars]
         self.alike = _alike(scalars) if len(scalars) > _FEW_SCALARS else ()
-        self.key: Hashable = (tuple(parts), pattern, self.into, self.copied, self.alike)
+        operations = tuple(map(_OPERATION, compress(nodes, map(_IS_OPERATION, kinds))))
+        self._uses += map(places.__getitem__, map(id, chain.from_iterable(args)))
+        self.key: Hashable = (
+            kinds, operations, tuple(parts), tuple(self._uses), pattern, self.roots, self.into, self.copied, self.alike
+        )  # fmt: skip
         self.kept: Any = None
+
+    def _reach(self, roots: Sequence[Node]) -> Iterable[tuple[Node, ...]]:
+        """Lists the nodes below the roots that are not listed yet, and gives the operands of each. Those that are made
+        of what is in memory by now, or of what moves that, refer to the memory from then on."""
+        nodes = self.nodes
+        first, known = len(nodes), {*nodes}
+        note, listed = known.add, nodes.append
+        for root in roots:
+            if root not in known:
+                note(root)
+                listed(root)
+        for node in islice(nodes, first, None):  # those that are listed meanwhile, too
+            for arg in node.args:
+                if arg not in known:
+                    if arg.result is not None:
+                        break
+                    if type(arg) is Movement:
+                        below = arg.args
+                        if (
+                            not below
+                            or below[0].result is not None
+                            or (type(below[0]) is Movement and _moves_memory(arg))
+                        ):
+                            break
+                    note(arg)
+                    listed(arg)
+            else:
+                continue
+            for arg in operands(node):
+                if arg not in known:
+                    note(arg)
+                    listed(arg)
+        return map(_ARGS, islice(nodes, first, None))
 
     @property
     def first_offset(self) -> int:
@@ -182,6 +205,14 @@ class Structure:
                 nodes[root] = graph.elementwise("copy", nodes[root], where=str(root))
             apart.add(nodes[root])
         return nodes
+
+
+def _moves_memory(node: Node) -> bool:
+    """Whether what a movement moves is in memory by now."""
+    args = node.args
+    while args and args[0].result is None and type(args[0]) is Movement:
+        args = args[0].args
+    return not args or args[0].result is not None  # without operands, another thread has just forwarded it
 
 
 def _alike(scalars: Sequence[Scalar]) -> tuple[int, ...]:
@@ -225,21 +256,21 @@ def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
     """What a node of one of the rarer kinds is, but for its operands; tuples of sizes by number."""
     match node:
         case Reduce():
-            return Reduce, node.op, node.axes, node.keepdims, node.dtype
+            return node.op, node.axes, node.keepdims, node.dtype
         case Gather():
-            return Gather, len(node.args)
+            return (len(node.args),)
         case Scatter():
-            return Scatter, node.op, len(node.args)
+            return node.op, len(node.args)
         case Undefined():
-            return Undefined, node.dtype, numbers.setdefault(node.shape, len(numbers))
+            return node.dtype, numbers.setdefault(node.shape, len(numbers))
         case Contract():
-            return (Contract,)
+            return ()
         case Iota():
             layout = node.layout
             lies = layout.shape, layout.strides, layout.offset
-            return Iota, node.dtype, numbers.setdefault(lies, len(numbers))
+            return node.dtype, numbers.setdefault(lies, len(numbers))
         case Scan():
-            return Scan, node.op, node.axis, node.dtype
+            return node.op, node.axis, node.dtype
     raise AssertionError(node)
 
 

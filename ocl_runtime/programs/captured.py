@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ocl_ir.formulas import Formulas
-from ocl_ir.graph.build import Buffer, Node, buffer, computed
+from ocl_ir.graph.build import Buffer, Node, buffer
 from ocl_ir.guards import Given, Guards
 from ocl_ir.host.grammar import Program
 from ocl_ir.host.schedule import Place, Schedule
@@ -229,7 +229,7 @@ def replay(
         if of is None:
             node = buffer(None, dtype, layout, line)
         elif of >= given:
-            node = computed(memory[of][0], dtype, layout, line)
+            node = buffer(memory[of][0], dtype, layout, line)
         else:  # an argument's memory, which others may look at
             storage, start = memory[of]
             lies = Layout(layout.shape, layout.strides, layout.offset + start // dtype.size)

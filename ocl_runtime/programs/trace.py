@@ -173,7 +173,7 @@ class Trace:
         changes = [
             (before, after)
             for (before, _), after in zip(written, planned.results[len(roots) :], strict=True)
-            if after is not before
+            if not after.is_as(before)
         ]
         overwritten = {id(before.storage) for before, _ in changes}
         for place, node in enumerate(found):

@@ -89,6 +89,26 @@ def test_depths_are_noted_anew_from_below(runtime: Runtime) -> None:
     assert (below._node.depth, above._node.depth) == (1, 2)
 
 
+def test_what_is_computed_while_its_depth_is_asked_for_has_none() -> None:
+    """By another thread, or a handler of a signal: then it has no operands from one moment to the next."""
+
+    class Fleeting:
+        """Has operands when asked for the first time."""
+
+        depth, cell = 300, None
+
+        def __init__(self, *args: Any) -> None:
+            self._answers = [args, ()]
+
+        @property
+        def args(self) -> Any:
+            return self._answers.pop(0)
+
+    below = Fleeting()
+    below._answers = [()]
+    assert pending._depth_below(Fleeting(below)) == 0  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("name", ["heat", "normalized"])
 def test_parts_end_with_what_a_turn_hands_on(runtime: Runtime, name: str) -> None:
     """And not with a value in the middle of a statement, which happens to be where there is enough pending: what is

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,6 +165,33 @@ def test_more_operations_than_a_kernel_has_are_not_done_again() -> None:
     assert len(planned.launches) == 2
     assert f"to compute it again for each takes more than {MAX_OPERATIONS} operations" in " ".join(planned.why.values())
     assert len(desk.plan(summed(chain(a, "abs", 60), 5)).launches) == 1
+
+
+@pytest.mark.parametrize("target", [GPU, CPU], ids=["gpu", "cpu"])
+def test_what_is_cheap_but_long_leaves_room_in_a_kernel(target: Target) -> None:
+    """Of values at a cut that are three divisions each, as many are computed again as half a kernel takes. All of them
+    were as long as a kernel, which had no room for its own result then, and was put in order for ever."""
+
+    inner = ["(a + b) # a", "(a - b) # a", "(a * b) # a", "(b - a) # b", "-a # b", "(a + b) # b", "(a * b) # b"]
+    values = [f"({text.replace('#', op)}) / a / b / a" for op in "+-*" for text in inner][:20]
+    lines = [f"v{number} = {text}" for number, text in enumerate(values)]
+    used = [f"total = total - v{number}" for number in range(len(values))]
+    # A line for each operation, or it were a loop, whose turns are computed on the way.
+    lines += ["total = a", *used, *["total = total - a", "total = total * a"] * 190, *used]
+    program = compile("\n".join(lines), "long.py", "exec")
+
+    def computed(a: Any, b: Any) -> Any:
+        names = {"a": a, "b": b}
+        exec(program, names)  # noqa: S102  # which is text of this test
+        return names["total"]
+
+    hosts = [np.random.default_rng(seed).uniform(1, 2, 64).astype("f4") for seed in (1, 2)]
+    runtime = InterpretedRuntime(replace(target, max_argument_bytes=4000))
+    with xp.use(runtime):  # type: ignore[arg-type]
+        found = computed(*map(xp.asarray, hosts)).numpy()
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(found, computed(*hosts), rtol=1e-4)
+    assert runtime.kernels.statistics.misses <= 4
 
 
 def test_ways_are_views_of_views(desk: Desk) -> None:

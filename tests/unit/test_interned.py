@@ -1,104 +1,66 @@
-"""One object for each key, whatever threads do in between."""
+"""One node for each key, whatever threads do in between."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
+from weakref import ref
 
-from ocl_ir.graph.interned import Interned
-
-
-class Thing:
-    """Something to be referred to weakly."""
-
-    key: Any = None
-
-
-def test_an_entry_that_others_removed_and_entered_again_is_not_replaced() -> None:
-    """Between finding a dead entry and taking the lock, others remove it and enter an object of their own."""
-    table: Interned[Thing] = Interned()
-    first = Thing()
-    table.enter("key", first)
-    del first
-    others: list[Thing] = []
-
-    threads: list[threading.Thread] = []
-
-    def elsewhere(do: Callable[[], object]) -> None:
-        threads.append(threading.Thread(target=do))
-        threads[-1].start()
-        threads[-1].join(0.5)  # it may have to wait for a lock
-
-    class Entries(dict[Any, Any]):
-        """Others come between two operations, first to sweep and then to enter."""
-
-        turns: ClassVar = [table._sweep, lambda: others.append(table.enter("key", Thing()))]
-
-        def setdefault(self, key: Any, default: Any = None) -> Any:
-            found = super().setdefault(key, default)
-            self.next()
-            return found
-
-        def get(self, key: Any, default: Any = None) -> Any:
-            found = super().get(key, default)
-            if threading.current_thread() is threading.main_thread():
-                self.next()
-            return found
-
-        def next(self) -> None:
-            if self.turns:
-                elsewhere(self.turns.pop(0))
-
-    table.entries = Entries(table.entries)
-    mine = table.enter("key", Thing())
-    for thread in threads:
-        thread.join()
-    others.append(table.enter("key", Thing()))
-    assert all(other is mine for other in others)
-    assert table.known("key") is mine
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
+from ocl_ir.graph.interned import entered, known
+from ocl_ir.layout import Layout
+from ocl_ir.types import F32
 
 
-def test_what_has_left_is_not_known_and_takes_nobody_with_it() -> None:
-    table: Interned[Thing] = Interned()
-    first, never = Thing(), Thing()
-    table.enter("key", first)
-    table.leave(first)
-    assert table.known("key") is None
-    second = Thing()
-    assert table.enter("key", second) is second
-    table.leave(first)
-    table.leave(never)
-    assert table.known("key") is second
+class Users(dict[Any, Any]):
+    """Those of an operand, of which another thread enters one between two operations."""
+
+    def __init__(self, between: Callable[[], object]) -> None:
+        super().__init__()
+        self._between: Callable[[], object] | None = between
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        found = super().setdefault(key, default)
+        between, self._between = self._between, None
+        if between is not None:
+            between()
+        return found
 
 
-def test_a_dead_entry_makes_room() -> None:
-    table: Interned[Thing] = Interned()
-    first = Thing()
-    table.enter("key", first)
-    del first
-    second = Thing()
-    assert table.enter("key", second) is second
-    assert table.enter("key", Thing()) is second
-    assert len(table) == 1
+def leaf() -> Node:
+    return graph.buffer(object(), F32, Layout.contiguous((4,)))
 
 
-def test_what_two_threads_find_is_entered_once() -> None:
-    """The object knows its key, or it could not leave."""
-    table: Interned[Thing] = Interned()
-    for _ in range(300):
-        thing, start = Thing(), threading.Barrier(3)
+def sine(of: Node) -> Node:
+    return graph.Elementwise(of.shape, F32, "here", True, (of,), "sin")
 
-        def look(thing: Thing = thing, start: threading.Barrier = start) -> None:
-            start.wait()
-            table.enter_once("key", thing)
 
-        threads = [threading.Thread(target=look) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert thing.key == "key"
-        assert table.entries["key"]() is thing
-        table.leave(thing)
-        assert table.known("key") is None
+def test_what_another_thread_enters_first_stays() -> None:
+    a, others = leaf(), []
+    others.append(entered(a.users, "sin", sine(a)))
+    assert entered(a.users, "sin", sine(a)) is others[0]
+    assert known("sin", (a,)) is others[0]
+
+
+def test_an_entry_that_others_replaced_meanwhile_is_not_replaced_again() -> None:
+    """Between finding an entry of a node that is gone and taking the lock, another thread enters a node of its own."""
+    a, others = leaf(), []
+    users = Users(lambda: others.append(entered(users, "sin", sine(a))))
+    gone = sine(a)
+    dict.setdefault(users, "sin", ref(gone))
+    del gone
+    mine = sine(a)
+    assert entered(users, "sin", mine) is others[0]
+    assert others[0] is not mine
+    assert users["sin"]() is others[0]
+
+
+def test_a_user_that_has_been_computed_makes_room() -> None:
+    a = leaf()
+    before = entered(a.users, "sin", sine(a))
+    before.result, before.args = leaf(), ()
+    assert known("sin", (a,)) is None
+    after = sine(a)
+    assert entered(a.users, "sin", after) is after
+    assert known("sin", (a,)) is after

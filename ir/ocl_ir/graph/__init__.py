@@ -1,9 +1,9 @@
 """Array expressions.
 
 nodes.py      their grammar
-interned.py   objects that are made once
+interned.py   nodes that are made once
 readers.py    which parts of something were looked at
-leaves.py     the way to make those without operands, and the table of all
+leaves.py     the way to make those without operands
 movements.py  the way to make views
 build.py      the way to make all others
 printer.py    their text

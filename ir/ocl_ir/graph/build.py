@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import cast
 
 from ocl_ir.errors import DTypeError, ShapeError
-from ocl_ir.graph.leaves import NODES, buffer, computed, entered, iota, scalar, undefined
+from ocl_ir.graph.interned import entered, known
+from ocl_ir.graph.leaves import buffer, iota, scalar, undefined
 from ocl_ir.graph.movements import expand, index, move, permute, reshape, stepped
 from ocl_ir.graph.nodes import (
     Assign,
@@ -66,7 +67,6 @@ __all__ = [
     "accumulator",
     "assign",
     "buffer",
-    "computed",
     "contract",
     "convert",
     "elementwise",
@@ -74,7 +74,6 @@ __all__ = [
     "gather",
     "index",
     "iota",
-    "leave",
     "move",
     "pair",
     "permute",
@@ -91,8 +90,6 @@ __all__ = [
     "with_number",
 ]
 
-_known, leave, _entries = NODES.known, NODES.leave, NODES.entries
-
 
 def elementwise(op: str, *operands: Node, where: Where = "") -> Node:
     """A row of the op table at every place; `where` is the Python line that asked for it, by default the calling one.
@@ -104,36 +101,36 @@ def elementwise(op: str, *operands: Node, where: Where = "") -> Node:
 
 def typed(op: str, dtype: DType, operands: tuple[Node, ...], where: Where = "") -> Node:
     """The same for who knows the dtype of the result."""
-    key = (op, dtype, *map(id, operands))
-    return _known(key) or _elementwise(key, op, dtype, operands, where)
+    key: Hashable = op if len(operands) == 1 else (op, *map(id, operands[1:]))
+    return known(key, operands) or _elementwise(key, op, dtype, operands, where)
 
 
 def single(op: str, dtype: DType, operand: Node, where: Where) -> Node:
     """The same for one operand."""
-    key = (op, dtype, id(operand))
-    entry = _entries.get(key)
-    if entry is not None and (known := entry()) is not None:
-        return known
+    users, operands = operand.users, (operand,)
+    entry = users.get(op)
+    if entry is not None and (before := entry()) is not None and before.args == operands:
+        return before
     if not where or not (operand.flat or len(operand.shape) < 2):
-        return _elementwise(key, op, dtype, (operand,), where)
-    made = Elementwise(operand.shape, dtype, where, operand.flat, (operand,), op)
+        return _elementwise(op, op, dtype, operands, where)
+    made = Elementwise(operand.shape, dtype, where, operand.flat, operands, op)
     made.depth = operand.depth + 1
-    return NODES.enter(key, made)
+    return entered(users, op, made)
 
 
 def pair(op: str, dtype: DType, left: Node, right: Node, where: Where) -> Node:
     """The same for two operands, which have one shape."""
-    key = (op, dtype, id(left), id(right))
-    entry = _entries.get(key)
-    if entry is not None and (known := entry()) is not None:
-        return known
-    flat, shape, operands = left.flat and right.flat, left.shape, (left, right)
+    users, key, operands = left.users, (op, id(right)), (left, right)
+    entry = users.get(key)
+    if entry is not None and (before := entry()) is not None and before.args == operands:
+        return before
+    flat, shape = left.flat and right.flat, left.shape
     if not (flat or len(shape) < 2 or order_in_memory(operands) is None):  # there may be another order of axes
         return _elementwise(key, op, dtype, operands, where)
     made = Elementwise(shape, dtype, where, flat, operands, op)
     depth, beside = left.depth, right.depth
     made.depth = (depth if depth > beside else beside) + 1
-    return NODES.enter(key, made)
+    return entered(users, key, made)
 
 
 def with_number(
@@ -154,8 +151,8 @@ def convert(arg: Node, dtype: DType, where: Where = "") -> Node:
     """The values as another dtype, by the rules of kernel IR's `convert`; the node itself where it has the dtype."""
     if arg.dtype == dtype:
         return arg
-    key = ("convert", dtype, id(arg))
-    return _known(key) or _elementwise(key, "convert", dtype, (arg,), where)
+    key = ("convert", dtype)
+    return known(key, (arg,)) or _elementwise(key, "convert", dtype, (arg,), where)
 
 
 @lru_cache(maxsize=4096)  # asked for every operation
@@ -177,10 +174,8 @@ def _elementwise(key: Hashable | None, op: str, dtype: DType, operands: tuple[No
         given = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
         return permute(given, tuple(sorted(range(len(order)), key=order.__getitem__)))
     made = Elementwise(shape, dtype, line, flat, operands, op)
-    if key is not None:
-        return entered(key, made)
     deepen(made)
-    return made
+    return made if key is None else entered(operands[0].users, key, made)
 
 
 def reduce(
@@ -211,18 +206,20 @@ def reduce(
         made = reduce(op, permute(arg, order), inner, dtype, keepdims=keepdims, where=where or caller())
         kept = [axis for axis in order if keepdims or axis not in axes]
         return permute(made, tuple(sorted(range(len(kept)), key=kept.__getitem__)))
-    key = ("reduce", op, id(arg), axes, dtype, keepdims)
+    key, operands = ("reduce", op, axes, dtype, keepdims), (arg,)
     joined = accumulating(op, arg.dtype, dtype)
-    return _known(key) or entered(
-        key, Reduce(shape, dtype, where or caller(), True, (arg,), op, axes, keepdims, joined)
+    return known(key, operands) or _deep(
+        key, Reduce(shape, dtype, where or caller(), True, operands, op, axes, keepdims, joined)
     )
 
 
 def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> Node:
     """The elements up to each along an axis joined, as `dtype`."""
-    key = ("scan", op, id(arg), axis, dtype)
+    key, operands = ("scan", op, axis, dtype), (arg,)
     joined = accumulating(op, arg.dtype, dtype)
-    return _known(key) or entered(key, Scan(arg.shape, dtype, where or caller(), True, (arg,), op, axis, joined))
+    return known(key, operands) or _deep(
+        key, Scan(arg.shape, dtype, where or caller(), True, operands, op, axis, joined)
+    )
 
 
 def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
@@ -230,11 +227,8 @@ def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
     of the same dtype. A whole node replaced is the other one."""
     if region.shape == arg.shape and region == Layout.contiguous(arg.shape):
         return value
-    key = ("assign", id(arg), region.identity, id(value))
-    return _known(key) or entered(
-        key,
-        Assign(arg.shape, arg.dtype, where or caller(), True, (arg, value), region),
-    )
+    key, operands = ("assign", region._identity or region.identity, id(value)), (arg, value)
+    return known(key, operands) or _deep(key, Assign(arg.shape, arg.dtype, where or caller(), True, operands, region))
 
 
 def contract(left: Node, right: Node, where: Where = "") -> Node:
@@ -259,9 +253,9 @@ def contract(left: Node, right: Node, where: Where = "") -> Node:
     if left.shape[-1] == 0:
         return scalar(dtype.numpy.type(0).item(), dtype, shape)
 
-    key = ("contract", id(left), id(right))
+    key, operands = ("contract", id(right)), (left, right)
     joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
-    return _known(key) or entered(key, Contract(shape, dtype, where or caller(), True, (left, right), joined))
+    return known(key, operands) or _deep(key, Contract(shape, dtype, where or caller(), True, operands, joined))
 
 
 def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
@@ -277,13 +271,19 @@ def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
             remedy="check x.size first",
         )
     operands = (arg, *indices)
-    key, flat = ("gather", *map(id, operands)), all(index.flat for index in indices)
-    return _known(key) or entered(key, Gather(shape, arg.dtype, where or caller(), flat, operands))
+    key, flat = ("gather", *map(id, indices)), all(index.flat for index in indices)
+    return known(key, operands) or _deep(key, Gather(shape, arg.dtype, where or caller(), flat, operands))
 
 
 def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence[Node], where: Where = "") -> Node:
     """A node with a value written at computed places, where `kept` holds: one index for each axis of `arg`, as of
     `gather`. No two places that are `set` are the same; `max` leaves the greatest value, of 32-bit integers."""
     operands = (arg, value, kept, *indices)
-    key = ("scatter", op, *map(id, operands))
-    return _known(key) or entered(key, Scatter(arg.shape, arg.dtype, where or caller(), True, operands, op))
+    key = ("scatter", op, *map(id, operands[1:]))
+    return known(key, operands) or _deep(key, Scatter(arg.shape, arg.dtype, where or caller(), True, operands, op))
+
+
+def _deep(key: Hashable, made: Node) -> Node:
+    """A new node, or that of another thread which was faster."""
+    deepen(made)
+    return entered(made.args[0].users, key, made)

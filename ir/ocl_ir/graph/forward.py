@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from ocl_ir.graph.build import Buffer, Movement, Node, computed, leave, move, permute
+from ocl_ir.graph.build import Buffer, Movement, Node, buffer, move, permute
 from ocl_ir.indices import Shape
 
 
@@ -20,7 +20,6 @@ def forward(node: Node, result: Buffer) -> None:
     """The elements of a node are in memory. What it was made of is no longer kept by it."""
     if node is not result and node.result is None:
         node.result = result  # before the operands go: whoever has read none looks here
-        leave(node)
         node.args = ()
         node.depth = 0
         if isinstance(node, Buffer):  # its elements have moved
@@ -42,7 +41,7 @@ def turned_back(node: Node, result: Buffer) -> list[tuple[Node, Buffer]]:
 
 def apart(node: Buffer) -> Buffer:
     """The same elements as a node that nobody else has, and so nobody forwards while it is looked at."""
-    return computed(node.storage, node.dtype, node.layout, node.line)
+    return buffer(node.storage, node.dtype, node.layout, node.line)
 
 
 def current(node: Node) -> Node:
@@ -65,7 +64,7 @@ def current(node: Node) -> Node:
                 forward(movement, moved)
                 base = moved
                 continue
-            _stand_on(movement, (base,))
+            movement.args = (base,)
         base = movement
     return base
 
@@ -82,14 +81,9 @@ def operands(node: Node) -> tuple[Node, ...]:
                 continue
         now = tuple([current(arg) for arg in args])
         if now != args:  # nodes equal themselves alone
-            _stand_on(node, now)
+            node.args = now
         return now
     return args
-
-
-def _stand_on(node: Node, args: tuple[Node, ...]) -> None:
-    leave(node)  # its key names operands that may go now
-    node.args = args
 
 
 def resolve(roots: Sequence[Node]) -> list[Node]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from typing import cast
+from weakref import ref
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.graph.leaves import NODES, buffer, iota, scalar
+from ocl_ir.graph.interned import entered
+from ocl_ir.graph.leaves import buffer, iota, scalar
 from ocl_ir.graph.nodes import Assign, Buffer, Iota, Movement, Node, Scalar, Scatter, Step, Storage
 from ocl_ir.graph.readers import note_reader
 from ocl_ir.indices import Item, Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, caller, calling_line
 
-_entries = NODES.entries  # where a node is looked up without a call
+_LEAVES = frozenset({Iota, Scalar})
 _WRITES = frozenset({Assign, Scatter})
 
 
@@ -76,6 +78,8 @@ def stepped(arg: Node, step: Step, where: Where = "") -> Node:
                 view = _view(arg, storage, region, where)
                 note_reader(getattr(storage, "readers", None), view)
                 return view
+        elif type(arg) not in _LEAVES:
+            return _movement(arg, step, shape, where)
         return move(arg, step, shape, where)
     if step.kind == "index":
         return _indexed(arg, step, where)
@@ -94,15 +98,20 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
             return moved
     elif type(arg) is Scalar:
         return scalar(arg.value, arg.dtype, shape, where or None)
-    key = (step._key or step.key, id(arg))
-    entry = _entries.get(key)
-    if entry is not None and (known := entry()) is not None:
-        return known
-    made = Movement(shape, arg.dtype, where or caller(), step.kind == "reshape", (arg,), step)
+    return _movement(arg, step, shape, where)
+
+
+def _movement(arg: Node, step: Step, shape: Shape, where: Where) -> Node:
+    """The same, but for leaves that take a step themselves."""
+    users, key, operands = arg.users, step._key or step.key, (arg,)
+    entry = users.get(key)
+    if entry is not None and (before := entry()) is not None and before.args == operands:
+        return before
+    made = Movement(shape, arg.dtype, where or caller(), step.kind == "reshape", operands, step)
     made.depth = arg.depth
-    if kind in _WRITES and step.kind == "index":
+    if type(arg) in _WRITES and step.kind == "index":
         note_reader(cast("Assign", arg).readers, made)
-    return NODES.enter(key, made)
+    return entered(users, key, made)
 
 
 def _in_memory(arg: Buffer | Iota, step: Step, where: Where) -> Node | None:
@@ -125,15 +134,14 @@ def _in_memory(arg: Buffer | Iota, step: Step, where: Where) -> Node | None:
     return view
 
 
-def _view(arg: Buffer, storage: Storage, layout: Layout, where: Where) -> Node:
+def _view(arg: Buffer, storage: Storage, layout: Layout, where: Where) -> Buffer:
     """The elements of a layout in the memory of a node."""
-    dtype = arg.dtype
-    if arg.key is None:  # nobody has looked at it before: what gives all of it is the same node
-        NODES.enter_once(("buffer", id(storage), dtype, arg.layout.identity), arg)
-    key = ("buffer", id(storage), dtype, layout._identity or layout.identity)
-    entry = _entries.get(key)
-    view = None if entry is None else entry()
-    if view is None:
-        made = Buffer(layout.shape, dtype, where or caller(), layout.is_dense, (), storage, layout)
-        view = NODES.enter(key, made)
-    return view
+    views = arg.views
+    if not views:
+        views[arg.layout._identity or arg.layout.identity] = ref(arg)  # what gives all of it is the same node
+    key = layout._identity or layout.identity
+    entry = views.get(key)
+    if entry is not None and (before := entry()) is not None and before.storage is storage:
+        return before
+    made = Buffer(layout.shape, arg.dtype, where or caller(), layout.is_dense, (), storage, layout, views)
+    return entered(views, key, made)

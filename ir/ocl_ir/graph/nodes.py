@@ -14,10 +14,8 @@
          | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
 
 Nodes are hash-consed: building the same expression twice gives the same object, so identity is equality and a node of
-two consumers is computed once. `Scalar` and `Iota` are the exceptions: the value of a scalar says nothing about the
-structure, it becomes a kernel parameter; and what is made of `Iota` alone would belong to several runtimes. The intern
-table holds nodes weakly; it belongs to no runtime because it holds nothing but what somebody else keeps alive.
-`ocl_ir.graph.build` builds nodes.
+two consumers is computed once. Leaves are the exceptions: each is one of its own. The value of a scalar says nothing
+about the structure, it becomes a kernel parameter, and who made a buffer has it. `ocl_ir.graph.build` builds nodes.
 
 What a node is never changes, but it may be in memory by now: then it has a `result`, and no `args` any more. Who walks
 an expression reads `args` first and follows the `result` if there is one; `ocl_ir.graph.forward` does both.
@@ -111,8 +109,8 @@ class AnyNode:
     write over memory finds out by counting who else does. Changed by `ocl_ir.graph.forward` only."""
     result: Buffer | None = field(default=None, init=False)
     """The memory that its elements are in, once they have been computed or moved. Set once, by `forward`."""
-    key: Hashable | None = field(default=None, init=False)
-    """Under which the intern table has it, if it does."""
+    users: dict[Hashable, ref[Node]] = field(default_factory=dict, init=False)
+    """The nodes of which it is the first operand, by what they are besides (`ocl_ir.graph.interned`)."""
     cell: ref[Any] | None = field(default=None, init=False)
     """Of an array that is just this node, the newest one's."""
     depth: int = field(default=0, init=False)
@@ -146,6 +144,12 @@ class Buffer(AnyNode):
 
     storage: Storage
     layout: Final[Layout]
+    views: dict[Hashable, ref[Buffer]] = field(default_factory=dict)
+    """Those of the same memory, by layout, which all of them have in common; itself once there are others."""
+
+    def is_as(self, other: Buffer) -> bool:
+        """Whether it has the same elements in the same memory."""
+        return self.storage is other.storage and self.dtype == other.dtype and self.layout == other.layout
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -133,12 +133,19 @@ class Comparison:
         if not now:
             self.add(f"{names} = {given}")
             self.refuse(differ)
-        elif any(isinstance(node, Movement) for node in args):  # which may be a view of memory by now
+        elif any(isinstance(node, Movement) and isinstance(node.args[0], Movement) for node in args):
             self.add(f"{names} = {now}")
             self.refuse(differ)
         else:
             self.add(f"{names} = {given}")
             computed = [f"{name}.result is not None" for name in targets if name not in again]
+            # What moves memory may be a view of it by now; another thread may be making it one.
+            moved = [
+                name
+                for name, node in zip(targets, args, strict=True)
+                if isinstance(node, Movement) and name not in again
+            ]
+            computed += [f"not (moved := {name}.args) or moved[0].result is not None" for name in moved]
             self.add(f"if {' or '.join([*differ, *computed])}:")
             self.add(f"    {names} = {now}")
             self.add(f"    if {' or '.join(differ)}:")

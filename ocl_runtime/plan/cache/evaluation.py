@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from ocl_ir.graph.build import Buffer, Node, Storage, buffer, computed
+from ocl_ir.graph.build import Buffer, Node, Storage, buffer
 from ocl_ir.guards import plain
 from ocl_ir.host.grammar import Launch as Command
 from ocl_ir.host.grammar import Number
@@ -103,14 +103,11 @@ class Evaluation:
     @property
     def computed(self) -> dict[Node, Buffer]:
         """What is in memory once they have run, by node."""
-        nodes, storages, own = self._structure.nodes, self.storages, self.own
+        nodes, storages = self._structure.nodes, self.storages
         made: dict[Node, Buffer] = {}
         for place, slot, dtype, layout in self.sized.computed:
             node = nodes[place]
-            if slot is not None and slot in own:
-                made[node] = computed(storages[slot], dtype, layout, node.line)
-            else:
-                made[node] = buffer(None if slot is None else storages[slot], dtype, layout, node.line)
+            made[node] = buffer(None if slot is None else storages[slot], dtype, layout, node.line)
         return made
 
     @property

@@ -155,7 +155,8 @@ class Template:
         self._most = {
             number: [None if size is None else formula(size) for size in most]
             for number, launch in enumerate(made.launches)
-            if any(most := [arg.most if type(arg) is Address else None for arg in launch.args])
+            for most in [[arg.most if type(arg) is Address else None for arg in launch.args]]
+            if any(size is not None for size in most)
         }
         """Of launches, by number, what their arguments touch at most, where that depends on values."""
         program, slots, lowering = _program(made.launches, leaves, memory.slots, results, self.guards)

@@ -206,7 +206,7 @@ def _hand_out(text: Comparison, structure: Structure, planned: Evaluation, asked
     for number, slot, dtype, layout in computed:
         name, shape, flat = f"n{number}", text.named(layout.shape), layout.is_dense
         args = f"{shape}, {text.named(dtype)}, {name}.line, {flat}, (), s{slot}, {text.named(layout)}"
-        text.add(f"r{name} = Buffer({args})")  # as `computed` does
+        text.add(f"r{name} = Buffer({args})")
     for number, name in enumerate(roots):
         text.add(f"if cells[{number}] is not None:")
         text.add(f"    cells[{number}].become(r{name})")

@@ -45,6 +45,8 @@ _MOST_AGAIN = 8
 """Operations that are looked through for a value to be computed again rather than handed on."""
 _ATTEMPTS = 4
 """To find room for such operations."""
+_MOST_ROOM = MAX_OPERATIONS // 2
+"""For all of them in one kernel; the other values are handed on."""
 MAX_POINTERS = 24
 """Of what is read and what is stored."""
 
@@ -138,11 +140,12 @@ class Growing:
             self._open(body, rank, target, share, order, MAX_OPERATIONS - room)
             again = self._made_of_others(order, target)
             missing = self.operations + sum(self._length(place[0]) for place in again) - MAX_OPERATIONS
-            if missing <= 0:
+            if missing <= 0 or room == _MOST_ROOM:
                 break
-            room += max(missing, _MOST_AGAIN)
+            room = min(room + max(missing, _MOST_AGAIN), _MOST_ROOM)
         for place in again:
-            self._take(place, rank, target, share, MAX_OPERATIONS)
+            if place in self._seen:  # there was room for what is made of it
+                self._take(place, rank, target, share, MAX_OPERATIONS)
 
     def _open(
         self,
