@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ocl_ir.graph.nodes import Step
 from ocl_ir.indices import Item, Shape, Span
@@ -15,29 +15,31 @@ _Part: TypeAlias = int | tuple[int, int, int] | None
 
 
 _PLAIN = frozenset({int})
-_SLICES, _OF_AXES = frozenset({slice}), frozenset({int, slice})
+_SLICES = frozenset({slice})
 
 
-def known_index(shape: Shape, key: object) -> Step | None:
+def known_index(shape: Shape, key: Any) -> Step | None:
     """What integers, slices and None pick of a shape; None for other indices, for such that do not fit, and where sizes
     have formulas: a table would ask about them within a captured function, and keep those that have left one."""
     if tracer.get() is not None:
         return None
+    kind = type(key)
     try:
-        if type(key) is slice:
+        if kind is slice:
             return _resolved(shape, (key.indices(shape[0]),))
-        if type(key) is int:
+        if kind is int:
             return _resolved(shape, (key,))
-        if type(key) is not tuple:
+        if kind is not tuple:
             return None
         if len(key) == len(shape):  # most of all, without a loop
             if _SLICES.issuperset(map(type, key)):
                 return _resolved(shape, tuple(map(slice.indices, key, shape)))
-            if len(key) == 2 and _OF_AXES.issuperset(map(type, key)):
+            if len(key) == 2:
                 row, column = key
-                if type(row) is slice:
-                    row = row.indices(shape[0])
-                return _resolved(shape, (row, column.indices(shape[1]) if type(column) is slice else column))
+                if type(row) is int and type(column) is slice:
+                    return _resolved(shape, (row, column.indices(shape[1])))
+                if type(column) is int and type(row) is slice:
+                    return _resolved(shape, (row.indices(shape[0]), column))
         parts: list[_Part] = []
         axis = 0
         for part in key:

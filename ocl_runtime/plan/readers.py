@@ -11,6 +11,8 @@ fewer bytes; the expressions find the copies in their place (`ocl_ir.graph.forwa
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import chain
+from operator import methodcaller
 from typing import Any
 from weakref import ref
 
@@ -18,15 +20,21 @@ from ocl_ir.graph.build import Assign, Buffer, Node, Scatter
 from ocl_runtime.plan.donation import used_outside
 from ocl_runtime.plan.structure import Structure
 
+_VIEW = methodcaller("__call__")
+"""Of a weak reference, the node, or None."""
+
 
 def readers_of(structure: Structure, held: Collection[Node], later: Sequence[int]) -> list[Node]:
     """The views that others hold of what an expression writes over, some of them by nodes of it that are `held`, and
     those that later writes of the same memory need, which are among the nodes `later`: to be copied first, each
     once."""
-    own: set[Node] = set()
+    bases = [structure.nodes[write].args[0] for write in structure.writes]
+    own = {*structure.nodes}.difference(held)
+    written = [base.storage if type(base) is Buffer else base for base in bases]
+    if not later and own.issuperset(filter(None, map(_VIEW, chain.from_iterable(map(noted, written))))):
+        return []  # nearly always
     found: dict[Node, None] = {}
-    for write in structure.writes:
-        base = structure.nodes[write].args[0]
+    for base in bases:
         if isinstance(base, Buffer):
             storage = base.storage
             if storage is None or used_outside(storage):
@@ -36,8 +44,6 @@ def readers_of(structure: Structure, held: Collection[Node], later: Sequence[int
             needed = [node for node in others if node.storage is storage and node is not base]
         else:
             readers, needed = noted(base), []
-        if readers and not own:
-            own = {*structure.nodes}.difference(held)
         views = dict.fromkeys([*elsewhere(readers, base, own), *needed])
         # A copy reads and writes each byte, as one of the whole would.
         if views and sum(node.size * node.dtype.size for node in views) < base.size * base.dtype.size:

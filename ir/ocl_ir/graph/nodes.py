@@ -358,20 +358,23 @@ def order_in_memory(operands: Sequence[Node]) -> tuple[int, ...] | None:
     computed in that order, as NumPy does, so that neighbours in memory stay neighbours. Repeated elements fit any."""
     found: tuple[int, ...] | None = None
     for operand in operands:
-        if isinstance(operand, Scalar) or (isinstance(operand, Movement) and operand.step.kind == "expand"):
-            continue
-        if operand.flat:
-            return None
-        if isinstance(operand, Movement) and operand.step.kind == "permute":
-            axes = cast("Shape", operand.step.value)
+        if type(operand) is Movement:
+            step = operand.step
+            if step.kind == "expand":
+                continue
+            if operand.flat or step.kind != "permute":
+                return None
+            axes = cast("Shape", step.value)
             order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
-        elif isinstance(operand, Buffer):
+        elif type(operand) is Scalar:
+            continue
+        elif operand.flat or type(operand) is not Buffer:
+            return None
+        else:
             lies = operand.layout.order
             if lies is None:
                 continue
             order = lies
-        else:
-            return None
         if order == tuple(range(len(order))) or (found is not None and order != found):
             return None
         found = order
