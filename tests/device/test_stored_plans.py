@@ -16,7 +16,7 @@ import ocl_runtime as ocl
 from ocl_runtime.codegen.disk import Counters, ProgramFiles
 from ocl_runtime.device import Device
 from ocl_runtime.observe.dump import FolderDump
-from ocl_runtime.plan.cache import stored
+from ocl_runtime.plan.cache import stored, template
 from ocl_runtime.plan.cache.pickled import loaded
 from ocl_runtime.plan.cache.stored import StoredPlans
 from ocl_runtime.runtime import Runtime
@@ -97,6 +97,34 @@ def test_who_starts_again_plans_and_builds_nothing(device: Device, tmp_path: Pat
     assert second["memory", "allocations"] == first["memory", "allocations"]
 
 
+def spread() -> Any:
+    sums = []
+    for number in range(3):
+        x = ocl.asarray(np.random.default_rng(number).random((300, 4000), dtype="f4"))
+        for _ in range(12):
+            x = ocl.sin(ocl.exp(x)) * 0.5
+        sums.append(ocl.sum(x, axis=1))
+    return ocl.stack(sums)
+
+
+@pytest.mark.parametrize("work", [elementwise, sums, products, scans, spread], ids=lambda work: work.__name__)
+def test_who_starts_again_finds_its_sizes_and_their_streams(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]
+) -> None:
+    """No guard is asked of the sizes that a plan was made for, and what they are given to streams by is on disk."""
+    arranged: list[Any] = []
+    arrange = template.run
+    monkeypatch.setattr(template, "run", lambda *given, **how: arranged.append(given) or arrange(*given, **how))
+    values, _ = counted_run(runtime(device, tmp_path, streams=4), work)
+    assert bool(arranged) == (work is spread)
+    monkeypatch.setattr(template, "run", lambda *_, **__: pytest.fail("nothing is arranged"))
+    monkeypatch.setattr(template, "is_worth_streams", lambda *_: pytest.fail("nothing is estimated"))
+    monkeypatch.setattr("ocl_ir.guards.Guards.hold", lambda *_: pytest.fail("no guard is asked"))
+    again, counted = counted_run(runtime(device, tmp_path, streams=4), work)
+    np.testing.assert_array_equal(again, values)
+    assert counted["plan", "loaded"] > 0
+
+
 PROCESS = """
 import numpy as np, ocl_runtime as ocl
 x = ocl.asarray(np.arange(999, dtype="f4").reshape(27, 37))
@@ -172,7 +200,7 @@ def test_what_is_no_part_of_a_plan_is_not_read(device: Device, tmp_path: Path, m
     dumps = pickle.dumps
     with monkeypatch.context() as patch:
         patch.setattr(
-            pickle, "dumps", lambda stored: dumps(([(one[0], dumps(Planted()), one[2]) for one in stored[0]], {}))
+            pickle, "dumps", lambda stored: dumps(([(*one[:2], dumps(Planted()), one[3]) for one in stored[0]], {}))
         )
         values, _ = counted_run(runtime(device, tmp_path), elementwise)
     second = runtime(device, tmp_path)
@@ -324,21 +352,16 @@ def test_a_plan_keeps_no_more_than_one_that_was_read(device: Device, tmp_path: P
     """Neither statements of its program nor formulas: Python's collector looks at each object of them again and again.
     Where nothing is stored, somebody may look at them."""
 
-    def keeps(template: Any) -> tuple[bool, bool, bool]:
-        formulas = template._formulas
-        program = formulas.schedule.program
-        return bool(program.body or program.params), bool(formulas.table._number), bool(template.guards.found)
+    def keeps(plan: Any) -> tuple[bool, bool, bool]:
+        formulas = plan._formulas
+        program, guards = formulas.schedule.program, vars(plan.guards)
+        return bool(program.body or program.params), bool(formulas.table._number), bool(guards.get("found"))
 
     made, read, shown = runtime(device, tmp_path), runtime(device, tmp_path), runtime(device, None)
     for each in (made, read, shown):
         counted_run(each, writes)
     found = [
-        [
-            keeps(template)
-            for kept in each.executor.plans._kept.values()
-            for one in kept.templates.values()
-            for template in one
-        ]
+        [keeps(plan) for kept in each.executor.plans._kept.values() for one in kept.templates.values() for plan in one]
         for each in (made, read, shown)
     ]
     assert found[0]

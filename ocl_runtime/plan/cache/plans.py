@@ -136,13 +136,10 @@ class PlanCache:
             return None
         self._hits += template.used  # the first who asks is who it was made for
         template.used = True
-        if template.knows(structure.sizes):
-            sized = template.sized(structure)
-        else:
-            before = template.nbytes
-            sized = template.sized(structure)
-            if not kept.is_dropped:
-                self._grow(template.nbytes - before)
+        before = template.nbytes
+        sized = template.sized(structure)
+        if template.nbytes != before and not kept.is_dropped:
+            self._grow(template.nbytes - before)
         return Evaluation(template, sized, structure, executor)
 
     def plan(self, structure: Structure, executor: Planning) -> Evaluation:
@@ -177,6 +174,7 @@ class PlanCache:
                 template = Template(unplanned, executor)
                 if stored is not None:  # else somebody may look on
                     template.let_go()
+                    unplanned.guards.let_go()
                 executor.build(template.kernels)
                 self._keep(kept, donation, template)
                 kept.absent.discard((donation, sizes))

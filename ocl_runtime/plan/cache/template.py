@@ -8,10 +8,10 @@ program's formulas are filled in: no group is formed, no kernel looked for.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from ocl_ir.graph.build import Buffer, Node, buffer, walk
 from ocl_ir.guards import Given, Guards, formula
@@ -30,7 +30,7 @@ from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
 from ocl_runtime.plan.donation import Donation, DonationPlaces
 from ocl_runtime.plan.host.in_place import share_memory
 from ocl_runtime.plan.host.lower import Lowering, number_name
-from ocl_runtime.plan.host.prepare import ARRANGE, HostTarget, run
+from ocl_runtime.plan.host.prepare import ARRANGE, Arrangement, HostTarget, run
 from ocl_runtime.plan.host.streams import is_worth_streams
 from ocl_runtime.plan.launch import Address, Later, Launch, Plan
 from ocl_runtime.plan.planner import Planning, plan
@@ -89,7 +89,14 @@ class Sized:
         return self._in_pieces
 
 
-_OF_EXECUTOR = frozenset({"used", "handles", "_target", "_sized"})
+_NOT_WRITTEN = frozenset({"guards", "used", "handles", "_target", "_sized"})
+
+
+class Agreement(Protocol):
+    """What sizes have to agree in."""
+
+    def hold(self, bound: Mapping[str, int]) -> bool:
+        """Whether sizes, by name, do."""
 
 
 class Unplanned:
@@ -122,8 +129,7 @@ class Template:
 
     def __init__(self, unplanned: Unplanned, executor: Planning) -> None:
         self.donated = unplanned.donation.storages
-        self.guards = unplanned.guards
-        """What other sizes have to agree in."""
+        self.made_for = unplanned.sizes
         nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
         memory = Slots(executor.target, executor.kernels, len(leaves))
         needed = {nodes[place] for place in donation.needed}
@@ -158,7 +164,7 @@ class Template:
             if any(most := [arg.most if type(arg) is Address else None for arg in launch.args])
         }
         """Of launches, by number, what their arguments touch at most, where that depends on values."""
-        program, slots, lowering = _program(made.launches, leaves, memory.slots, results, self.guards)
+        program, slots, lowering = _program(made.launches, leaves, memory.slots, results, unplanned.guards)
         formulas = unbound(program)
         self._streams = executor.target.streams if branches(formulas) else 1
         homes: dict[int, int] = {}
@@ -184,10 +190,17 @@ class Template:
             (place, None if one.storage is None else number[one.storage.place], one.dtype, rows[id(one.layout)])
             for place, one in computed
         ]
-        self.serve(executor)
+        self.serve(executor, unplanned.guards)
+        self._arrangement: Arrangement | None = None
+        """That of the sizes that it was made for, where there is anything to choose."""
+        if self._streams > 1:
+            filled = self._rows(self.made_for, leaves)
+            self._arrangement = Arrangement.of(_schedule(self._formulas, self._target, filled))
 
-    def serve(self, executor: Planning) -> None:
-        """Is for an executor whose target is the one that it was made for, and has not run yet."""
+    def serve(self, executor: Planning, guards: Agreement) -> None:
+        """Is for an executor whose target is the one that it was made for, and has not run yet. Other sizes than those
+        that it was made for have to agree in what its guards say."""
+        self.guards = guards
         self.used = False
         self.handles: Any = None
         """What the executor keeps of the launches for all sizes."""
@@ -197,11 +210,10 @@ class Template:
     def let_go(self) -> None:
         """Forgets what only those need who look at the program's statements."""
         self._formulas.let_go()
-        self.guards.let_go()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What does not depend on an executor: who brings it back calls `serve`."""
-        return {name: value for name, value in vars(self).items() if name not in _OF_EXECUTOR}
+        """What does not depend on an executor, less the guards: who brings it back calls `serve`."""
+        return {name: value for name, value in vars(self).items() if name not in _NOT_WRITTEN}
 
     @property
     def nbytes(self) -> int:
@@ -215,8 +227,8 @@ class Template:
         return [None if one is None else value(one, bound) for one in self._most.get(place, unknown)]
 
     def knows(self, sizes: tuple[int, ...]) -> bool:
-        """Whether it has run for just these sizes."""
-        return sizes in self._sized
+        """Whether it was made for just these sizes, or has run for them."""
+        return sizes == self.made_for or sizes in self._sized
 
     def fits(self, sizes: tuple[int, ...]) -> bool:
         """Whether the plan serves these sizes."""
@@ -226,28 +238,38 @@ class Template:
         """The plan for sizes that pass the guards."""
         sized = self._sized.get(structure.sizes)
         if sized is None:
-            sizes = [*structure.sizes, *[getattr(one, "nbytes", 0) for one in structure.storages]]
-            rows = self._formulas.table.values([sizes[place] for place in self._order])
-            sized = self._sized[structure.sizes] = self._size(rows)
+            arrangement = self._arrangement if structure.sizes == self.made_for else None
+            sized = self._size(self._rows(structure.sizes, structure.storages), arrangement)
+            self._sized[structure.sizes] = sized
             while len(self._sized) > _MOST_SIZES:
                 self._sized.popitem(last=False)
         else:
             self._sized.move_to_end(structure.sizes)
         return sized
 
-    def _size(self, rows: Sequence[int]) -> Sized:
+    def _rows(self, sizes: Sequence[int], storages: Sequence[object]) -> list[int]:
+        """The table, filled in for some sizes and the bytes of leaves."""
+        given = [*sizes, *[getattr(one, "nbytes", 0) for one in storages]]
+        return self._formulas.table.values([given[place] for place in self._order])
+
+    def _size(self, rows: Sequence[int], arrangement: Arrangement | None) -> Sized:
         memory = [(rows[nbytes], by) for nbytes, by in self._results]
         computed = [(place, slot, dtype, layout.at(rows)) for place, slot, dtype, layout in self._computed]
         # Nothing in it refers to the plan, which then goes as soon as it is dropped.
-        again = partial(_schedule, self._formulas, self._target if self._streams > 1 else None, rows)
+        again = partial(_schedule, self._formulas, self._target if self._streams > 1 else None, rows, arrangement)
         last = next(reversed(self._sized.values()), None) if self._streams == 1 else None
         ready = last and last.ready and last.ready.at(self._formulas, rows, again)
         return Sized(again, memory, computed, last, ready)
 
 
-def _schedule(formulas: Unbound, target: HostTarget | None, rows: Sequence[int]) -> Schedule:
-    """That of a plan for some sizes, arranged on the streams of a target if there is one and it is worth them."""
+def _schedule(
+    formulas: Unbound, target: HostTarget | None, rows: Sequence[int], arrangement: Arrangement | None = None
+) -> Schedule:
+    """That of a plan for some sizes, arranged on the streams of a target if there is one and it is worth them. Where
+    this was done before, its order is proven."""
     schedule = formulas.at(rows)
+    if arrangement is not None:
+        return arrangement.arranged(schedule)
     if target is not None and is_worth_streams(schedule):
         schedule = run(schedule, target, pipeline=ARRANGE)
         verify_order(schedule)
