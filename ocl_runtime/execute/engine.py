@@ -305,7 +305,7 @@ class Engine:
             if f"{extension} : enable" in compilation.source.text and not self.device.capabilities.computes(dtype):
                 raise DTypeError(
                     f"{self.device} cannot compute with {dtype}",
-                    place=f"kernel {compilation.kernel.name}",
+                    place=f"kernel {compilation.source.name}",
                     remedy="convert to float32, or choose another device (ocl-devices lists what each can do)",
                 )
 

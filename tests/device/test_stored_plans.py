@@ -125,6 +125,38 @@ def test_who_starts_again_finds_its_sizes_and_their_streams(
     assert counted["plan", "loaded"] > 0
 
 
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)
+def test_who_starts_again_reads_no_statement(device: Device, tmp_path: Path, work: Callable[[], Any]) -> None:
+    first, second = runtime(device, tmp_path), runtime(device, tmp_path)
+    counted_run(first, work)
+    counted_run(second, work)
+    made, found = (
+        {kernel.name: kernel for kept in one.executor.plans._kept.values() for kernel in _kernels(kept)}
+        for one in (first, second)
+    )
+    sources = {name: second.executor.compiled(kernel) for name, kernel in found.items()}
+    for late in (*found.values(), *sources.values()):
+        assert not any(is_there(late, field) for field in late.LATE)
+    assert sources.keys() == made.keys()
+    for name, source in sources.items():
+        original = first.executor.compiled(made[name])
+        assert original is not None
+        assert source is not None
+        assert source.locals.kernel.body == original.locals.kernel.body
+        for line in range(len(source.text.splitlines())):
+            assert source.explain(line) == original.explain(line).split(", asked for")[0]
+        assert found[name].params == made[name].params
+        assert found[name] == made[name]
+
+
+def is_there(late: Any, field: str) -> bool:
+    try:
+        object.__getattribute__(late, field)
+    except AttributeError:
+        return False
+    return True
+
+
 PROCESS = """
 import numpy as np, ocl_runtime as ocl
 x = ocl.asarray(np.arange(999, dtype="f4").reshape(27, 37))

@@ -2,7 +2,8 @@
 
 Dataclasses are immutable here, and have many small objects: each is written as its class and its fields, which a
 function puts back in a fraction of the time that the way of `dataclasses` takes. One that works out some of its fields
-is made anew: a hash of text is another one in each process.
+is made anew: a hash of text is another one in each process. What may be read late (`ocl_ir.late`) is bytes until then:
+a kernel that is launched as it was compiled needs none of its statements.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import io
 import pickle
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.late import Late
 
 _OWN = ("ocl_ir.", "ocl_runtime.plan.", "ocl_runtime.codegen.")
 _FUNCTIONS = frozenset(
@@ -24,6 +26,7 @@ _FUNCTIONS = frozenset(
         *[("builtins", name) for name in ("frozenset", "set")],
         ("ocl_ir.types", "_named"),
         (__name__, "_restored"),
+        (__name__, "_late"),
     }
 )
 """What plans are made of beside classes of these packages and scalars of NumPy."""
@@ -46,10 +49,14 @@ def loaded(content: bytes, kernel: Callable[[bytes], Kernel] | None = None) -> A
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, digest: Callable[[Kernel], bytes] | None, *, lines: bool) -> None:
+    def __init__(
+        self, file: io.BytesIO, digest: Callable[[Kernel], bytes] | None, *, lines: bool, within: bool = False
+    ) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self._digest = digest
         self._lines = lines
+        self._within = within
+        """Whether what it writes is read late already."""
 
     def persistent_id(self, value: object) -> bytes | None:
         """The digest of a kernel; what is none is written as it is."""
@@ -62,6 +69,11 @@ class _Pickler(pickle.Pickler):
         if names is None:
             return NotImplemented
         given = [getattr(value, name) if self._lines or name != "where" else "" for name in names]
+        if issubclass(kind, Late) and not self._within:
+            first = len(names) - len(kind.LATE)
+            file = io.BytesIO()
+            _Pickler(file, None, lines=self._lines, within=True).dump(given[first:])
+            return _late, (kind, file.getvalue(), *given[:first])
         return (_restored, (kind, *given)) if whole else (kind, tuple(given))
 
 
@@ -112,4 +124,13 @@ def _restored(kind: type, *values: object) -> object:
     made: object = object.__new__(kind)
     for set_field, value in zip(_setters(kind), values, strict=True):
         set_field(made, value)
+    return made
+
+
+def _late(kind: type, late: bytes, *values: object) -> object:
+    """One that has the fields before those that are read late."""
+    made: Late = object.__new__(kind)
+    for set_field, value in zip(_setters(kind), values, strict=False):
+        set_field(made, value)
+    made.read_later(partial(loaded, late))
     return made
