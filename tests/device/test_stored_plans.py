@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ocl_ir.host.unbound import Unbound
 from ocl_runtime.codegen.disk import Counters, ProgramFiles
 from ocl_runtime.device import Device
+from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.plan.cache import stored, template
 from ocl_runtime.plan.cache.pickled import loaded
@@ -111,7 +113,7 @@ def spread() -> Any:
 def test_who_starts_again_finds_its_sizes_and_their_streams(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]
 ) -> None:
-    """No guard is asked of the sizes that a plan was made for, and what they are given to streams by is on disk."""
+    """No guard is asked of the sizes that a plan was made for; their streams, and what each step gets, are on disk."""
     arranged: list[Any] = []
     arrange = template.run
     monkeypatch.setattr(template, "run", lambda *given, **how: arranged.append(given) or arrange(*given, **how))
@@ -120,6 +122,8 @@ def test_who_starts_again_finds_its_sizes_and_their_streams(
     monkeypatch.setattr(template, "run", lambda *_, **__: pytest.fail("nothing is arranged"))
     monkeypatch.setattr(template, "is_worth_streams", lambda *_: pytest.fail("nothing is estimated"))
     monkeypatch.setattr("ocl_ir.guards.Guards.hold", lambda *_: pytest.fail("no guard is asked"))
+    monkeypatch.setattr(Bound, "_touched", lambda *_: pytest.fail("nothing is bound"))
+    monkeypatch.setattr(Unbound, "at", lambda *_: pytest.fail("no formula is filled in"))
     again, counted = counted_run(runtime(device, tmp_path, streams=4), work)
     np.testing.assert_array_equal(again, values)
     assert counted["plan", "loaded"] > 0
@@ -147,6 +151,19 @@ def test_who_starts_again_reads_no_statement(device: Device, tmp_path: Path, wor
             assert source.explain(line) == original.explain(line).split(", asked for")[0]
         assert found[name].params == made[name].params
         assert found[name] == made[name]
+
+
+def test_who_wants_to_know_more_binds_what_is_on_disk_again(device: Device, tmp_path: Path) -> None:
+    """Poisoned scratch memory, or measured times, need more of each step than what was written."""
+    values, _ = counted_run(runtime(device, tmp_path), sums)
+    for settings in ({"poison": True}, {"profile": True}):
+        again, counted = counted_run(runtime(device, tmp_path, **settings), sums)
+        np.testing.assert_array_equal(again, values)
+        assert counted["plan", "loaded"] > 0
+    values, _ = counted_run(runtime(device, tmp_path / "other", poison=True), sums)
+    again, counted = counted_run(runtime(device, tmp_path / "other"), sums)
+    np.testing.assert_array_equal(again, values)
+    assert counted["plan", "loaded"] > 0
 
 
 def is_there(late: Any, field: str) -> bool:

@@ -52,6 +52,9 @@ class Building(Compiling, Protocol):
     def build(self, kernels: Sequence[Kernel]) -> None:
         """Builds those that are not built yet."""
 
+    def bind(self, template: Template) -> None:
+        """Binds a plan for the sizes that it was made for, if that is possible before it runs."""
+
 
 _NOTHING = DonationPlaces((), ())
 
@@ -176,10 +179,13 @@ class PlanCache:
                     template.let_go()
                     unplanned.guards.let_go()
                 executor.build(template.kernels)
+                if stored is not None:
+                    executor.bind(template)
                 self._keep(kept, donation, template)
                 kept.absent.discard((donation, sizes))
                 if stored is not None:
                     stored.keep(structure, donation, template, executor)
+                    template.bound = None
             elif stored is not None:
                 found = stored.find(structure, donation, sizes, executor)
                 if found is None:

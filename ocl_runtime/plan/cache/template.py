@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from ocl_ir.graph.build import Buffer, Node, buffer, walk
 from ocl_ir.guards import Given, Guards, formula
@@ -42,13 +42,24 @@ _LAUNCH_BYTES, _SIZED_BYTES = 10_000, 2_000
 """About what a launch takes of the host's memory, and again for each sizes: measured in plans of 60 small launches."""
 
 
+class First(NamedTuple):
+    """A plan for the sizes that it was made for, as another process has bound it: bytes of scratch memory, who asked
+    for each step, and what the executor made of the schedule."""
+
+    arena: int
+    askers: tuple[Asker, ...]
+    bound: Any
+
+
 class Sized:
     """A plan for some sizes: bytes of the scratch memory that all steps share, or (buffer, bytes) of its `pieces`; who
     asked for each step, bytes of memory for each result, and for each node that is computed its slot, if it has memory,
     and how it lies there. `ready` is what the executor made of the schedule, which is made `again` for who asks for it
     afterwards."""
 
-    __slots__ = ("_in_pieces", "_schedule", "again", "arena", "askers", "computed", "line", "memory", "pieces", "ready")
+    __slots__ = (
+        "_in_pieces", "_schedule", "again", "arena", "askers", "bound", "computed", "line", "memory", "pieces", "ready",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -57,12 +68,18 @@ class Sized:
         computed: Sequence[tuple[int, int | None, DType, Layout]],
         like: Sized | None = None,
         ready: Any = None,
+        first: First | None = None,
     ) -> None:
         self.again = again
         self.memory, self.computed = memory, computed
         self.ready = ready
+        self.bound: Any = None
+        """What the executor of another process made of the schedule."""
         self._schedule: Schedule | None = None
-        if ready is None or like is None:
+        if first is not None:
+            self.arena, self.askers, self.bound = first
+            self.pieces: Sequence[tuple[int, int]] = ()
+        elif ready is None or like is None:
             self._schedule = schedule = again()
             self.arena = schedule.arena
             self.pieces = [(one.id, one.nbytes) for one in schedule.buffers if one.kind == "piece"]
@@ -80,7 +97,7 @@ class Sized:
 
     def make_ready(self, ready: Any) -> None:
         """The executor has what it needs of the schedule."""
-        self.ready, self._schedule = ready, None
+        self.ready, self._schedule, self.bound = ready, None, None
 
     def in_pieces(self) -> Sized:
         """The same for where there is no room for all scratch memory in one."""
@@ -191,11 +208,14 @@ class Template:
             for place, one in computed
         ]
         self.serve(executor, unplanned.guards)
+        self.bound: First | None = None
+        """What another process has bound, until that is used."""
+        self._filled = self._rows(self.made_for, leaves)
+        """The table for the sizes that it was made for."""
         self._arrangement: Arrangement | None = None
-        """That of the sizes that it was made for, where there is anything to choose."""
+        """What these give, where there is anything to choose."""
         if self._streams > 1:
-            filled = self._rows(self.made_for, leaves)
-            self._arrangement = Arrangement.of(_schedule(self._formulas, self._target, filled))
+            self._arrangement = Arrangement.of(_schedule(self._formulas, self._target, self._filled))
 
     def serve(self, executor: Planning, guards: Agreement) -> None:
         """Is for an executor whose target is the one that it was made for, and has not run yet. Other sizes than those
@@ -238,8 +258,10 @@ class Template:
         """The plan for sizes that pass the guards."""
         sized = self._sized.get(structure.sizes)
         if sized is None:
-            arrangement = self._arrangement if structure.sizes == self.made_for else None
-            sized = self._size(self._rows(structure.sizes, structure.storages), arrangement)
+            if structure.sizes == self.made_for:
+                sized = self.first()
+            else:
+                sized = self._size(self._rows(structure.sizes, structure.storages))
             self._sized[structure.sizes] = sized
             while len(self._sized) > _MOST_SIZES:
                 self._sized.popitem(last=False)
@@ -247,19 +269,24 @@ class Template:
             self._sized.move_to_end(structure.sizes)
         return sized
 
+    def first(self) -> Sized:
+        """The plan for the sizes that it was made for."""
+        bound, self.bound = self.bound, None  # from now on it is in what this gives
+        return self._size(self._filled, self._arrangement, bound)
+
     def _rows(self, sizes: Sequence[int], storages: Sequence[object]) -> list[int]:
         """The table, filled in for some sizes and the bytes of leaves."""
         given = [*sizes, *[getattr(one, "nbytes", 0) for one in storages]]
         return self._formulas.table.values([given[place] for place in self._order])
 
-    def _size(self, rows: Sequence[int], arrangement: Arrangement | None) -> Sized:
+    def _size(self, rows: Sequence[int], arrangement: Arrangement | None = None, first: First | None = None) -> Sized:
         memory = [(rows[nbytes], by) for nbytes, by in self._results]
         computed = [(place, slot, dtype, layout.at(rows)) for place, slot, dtype, layout in self._computed]
         # Nothing in it refers to the plan, which then goes as soon as it is dropped.
         again = partial(_schedule, self._formulas, self._target if self._streams > 1 else None, rows, arrangement)
         last = next(reversed(self._sized.values()), None) if self._streams == 1 else None
         ready = last and last.ready and last.ready.at(self._formulas, rows, again)
-        return Sized(again, memory, computed, last, ready)
+        return Sized(again, memory, computed, last, ready, first)
 
 
 def _schedule(
