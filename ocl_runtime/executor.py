@@ -241,7 +241,7 @@ class DeviceExecutor:
         if isinstance(plan, Plan):
             self.build([launch.kernel for launch in plan.launches])
         elif plan.sized.ready is None:
-            self.build(plan.template.kernels)
+            self.build(plan.template.distinct)
 
     def run(self, plan: AnyPlan) -> None:
         """Starts a plan's launches without waiting for them: on the stream that this thread has chosen, else on those

@@ -34,4 +34,5 @@ class Late:
                 except AttributeError:
                     for field, value in zip(self.LATE, self._read(), strict=True):
                         object.__setattr__(self, field, value)
+                    object.__delattr__(self, "_read")  # with what it is read from
             return object.__getattribute__(self, name)

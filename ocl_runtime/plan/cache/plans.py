@@ -178,7 +178,7 @@ class PlanCache:
                 if stored is not None:  # else somebody may look on
                     template.let_go()
                     unplanned.guards.let_go()
-                executor.build(template.kernels)
+                executor.build(template.distinct)
                 if stored is not None:
                     executor.bind(template)
                 self._keep(kept, donation, template)
@@ -191,7 +191,7 @@ class PlanCache:
                 if found is None:
                     kept.absent.add((donation, sizes))
                 else:
-                    executor.build(found.kernels)
+                    executor.build(found.distinct)
                     self._keep(kept, donation, found, loaded=True)
 
     def of(self, structure: Structure) -> Kept:

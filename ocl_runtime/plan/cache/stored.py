@@ -131,8 +131,7 @@ class StoredPlans:
         """Keeps a plan whose kernels are built, if that is possible."""
         with suppress(Exception):  # something in it belongs to this process, or there is no memory: it is here anyway
             key = self._key(structure, donation)
-            distinct = {id(kernel): kernel for kernel in template.kernels}
-            written = {id_: self._written(kernel, executor) for id_, kernel in distinct.items()}
+            written = {id(kernel): self._written(kernel, executor) for kernel in template.distinct}
             plan = pickled(template, lambda kernel: written[id(kernel)][0])
             kernels = dict(written.values())
             made = _Plan(template.made_for, pickled(template.guards), plan, frozenset(kernels))

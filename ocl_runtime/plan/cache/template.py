@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 from ocl_ir.graph.build import Buffer, Node, buffer, walk
 from ocl_ir.guards import Given, Guards, formula
@@ -23,9 +23,11 @@ from ocl_ir.host.schedule import Schedule
 from ocl_ir.host.unbound import Unbound, branches, layout_rows, unbound
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.kernel.accesses import WRITE, modes
+from ocl_ir.late import Late
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, value
 from ocl_ir.types import U8, DType
+from ocl_runtime.plan.cache.pickled import loaded, pickled
 from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
 from ocl_runtime.plan.donation import Donation, DonationPlaces
 from ocl_runtime.plan.host.in_place import share_memory
@@ -106,7 +108,23 @@ class Sized:
         return self._in_pieces
 
 
-_NOT_WRITTEN = frozenset({"guards", "used", "handles", "_target", "_sized"})
+_NOT_WRITTEN = frozenset({"distinct", "guards", "used", "handles", "_target", "_sized"})
+
+
+@dataclass(frozen=True, slots=True)
+class Details(Late):
+    """What a plan needs for sizes that it was not made for, and for who asks how it came about: its formulas, which of
+    the sizes and of the bytes of leaves behind them each name of their table is, and what was arranged for the sizes
+    that it was made for, where there was anything to choose."""
+
+    formulas: Unbound
+    order: list[int]
+    arrangement: Arrangement | None
+    most: dict[int, list[Size | None]]
+    """Of launches, by number, what their arguments touch at most, where that depends on values."""
+    in_place: list[tuple[int, str]]
+    why: list[tuple[int, str]]
+    LATE: ClassVar = ("formulas", "order", "arrangement", "most", "in_place", "why")
 
 
 class Agreement(Protocol):
@@ -169,34 +187,31 @@ class Template:
             slot.place = place
         self.taken = [slot.place for slot in made.taken]
         # Built again, a reduction of what lies in another order by now is a view of a node that has no number.
-        self.in_place = [(places[one.root], one.reason) for one in made.in_place if one.root in places]
-        self.why = [(places[node], reason) for node, reason in made.why.items() if node in places]
+        in_place = [(places[one.root], one.reason) for one in made.in_place if one.root in places]
+        why = [(places[node], reason) for node, reason in made.why.items() if node in places]
         given_later = [arg for launch in made.launches for arg in launch.args if type(arg) is Later]
         self.numbers = [(number_name(value, dtype), value.place, dtype) for value, dtype in dict.fromkeys(given_later)]
         self.kernels = [launch.kernel for launch in made.launches]
-        """What it launches."""
-        self._most = {
-            number: [None if size is None else formula(size) for size in most]
+        most = {
+            number: [None if size is None else formula(size) for size in sizes]
             for number, launch in enumerate(made.launches)
-            if any(most := [arg.most if type(arg) is Address else None for arg in launch.args])
+            if any(sizes := [arg.most if type(arg) is Address else None for arg in launch.args])
         }
-        """Of launches, by number, what their arguments touch at most, where that depends on values."""
         program, slots, lowering = _program(made.launches, leaves, memory.slots, results, unplanned.guards)
-        formulas = unbound(program)
-        self._streams = executor.target.streams if branches(formulas) else 1
+        schedule = unbound(program)
+        self._streams = executor.target.streams if branches(schedule) else 1
         homes: dict[int, int] = {}
         if self._streams == 1:
             # `kept` holds the leaves that a result is a view of.
             spare = _spare(unplanned, slots, {*self.donated} - {*self.taken} - kept)
-            formulas, over = share_memory(formulas, spare)
+            schedule, over = share_memory(schedule, spare)
             homes = {slots[buffer]: slots[donated] for buffer, donated in over.items()}
             self.taken += sorted({*homes.values()})
-        self._formulas = Unbound(formulas)
+        formulas = Unbound(schedule)
         allocated = [slot for slot in results if slot.place not in homes]
-        table = self._formulas.table
+        table = formulas.table
         names = [*named(unplanned.sizes), *(f"m{place}" for place in range(len(leaves)))]
-        self._order = [names.index(name) for name in table.names]
-        """Which of the sizes, and of the bytes of leaves behind them, each name of the table is."""
+        order = [names.index(name) for name in table.names]
         self._results = [(table.add(formula(slot.nbytes)), asker(slot.where)) for slot in allocated]
         number = {leaf: leaf for leaf in range(len(leaves))} | homes
         number |= {slot.place: place for place, slot in enumerate(allocated, len(leaves))}
@@ -210,18 +225,20 @@ class Template:
         self.serve(executor, unplanned.guards)
         self.bound: First | None = None
         """What another process has bound, until that is used."""
+        self._details = Details(formulas, order, None, most, in_place, why)
         self._filled = self._rows(self.made_for, leaves)
         """The table for the sizes that it was made for."""
-        self._arrangement: Arrangement | None = None
-        """What these give, where there is anything to choose."""
         if self._streams > 1:
-            self._arrangement = Arrangement.of(_schedule(self._formulas, self._target, self._filled))
+            arrangement = Arrangement.of(_schedule(self._details, self._target, self._filled))
+            self._details = replace(self._details, arrangement=arrangement)
 
     def serve(self, executor: Planning, guards: Agreement) -> None:
         """Is for an executor whose target is the one that it was made for, and has not run yet. Other sizes than those
         that it was made for have to agree in what its guards say."""
         self.guards = guards
         self.used = False
+        self.distinct = [*{id(kernel): kernel for kernel in self.kernels}.values()]
+        """What it launches, each once."""
         self.handles: Any = None
         """What the executor keeps of the launches for all sizes."""
         self._target = HostTarget(executor.kernels, executor.target.group_size, self._streams)
@@ -229,11 +246,30 @@ class Template:
 
     def let_go(self) -> None:
         """Forgets what only those need who look at the program's statements."""
-        self._formulas.let_go()
+        self._details.formulas.let_go()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What does not depend on an executor, less the guards: who brings it back calls `serve`."""
-        return {name: value for name, value in vars(self).items() if name not in _NOT_WRITTEN}
+        """What does not depend on an executor, less the guards: who brings it back calls `serve`. The details are
+        bytes, with numbers for kernels."""
+        number = {id(kernel): place for place, kernel in enumerate(self.kernels)}
+        details = [getattr(self._details, name) for name in Details.LATE]
+        state = {name: value for name, value in vars(self).items() if name not in _NOT_WRITTEN}
+        return state | {"_details": pickled(details, lambda kernel: number[id(kernel)])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._details = object.__new__(Details)
+        self._details.read_later(partial(loaded, state["_details"], self.kernels.__getitem__))
+
+    @property
+    def in_place(self) -> list[tuple[int, str]]:
+        """What became of the result of every group."""
+        return self._details.in_place
+
+    @property
+    def why(self) -> list[tuple[int, str]]:
+        """For nodes that are computed on their own, why they are."""
+        return self._details.why
 
     @property
     def nbytes(self) -> int:
@@ -242,9 +278,9 @@ class Template:
 
     def most(self, command: Command, sizes: Sequence[int]) -> list[int | None]:
         """For each argument of a launch how many elements it touches at most, where which ones depends on values."""
-        place = next(place for place, one in enumerate(self._formulas.commands) if one is command)
+        place = next(place for place, one in enumerate(self._details.formulas.commands) if one is command)
         bound, unknown = named(sizes), [None] * len(command.kernel.params)
-        return [None if one is None else value(one, bound) for one in self._most.get(place, unknown)]
+        return [None if one is None else value(one, bound) for one in self._details.most.get(place, unknown)]
 
     def knows(self, sizes: tuple[int, ...]) -> bool:
         """Whether it was made for just these sizes, or has run for them."""
@@ -272,31 +308,31 @@ class Template:
     def first(self) -> Sized:
         """The plan for the sizes that it was made for."""
         bound, self.bound = self.bound, None  # from now on it is in what this gives
-        return self._size(self._filled, self._arrangement, bound)
+        sized = self._sized[self.made_for] = self._size(self._filled, bound)
+        return sized
 
     def _rows(self, sizes: Sequence[int], storages: Sequence[object]) -> list[int]:
         """The table, filled in for some sizes and the bytes of leaves."""
         given = [*sizes, *[getattr(one, "nbytes", 0) for one in storages]]
-        return self._formulas.table.values([given[place] for place in self._order])
+        return self._details.formulas.table.values([given[place] for place in self._details.order])
 
-    def _size(self, rows: Sequence[int], arrangement: Arrangement | None = None, first: First | None = None) -> Sized:
+    def _size(self, rows: Sequence[int], first: First | None = None) -> Sized:
         memory = [(rows[nbytes], by) for nbytes, by in self._results]
         computed = [(place, slot, dtype, layout.at(rows)) for place, slot, dtype, layout in self._computed]
         # Nothing in it refers to the plan, which then goes as soon as it is dropped.
-        again = partial(_schedule, self._formulas, self._target if self._streams > 1 else None, rows, arrangement)
+        target, is_first = self._target if self._streams > 1 else None, rows is self._filled
+        again = partial(_schedule, self._details, target, rows, is_first=is_first)
         last = next(reversed(self._sized.values()), None) if self._streams == 1 else None
-        ready = last and last.ready and last.ready.at(self._formulas, rows, again)
+        ready = last and last.ready and last.ready.at(self._details.formulas, rows, again)
         return Sized(again, memory, computed, last, ready, first)
 
 
-def _schedule(
-    formulas: Unbound, target: HostTarget | None, rows: Sequence[int], arrangement: Arrangement | None = None
-) -> Schedule:
+def _schedule(details: Details, target: HostTarget | None, rows: Sequence[int], *, is_first: bool = False) -> Schedule:
     """That of a plan for some sizes, arranged on the streams of a target if there is one and it is worth them. Where
-    this was done before, its order is proven."""
-    schedule = formulas.at(rows)
-    if arrangement is not None:
-        return arrangement.arranged(schedule)
+    this was done before, for the first sizes, its order is proven."""
+    schedule = details.formulas.at(rows)
+    if is_first and details.arrangement is not None:
+        return details.arrangement.arranged(schedule)
     if target is not None and is_worth_streams(schedule):
         schedule = run(schedule, target, pipeline=ARRANGE)
         verify_order(schedule)
