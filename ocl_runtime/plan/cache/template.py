@@ -32,7 +32,7 @@ from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
 from ocl_runtime.plan.donation import Donation, DonationPlaces
 from ocl_runtime.plan.host.in_place import share_memory
 from ocl_runtime.plan.host.lower import Lowering, number_name
-from ocl_runtime.plan.host.prepare import ARRANGE, Arrangement, HostTarget, run
+from ocl_runtime.plan.host.prepare import ARRANGE, HostTarget, run
 from ocl_runtime.plan.host.streams import is_worth_streams
 from ocl_runtime.plan.launch import Address, Later, Launch, Plan
 from ocl_runtime.plan.planner import Planning, plan
@@ -113,18 +113,16 @@ _NOT_WRITTEN = frozenset({"distinct", "guards", "used", "handles", "_target", "_
 
 @dataclass(frozen=True, slots=True)
 class Details(Late):
-    """What a plan needs for sizes that it was not made for, and for who asks how it came about: its formulas, which of
-    the sizes and of the bytes of leaves behind them each name of their table is, and what was arranged for the sizes
-    that it was made for, where there was anything to choose."""
+    """What a plan needs for sizes that it was not made for, and for who asks how it came about: its formulas, and which
+    of the sizes and of the bytes of leaves behind them each name of their table is."""
 
     formulas: Unbound
     order: list[int]
-    arrangement: Arrangement | None
     most: dict[int, list[Size | None]]
     """Of launches, by number, what their arguments touch at most, where that depends on values."""
     in_place: list[tuple[int, str]]
     why: list[tuple[int, str]]
-    LATE: ClassVar = ("formulas", "order", "arrangement", "most", "in_place", "why")
+    LATE: ClassVar = ("formulas", "order", "most", "in_place", "why")
 
 
 class Agreement(Protocol):
@@ -225,12 +223,9 @@ class Template:
         self.serve(executor, unplanned.guards)
         self.bound: First | None = None
         """What another process has bound, until that is used."""
-        self._details = Details(formulas, order, None, most, in_place, why)
+        self._details = Details(formulas, order, most, in_place, why)
         self._filled = self._rows(self.made_for, leaves)
         """The table for the sizes that it was made for."""
-        if self._streams > 1:
-            arrangement = Arrangement.of(_schedule(self._details, self._target, self._filled))
-            self._details = replace(self._details, arrangement=arrangement)
 
     def serve(self, executor: Planning, guards: Agreement) -> None:
         """Is for an executor whose target is the one that it was made for, and has not run yet. Other sizes than those
@@ -320,19 +315,15 @@ class Template:
         memory = [(rows[nbytes], by) for nbytes, by in self._results]
         computed = [(place, slot, dtype, layout.at(rows)) for place, slot, dtype, layout in self._computed]
         # Nothing in it refers to the plan, which then goes as soon as it is dropped.
-        target, is_first = self._target if self._streams > 1 else None, rows is self._filled
-        again = partial(_schedule, self._details, target, rows, is_first=is_first)
+        again = partial(_schedule, self._details, self._target if self._streams > 1 else None, rows)
         last = next(reversed(self._sized.values()), None) if self._streams == 1 else None
         ready = last and last.ready and last.ready.at(self._details.formulas, rows, again)
         return Sized(again, memory, computed, last, ready, first)
 
 
-def _schedule(details: Details, target: HostTarget | None, rows: Sequence[int], *, is_first: bool = False) -> Schedule:
-    """That of a plan for some sizes, arranged on the streams of a target if there is one and it is worth them. Where
-    this was done before, for the first sizes, its order is proven."""
+def _schedule(details: Details, target: HostTarget | None, rows: Sequence[int]) -> Schedule:
+    """That of a plan for some sizes, arranged on the streams of a target if there is one and it is worth them."""
     schedule = details.formulas.at(rows)
-    if is_first and details.arrangement is not None:
-        return details.arrangement.arranged(schedule)
     if target is not None and is_worth_streams(schedule):
         schedule = run(schedule, target, pipeline=ARRANGE)
         verify_order(schedule)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from ocl_ir.host.grammar import Program
-from ocl_ir.host.schedule import MemoryPlan, Schedule, bind
+from ocl_ir.host.schedule import Schedule, bind
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.host.copies import as_launches
 from ocl_runtime.plan.host.in_place import reuse_in_place
@@ -59,31 +59,6 @@ PIPELINE = (
     HostPass("in_place", lambda schedule, target: reuse_in_place(schedule, target.kernels)[0]),
     *ARRANGE,
 )
-
-
-class Arrangement(NamedTuple):
-    """What `ARRANGE` found for a schedule: the stream and the waits of each node, and where its scratch memory lies. It
-    says the same of each schedule of a program for the same sizes; to find it takes several times as long as the rest
-    of binding a program does."""
-
-    nodes: tuple[tuple[int | None, tuple[int, ...]], ...]
-    offsets: Mapping[int, int]
-    arena: int
-    memory: MemoryPlan | None
-
-    @classmethod
-    def of(cls, schedule: Schedule) -> Arrangement:
-        """That of a schedule."""
-        nodes = tuple([(node.stream, node.waits) for node in schedule.nodes])
-        return cls(nodes, schedule.offsets, schedule.arena, schedule.memory)
-
-    def arranged(self, schedule: Schedule) -> Schedule:
-        """A schedule of this program for these sizes that has just been made, as it was arranged before."""
-        for node, (stream, waits) in zip(schedule.nodes, self.nodes, strict=True):
-            node.stream, node.waits = stream, waits
-        return replace(schedule, offsets=self.offsets, arena=self.arena, memory=self.memory)
-
-
 Watch: TypeAlias = Callable[[str, Schedule], None]
 
 
