@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -30,12 +31,13 @@ from ocl_runtime.execute.launch import Argument
 from ocl_runtime.execute.memory.storage import Memory as DeviceMemory
 from ocl_runtime.execute.memory.storage import Storage, without_memory
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.handles import Memory, handles_for
+from ocl_runtime.execute.replay.handles import Memory, handles_for, kernels_of
 from ocl_runtime.execute.replay.run import give
 from ocl_runtime.execute.transfers.transfer import Download
 from ocl_runtime.plan.cache.evaluation import AnyPlan, Evaluation
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.cache.stored import StoredPlans
+from ocl_runtime.plan.cache.template import First, Sized, Template
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.host.prepare import HostTarget, described
 from ocl_runtime.plan.kernels.cache import KernelCache
@@ -239,7 +241,7 @@ class DeviceExecutor:
         if isinstance(plan, Plan):
             self.build([launch.kernel for launch in plan.launches])
         elif plan.sized.ready is None:
-            self.build(plan.template.kernels)
+            self.build(plan.template.distinct)
 
     def run(self, plan: AnyPlan) -> None:
         """Starts a plan's launches without waiting for them: on the stream that this thread has chosen, else on those
@@ -260,12 +262,8 @@ class DeviceExecutor:
         """Starts an evaluation as a program of steps."""
         sized = plan.sized
         if sized.ready is None:
-            template = plan.template
-            schedule = sized.schedule
-            template.handles = handles = handles_for(self.engine, schedule, template.handles)
-            asked_again = handles.watched or handles.listened or handles.poison
-            sized.make_ready(Bound(schedule, handles, None if asked_again else sized.again))
-            if self.is_watched and len(schedule.nodes) > 1:
+            schedule = self._make_ready(plan.template, sized)
+            if self.is_watched and schedule is not None and len(schedule.nodes) > 1:
                 self.prepared(described(schedule, plan.lines()))
         storages = plan.storages
         memory: Memory = [None if slot is None else (storages[slot], 0) for slot in plan.template.slots]
@@ -274,6 +272,30 @@ class DeviceExecutor:
             memory[buffer] = storage, 0
         plan.arena, plan.pieces = None, {}  # they go back as soon as all is given
         self.give(sized.ready, memory, plan.lines(), plan.numbers(), self.engine.streams.current())
+
+    def _make_ready(self, template: Template, sized: Sized) -> Schedule | None:
+        """Binds what runs for some sizes; gives the schedule, if it took one."""
+        if sized.bound is not None:
+            handles = handles_for(self.engine, template.kernels, template.handles)
+            if not handles.asks_for_schedules:
+                template.handles = handles
+                sized.make_ready(Bound.read(sized.bound, handles, sized.again))
+                return None
+        schedule = sized.schedule
+        template.handles = handles = handles_for(self.engine, kernels_of(schedule), template.handles)
+        asked_again = handles.watched or handles.listened or handles.poison
+        sized.make_ready(Bound(schedule, handles, None if asked_again else sized.again))
+        return schedule
+
+    def bind(self, template: Template) -> None:
+        """Binds a plan that nobody has run yet for the sizes that it was made for, so that it is kept on disk with
+        that, if this is possible."""
+        with suppress(Exception):  # whatever is wrong, who runs it hears
+            sized = template.first()
+            self._make_ready(template, sized)
+            bound = sized.ready.written()
+            if bound is not None and len(sized.askers) == len(template.kernels):
+                template.bound = First(sized.arena, sized.askers, bound)
 
     @property
     def is_watched(self) -> bool:

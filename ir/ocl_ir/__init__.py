@@ -10,6 +10,7 @@ What all of them share:
     formulas.py         many of them as one table
     guards.py           sizes with an example, and what code found out about them
     reals.py            floats with an example, and what code found out about them
+    late.py             objects of which most is read once somebody asks for it
     source_line.py      which line of Python asked for something
     indices.py          what a basic index picks of an array
     layout.py           shapes, strides and offsets of arrays

@@ -12,7 +12,7 @@ as a Python function.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ocl_ir.errors import IRError, ShapeError
@@ -20,7 +20,7 @@ from ocl_ir.sizes import OPERATIONS, Size, Symbol, Term, operator_of, with_opera
 
 WORTH = 32
 """Times that a table is filled in before that is written out, which takes about 10 µs for each operation."""
-MOST_WRITTEN = 1000
+_MOST_WRITTEN = 1000
 """Rows of a table that is written out."""
 _LONGEST = 60
 """Characters of an operation that is written inside of another one."""
@@ -35,8 +35,9 @@ class Formulas:
         self._rows: list[int | None] = [None] * len(self.names)
         """Numbers that are known; None for what `values` fills in."""
         self._number: dict[Size, int] = {Symbol(name): number for number, name in enumerate(self.names)}
-        self._steps: list[tuple[int, int, int, int]] = []
-        """(row, number of the operation, rows of its operands), operands first."""
+        self._steps: list[int] = []
+        """Four numbers for each: row, number of the operation, rows of its operands; operands first. Python's collector
+        does not look at them one by one."""
         self._filled = 0
         self._fill: Callable[..., list[int]] | None = None
 
@@ -44,11 +45,11 @@ class Formulas:
         """Forgets the sizes that it was made of: it can be filled in, and nothing can be added."""
         self._number = {}
 
-    def __getstate__(self) -> tuple[tuple[str, ...], list[int | None], list[tuple[int, int, int, int]]]:
+    def __getstate__(self) -> tuple[tuple[str, ...], list[int | None], list[int]]:
         """The table without the sizes that it was made of: it can be filled in, and nothing can be added."""
         return self.names, self._rows, self._steps
 
-    def __setstate__(self, state: tuple[tuple[str, ...], list[int | None], list[tuple[int, int, int, int]]]) -> None:
+    def __setstate__(self, state: tuple[tuple[str, ...], list[int | None], list[int]]) -> None:
         self.names, self._rows, self._steps = state
         self._number, self._filled, self._fill = {}, 0, None
 
@@ -71,7 +72,7 @@ class Formulas:
             left.pop()
             if last not in self._number:
                 sides = self.add(last.left), self.add(last.right)
-                self._steps.append((self._new(last, None), OPERATIONS.index(last.op), *sides))
+                self._steps += (self._new(last, None), OPERATIONS.index(last.op), *sides)
         return self._number[size]
 
     def _new(self, size: Size, known: int | None) -> int:
@@ -79,6 +80,11 @@ class Formulas:
         self._rows.append(known)
         self._fill, self._filled = None, 0
         return number
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is written out at all."""
+        return len(self._rows) <= _MOST_WRITTEN
 
     def is_known(self, row: int) -> bool:
         """Whether a row is the same number for all sizes."""
@@ -90,15 +96,26 @@ class Formulas:
             if self._fill is not None:
                 return self._fill(*sizes)
             self._filled += 1
-            if self._filled >= WORTH and len(self._rows) <= MOST_WRITTEN:
+            if self._filled >= WORTH and self.is_short:
                 self._fill = self.written()
             rows: list[int] = self._rows.copy()  # type: ignore[assignment]  # none is None in the end
             rows[: len(sizes)] = sizes
-            for row, operation, left, right in self._steps:
+            for row, operation, left, right in _each(self._steps):
                 rows[row] = _OPERATIONS[operation](rows[left], rows[right])
         except ZeroDivisionError:
             raise ShapeError("a division by a size that is 0", remedy="call the program with other sizes") from None
         return rows
+
+    def wrong(self, sizes: Sequence[int], conditions: Mapping[int, bool]) -> int | None:
+        """The first row that is not true or not false, as `conditions` say by row, in the order in which rows were
+        added; what comes behind it is not filled in. Raises `ZeroDivisionError`."""
+        rows: list[int] = self._rows.copy()  # type: ignore[assignment]  # none that is asked for is None
+        rows[: len(sizes)] = sizes
+        for row, operation, left, right in _each(self._steps):
+            number = rows[row] = _OPERATIONS[operation](rows[left], rows[right])
+            if row in conditions and bool(number) is not conditions[row]:
+                return row
+        return None
 
     def written(self, conditions: Sequence[tuple[int, bool]] | None = None) -> Callable[..., Any]:
         """A function of the sizes that gives all rows; or whether all of some rows are true or false, as is said with
@@ -106,7 +123,7 @@ class Formulas:
         division by 0."""
         text = [f"r{row}" if known is None else f"({known:d})" for row, known in enumerate(self._rows)]
         lines = [f"def function({', '.join(text[: len(self.names)])}):"]
-        steps = {row: (OPERATIONS[operation], left, right) for row, operation, left, right in self._steps}
+        steps = {row: (OPERATIONS[operation], left, right) for row, operation, left, right in _each(self._steps)}
         if conditions is None:
             lines += [
                 f" r{row} = {with_operands(op, text[left], text[right])}" for row, (op, left, right) in steps.items()
@@ -129,6 +146,11 @@ class Formulas:
         exec("\n".join(lines), scope)
         function: Callable[..., Any] = scope["function"]
         return function
+
+
+def _each(steps: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
+    """The steps that are listed one after the other."""
+    return zip(*[iter(steps)] * 4, strict=True)
 
 
 def _needed(row: int, steps: Mapping[int, tuple[str, int, int]]) -> list[int]:

@@ -25,12 +25,11 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from ocl_ir.errors import ShapeError
-from ocl_ir.formulas import MOST_WRITTEN, WORTH, Formulas
+from ocl_ir.formulas import WORTH, Formulas
 from ocl_ir.sizes import Size, Symbol, known_term, symbols, term
 
-_Table: TypeAlias = tuple[int, Formulas, list[tuple[int, bool]]]
-"""How many conditions there were, and the row of each, with whether it was true."""
+_Table: TypeAlias = tuple[int, Formulas, dict[int, bool]]
+"""How many conditions there were, and whether each was true, by its row."""
 
 
 class Guards:
@@ -89,22 +88,17 @@ class Guards:
 
     def hold(self, bound: Mapping[str, int]) -> bool:
         """Whether other sizes, by name, agree in everything that was found."""
-        count, formulas, conditions = self._as_table()
-        sizes = map(bound.__getitem__, formulas.names)
-        written = self._written
+        _, formulas, conditions = self._as_table()
+        sizes = [*map(bound.__getitem__, formulas.names)]
         try:
-            if written is not None:
-                return bool(written(*sizes))
-            values = formulas.values([*sizes])
-        except (ShapeError, ZeroDivisionError):
+            if self._written is not None:
+                return bool(self._written(*sizes))
+            wrong = formulas.wrong(sizes, conditions)
+        except ZeroDivisionError:
             return False
-        wrong = next((one for one in conditions if bool(values[one[0]]) is not one[1]), None)
-        if wrong is not None:  # what tells plans apart is asked first; another thread may go through the others
-            conditions = [wrong, *[one for one in conditions if one is not wrong]]
-            self._table = count, formulas, conditions
         self._asked += 1
-        if self._asked == WORTH and len(values) <= MOST_WRITTEN:
-            self._written = formulas.written(conditions)
+        if self._asked == WORTH and formulas.is_short:
+            self._written = formulas.written([*conditions.items()])
         return wrong is None
 
     def _as_table(self) -> _Table:
@@ -112,7 +106,7 @@ class Guards:
         if table is None or table[0] != len(self.found):
             names = sorted(frozenset().union(*map(symbols, self.found)))
             formulas = Formulas(names)
-            conditions = [(formulas.add(condition), truth) for condition, truth in self.found.items()]
+            conditions = {formulas.add(condition): truth for condition, truth in self.found.items()}
             table = self._table = len(self.found), formulas, conditions
             self._asked, self._written = 0, None
         return table

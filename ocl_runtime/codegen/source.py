@@ -6,11 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
-from ocl_ir.kernel.grammar import Atomic, Kernel, Load, Param, Stmt, Store, defined, is_aligned, operands, walk
+from ocl_ir.kernel.accesses import modes
+from ocl_ir.kernel.grammar import Array, Atomic, Kernel, Load, Param, Stmt, Store, defined, is_aligned, operands, walk
 from ocl_ir.kernel.locals import Locals, allocate
 from ocl_ir.kernel.names import entry_name
 from ocl_ir.kernel.printer import statement_text
+from ocl_ir.late import Late
 from ocl_ir.passes.rewrite import written_pointers
 from ocl_ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes, size_of
 from ocl_runtime.codegen.combine import Part
@@ -41,15 +44,21 @@ class HelperTypes:
     bits: int
 
 
-@dataclass(frozen=True)
-class Source:
-    """Generated source. `functions` are those that it defines, the kernel last; `statements` gives the IR statement
-    behind a line, by line number from 1."""
+@dataclass(frozen=True, slots=True)
+class Source(Late):
+    """Generated source. `functions` are those that it defines, the kernel last. A launch needs the kernel's `name`, its
+    `params`, how it uses what each points to, and the bytes of its local arrays; who explains a fault needs its locals,
+    and the statement behind a line, by line number from 1."""
 
     text: str
     functions: tuple[str, ...]
+    name: str
+    params: tuple[Param, ...]
+    modes: tuple[int, ...]
+    local_bytes: int
     locals: Locals
     statements: Mapping[int, Stmt]
+    LATE: ClassVar = ("locals", "statements")
 
     @property
     def part(self) -> Part:
@@ -95,8 +104,16 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
     )
     text, behind = _unmarked(marked)
     functions = (*_HELPER.findall("\n".join(helpers)), entry_name(kernel))
-    return Source(
-        text, functions, locals_, {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)}
+    statements = {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)}
+    what = kernel.name, kernel.params, modes(kernel), _local_bytes(kernel)
+    return Source(text, functions, *what, locals_, statements)
+
+
+def _local_bytes(kernel: Kernel) -> int:
+    arrays = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Array)]
+    pointers = [(array.pointer.type, array.length) for array in arrays]
+    return sum(
+        type_.dtype.size * length for type_, length in pointers if isinstance(type_, Pointer) and type_.space == "local"
     )
 
 

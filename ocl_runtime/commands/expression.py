@@ -32,7 +32,7 @@ from ocl_runtime.arrays import Array, use
 from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.cache.plans import PlanCache
-from ocl_runtime.plan.cache.template import Sized
+from ocl_runtime.plan.cache.template import Sized, Template
 from ocl_runtime.plan.executor import Coming
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.registry import Registry
@@ -132,6 +132,9 @@ class Planner:
 
     def adopt(self, kernel: Kernel, compiled: object) -> None:
         """Nothing is built."""
+
+    def bind(self, template: Template) -> None:
+        """Nothing is bound."""
 
     def ready(self, plan: AnyPlan) -> None:
         """Nothing is built."""

@@ -14,7 +14,6 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ocl_ir.host.grammar import Launch as HostLaunch
 from ocl_ir.host.schedule import Schedule
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import Where, calling_line
@@ -229,11 +228,10 @@ class Engine:
         """Whether somebody looks on, to whom programs are shown."""
         return self._recorder is not None
 
-    def executables_of(self, schedule: Schedule) -> list[Executable | None]:
-        """For each node what its kernel was compiled to; None for a transfer."""
-        launched = [node.command.kernel for node in schedule.nodes if isinstance(node.command, HostLaunch)]
-        executables = iter(self.executables(launched))
-        return [next(executables) if isinstance(node.command, HostLaunch) else None for node in schedule.nodes]
+    def executables_of(self, kernels: Sequence[Kernel | None]) -> list[Executable | None]:
+        """What each was compiled to; None where there is no kernel."""
+        executables = iter(self.executables([kernel for kernel in kernels if kernel is not None]))
+        return [None if kernel is None else next(executables) for kernel in kernels]
 
     def _all(self, kernels: Sequence[Kernel], strategy: str) -> tuple[dict[int, Executable], dict[int, Executable]]:
         """All of them, by the id of the kernel, and which are new: compiled to source, and not built."""
@@ -305,7 +303,7 @@ class Engine:
             if f"{extension} : enable" in compilation.source.text and not self.device.capabilities.computes(dtype):
                 raise DTypeError(
                     f"{self.device} cannot compute with {dtype}",
-                    place=f"kernel {compilation.kernel.name}",
+                    place=f"kernel {compilation.source.name}",
                     remedy="convert to float32, or choose another device (ocl-devices lists what each can do)",
                 )
 

@@ -14,9 +14,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ocl_ir.kernel.accesses import modes
-from ocl_ir.kernel.grammar import Array, Const, Kernel, Param, walk
-from ocl_ir.kernel.names import entry_name
+from ocl_ir.kernel.grammar import Const, Kernel, Param
 from ocl_ir.kernel.printer import text
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
@@ -102,14 +100,15 @@ class Executable:
     """Sizes of groups that it has been launched with."""
 
     def __post_init__(self) -> None:
-        kernel = self.kernel
-        self.what = f"kernel {kernel.name}"
+        source = self.compilation.source
+        self.what = f"kernel {source.name}"
         """Its name in errors."""
-        self._positions = {param.value.id: place for place, param in enumerate(kernel.params)}
+        self._params = source.params
+        self._positions = {param.value.id: place for place, param in enumerate(self._params)}
         """The place of each parameter by its id."""
-        self._modes = modes(kernel)
+        self._modes = source.modes
         self._types: list[type[np.generic] | None] = []
-        for param in kernel.params:
+        for param in self._params:
             type_ = param.value.type
             pointer = isinstance(type_, Pointer)
             self._types += [None, np.uint64] if pointer else [_passed(element(type_)).type]
@@ -133,13 +132,12 @@ class Executable:
         `MixedDevicesError` for memory of another runtime.
         """
         sizes = self.padded(global_size, group_size)
-        params = self.kernel.params
         given = self.checked(args)
         values: list[Any] = []
         touches: list[Touch] = []
         storages: list[Storage] = []
         pointers: list[tuple[int, Touch | None]] = []
-        for param, value, mode in zip(params, given, self._modes, strict=True):
+        for param, value, mode in zip(self._params, given, self._modes, strict=True):
             name, type_ = param.value.hint, param.value.type
             if isinstance(type_, Pointer):
                 storage, offset, touch = self._address(name, type_, value, self._promised(param, given), mode)
@@ -158,9 +156,9 @@ class Executable:
     def checked(self, args: Mapping[str, Argument] | Sequence[Argument]) -> Sequence[Argument]:
         """The arguments in the order of the parameters, memory for pointers and numbers for scalars."""
         given = self._ordered(args) if isinstance(args, Mapping) else args
-        if len(given) != len(self.kernel.params):
+        if len(given) != len(self._params):
             raise self._unfit(f"got {len(given)} arguments")
-        for param, value in zip(self.kernel.params, given, strict=True):
+        for param, value in zip(self._params, given, strict=True):
             if isinstance(value, tuple) and not isinstance(param.value.type, Pointer):
                 raise self._unfit(f"got a storage for {param.value.hint!r}, which takes a number")
             if not isinstance(value, tuple) and isinstance(param.value.type, Pointer):
@@ -230,7 +228,7 @@ class Executable:
 
     def new_handle(self) -> KernelHandle:
         """A kernel object for the caller alone."""
-        handle = self.program.kernel(entry_name(self.kernel))
+        handle = self.program.kernel(self.compilation.source.functions[-1])
         try:
             self.driver.set_types(handle, self._types)
             if not self._group_limit:
@@ -240,17 +238,10 @@ class Executable:
         return handle
 
     def _check_limits(self, handle: KernelHandle) -> None:
-        caps = self.device.capabilities
-        arrays = [stmt for stmt in walk(self.kernel.body) if isinstance(stmt, Array)]
-        pointers = [(array.pointer.type, array.length) for array in arrays]
-        used = sum(
-            type_.dtype.size * length
-            for type_, length in pointers
-            if isinstance(type_, Pointer) and type_.space == "local"
-        )
+        caps, used = self.device.capabilities, self.compilation.source.local_bytes
         if used > caps.local_memory and not self.device.quirks.local_memory_checked:
             raise LaunchError(
-                f"kernel {self.kernel.name} wants {used:,} bytes of local memory",
+                f"{self.what} wants {used:,} bytes of local memory",
                 place=f"{self.device} has {caps.local_memory:,} bytes",
                 remedy="use smaller local arrays",
             )
@@ -262,7 +253,7 @@ class Executable:
         if len(global_size) != len(group_size) or not 1 <= len(global_size) <= 3 or not whole:
             raise ShapeError(
                 f"global size {global_size} with group size {group_size}",
-                place=f"kernel {self.kernel.name}",
+                place=self.what,
                 remedy="give both the same 1 to 3 sizes: integers, at least 1",
             )
         if not self._group_limit:
@@ -270,7 +261,7 @@ class Executable:
         limits = self.device.capabilities.max_work_item_sizes
         if math.prod(group_size) > self._group_limit or any(map(operator.gt, group_size, limits)):
             raise ShapeError(
-                f"a work-group of {group_size} is too large for kernel {self.kernel.name} on {self.device}",
+                f"a work-group of {group_size} is too large for {self.what} on {self.device}",
                 place=f"the most is {self._group_limit} work-items, {limits} along the dimensions",
                 remedy="use a smaller group size",
             )
@@ -292,7 +283,7 @@ class Executable:
         storage, offset = value[:2]
         if storage.memory is not self.memory:
             raise MixedDevicesError(
-                f"kernel {self.kernel.name} got memory of another runtime for {name!r}",
+                f"{self.what} got memory of another runtime for {name!r}",
                 place=f"the kernel runs on {self.device}",
                 remedy="allocate it on the runtime that launches the kernel",
             )
@@ -301,13 +292,13 @@ class Executable:
         if not whole or (offset + (promised or 0)) * size > storage.nbytes:
             touched = f" and may touch {promised} elements from there" if promised else ""
             raise ShapeError(
-                f"kernel {self.kernel.name} got the offset {offset!r} for {name!r}{touched}",
+                f"{self.what} got the offset {offset!r} for {name!r}{touched}",
                 place=f"{storage!r} has {storage.nbytes // size} elements of {type_.dtype}",
                 remedy="count elements from the start of the storage",
             )
         if offset * size % type_.align:
             raise ShapeError(
-                f"kernel {self.kernel.name} got the offset {offset} for {name!r}, aligned to {type_.align} bytes",
+                f"{self.what} got the offset {offset} for {name!r}, aligned to {type_.align} bytes",
                 place=f"{offset} elements of {type_.dtype} are {offset * size} bytes",
                 remedy="use an aligned offset, or a kernel that promises less",
             )
@@ -333,21 +324,21 @@ class Executable:
             number: bool | int | float = passed.type(value).item()
         except OverflowError:
             raise NumberRangeError(
-                f"kernel {self.kernel.name} got {reprlib.repr(value)} for {name!r}, which is out of range for {dtype}",
+                f"{self.what} got {reprlib.repr(value)} for {name!r}, which is out of range for {dtype}",
                 remedy="use a smaller number, or a wider parameter",
             ) from None
         return number
 
     def _ordered(self, args: Mapping[str, Argument]) -> list[Argument]:
-        names = [param.value.hint for param in self.kernel.params]
+        names = [param.value.hint for param in self._params]
         wrong = sorted(set(names) ^ set(args))
         if wrong:
             raise self._unfit(f"got other arguments than it has: {', '.join(wrong)}")
         return [args[name] for name in names]
 
     def _unfit(self, fact: str) -> DTypeError:
-        takes = ", ".join(f"{param.value.hint}: {param.value.type}" for param in self.kernel.params)
-        return DTypeError(f"kernel {self.kernel.name} {fact}", remedy=f"it takes {takes}")
+        takes = ", ".join(f"{param.value.hint}: {param.value.type}" for param in self._params)
+        return DTypeError(f"{self.what} {fact}", remedy=f"it takes {takes}")
 
 
 def _passed(dtype: DType) -> np.dtype[Any]:

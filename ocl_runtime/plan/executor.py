@@ -15,6 +15,7 @@ from ocl_ir.types import DType
 from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.cache.stored import StoredPlans
+from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.written import Allocator, Give
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.kernels.cache import KernelCache
@@ -128,6 +129,9 @@ class Executor(Protocol):
 
     def build(self, kernels: Sequence[Kernel]) -> None:
         """Builds those of some kernels that are not built yet. Raises `BuildError` and what else building raises."""
+
+    def bind(self, template: Template) -> None:
+        """Binds a plan for the sizes that it was made for, if that is possible before it runs."""
 
     def ready(self, plan: AnyPlan) -> None:
         """Builds what a plan launches and is not built yet. Raises `BuildError` and what else building raises."""

@@ -27,7 +27,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.dtypes import rounded
 from ocl_runtime.arrays.reals import with_real
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.handles import handles_for
+from ocl_runtime.execute.replay.handles import handles_for, kernels_of
 from ocl_runtime.execute.replay.run import run
 from ocl_runtime.execute.streams.chosen import unchosen
 from ocl_runtime.executor import DeviceExecutor
@@ -178,7 +178,7 @@ def prepared(captured: Captured, sizes: Sequence[int], executor: DeviceExecutor)
     """The program for sizes that pass its guards."""
     rows, last = captured.rows(sizes), captured.bound
     schedule, again = _schedule(captured, rows, executor)
-    handles = handles_for(executor.engine, schedule, None if last is None else last.handles)
+    handles = handles_for(executor.engine, kernels_of(schedule), None if last is None else last.handles)
     captured.bound = bound = Bound(schedule, handles, None if handles.asks_for_schedules else again)
     return Prepared(captured, bound, captured.results_at(rows, schedule.results))
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ocl_ir.guards import Guards
 from ocl_ir.layout import Layout
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.device import Device
@@ -431,9 +432,9 @@ def test_a_loop_over_rows_asks_little_of_sizes(runtime: Runtime, monkeypatch: py
     made: list[tuple[int, int]] = []
     serve = Template.serve
 
-    def noted(template: Template, executor: Planning) -> None:
-        made.append((len(template.kernels), len(template.guards.found)))
-        serve(template, executor)
+    def noted(template: Template, executor: Planning, guards: Guards) -> None:
+        made.append((len(template.kernels), len(guards.found)))
+        serve(template, executor, guards)
 
     monkeypatch.setattr(Template, "serve", noted)
     for rows in (8, 16):

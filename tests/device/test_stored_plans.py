@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ocl_ir.host.unbound import Unbound
 from ocl_runtime.codegen.disk import Counters, ProgramFiles
 from ocl_runtime.device import Device
+from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.observe.dump import FolderDump
-from ocl_runtime.plan.cache import stored
+from ocl_runtime.plan.cache import stored, template
 from ocl_runtime.plan.cache.pickled import loaded
 from ocl_runtime.plan.cache.stored import StoredPlans
 from ocl_runtime.runtime import Runtime
@@ -97,6 +99,81 @@ def test_who_starts_again_plans_and_builds_nothing(device: Device, tmp_path: Pat
     assert second["memory", "allocations"] == first["memory", "allocations"]
 
 
+def spread() -> Any:
+    sums = []
+    for number in range(3):
+        x = ocl.asarray(np.random.default_rng(number).random((300, 4000), dtype="f4"))
+        for _ in range(12):
+            x = ocl.sin(ocl.exp(x)) * 0.5
+        sums.append(ocl.sum(x, axis=1))
+    return ocl.stack(sums)
+
+
+@pytest.mark.parametrize("work", [elementwise, sums, products, scans, spread], ids=lambda work: work.__name__)
+def test_who_starts_again_finds_its_sizes_and_their_streams(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]
+) -> None:
+    """No guard is asked of the sizes that a plan was made for; their streams, and what each step gets, are on disk."""
+    arranged: list[Any] = []
+    arrange = template.run
+    monkeypatch.setattr(template, "run", lambda *given, **how: arranged.append(given) or arrange(*given, **how))
+    values, _ = counted_run(runtime(device, tmp_path, streams=4), work)
+    assert bool(arranged) == (work is spread)
+    monkeypatch.setattr(template, "run", lambda *_, **__: pytest.fail("nothing is arranged"))
+    monkeypatch.setattr(template, "is_worth_streams", lambda *_: pytest.fail("nothing is estimated"))
+    monkeypatch.setattr("ocl_ir.guards.Guards.hold", lambda *_: pytest.fail("no guard is asked"))
+    monkeypatch.setattr(Bound, "_touched", lambda *_: pytest.fail("nothing is bound"))
+    monkeypatch.setattr(Unbound, "at", lambda *_: pytest.fail("no formula is filled in"))
+    again, counted = counted_run(runtime(device, tmp_path, streams=4), work)
+    np.testing.assert_array_equal(again, values)
+    assert counted["plan", "loaded"] > 0
+
+
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)
+def test_who_starts_again_reads_no_statement(device: Device, tmp_path: Path, work: Callable[[], Any]) -> None:
+    first, second = runtime(device, tmp_path), runtime(device, tmp_path)
+    counted_run(first, work)
+    counted_run(second, work)
+    made, found = (
+        {kernel.name: kernel for kept in one.executor.plans._kept.values() for kernel in _kernels(kept)}
+        for one in (first, second)
+    )
+    sources = {name: second.executor.compiled(kernel) for name, kernel in found.items()}
+    for late in (*found.values(), *sources.values()):
+        assert not any(is_there(late, field) for field in late.LATE)
+    assert sources.keys() == made.keys()
+    for name, source in sources.items():
+        original = first.executor.compiled(made[name])
+        assert original is not None
+        assert source is not None
+        assert source.locals.kernel.body == original.locals.kernel.body
+        for line in range(len(source.text.splitlines())):
+            assert source.explain(line) == original.explain(line).split(", asked for")[0]
+        assert found[name].params == made[name].params
+        assert found[name] == made[name]
+
+
+def test_who_wants_to_know_more_binds_what_is_on_disk_again(device: Device, tmp_path: Path) -> None:
+    """Poisoned scratch memory, or measured times, need more of each step than what was written."""
+    values, _ = counted_run(runtime(device, tmp_path), sums)
+    for settings in ({"poison": True}, {"profile": True}):
+        again, counted = counted_run(runtime(device, tmp_path, **settings), sums)
+        np.testing.assert_array_equal(again, values)
+        assert counted["plan", "loaded"] > 0
+    values, _ = counted_run(runtime(device, tmp_path / "other", poison=True), sums)
+    again, counted = counted_run(runtime(device, tmp_path / "other"), sums)
+    np.testing.assert_array_equal(again, values)
+    assert counted["plan", "loaded"] > 0
+
+
+def is_there(late: Any, field: str) -> bool:
+    try:
+        object.__getattribute__(late, field)
+    except AttributeError:
+        return False
+    return True
+
+
 PROCESS = """
 import numpy as np, ocl_runtime as ocl
 x = ocl.asarray(np.arange(999, dtype="f4").reshape(27, 37))
@@ -172,7 +249,7 @@ def test_what_is_no_part_of_a_plan_is_not_read(device: Device, tmp_path: Path, m
     dumps = pickle.dumps
     with monkeypatch.context() as patch:
         patch.setattr(
-            pickle, "dumps", lambda stored: dumps(([(one[0], dumps(Planted()), one[2]) for one in stored[0]], {}))
+            pickle, "dumps", lambda stored: dumps(([(*one[:2], dumps(Planted()), one[3]) for one in stored[0]], {}))
         )
         values, _ = counted_run(runtime(device, tmp_path), elementwise)
     second = runtime(device, tmp_path)
@@ -324,21 +401,16 @@ def test_a_plan_keeps_no_more_than_one_that_was_read(device: Device, tmp_path: P
     """Neither statements of its program nor formulas: Python's collector looks at each object of them again and again.
     Where nothing is stored, somebody may look at them."""
 
-    def keeps(template: Any) -> tuple[bool, bool, bool]:
-        formulas = template._formulas
-        program = formulas.schedule.program
-        return bool(program.body or program.params), bool(formulas.table._number), bool(template.guards.found)
+    def keeps(plan: Any) -> tuple[bool, bool, bool]:
+        formulas = plan._details.formulas
+        program, guards = formulas.schedule.program, vars(plan.guards)
+        return bool(program.body or program.params), bool(formulas.table._number), bool(guards.get("found"))
 
     made, read, shown = runtime(device, tmp_path), runtime(device, tmp_path), runtime(device, None)
     for each in (made, read, shown):
         counted_run(each, writes)
     found = [
-        [
-            keeps(template)
-            for kept in each.executor.plans._kept.values()
-            for one in kept.templates.values()
-            for template in one
-        ]
+        [keeps(plan) for kept in each.executor.plans._kept.values() for one in kept.templates.values() for plan in one]
         for each in (made, read, shown)
     ]
     assert found[0]

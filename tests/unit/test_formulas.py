@@ -46,6 +46,10 @@ def test_rows_are_what_the_sizes_are_by_themselves(
     for row, truth in conditions:
         assert not table.written([*conditions, (row, not truth)])(*numbers)
         assert not table.written([(row, not truth), *conditions])(*numbers)
+    computed = {row: truth for row, truth in conditions if row >= len(NAMES) and not table.is_known(row)}
+    assert table.wrong(numbers, computed) is None
+    for row, truth in computed.items():
+        assert table.wrong(numbers, computed | {row: not truth}) == row
 
 
 def test_no_depth_is_too_much_and_what_is_shared_is_one_row() -> None:

@@ -24,8 +24,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
+from ocl_ir.late import Late
 from ocl_ir.types import Pointer, Type, ValueType, element, size_of
 
 
@@ -215,8 +216,9 @@ Block: TypeAlias = tuple[Stmt, ...]
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
-class Kernel:
-    """One kernel. `note` is a sentence for the reader of the generated code.
+class Kernel(Late):
+    """One kernel. `note` is a sentence for the reader of the generated code. One that is on disk with its source is
+    launched without being read.
 
     `pointwise` is a promise: each element that a work-item writes at some place, it alone reads at the same place of
     what the kernel only reads, and before it writes. So a result may be written over an operand that lies alike.
@@ -228,6 +230,7 @@ class Kernel:
     group_size: tuple[int, int, int] | None = None
     pointwise: bool = False
     note: str = field(default="", compare=False)
+    LATE: ClassVar = ("params", "body", "group_size", "pointwise", "note")
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:

@@ -7,7 +7,9 @@ for some sizes is bound for others by its `Pattern`, where these change nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from itertools import starmap
+from typing import Any, TypeAlias
 
 from ocl_ir.host.arena import in_pieces
 from ocl_ir.host.grammar import Launch, Number
@@ -21,9 +23,17 @@ from ocl_runtime.execute.replay.pattern import Pattern
 from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Pointer, Transfer
 from ocl_runtime.execute.replay.tracking import Tracking
 from ocl_runtime.execute.streams.footprints import footprint_of
+from ocl_runtime.execute.streams.program import Batch
 
 _OF_STEPS = ("batches", "buffers", "ended", "lines", "names", "spreads", "transfers", "used")
 """What does not depend on sizes as long as the accesses of a program are alike."""
+_WRITTEN = ("arena", "buffers", "lines", "made", "offsets", "spreads", "transfers", "used")
+Written: TypeAlias = "tuple[dict[str, Any], list[tuple[Any, ...]], list[tuple[Any, ...]], list[tuple[Any, ...]]]"
+"""A schedule that was bound, without classes and what belongs to a process: what is its own, launches, accesses, and
+batches."""
+
+
+_dispatch: Any = partial(tuple.__new__, Dispatch)  # by name, making one takes twice as long
 
 
 class Bound:
@@ -62,6 +72,29 @@ class Bound:
         self.accesses, self.batches = tracking.accesses, tracking.batches
         if again is not None:
             self._schedule = self._touches = None
+
+    def written(self) -> Written | None:
+        """What `read` makes it of again; None where more is asked of a schedule than what each run needs."""
+        launches = [command[1:] for command in self.commands if isinstance(command, Dispatch)]
+        if self.handles.asks_for_schedules or len(launches) < len(self.commands):
+            return None
+        own = {name: getattr(self, name) for name in _WRITTEN}
+        return own, launches, [tuple(one) for one in self.accesses], [tuple(one) for one in self.batches]
+
+    @classmethod
+    def read(cls, written: Written, handles: Handles, again: Callable[[], Schedule]) -> Bound:
+        """One that another process has bound, with the kernel objects of this one."""
+        own, launches, accesses, batches = written
+        bound = cls.__new__(cls)
+        vars(bound).update(own)
+        bound.handles, bound._again = handles, again
+        bound._schedule = bound._touches = bound._in_pieces = None
+        bound.commands = [
+            _dispatch((executable, *launch)) for executable, launch in zip(handles.executables, launches, strict=True)
+        ]
+        bound.accesses, bound.batches = [*starmap(Access, accesses)], [*starmap(Batch, batches)]
+        bound.names, bound.ended = [*map(_what, bound.commands)], {}
+        return bound
 
     @property
     def schedule(self) -> Schedule:

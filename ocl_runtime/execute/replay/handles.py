@@ -172,14 +172,18 @@ class Handles:
         return own
 
 
-def handles_for(engine: Engine, schedule: Schedule, known: Handles | None = None) -> Handles:
-    """Those of a schedule's launches: the known ones of its program, unless they are of other kernels, since a launch
+def kernels_of(schedule: Schedule) -> list[Kernel | None]:
+    """What each node launches; None for a transfer."""
+    return [node.command.kernel if isinstance(node.command, Launch) else None for node in schedule.nodes]
+
+
+def handles_for(engine: Engine, kernels: Sequence[Kernel | None], known: Handles | None = None) -> Handles:
+    """Those of a schedule's kernels: the known ones of its program, unless they are of other kernels, since a launch
     over nothing is left out."""
-    kernels = [node.command.kernel if isinstance(node.command, Launch) else None for node in schedule.nodes]
     if known is not None and len(known.kernels) == len(kernels) and all(map(is_, known.kernels, kernels)):
         return known
     watched = engine.settings.profile or engine.streams.tells
-    executables, listened = engine.executables_of(schedule), engine.driver.listens()
+    executables, listened = engine.executables_of(kernels), engine.driver.listens()
     return Handles(
         kernels, executables, watched=watched, listened=listened, poison=engine.settings.poison, shown=engine.is_shown
     )

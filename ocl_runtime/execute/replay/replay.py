@@ -22,7 +22,7 @@ from ocl_runtime.errors import MixedDevicesError
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.handles import Memory, handles_for
+from ocl_runtime.execute.replay.handles import Memory, handles_for, kernels_of
 from ocl_runtime.execute.replay.run import Part, run
 
 ALIGNED = 64
@@ -39,7 +39,7 @@ class Replay:
         self._engine = engine
         self._wanted = {one.name: one for one in schedule.buffers if one.kind not in {"result", "scratch"}}
         self._inputs_of_the_host = [one for one in schedule.buffers if one.kind == "host input"]
-        self._bound = Bound(schedule, handles_for(engine, schedule))
+        self._bound = Bound(schedule, handles_for(engine, kernels_of(schedule)))
 
     def __call__(self, given: Mapping[str, Part | Bytes]) -> list[tuple[Part, Place]]:
         """Starts the program on this thread's stream, over memory for each of its parameters by name.

@@ -2,21 +2,23 @@
 
 Dataclasses are immutable here, and have many small objects: each is written as its class and its fields, which a
 function puts back in a fraction of the time that the way of `dataclasses` takes. One that works out some of its fields
-is made anew: a hash of text is another one in each process.
+is made anew: a hash of text is another one in each process. What may be read late (`ocl_ir.late`) is bytes until then:
+a kernel that is launched as it was compiled needs none of its statements.
 """
 
 from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.late import Late
 
 _OWN = ("ocl_ir.", "ocl_runtime.plan.", "ocl_runtime.codegen.")
 _FUNCTIONS = frozenset(
@@ -24,36 +26,41 @@ _FUNCTIONS = frozenset(
         *[("builtins", name) for name in ("frozenset", "set")],
         ("ocl_ir.types", "_named"),
         (__name__, "_restored"),
+        (__name__, "_late"),
     }
 )
 """What plans are made of beside classes of these packages and scalars of NumPy."""
 
 
-def pickled(value: object, digest: Callable[[Kernel], bytes] | None = None, *, lines: bool = True) -> bytes:
-    """A value as bytes, with a digest in place of each kernel, if there is something that gives it. Without `lines`,
+def pickled(value: object, name: Callable[[Kernel], Hashable] | None = None, *, lines: bool = True) -> bytes:
+    """A value as bytes, with a name in place of each kernel, if there is something that gives it. Without `lines`,
     nothing says which Python line asked for it: a kernel serves many, and those of another program are no use.
 
     Raises what `pickle.dumps` raises for what belongs to this process.
     """
     file = io.BytesIO()
-    _Pickler(file, digest, lines=lines).dump(value)
+    _Pickler(file, name, lines=lines).dump(value)
     return file.getvalue()
 
 
-def loaded(content: bytes, kernel: Callable[[bytes], Kernel] | None = None) -> Any:
+def loaded(content: bytes, kernel: Callable[[Any], Kernel] | None = None) -> Any:
     """The value again. Raises what `pickle.loads` raises, `pickle.UnpicklingError` for what no plan is made of."""
     return _Unpickler(content, kernel).load()
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, digest: Callable[[Kernel], bytes] | None, *, lines: bool) -> None:
+    def __init__(
+        self, file: io.BytesIO, name: Callable[[Kernel], Hashable] | None, *, lines: bool, within: bool = False
+    ) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._digest = digest
+        self._name = name
         self._lines = lines
+        self._within = within
+        """Whether what it writes is read late already."""
 
-    def persistent_id(self, value: object) -> bytes | None:
-        """The digest of a kernel; what is none is written as it is."""
-        return self._digest(value) if self._digest is not None and type(value) is Kernel else None
+    def persistent_id(self, value: object) -> Hashable | None:
+        """The name of a kernel; what is none is written as it is."""
+        return self._name(value) if self._name is not None and type(value) is Kernel else None
 
     def reducer_override(self, value: object) -> Any:
         """How dataclasses are written. A line of Python, whose code cannot be, belongs to the program that runs."""
@@ -62,19 +69,24 @@ class _Pickler(pickle.Pickler):
         if names is None:
             return NotImplemented
         given = [getattr(value, name) if self._lines or name != "where" else "" for name in names]
+        if issubclass(kind, Late) and not self._within:
+            first = len(names) - len(kind.LATE)
+            file = io.BytesIO()
+            _Pickler(file, None, lines=self._lines, within=True).dump(given[first:])
+            return _late, (kind, file.getvalue(), *given[:first])
         return (_restored, (kind, *given)) if whole else (kind, tuple(given))
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, content: bytes, kernel: Callable[[bytes], Kernel] | None) -> None:
+    def __init__(self, content: bytes, kernel: Callable[[Any], Kernel] | None) -> None:
         super().__init__(io.BytesIO(content))
         self._kernel = kernel
 
-    def persistent_load(self, digest: bytes) -> Kernel:
-        """The kernel of a digest."""
+    def persistent_load(self, name: Any) -> Kernel:
+        """The kernel of a name."""
         if self._kernel is None:
             raise pickle.UnpicklingError("a kernel where none can be")
-        return self._kernel(digest)
+        return self._kernel(name)
 
     def find_class(self, module: str, name: str) -> Any:
         """A class or function that plans are made of: never one that is reached through another."""
@@ -112,4 +124,13 @@ def _restored(kind: type, *values: object) -> object:
     made: object = object.__new__(kind)
     for set_field, value in zip(_setters(kind), values, strict=True):
         set_field(made, value)
+    return made
+
+
+def _late(kind: type, late: bytes, *values: object) -> object:
+    """One that has the fields before those that are read late."""
+    made: Late = object.__new__(kind)
+    for set_field, value in zip(_setters(kind), values, strict=False):
+        set_field(made, value)
+    made.read_later(partial(loaded, late))
     return made

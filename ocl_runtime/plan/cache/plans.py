@@ -52,6 +52,9 @@ class Building(Compiling, Protocol):
     def build(self, kernels: Sequence[Kernel]) -> None:
         """Builds those that are not built yet."""
 
+    def bind(self, template: Template) -> None:
+        """Binds a plan for the sizes that it was made for, if that is possible before it runs."""
+
 
 _NOTHING = DonationPlaces((), ())
 
@@ -136,13 +139,10 @@ class PlanCache:
             return None
         self._hits += template.used  # the first who asks is who it was made for
         template.used = True
-        if template.knows(structure.sizes):
-            sized = template.sized(structure)
-        else:
-            before = template.nbytes
-            sized = template.sized(structure)
-            if not kept.is_dropped:
-                self._grow(template.nbytes - before)
+        before = template.nbytes
+        sized = template.sized(structure)
+        if template.nbytes != before and not kept.is_dropped:
+            self._grow(template.nbytes - before)
         return Evaluation(template, sized, structure, executor)
 
     def plan(self, structure: Structure, executor: Planning) -> Evaluation:
@@ -177,17 +177,21 @@ class PlanCache:
                 template = Template(unplanned, executor)
                 if stored is not None:  # else somebody may look on
                     template.let_go()
-                executor.build(template.kernels)
+                    unplanned.guards.let_go()
+                executor.build(template.distinct)
+                if stored is not None:
+                    executor.bind(template)
                 self._keep(kept, donation, template)
                 kept.absent.discard((donation, sizes))
                 if stored is not None:
                     stored.keep(structure, donation, template, executor)
+                    template.bound = None
             elif stored is not None:
                 found = stored.find(structure, donation, sizes, executor)
                 if found is None:
                     kept.absent.add((donation, sizes))
                 else:
-                    executor.build(found.kernels)
+                    executor.build(found.distinct)
                     self._keep(kept, donation, found, loaded=True)
 
     def of(self, structure: Structure) -> Kept:

@@ -13,8 +13,10 @@ import hashlib
 import pickle
 import sys
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -30,7 +32,7 @@ from ocl_runtime.plan.cache.slots import named
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.planner import Planning
 
-_FORMAT = 1
+_FORMAT = 2
 """Raise it when the meaning of a file changes."""
 _MOST_OF_A_FILE = 16
 _MOST_KERNELS = 4096
@@ -48,19 +50,47 @@ class Compiling(Planning, Protocol):
 
 
 class _Plan(NamedTuple):
-    """A plan, its guards, both pickled, and the digests of its kernels."""
+    """The sizes that a plan was made for, its guards and itself, both pickled, and the digests of its kernels."""
 
+    sizes: tuple[int, ...]
     guards: bytes
     plan: bytes
     kernels: frozenset[bytes]
+
+
+class _Guards:
+    """The guards of a plan on disk, read once other sizes ask: a program that starts again has those sizes that its
+    plans were made for."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    @cached_property
+    def _guards(self) -> Guards:
+        guards: Guards = loaded(self._content)
+        return guards
+
+    def hold(self, bound: Mapping[str, int]) -> bool:
+        """Whether the plan serves other sizes, by name."""
+        try:
+            return self._guards.hold(bound)
+        except pickle.UnpicklingError:  # for those, a plan can be made
+            return False
 
 
 class _File(NamedTuple):
     """A file that was read: its plans, their guards, and the kernels of all of them, pickled, by digest."""
 
     plans: list[_Plan]
-    guards: list[Guards]
+    guards: list[_Guards]
     kernels: dict[bytes, bytes]
+
+    def serving(self, sizes: tuple[int, ...]) -> tuple[_Plan, _Guards] | None:
+        """The plan that was made for some sizes, else the first one that serves them."""
+        every = [*zip(self.plans, self.guards, strict=True)]
+        made = (one for one in every if one[0].sizes == sizes)
+        bound = named(sizes)
+        return next(chain(made, (one for one in every if one[1].hold(bound))), None)
 
 
 class StoredPlans:
@@ -84,29 +114,27 @@ class StoredPlans:
         self, structure: Hashable, donation: Hashable, sizes: tuple[int, ...], executor: Compiling
     ) -> Template | None:
         """A plan for a structure, by its key, that serves some sizes; None where there is none."""
-        bound = named(sizes)
         try:
             file = self._opened(self._key(structure, donation))
-            held = (one.plan for one, guards in zip(file.plans, file.guards, strict=True) if guards.hold(bound))
-            plan = next(held, None)
-            if plan is None:
+            found = file.serving(sizes)
+            if found is None:
                 return None
+            (_, _, plan, _), guards = found
             template: Template = loaded(plan, lambda digest: self._kernel(digest, file, executor))
         except Exception:  # whatever is wrong with a file, the plan can be made
             self.damaged += 1
             return None
-        template.serve(executor)
+        template.serve(executor, guards)
         return template
 
     def keep(self, structure: Hashable, donation: Hashable, template: Template, executor: Compiling) -> None:
         """Keeps a plan whose kernels are built, if that is possible."""
         with suppress(Exception):  # something in it belongs to this process, or there is no memory: it is here anyway
             key = self._key(structure, donation)
-            distinct = {id(kernel): kernel for kernel in template.kernels}
-            written = {id_: self._written(kernel, executor) for id_, kernel in distinct.items()}
+            written = {id(kernel): self._written(kernel, executor) for kernel in template.distinct}
             plan = pickled(template, lambda kernel: written[id(kernel)][0])
             kernels = dict(written.values())
-            made = _Plan(pickled(template.guards), plan, frozenset(kernels))
+            made = _Plan(template.made_for, pickled(template.guards), plan, frozenset(kernels))
             with self._lock:
                 self._open.pop(key, None)
                 plans, known = self._read(key)
@@ -134,7 +162,7 @@ class StoredPlans:
             file = self._open.get(key)
             if file is None:
                 plans, kernels = self._read(key)
-                file = _File(plans, [loaded(one.guards) for one in plans], kernels)
+                file = _File(plans, [_Guards(one.guards) for one in plans], kernels)
                 self._files.touch(key)
                 while len(self._open) >= _MOST_OPEN:
                     del self._open[next(iter(self._open))]

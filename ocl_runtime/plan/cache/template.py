@@ -8,10 +8,10 @@ program's formulas are filled in: no group is formed, no kernel looked for.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 from ocl_ir.graph.build import Buffer, Node, buffer, walk
 from ocl_ir.guards import Given, Guards, formula
@@ -23,9 +23,11 @@ from ocl_ir.host.schedule import Schedule
 from ocl_ir.host.unbound import Unbound, branches, layout_rows, unbound
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.kernel.accesses import WRITE, modes
+from ocl_ir.late import Late
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, value
 from ocl_ir.types import U8, DType
+from ocl_runtime.plan.cache.pickled import loaded, pickled
 from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
 from ocl_runtime.plan.donation import Donation, DonationPlaces
 from ocl_runtime.plan.host.in_place import share_memory
@@ -42,13 +44,24 @@ _LAUNCH_BYTES, _SIZED_BYTES = 10_000, 2_000
 """About what a launch takes of the host's memory, and again for each sizes: measured in plans of 60 small launches."""
 
 
+class First(NamedTuple):
+    """A plan for the sizes that it was made for, as another process has bound it: bytes of scratch memory, who asked
+    for each step, and what the executor made of the schedule."""
+
+    arena: int
+    askers: tuple[Asker, ...]
+    bound: Any
+
+
 class Sized:
     """A plan for some sizes: bytes of the scratch memory that all steps share, or (buffer, bytes) of its `pieces`; who
     asked for each step, bytes of memory for each result, and for each node that is computed its slot, if it has memory,
     and how it lies there. `ready` is what the executor made of the schedule, which is made `again` for who asks for it
     afterwards."""
 
-    __slots__ = ("_in_pieces", "_schedule", "again", "arena", "askers", "computed", "line", "memory", "pieces", "ready")
+    __slots__ = (
+        "_in_pieces", "_schedule", "again", "arena", "askers", "bound", "computed", "line", "memory", "pieces", "ready",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -57,12 +70,18 @@ class Sized:
         computed: Sequence[tuple[int, int | None, DType, Layout]],
         like: Sized | None = None,
         ready: Any = None,
+        first: First | None = None,
     ) -> None:
         self.again = again
         self.memory, self.computed = memory, computed
         self.ready = ready
+        self.bound: Any = None
+        """What the executor of another process made of the schedule."""
         self._schedule: Schedule | None = None
-        if ready is None or like is None:
+        if first is not None:
+            self.arena, self.askers, self.bound = first
+            self.pieces: Sequence[tuple[int, int]] = ()
+        elif ready is None or like is None:
             self._schedule = schedule = again()
             self.arena = schedule.arena
             self.pieces = [(one.id, one.nbytes) for one in schedule.buffers if one.kind == "piece"]
@@ -80,7 +99,7 @@ class Sized:
 
     def make_ready(self, ready: Any) -> None:
         """The executor has what it needs of the schedule."""
-        self.ready, self._schedule = ready, None
+        self.ready, self._schedule, self.bound = ready, None, None
 
     def in_pieces(self) -> Sized:
         """The same for where there is no room for all scratch memory in one."""
@@ -89,7 +108,28 @@ class Sized:
         return self._in_pieces
 
 
-_OF_EXECUTOR = frozenset({"used", "handles", "_target", "_sized"})
+_NOT_WRITTEN = frozenset({"distinct", "guards", "used", "handles", "_target", "_sized"})
+
+
+@dataclass(frozen=True, slots=True)
+class Details(Late):
+    """What a plan needs for sizes that it was not made for, and for who asks how it came about: its formulas, and which
+    of the sizes and of the bytes of leaves behind them each name of their table is."""
+
+    formulas: Unbound
+    order: list[int]
+    most: dict[int, list[Size | None]]
+    """Of launches, by number, what their arguments touch at most, where that depends on values."""
+    in_place: list[tuple[int, str]]
+    why: list[tuple[int, str]]
+    LATE: ClassVar = ("formulas", "order", "most", "in_place", "why")
+
+
+class Agreement(Protocol):
+    """What sizes have to agree in."""
+
+    def hold(self, bound: Mapping[str, int]) -> bool:
+        """Whether sizes, by name, do."""
 
 
 class Unplanned:
@@ -122,8 +162,7 @@ class Template:
 
     def __init__(self, unplanned: Unplanned, executor: Planning) -> None:
         self.donated = unplanned.donation.storages
-        self.guards = unplanned.guards
-        """What other sizes have to agree in."""
+        self.made_for = unplanned.sizes
         nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
         memory = Slots(executor.target, executor.kernels, len(leaves))
         needed = {nodes[place] for place in donation.needed}
@@ -146,35 +185,32 @@ class Template:
             slot.place = place
         self.taken = [slot.place for slot in made.taken]
         # Built again, a reduction of what lies in another order by now is a view of a node that has no number.
-        self.in_place = [(places[one.root], one.reason) for one in made.in_place if one.root in places]
-        self.why = [(places[node], reason) for node, reason in made.why.items() if node in places]
+        in_place = [(places[one.root], one.reason) for one in made.in_place if one.root in places]
+        why = [(places[node], reason) for node, reason in made.why.items() if node in places]
         given_later = [arg for launch in made.launches for arg in launch.args if type(arg) is Later]
         self.numbers = [(number_name(value, dtype), value.place, dtype) for value, dtype in dict.fromkeys(given_later)]
         self.kernels = [launch.kernel for launch in made.launches]
-        """What it launches."""
-        self._most = {
-            number: [None if size is None else formula(size) for size in most]
+        most = {
+            number: [None if size is None else formula(size) for size in sizes]
             for number, launch in enumerate(made.launches)
-            for most in [[arg.most if type(arg) is Address else None for arg in launch.args]]
-            if any(size is not None for size in most)
+            for sizes in [[arg.most if type(arg) is Address else None for arg in launch.args]]
+            if any(size is not None for size in sizes)
         }
-        """Of launches, by number, what their arguments touch at most, where that depends on values."""
-        program, slots, lowering = _program(made.launches, leaves, memory.slots, results, self.guards)
-        formulas = unbound(program)
-        self._streams = executor.target.streams if branches(formulas) else 1
+        program, slots, lowering = _program(made.launches, leaves, memory.slots, results, unplanned.guards)
+        schedule = unbound(program)
+        self._streams = executor.target.streams if branches(schedule) else 1
         homes: dict[int, int] = {}
         if self._streams == 1:
             # `kept` holds the leaves that a result is a view of.
             spare = _spare(unplanned, slots, {*self.donated} - {*self.taken} - kept)
-            formulas, over = share_memory(formulas, spare)
+            schedule, over = share_memory(schedule, spare)
             homes = {slots[buffer]: slots[donated] for buffer, donated in over.items()}
             self.taken += sorted({*homes.values()})
-        self._formulas = Unbound(formulas)
+        formulas = Unbound(schedule)
         allocated = [slot for slot in results if slot.place not in homes]
-        table = self._formulas.table
+        table = formulas.table
         names = [*named(unplanned.sizes), *(f"m{place}" for place in range(len(leaves)))]
-        self._order = [names.index(name) for name in table.names]
-        """Which of the sizes, and of the bytes of leaves behind them, each name of the table is."""
+        order = [names.index(name) for name in table.names]
         self._results = [(table.add(formula(slot.nbytes)), asker(slot.where)) for slot in allocated]
         number = {leaf: leaf for leaf in range(len(leaves))} | homes
         number |= {slot.place: place for place, slot in enumerate(allocated, len(leaves))}
@@ -185,11 +221,20 @@ class Template:
             (place, None if one.storage is None else number[one.storage.place], one.dtype, rows[id(one.layout)])
             for place, one in computed
         ]
-        self.serve(executor)
+        self.serve(executor, unplanned.guards)
+        self.bound: First | None = None
+        """What another process has bound, until that is used."""
+        self._details = Details(formulas, order, most, in_place, why)
+        self._filled = self._rows(self.made_for, leaves)
+        """The table for the sizes that it was made for."""
 
-    def serve(self, executor: Planning) -> None:
-        """Is for an executor whose target is the one that it was made for, and has not run yet."""
+    def serve(self, executor: Planning, guards: Agreement) -> None:
+        """Is for an executor whose target is the one that it was made for, and has not run yet. Other sizes than those
+        that it was made for have to agree in what its guards say."""
+        self.guards = guards
         self.used = False
+        self.distinct = [*{id(kernel): kernel for kernel in self.kernels}.values()]
+        """What it launches, each once."""
         self.handles: Any = None
         """What the executor keeps of the launches for all sizes."""
         self._target = HostTarget(executor.kernels, executor.target.group_size, self._streams)
@@ -197,12 +242,30 @@ class Template:
 
     def let_go(self) -> None:
         """Forgets what only those need who look at the program's statements."""
-        self._formulas.let_go()
-        self.guards.let_go()
+        self._details.formulas.let_go()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What does not depend on an executor: who brings it back calls `serve`."""
-        return {name: value for name, value in vars(self).items() if name not in _OF_EXECUTOR}
+        """What does not depend on an executor, less the guards: who brings it back calls `serve`. The details are
+        bytes, with numbers for kernels."""
+        number = {id(kernel): place for place, kernel in enumerate(self.kernels)}
+        details = [getattr(self._details, name) for name in Details.LATE]
+        state = {name: value for name, value in vars(self).items() if name not in _NOT_WRITTEN}
+        return state | {"_details": pickled(details, lambda kernel: number[id(kernel)])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._details = object.__new__(Details)
+        self._details.read_later(partial(loaded, state["_details"], self.kernels.__getitem__))
+
+    @property
+    def in_place(self) -> list[tuple[int, str]]:
+        """What became of the result of every group."""
+        return self._details.in_place
+
+    @property
+    def why(self) -> list[tuple[int, str]]:
+        """For nodes that are computed on their own, why they are."""
+        return self._details.why
 
     @property
     def nbytes(self) -> int:
@@ -211,13 +274,13 @@ class Template:
 
     def most(self, command: Command, sizes: Sequence[int]) -> list[int | None]:
         """For each argument of a launch how many elements it touches at most, where which ones depends on values."""
-        place = next(place for place, one in enumerate(self._formulas.commands) if one is command)
+        place = next(place for place, one in enumerate(self._details.formulas.commands) if one is command)
         bound, unknown = named(sizes), [None] * len(command.kernel.params)
-        return [None if one is None else value(one, bound) for one in self._most.get(place, unknown)]
+        return [None if one is None else value(one, bound) for one in self._details.most.get(place, unknown)]
 
     def knows(self, sizes: tuple[int, ...]) -> bool:
-        """Whether it has run for just these sizes."""
-        return sizes in self._sized
+        """Whether it was made for just these sizes, or has run for them."""
+        return sizes == self.made_for or sizes in self._sized
 
     def fits(self, sizes: tuple[int, ...]) -> bool:
         """Whether the plan serves these sizes."""
@@ -227,28 +290,41 @@ class Template:
         """The plan for sizes that pass the guards."""
         sized = self._sized.get(structure.sizes)
         if sized is None:
-            sizes = [*structure.sizes, *[getattr(one, "nbytes", 0) for one in structure.storages]]
-            rows = self._formulas.table.values([sizes[place] for place in self._order])
-            sized = self._sized[structure.sizes] = self._size(rows)
+            if structure.sizes == self.made_for:
+                sized = self.first()
+            else:
+                sized = self._size(self._rows(structure.sizes, structure.storages))
+            self._sized[structure.sizes] = sized
             while len(self._sized) > _MOST_SIZES:
                 self._sized.popitem(last=False)
         else:
             self._sized.move_to_end(structure.sizes)
         return sized
 
-    def _size(self, rows: Sequence[int]) -> Sized:
+    def first(self) -> Sized:
+        """The plan for the sizes that it was made for."""
+        bound, self.bound = self.bound, None  # from now on it is in what this gives
+        sized = self._sized[self.made_for] = self._size(self._filled, bound)
+        return sized
+
+    def _rows(self, sizes: Sequence[int], storages: Sequence[object]) -> list[int]:
+        """The table, filled in for some sizes and the bytes of leaves."""
+        given = [*sizes, *[getattr(one, "nbytes", 0) for one in storages]]
+        return self._details.formulas.table.values([given[place] for place in self._details.order])
+
+    def _size(self, rows: Sequence[int], first: First | None = None) -> Sized:
         memory = [(rows[nbytes], by) for nbytes, by in self._results]
         computed = [(place, slot, dtype, layout.at(rows)) for place, slot, dtype, layout in self._computed]
         # Nothing in it refers to the plan, which then goes as soon as it is dropped.
-        again = partial(_schedule, self._formulas, self._target if self._streams > 1 else None, rows)
+        again = partial(_schedule, self._details, self._target if self._streams > 1 else None, rows)
         last = next(reversed(self._sized.values()), None) if self._streams == 1 else None
-        ready = last and last.ready and last.ready.at(self._formulas, rows, again)
-        return Sized(again, memory, computed, last, ready)
+        ready = last and last.ready and last.ready.at(self._details.formulas, rows, again)
+        return Sized(again, memory, computed, last, ready, first)
 
 
-def _schedule(formulas: Unbound, target: HostTarget | None, rows: Sequence[int]) -> Schedule:
+def _schedule(details: Details, target: HostTarget | None, rows: Sequence[int]) -> Schedule:
     """That of a plan for some sizes, arranged on the streams of a target if there is one and it is worth them."""
-    schedule = formulas.at(rows)
+    schedule = details.formulas.at(rows)
     if target is not None and is_worth_streams(schedule):
         schedule = run(schedule, target, pipeline=ARRANGE)
         verify_order(schedule)
