@@ -20,7 +20,7 @@ from ocl_runtime.settings import Settings
 # Building a program takes longer on its first run than Hypothesis allows an example; how many programs there are is for
 # `make nightly` to raise.
 settings.register_profile(
-    "test", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    "test", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
@@ -50,8 +50,12 @@ def engine(device: Device) -> Engine:
 
 @pytest.fixture(scope="session")
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For other processes, each of which would probe the device and build its programs again."""
-    return tmp_path_factory.mktemp("cache")
+    """For other processes, each of which would probe the device and build its programs again; the workers of
+    pytest-xdist share it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
 
 
 @pytest.fixture

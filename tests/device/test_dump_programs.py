@@ -36,11 +36,6 @@ for _ in range(2):
 """
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tmp_path_factory.mktemp("cache"))
-
-
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
     path = tmp_path / "program.py"
@@ -48,8 +43,8 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: str, cwd: Path, cache: str) -> Any:
-    env: dict[str, str | None] = {"OCL_RUNTIME_CACHE": cache, "OCL_RUNTIME_DUMP": None}
+def run(*arguments: str, cwd: Path, cache: Path) -> Any:
+    env: dict[str, str | None] = {"OCL_RUNTIME_CACHE": str(cache), "OCL_RUNTIME_DUMP": None}
     return python(str(ROOT / "tools" / "kernel_dump.py"), *arguments, cwd=cwd, env=env)
 
 
@@ -57,9 +52,9 @@ def titles(text: str) -> list[str]:
     return [line.strip("─ ") for line in text.splitlines() if line.startswith("── ")]
 
 
-def test_a_host_program_is_shown_once_before_its_kernels(program: Path, tmp_path: Path, cache: str) -> None:
+def test_a_host_program_is_shown_once_before_its_kernels(program: Path, tmp_path: Path, cache_folder: Path) -> None:
     stages = [part for stage in (*PROGRAM_NAMES, "graph", "source") for part in ("--stage", stage)]
-    done = run(str(program), *stages, cwd=tmp_path, cache=cache)
+    done = run(str(program), *stages, cwd=tmp_path, cache=cache_folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("[1.0, 0.0, 1.0, 4.0]\n[1.0, 0.0, 1.0, 4.0]\n")
     assert titles(done.stdout) == [
@@ -80,9 +75,9 @@ def test_a_host_program_is_shown_once_before_its_kernels(program: Path, tmp_path
         assert f"\na picture: --out FOLDER writes {picture}\n" in done.stdout
 
 
-def test_a_folder_has_the_pictures_of_a_program(program: Path, tmp_path: Path, cache: str) -> None:
+def test_a_folder_has_the_pictures_of_a_program(program: Path, tmp_path: Path, cache_folder: Path) -> None:
     out = tmp_path / "out"
-    done = run(str(program), "--out", str(out), cwd=tmp_path, cache=cache)
+    done = run(str(program), "--out", str(out), cwd=tmp_path, cache=cache_folder)
     assert done.stdout.endswith(f"2 kernels and 1 programs in {out}\n")
     assert sorted(path.name for path in out.iterdir()) == ["001_step", "002_sub", "003_mul"]
     names = ["memory.svg", "passes.txt", "program.txt", "schedule.txt", "streams.dot", "streams.svg"]
@@ -90,24 +85,29 @@ def test_a_folder_has_the_pictures_of_a_program(program: Path, tmp_path: Path, c
     for name in ("streams.svg", "memory.svg"):
         assert ElementTree.parse(out / "001_step" / name).getroot().tag == "{http://www.w3.org/2000/svg}svg"
     assert [file.name for file in (out / "002_sub").glob("*graph*")] == ["00_graph.txt"]
-    some = run(str(program), "--out", "some", "--stage", "streams", cwd=tmp_path, cache=cache)
+    some = run(str(program), "--out", "some", "--stage", "streams", cwd=tmp_path, cache=cache_folder)
     assert some.returncode == 0
     kept = sorted(str(path.relative_to(tmp_path / "some")) for path in (tmp_path / "some").rglob("*.*"))
     assert kept == [str(Path("001_step") / name) for name in ("streams.dot", "streams.svg")]
 
 
-def test_a_running_program_writes_the_same_pictures(program: Path, tmp_path: Path, cache: str) -> None:
-    assert run(str(program), "--out", "by_command", cwd=tmp_path, cache=cache).returncode == 0
-    env: dict[str, str | None] = {"OCL_RUNTIME_CACHE": cache, "OCL_RUNTIME_DUMP": str(tmp_path / "by_variable")}
+def test_a_running_program_writes_the_same_pictures(program: Path, tmp_path: Path, cache_folder: Path) -> None:
+    assert run(str(program), "--out", "by_command", cwd=tmp_path, cache=cache_folder).returncode == 0
+    env: dict[str, str | None] = {
+        "OCL_RUNTIME_CACHE": str(cache_folder),
+        "OCL_RUNTIME_DUMP": str(tmp_path / "by_variable"),
+    }
     assert python(str(program), cwd=tmp_path, env=env).returncode == 0
     for name in ("program.txt", "schedule.txt", "streams.dot", "streams.svg", "memory.svg"):
         one, other = ((tmp_path / by / "001_step" / name).read_text() for by in ("by_command", "by_variable"))
         assert one == other
 
 
-def test_kernels_compiled_later_are_not_said_to_be_the_programs(program: Path, tmp_path: Path, cache: str) -> None:
+def test_kernels_compiled_later_are_not_said_to_be_the_programs(
+    program: Path, tmp_path: Path, cache_folder: Path
+) -> None:
     program.write_text(CAPTURED + 'print((ocl.asarray(np.ones(3, dtype="f4")) * 7).numpy())\n')
-    done = run(str(program), "--out", "out", cwd=tmp_path, cache=cache)
+    done = run(str(program), "--out", "out", cwd=tmp_path, cache=cache_folder)
     assert (done.returncode, done.stderr) == (0, "")
     graphs = {path.parent.name: path.read_text() for path in (tmp_path / "out").rglob("*_graph.txt")}
     last = graphs.pop(max(graphs))

@@ -22,14 +22,9 @@ WRITTEN = ["memory.svg", "photograph.png", "streams.svg", "timeline.html", "trac
 EXAMPLE = str(ROOT / "examples" / "photograph.py")
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tmp_path_factory.mktemp("cache"))
-
-
 @pytest.fixture
-def photograph(device: Device, cache: str, tmp_path: Path) -> Any:
-    env = {"OCL_RUNTIME_DEVICE": device.key, "OCL_RUNTIME_CACHE": cache, "OCL_RUNTIME_DUMP": None}
+def photograph(device: Device, cache_folder: Path, tmp_path: Path) -> Any:
+    env = {"OCL_RUNTIME_DEVICE": device.key, "OCL_RUNTIME_CACHE": str(cache_folder), "OCL_RUNTIME_DUMP": None}
     return lambda *arguments: python(EXAMPLE, *arguments, cwd=tmp_path, env=env)
 
 
@@ -161,11 +156,11 @@ print(json.dumps(said))
 """
 
 
-def test_bad_input(device: Device, cache: str, tmp_path: Path) -> None:
+def test_bad_input(device: Device, cache_folder: Path, tmp_path: Path) -> None:
     """In one process, since each takes a second to import everything; the tests below look at how a process ends."""
     given = {what: spoiled(tmp_path, what) for what in REFUSED}
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    env = {"OCL_RUNTIME_DEVICE": device.key, "OCL_RUNTIME_CACHE": cache, "OCL_RUNTIME_DUMP": None}
+    env = {"OCL_RUNTIME_DEVICE": device.key, "OCL_RUNTIME_CACHE": str(cache_folder), "OCL_RUNTIME_DUMP": None}
     done = python("-c", ONE_AFTER_ANOTHER, EXAMPLE, json.dumps(given), cwd=tmp_path, env=env)
     assert (done.returncode, done.stderr) == (0, "")
     said = json.loads(done.stdout)

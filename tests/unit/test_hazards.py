@@ -241,13 +241,13 @@ def test_parts_are_cut_where_they_end_and_a_write_of_all_makes_them_one_again() 
 
 
 @pytest.mark.parametrize("mode", [WRITE, READ | WRITE, READ], ids=["writes", "writes with a halo read", "reads"])
-def test_a_sliding_window_of_a_hundred_thousand_accesses_keeps_few_cells(mode: int) -> None:
+def test_a_sliding_window_keeps_few_cells(mode: int) -> None:
     size, most = 2**20, 0
     device = Simulated(eager=0.9)
     streams = Streams(device, 4, Log())
     ranges = Ranges(device.buffer(1), 0, size)
     lanes = [streams._stream(number) for number in range(4)]
-    for number in range(100_000):
+    for number in range(20_000):
         low = number * 10
         touches = [Touch(ranges, max(0, low - 2), low + 12, READ)] if mode & READ else []
         touches += [Touch(ranges, low, low + 10, WRITE)] if mode & WRITE else []
