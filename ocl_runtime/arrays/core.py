@@ -115,7 +115,9 @@ class ArrayCore:
         node, where = base, where or caller()
         for step in steps:
             node = graph.stepped(node, step, where)
-        self._known = weakref.ref(base), weakref.ref(node), None
+        looked = weakref.ref(base), weakref.ref(node), None
+        if self._known is known:  # else another thread has computed the view meanwhile, which must not be forgotten
+            self._known = looked
         return node
 
     def _become(self, result: Buffer) -> None:

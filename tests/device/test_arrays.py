@@ -17,6 +17,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime as ocl
+from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer
 from ocl_ir.ops import OPS
 from ocl_ir.types import from_numpy
@@ -729,3 +730,29 @@ def test_threads_without_use_share_the_default_runtime(shared: Runtime) -> None:
         assert [int(array[0]) for array in found] == [1, 2, 3, 4]
     finally:
         ocl.set_default(Runtime)
+
+
+def test_a_view_that_another_thread_looks_at_stays_computed(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the other one has found out by then, the node of an expression, does not take the place of the memory."""
+    host = np.arange(12, dtype="f4").reshape(3, 4)
+    x = ocl.asarray(host)
+    whole = x + 1  # which stays an expression: it is cheap, and somebody holds the memory
+    view = whole[1:]
+    looks, go = threading.Event(), threading.Event()
+    other, stepped = threading.Thread(target=lambda: view._node), graph.stepped
+
+    def slowly(*given: Any) -> Any:
+        made = stepped(*given)
+        if threading.current_thread() is other:
+            looks.set()
+            assert go.wait(10)
+        return made
+
+    monkeypatch.setattr(graph, "stepped", slowly)
+    other.start()
+    assert looks.wait(10)
+    view.compute()
+    go.set()
+    other.join()
+    assert isinstance(view._node, Buffer)
+    assert_same(view.numpy(), host[1:] + 1)
