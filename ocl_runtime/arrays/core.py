@@ -195,9 +195,10 @@ class ArrayCore:
                 compute_together((self,))
                 node = self._node_at("")
                 assert type(node) is Buffer
-            if node.shape and node.size != 1:
+            size, storage = node.size, node.storage
+            if storage is None or (node.shape and size != 1 and size * node.dtype.size == storage.nbytes):
                 return node
-            return forward.apart(node)  # an element moves when somebody writes the array
+            return forward.apart(node)  # a part moves when somebody writes the array
 
     # ------------------------------------------------------------------ what it is
 

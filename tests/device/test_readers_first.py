@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ocl_runtime.arrays import exports
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
@@ -137,3 +139,30 @@ def test_views_of_one_array_are_noted_without_end(runtime: Runtime) -> None:
     x.compute()
     for number in (0, 255, 256, 499):
         assert_same(kept[number].numpy(), HOST[number % SIDE] + np.float32(number))
+
+
+def test_a_view_that_is_read_while_another_thread_writes_is_as_it_was(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The write moves what pending reads need of the memory, and whoever is just reading has the memory in hand."""
+    host = np.arange(40, dtype="f4")
+    x = ocl.asarray(host) + 0
+    x.compute()
+    view, copied = x[3:6], exports.copied
+
+    def write() -> None:
+        with ocl.use(runtime):
+            x[4] = 9
+            x.compute()
+
+    def late(*given: Any) -> Any:
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join()
+        return copied(*given)
+
+    monkeypatch.setattr(exports, "copied", late)
+    assert_same(view.numpy(), host[3:6])
+    monkeypatch.undo()
+    host[4] = 9
+    assert_same(view.numpy(), host[3:6])
