@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-_READING = threading.RLock()
+_reading = threading.RLock()
 """Held by who reads: of two threads that ask for the same, the second finds it there."""
+
+if hasattr(os, "register_at_fork"):  # of whose holder nothing is left in a child, as Python does with its own locks
+    os.register_at_fork(after_in_child=_reading._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 class Late:
@@ -28,7 +32,7 @@ class Late:
             """A field that is not there, as Python asks for it."""
             if name not in self.LATE:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            with _READING:
+            with _reading:
                 try:
                     return object.__getattribute__(self, name)  # another thread has read it
                 except AttributeError:

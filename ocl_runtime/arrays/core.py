@@ -121,10 +121,10 @@ class ArrayCore:
         return node
 
     def _become(self, result: Buffer) -> None:
-        """The array has been computed: what it is a view of may still not be."""
+        """The array has been computed: what it is a view of may still not be, or lies so that the view has to copy."""
         if not self._steps:
             self._cell.become(result)
-        elif not isinstance(self._cell.node, Buffer):
+        elif type(self._node_at("")) is not Buffer:
             own = Cell(result, self._executor.registry)
             self._known = weakref.ref(self._cell.node), weakref.ref(result), own
 

@@ -756,3 +756,17 @@ def test_a_view_that_another_thread_looks_at_stays_computed(runtime: Runtime, mo
     other.join()
     assert isinstance(view._node, Buffer)
     assert_same(view.numpy(), host[1:] + 1)
+
+
+@pytest.mark.parametrize("computed", ["the whole", "both", "the view", "neither"])
+def test_a_view_that_has_to_copy_once_the_whole_is_computed(computed: str, runtime: Runtime) -> None:
+    """The whole is computed in the order of its operand's memory, in which the view's elements are no view."""
+    host = np.arange(24, dtype="f4").reshape(4, 6)
+    whole = ocl.asarray(host).T + 1
+    view = ocl.reshape(whole, (12, 2))
+    ocl.compute(*{"the whole": [whole], "both": [whole, view], "the view": [view], "neither": []}[computed])
+    assert_same(view.numpy(), (host.T + 1).reshape(12, 2))
+    assert_same((view * 2).numpy(), (host.T + 1).reshape(12, 2) * 2)
+    whole[0, 1] = -1
+    host[1, 0] = -2
+    assert_same(view.numpy(), (host.T + 1).reshape(12, 2))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+from ocl_ir import late
 from ocl_ir.kernel.grammar import Kernel
 
 READ = Kernel("copy", (), (), (64, 1, 1), pointwise=True, note="a note")
@@ -72,3 +75,24 @@ def test_what_cannot_be_read_can_be_asked_for_again() -> None:
 def test_a_name_that_is_no_field() -> None:
     with pytest.raises(AttributeError, match="'Kernel' object has no attribute 'nobody'"):
         _ = READ.nobody  # type: ignore[attr-defined]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_child_reads_what_its_parent_was_reading() -> None:
+    """Of the thread that held the lock, nothing is left in the child."""
+    held, go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with late._reading:
+            held.set()
+            go.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(10)
+    child = os.fork()
+    if not child:
+        os._exit(0 if late._reading.acquire(timeout=5) else 1)
+    go.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

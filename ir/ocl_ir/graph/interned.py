@@ -6,6 +6,7 @@ finds none of these. There is no table of all nodes; what an operand knows goes 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Hashable
 from typing import TypeVar
@@ -20,6 +21,9 @@ _FEW = 64
 
 # Held to replace an entry. Re-entrant: freeing a node meanwhile may run somebody's finalizer.
 _lock = threading.RLock()
+
+if hasattr(os, "register_at_fork"):  # of whose holder nothing is left in a child, as Python does with its own locks
+    os.register_at_fork(after_in_child=_lock._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 def known(key: Hashable, operands: tuple[Node, ...]) -> Node | None:
