@@ -69,8 +69,8 @@ class Structure:
     once it has been looked up."""
 
     __slots__ = (
-        "_memory", "_numbers", "_of_scalars", "_offsets", "_parts", "_places", "_uses", "alike", "copied", "into",
-        "kept", "key", "nodes", "roots", "scalars", "sizes", "storages", "writes",
+        "_memory", "_numbers", "_of_scalars", "_offsets", "_parts", "_uses", "alike", "copied", "into", "kept", "key",
+        "nodes", "roots", "scalars", "sizes", "storages", "writes",
     )  # fmt: skip
 
     def __init__(self, roots: Sequence[Node], *, into: bool = False) -> None:
@@ -80,8 +80,7 @@ class Structure:
         self.storages: list[Storage] = []
         self._of_scalars: list[Scalar] = []
         self._parts: list[Hashable] = []
-        # By `id`: whoever counts references to a node or a storage finds none of these.
-        self._places: dict[int, int] = {}
+        # By `id`: whoever counts references to a storage finds none of these.
         self._memory: dict[int, int] = {}
         self._numbers: dict[_Numbers, int] = {}
         self._uses: list[int] = []
@@ -95,7 +94,7 @@ class Structure:
         first = len(nodes)
         args = self._reach(roots)
         kinds = tuple(map(type, nodes))
-        places = self._places = dict(zip(map(id, nodes), range(len(nodes)), strict=True))
+        places = dict(zip(map(id, nodes), range(len(nodes)), strict=True))
         number, memory, parts = numbers.setdefault, self._memory, self._parts
         for node in compress(islice(nodes, first, None), map(_IS_NO_OPERATION, islice(kinds, first, None))):
             if type(node) is Movement:
