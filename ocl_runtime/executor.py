@@ -283,8 +283,7 @@ class DeviceExecutor:
                 return None
         schedule = sized.schedule
         template.handles = handles = handles_for(self.engine, kernels_of(schedule), template.handles)
-        asked_again = handles.watched or handles.listened or handles.poison
-        sized.make_ready(Bound(schedule, handles, None if asked_again else sized.again))
+        sized.make_ready(Bound(schedule, handles, None if handles.asks_for_schedules else sized.again))
         return schedule
 
     def bind(self, template: Template) -> None:

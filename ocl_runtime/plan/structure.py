@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import chain, compress, islice
-from operator import attrgetter
+from itertools import chain, compress, islice, repeat
+from operator import attrgetter, is_, is_not
 from types import CodeType
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, TypeAlias, cast
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import (
@@ -51,8 +51,6 @@ _PLAIN = frozenset({int, float})
 
 # Nodes are many, so what can be asked of all of them at once is.
 _ARGS, _OPERATION = attrgetter("args"), attrgetter("op", "dtype")
-_IS_OPERATION = frozenset({Elementwise}).__contains__
-_IS_NO_OPERATION = frozenset(get_args(Node)).difference({Elementwise}).__contains__
 
 _Numbers: TypeAlias = int | tuple[Any, ...]
 """A size, or a tuple of some, perhaps of tuples."""
@@ -96,7 +94,8 @@ class Structure:
         kinds = tuple(map(type, nodes))
         places = dict(zip(map(id, nodes), range(len(nodes)), strict=True))
         number, memory, parts = numbers.setdefault, self._memory, self._parts
-        for node in compress(islice(nodes, first, None), map(_IS_NO_OPERATION, islice(kinds, first, None))):
+        others = map(is_not, islice(kinds, first, None), repeat(Elementwise))
+        for node in compress(islice(nodes, first, None), others):
             if type(node) is Movement:
                 step = node.step  # the axes of a permutation are no sizes
                 parts += (step.kind, step.value if step.kind == "permute" else number(step.value, len(numbers)))
@@ -125,7 +124,7 @@ class Structure:
         self.copied = tuple([places[id(root)] for root in copied])
         self.scalars: list[Number | Given] = [node.value for node in scalars]
         self.alike = _alike(scalars) if len(scalars) > _FEW_SCALARS else ()
-        operations = tuple(map(_OPERATION, compress(nodes, map(_IS_OPERATION, kinds))))
+        operations = tuple(map(_OPERATION, compress(nodes, map(is_, kinds, repeat(Elementwise)))))
         self._uses += map(places.__getitem__, map(id, chain.from_iterable(args)))
         self.key: Hashable = (
             kinds, operations, tuple(parts), tuple(self._uses), pattern, self.roots, self.into, self.copied, self.alike

@@ -15,7 +15,7 @@ from ocl_ir.indices import Item, Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, caller, calling_line
 
-_LEAVES = frozenset({Iota, Scalar})
+_WITHOUT_MEMORY = frozenset({Iota, Scalar})
 _WRITES = frozenset({Assign, Scatter})
 
 
@@ -78,7 +78,7 @@ def stepped(arg: Node, step: Step, where: Where = "") -> Node:
                 view = _view(arg, storage, region, where)
                 note_reader(getattr(storage, "readers", None), view)
                 return view
-        elif type(arg) not in _LEAVES:
+        elif type(arg) not in _WITHOUT_MEMORY:
             return _movement(arg, step, shape, where)
         return move(arg, step, shape, where)
     if step.kind == "index":
@@ -102,7 +102,7 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
 
 
 def _movement(arg: Node, step: Step, shape: Shape, where: Where) -> Node:
-    """The same, but for leaves that take a step themselves."""
+    """A node that moves another one, which is no leaf that takes the step itself."""
     users, key, operands = arg.users, step._key or step.key, (arg,)
     entry = users.get(key)
     if entry is not None and (before := entry()) is not None and before.args == operands:

@@ -79,7 +79,7 @@ class Bound:
         if self.handles.asks_for_schedules or len(launches) < len(self.commands):
             return None
         own = {name: getattr(self, name) for name in _WRITTEN}
-        return own, launches, [tuple(one) for one in self.accesses], [tuple(one) for one in self.batches]
+        return own, launches, [*map(tuple, self.accesses)], [*map(tuple, self.batches)]
 
     @classmethod
     def read(cls, written: Written, handles: Handles, again: Callable[[], Schedule]) -> Bound:

@@ -138,13 +138,10 @@ class Comparison:
             self.refuse(differ)
         else:
             self.add(f"{names} = {given}")
-            computed = [f"{name}.result is not None" for name in targets if name not in again]
+            new = [(name, node) for name, node in zip(targets, args, strict=True) if name not in again]
+            computed = [f"{name}.result is not None" for name, _ in new]
             # What moves memory may be a view of it by now; another thread may be making it one.
-            moved = [
-                name
-                for name, node in zip(targets, args, strict=True)
-                if isinstance(node, Movement) and name not in again
-            ]
+            moved = [name for name, node in new if isinstance(node, Movement)]
             computed += [f"not (moved := {name}.args) or moved[0].result is not None" for name in moved]
             self.add(f"if {' or '.join([*differ, *computed])}:")
             self.add(f"    {names} = {now}")

@@ -87,10 +87,10 @@ class _File(NamedTuple):
 
     def serving(self, sizes: tuple[int, ...]) -> tuple[_Plan, _Guards] | None:
         """The plan that was made for some sizes, else the first one that serves them."""
-        every = [*zip(self.plans, self.guards, strict=True)]
-        made = (one for one in every if one[0].sizes == sizes)
+        guarded = [*zip(self.plans, self.guards, strict=True)]
+        made_for = ((plan, guards) for plan, guards in guarded if plan.sizes == sizes)
         bound = named(sizes)
-        return next(chain(made, (one for one in every if one[1].hold(bound))), None)
+        return next(chain(made_for, ((plan, guards) for plan, guards in guarded if guards.hold(bound))), None)
 
 
 class StoredPlans:
@@ -162,7 +162,7 @@ class StoredPlans:
             file = self._open.get(key)
             if file is None:
                 plans, kernels = self._read(key)
-                file = _File(plans, [_Guards(one.guards) for one in plans], kernels)
+                file = _File(plans, [_Guards(plan.guards) for plan in plans], kernels)
                 self._files.touch(key)
                 while len(self._open) >= _MOST_OPEN:
                     del self._open[next(iter(self._open))]

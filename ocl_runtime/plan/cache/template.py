@@ -291,10 +291,8 @@ class Template:
         sized = self._sized.get(structure.sizes)
         if sized is None:
             if structure.sizes == self.made_for:
-                sized = self.first()
-            else:
-                sized = self._size(self._rows(structure.sizes, structure.storages))
-            self._sized[structure.sizes] = sized
+                return self.first()
+            sized = self._sized[structure.sizes] = self._size(self._rows(structure.sizes, structure.storages))
             while len(self._sized) > _MOST_SIZES:
                 self._sized.popitem(last=False)
         else:
