@@ -35,7 +35,7 @@ from ocl_ir.graph.build import (
     walk,
 )
 from ocl_ir.graph.forward import operands
-from ocl_ir.graph.substitute import rebuilt
+from ocl_ir.graph.substitute import form, rebuilt
 from ocl_ir.guards import Given, Number, plain
 from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
@@ -173,7 +173,7 @@ class Structure:
 
     def again(self, storages: Sequence[Storage], sizes: Sequence[int], scalars: Sequence[Number | Given]) -> list[Node]:
         """The nodes over other memory, sizes and scalars, in the same order; each says its number for the line that
-        asked for it."""
+        asked for it. The same operation of the same operands is one node."""
         first = self.first_offset
         number = {0: 0, 1: 1} | dict(zip(self.sizes[:first], sizes[:first], strict=True))
 
@@ -190,12 +190,15 @@ class Structure:
         first_of: dict[Node, Node] = dict(zip(of_scalars, [of_scalars[first] for first in self.alike], strict=False))
         place = {node: str(place) for place, node in enumerate(self.nodes)}
         made: dict[Node, Node] = {}
+        numbered: dict[Hashable, Node] = {}
         for node in walk(*[self.nodes[root] for root in self.roots]):
             one = first_of.get(node, node)
-            if one not in made:
-                args = [made[arg] for arg in one.args]
-                made[one] = _again(one, args, memory, numbers, offset, scalar, place[one])
-            made[node] = made[one]
+            args = tuple([made[arg] for arg in one.args])
+            value = (form(one), args)
+            known = numbered.get(value)
+            if known is None:
+                known = numbered[value] = _again(one, args, memory, numbers, offset, scalar, place[one])
+            made[node] = known
         nodes = [made[node] for node in self.nodes]
         apart: set[Node] = set()
         for root in dict.fromkeys(self.roots) if self.alike else ():

@@ -1,7 +1,6 @@
 """Array expressions.
 
 nodes.py      their grammar
-interned.py   nodes that are made once
 readers.py    which parts of something were looked at
 leaves.py     the way to make those without operands
 movements.py  the way to make views

@@ -5,12 +5,11 @@ Nothing here recurses: expressions may be many thousand nodes deep.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
 
 from ocl_ir.errors import DTypeError, ShapeError
-from ocl_ir.graph.interned import entered, known
 from ocl_ir.graph.leaves import buffer, iota, scalar, undefined
 from ocl_ir.graph.movements import expand, index, move, permute, reshape, stepped
 from ocl_ir.graph.nodes import (
@@ -101,66 +100,6 @@ def elementwise(op: str, *operands: Node, where: Where = "") -> Node:
 
 def typed(op: str, dtype: DType, operands: tuple[Node, ...], where: Where = "") -> Node:
     """The same for who knows the dtype of the result."""
-    key: Hashable = op if len(operands) == 1 else (op, *map(id, operands[1:]))
-    return known(key, operands) or _elementwise(key, op, dtype, operands, where)
-
-
-def single(op: str, dtype: DType, operand: Node, where: Where) -> Node:
-    """The same for one operand."""
-    users, operands = operand.users, (operand,)
-    entry = users.get(op)
-    if entry is not None and (before := entry()) is not None and before.args == operands:
-        return before
-    if not where or not (operand.flat or len(operand.shape) < 2):
-        return _elementwise(op, op, dtype, operands, where)
-    made = Elementwise(operand.shape, dtype, where, operand.flat, operands, op)
-    made.depth = operand.depth + 1
-    return entered(users, op, made)
-
-
-def pair(op: str, dtype: DType, left: Node, right: Node, where: Where) -> Node:
-    """The same for two operands, which have one shape."""
-    users, key, operands = left.users, (op, id(right)), (left, right)
-    entry = users.get(key)
-    if entry is not None and (before := entry()) is not None and before.args == operands:
-        return before
-    flat, shape = left.flat and right.flat, left.shape
-    if not (flat or len(shape) < 2 or order_in_memory(operands) is None):  # there may be another order of axes
-        return _elementwise(key, op, dtype, operands, where)
-    made = Elementwise(shape, dtype, where, flat, operands, op)
-    depth, beside = left.depth, right.depth
-    made.depth = (depth if depth > beside else beside) + 1
-    return entered(users, key, made)
-
-
-def with_number(
-    op: str, dtype: DType, operand: Node, number: Number | Given, where: Where = "", *, first: bool = False
-) -> Node:
-    """The same beside a number, which may come first. That is a node of its own, so nobody makes such a node again."""
-    shape, flat = operand.shape, operand.flat
-    beside = Scalar(shape, operand.dtype, where, True, (), number)
-    operands = (beside, operand) if first else (operand, beside)
-    if not (where and (flat or len(shape) < 2 or order_in_memory(operands) is None)):
-        return _elementwise(None, op, dtype, operands, where)
-    made = Elementwise(shape, dtype, where, flat, operands, op)
-    made.depth = operand.depth + 1
-    return made
-
-
-def convert(arg: Node, dtype: DType, where: Where = "") -> Node:
-    """The values as another dtype, by the rules of kernel IR's `convert`; the node itself where it has the dtype."""
-    if arg.dtype == dtype:
-        return arg
-    key = ("convert", dtype)
-    return known(key, (arg,)) or _elementwise(key, "convert", dtype, (arg,), where)
-
-
-@lru_cache(maxsize=4096)  # asked for every operation
-def _result_type(op: str, dtypes: tuple[DType, ...]) -> DType:
-    return cast("DType", result_type(op, dtypes))
-
-
-def _elementwise(key: Hashable | None, op: str, dtype: DType, operands: tuple[Node, ...], where: Where) -> Node:
     shape, flat, line = operands[0].shape, True, where or caller()
     for operand in operands:
         if operand.shape is not shape and operand.shape != shape:
@@ -173,9 +112,52 @@ def _elementwise(key: Hashable | None, op: str, dtype: DType, operands: tuple[No
         turned = [permute(operand, order) for operand in operands]
         given = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
         return permute(given, tuple(sorted(range(len(order)), key=order.__getitem__)))
-    made = Elementwise(shape, dtype, line, flat, operands, op)
-    deepen(made)
-    return made if key is None else entered(operands[0].users, key, made)
+    return _deep(Elementwise(shape, dtype, line, flat, operands, op))
+
+
+def single(op: str, dtype: DType, operand: Node, where: Where) -> Node:
+    """The same for one operand."""
+    shape, flat = operand.shape, operand.flat
+    if not (flat or len(shape) < 2):  # there may be another order of axes
+        return typed(op, dtype, (operand,), where)
+    made = Elementwise(shape, dtype, where, flat, (operand,), op)
+    made.depth = operand.depth + 1
+    return made
+
+
+def pair(op: str, dtype: DType, left: Node, right: Node, where: Where) -> Node:
+    """The same for two operands, which have one shape."""
+    flat, shape, operands = left.flat and right.flat, left.shape, (left, right)
+    if not (flat or len(shape) < 2 or order_in_memory(operands) is None):
+        return typed(op, dtype, operands, where)
+    made = Elementwise(shape, dtype, where, flat, operands, op)
+    depth, beside = left.depth, right.depth
+    made.depth = (depth if depth > beside else beside) + 1
+    return made
+
+
+def with_number(
+    op: str, dtype: DType, operand: Node, number: Number | Given, where: Where = "", *, first: bool = False
+) -> Node:
+    """The same beside a number, which may come first."""
+    shape, flat = operand.shape, operand.flat
+    beside = Scalar(shape, operand.dtype, where, True, (), number)
+    operands = (beside, operand) if first else (operand, beside)
+    if not (where and (flat or len(shape) < 2 or order_in_memory(operands) is None)):
+        return typed(op, dtype, operands, where)
+    made = Elementwise(shape, dtype, where, flat, operands, op)
+    made.depth = operand.depth + 1
+    return made
+
+
+def convert(arg: Node, dtype: DType, where: Where = "") -> Node:
+    """The values as another dtype, by the rules of kernel IR's `convert`; the node itself where it has the dtype."""
+    return arg if arg.dtype == dtype else typed("convert", dtype, (arg,), where)
+
+
+@lru_cache(maxsize=4096)  # asked for every operation
+def _result_type(op: str, dtypes: tuple[DType, ...]) -> DType:
+    return cast("DType", result_type(op, dtypes))
 
 
 def reduce(
@@ -206,20 +188,14 @@ def reduce(
         made = reduce(op, permute(arg, order), inner, dtype, keepdims=keepdims, where=where or caller())
         kept = [axis for axis in order if keepdims or axis not in axes]
         return permute(made, tuple(sorted(range(len(kept)), key=kept.__getitem__)))
-    key, operands = ("reduce", op, axes, dtype, keepdims), (arg,)
     joined = accumulating(op, arg.dtype, dtype)
-    return known(key, operands) or _deep(
-        key, Reduce(shape, dtype, where or caller(), True, operands, op, axes, keepdims, joined)
-    )
+    return _deep(Reduce(shape, dtype, where or caller(), True, (arg,), op, axes, keepdims, joined))
 
 
 def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> Node:
     """The elements up to each along an axis joined, as `dtype`."""
-    key, operands = ("scan", op, axis, dtype), (arg,)
     joined = accumulating(op, arg.dtype, dtype)
-    return known(key, operands) or _deep(
-        key, Scan(arg.shape, dtype, where or caller(), True, operands, op, axis, joined)
-    )
+    return _deep(Scan(arg.shape, dtype, where or caller(), True, (arg,), op, axis, joined))
 
 
 def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
@@ -227,8 +203,7 @@ def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
     of the same dtype. A whole node replaced is the other one."""
     if region.shape == arg.shape and region == Layout.contiguous(arg.shape):
         return value
-    key, operands = ("assign", region._identity or region.identity, id(value)), (arg, value)
-    return known(key, operands) or _deep(key, Assign(arg.shape, arg.dtype, where or caller(), True, operands, region))
+    return _deep(Assign(arg.shape, arg.dtype, where or caller(), True, (arg, value), region))
 
 
 def contract(left: Node, right: Node, where: Where = "") -> Node:
@@ -253,9 +228,8 @@ def contract(left: Node, right: Node, where: Where = "") -> Node:
     if left.shape[-1] == 0:
         return scalar(dtype.numpy.type(0).item(), dtype, shape)
 
-    key, operands = ("contract", id(right)), (left, right)
     joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
-    return known(key, operands) or _deep(key, Contract(shape, dtype, where or caller(), True, operands, joined))
+    return _deep(Contract(shape, dtype, where or caller(), True, (left, right), joined))
 
 
 def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
@@ -270,20 +244,17 @@ def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
             place=calling_line(),
             remedy="check x.size first",
         )
-    operands = (arg, *indices)
-    key, flat = ("gather", *map(id, indices)), all(index.flat for index in indices)
-    return known(key, operands) or _deep(key, Gather(shape, arg.dtype, where or caller(), flat, operands))
+    flat = all(index.flat for index in indices)
+    return _deep(Gather(shape, arg.dtype, where or caller(), flat, (arg, *indices)))
 
 
 def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence[Node], where: Where = "") -> Node:
     """A node with a value written at computed places, where `kept` holds: one index for each axis of `arg`, as of
     `gather`. No two places that are `set` are the same; `max` leaves the greatest value, of 32-bit integers."""
     operands = (arg, value, kept, *indices)
-    key = ("scatter", op, *map(id, operands[1:]))
-    return known(key, operands) or _deep(key, Scatter(arg.shape, arg.dtype, where or caller(), True, operands, op))
+    return _deep(Scatter(arg.shape, arg.dtype, where or caller(), True, operands, op))
 
 
-def _deep(key: Hashable, made: Node) -> Node:
-    """A new node, or that of another thread which was faster."""
+def _deep(made: Node) -> Node:
     deepen(made)
-    return entered(made.args[0].users, key, made)
+    return made

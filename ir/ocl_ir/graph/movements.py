@@ -7,7 +7,6 @@ from typing import cast
 from weakref import ref
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.graph.interned import entered
 from ocl_ir.graph.leaves import buffer, iota, scalar
 from ocl_ir.graph.nodes import Assign, Buffer, Iota, Movement, Node, Scalar, Scatter, Step, Storage
 from ocl_ir.graph.readers import note_reader
@@ -17,6 +16,9 @@ from ocl_ir.source_line import Where, caller, calling_line
 
 _WITHOUT_MEMORY = frozenset({Iota, Scalar})
 _WRITES = frozenset({Assign, Scatter})
+
+_FEW = 64
+"""Views of a memory that are never looked through for those that are gone."""
 
 
 def index(arg: Node, items: tuple[Item, ...], where: Where = "") -> Node:
@@ -103,15 +105,11 @@ def move(arg: Node, step: Step, shape: Shape, where: Where = "") -> Node:
 
 def _movement(arg: Node, step: Step, shape: Shape, where: Where) -> Node:
     """A node that moves another one, which is no leaf that takes the step itself."""
-    users, key, operands = arg.users, step._key or step.key, (arg,)
-    entry = users.get(key)
-    if entry is not None and (before := entry()) is not None and before.args == operands:
-        return before
-    made = Movement(shape, arg.dtype, where or caller(), step.kind == "reshape", operands, step)
+    made = Movement(shape, arg.dtype, where or caller(), step.kind == "reshape", (arg,), step)
     made.depth = arg.depth
     if type(arg) in _WRITES and step.kind == "index":
         note_reader(cast("Assign", arg).readers, made)
-    return entered(users, key, made)
+    return made
 
 
 def _in_memory(arg: Buffer | Iota, step: Step, where: Where) -> Node | None:
@@ -135,7 +133,8 @@ def _in_memory(arg: Buffer | Iota, step: Step, where: Where) -> Node | None:
 
 
 def _view(arg: Buffer, storage: Storage, layout: Layout, where: Where) -> Buffer:
-    """The elements of a layout in the memory of a node."""
+    """The elements of a layout in the memory of a node: one node for each layout, so that an expression that looks at
+    the same elements more than once has one leaf for them."""
     views = arg.views
     if not views:
         views[arg.layout._identity or arg.layout.identity] = ref(arg)  # what gives all of it is the same node
@@ -144,4 +143,9 @@ def _view(arg: Buffer, storage: Storage, layout: Layout, where: Where) -> Buffer
     if entry is not None and (before := entry()) is not None and before.storage is storage:
         return before
     made = Buffer(layout.shape, arg.dtype, where or caller(), layout.is_dense, (), storage, layout, views)
-    return entered(views, key, made)
+    views[key] = ref(made)
+    count = len(views)
+    if count > _FEW and not count & (count - 1):  # once they have doubled: it takes no longer than entering them
+        for gone in [key for key, entry in views.copy().items() if entry() is None]:
+            views.pop(gone, None)
+    return made

@@ -13,9 +13,10 @@
          | Undefined                          elements that nobody has written yet
          | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
 
-Nodes are hash-consed: building the same expression twice gives the same object, so identity is equality and a node of
-two consumers is computed once. Leaves are the exceptions: each is one of its own. The value of a scalar says nothing
-about the structure, it becomes a kernel parameter, and who made a buffer has it. `ocl_ir.graph.build` builds nodes.
+A node of two consumers is computed once. Building the same expression twice gives two nodes, which are one once they
+are planned together (`ocl_ir.graph.substitute`): looking for the first one would cost each operation more than it took
+to make. The value of a scalar says nothing about the structure, it becomes a kernel parameter.
+`ocl_ir.graph.build` builds nodes.
 
 What a node is never changes, but it may be in memory by now: then it has a `result`, and no `args` any more. Who walks
 an expression reads `args` first and follows the `result` if there is one; `ocl_ir.graph.forward` does both.
@@ -109,8 +110,6 @@ class AnyNode:
     write over memory finds out by counting who else does. Changed by `ocl_ir.graph.forward` only."""
     result: Buffer | None = field(default=None, init=False)
     """The memory that its elements are in, once they have been computed or moved. Set once, by `forward`."""
-    users: dict[Hashable, ref[Node]] = field(default_factory=dict, init=False)
-    """The nodes of which it is the first operand, by what they are besides (`ocl_ir.graph.interned`)."""
     cell: ref[Any] | None = field(default=None, init=False)
     """Of an array that is just this node, the newest one's."""
     depth: int = field(default=0, init=False)

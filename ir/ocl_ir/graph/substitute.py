@@ -2,12 +2,14 @@
 
 Whatever is made of a replaced node is made again of what replaces it; the rest stays the very same. A replacement is
 taken as it is and not walked into, so it may contain what it replaces (a write makes `x` into `x` with a part written).
-Each node is visited once, however many expressions share it, and nothing recurses.
+Each node is visited once, however many expressions share it, and nothing recurses. Of nodes that are the same operation
+of the same operands the first one stands for all (value numbering: Cocke and Schwartz, Programming Languages and Their
+Compilers, 1970).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Assign, Contract, Elementwise, Gather, Movement, Node, Reduce, Scan, Scatter
@@ -15,9 +17,10 @@ from ocl_ir.source_line import Where
 
 
 def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Node]:
-    """The roots with nodes replaced; a root that has none of them is itself."""
+    """The roots with nodes replaced; what has none of them, and is unlike what stands before it, is itself."""
     made: dict[Node, Node] = dict(replaced)
-    stack = list(roots)
+    numbered: dict[Hashable, Node] = {}
+    stack = list(reversed(roots))
     while stack:
         node = stack[-1]
         if node in made:
@@ -25,13 +28,36 @@ def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Nod
             continue
         waiting = [arg for arg in node.args if arg not in made]
         if waiting:
-            stack += waiting
+            stack += reversed(waiting)
             continue
         stack.pop()
         args = tuple(made[arg] for arg in node.args)
-        same = all(one is other for one, other in zip(args, node.args, strict=True))
-        made[node] = node if same else rebuilt(node, args)
+        value = (form(node), args)
+        known = numbered.get(value)
+        if known is None:
+            known = numbered[value] = node if args == node.args else rebuilt(node, args)
+        made[node] = known
     return [made[root] for root in roots]
+
+
+def form(node: Node) -> Hashable:
+    """What a node is, but for its operands. Leaves are equal to none."""
+    match node:
+        case Elementwise():
+            return node.op, node.dtype
+        case Movement():
+            return node.step
+        case Gather() | Contract():
+            return type(node).__name__
+        case Scatter():
+            return "scatter", node.op
+        case Reduce():
+            return node.op, node.axes, node.keepdims, node.dtype
+        case Scan():
+            return node.op, node.axis, node.dtype
+        case Assign():
+            return node.region.identity
+    return node
 
 
 def rebuilt(node: Node, args: Sequence[Node], where: Where = "") -> Node:

@@ -1,0 +1,12 @@
+"""Expressions compared."""
+
+from __future__ import annotations
+
+from ocl_ir.graph.build import Node
+from ocl_ir.graph.substitute import substitute
+
+
+def is_same(one: Node, other: Node) -> bool:
+    """Whether two nodes are the same operation of the same operands, down to the same leaves."""
+    first, second = substitute([one, other], {})
+    return first is second
