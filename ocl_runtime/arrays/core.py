@@ -50,9 +50,10 @@ class ArrayCore:
     _steps: tuple[Step, ...]
     """The movements from there to this array."""
     _shape: tuple[int, ...]
-    _known: tuple[weakref.ref[Node], weakref.ref[Node], Cell | None] | None
+    _known: tuple[()] | tuple[weakref.ref[Node], weakref.ref[Node], Cell | None] | None
     """What a view looked at, and what it was then; weak, so that it keeps no memory that has been replaced since. Then
-    what it was computed to by itself; a cell, so that nobody writes over it. One tuple, which changes at once."""
+    what it was computed to by itself; a cell, so that nobody writes over it. One tuple, which changes at once; empty
+    when it has been looked at once, as most views are, and None before."""
     _value: bool
     """Whether it is an element that was read with integers: a value, which nobody writes into, as NumPy's scalars."""
 
@@ -108,14 +109,14 @@ class ArrayCore:
         if not steps:
             return base
         known = self._known
-        if known is not None and known[0]() is base:
+        if known and known[0]() is base:
             node = known[1]() if known[2] is None else known[2].node
             if node is not None:
                 return node
         node, where = base, where or caller()
         for step in steps:
             node = graph.stepped(node, step, where)
-        looked = weakref.ref(base), weakref.ref(node), None
+        looked = () if known is None else (weakref.ref(base), weakref.ref(node), None)
         if self._known is known:  # else another thread has computed the view meanwhile, which must not be forgotten
             self._known = looked
         return node
@@ -131,23 +132,24 @@ class ArrayCore:
     def _write(self, value: Node, where: Where, steps: tuple[Step, ...] | None = None) -> None:
         """Makes the elements, or those of a view by its steps from the cell on, those of a node of the same shape and
         dtype. Raises `DTypeError` for a value."""
-        self._replace(value, where, steps)
-        self._relieve_written()
+        self._relieve(self._replace(value, where, steps))
 
-    def _replace(self, value: Node, where: Where = "", steps: tuple[Step, ...] | None = None) -> None:
-        """The same, but starts nothing: for who holds the lock."""
-        self._check_writable()
+    def _replace(self, value: Node, where: Where = "", steps: tuple[Step, ...] | None = None) -> Node:
+        """The same, but starts nothing: for who holds the lock. What the cell is from then on."""
+        if self._value:
+            self._check_writable()
         cell = self._cell
         with self._executor.registry.lock:
             trace = tracer.get()
             if trace is not None:
                 trace.writes(cell)
             cell.reads = None  # a program puts them in front of what it writes
-            cell.become(written(cell.node, self._steps if steps is None else steps, value, where))
+            node = written(cell.node, self._steps if steps is None else steps, value, where)
+            cell.become(node)
+        return node
 
-    def _relieve_written(self) -> None:
+    def _relieve(self, node: Node) -> None:
         """Starts long pending work that a write has made longer."""
-        node = self._cell.node
         if node.depth >= BOUND:
             relieve(node, self._cell, self._executor, _compute_node)
 

@@ -109,7 +109,9 @@ def binary(name: str, x: ArrayCore, other: object, line: Line | None = None) -> 
                 node, right = broadcast(node, right, line)
             return graph.pair(op, dtype, node, right, line), executor
     elif type(other) is float or type(other) is int:
-        node = x._node_at(line)
+        node = x._cell._node
+        if x._steps or node.result is not None:
+            node = x._node_at(line)
         recipe = _RECIPES[name, executor.default_real, node.dtype, type(other)]
         if recipe is not None and (not recipe.fp64 or executor.target.fp64):
             op, dtype, operand, _ = recipe

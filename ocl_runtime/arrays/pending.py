@@ -61,7 +61,7 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
     own = registry.pending  # this thread's
     own.newest.append(ref(node))
     threshold = registry.threshold(line) if type(line) is Line else None
-    if own.part is None and _is_early(node, threshold):  # nearly always
+    if own.part is None and (_is_early(node) if threshold is None else node.depth < threshold):  # nearly always
         return
     if get_ident() in registry.evaluating:
         return
@@ -76,7 +76,7 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
             return
         own.measured = -1  # something older is deep, or seems to be
         threshold = registry.threshold(line) if type(line) is Line else None  # of a part that failed, it is another one
-        if _is_early(node, threshold):
+        if _is_early(node) if threshold is None else node.depth < threshold:
             return
     if not isinstance(line, Line):
         return
@@ -99,11 +99,9 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
         own.part = _Scheduled(node, cell, line, threshold, partial(compute, executor))
 
 
-def _is_early(node: Node, threshold: int | None) -> bool:
-    """Whether a node does not stand deep enough for a part to start there, or for its loop to be looked for. For that,
-    the whole of it is looked through at 256, 512, 1,024, …: so it takes no longer than making it."""
-    if threshold is not None:
-        return node.depth < threshold
+def _is_early(node: Node) -> bool:
+    """Whether a node does not stand deep enough for its loop to be looked for. For that, the whole of it is looked
+    through at 256, 512, 1,024, …: so it takes no longer than making it."""
     rounds = node.depth // BOUND
     return bool(rounds & (rounds - 1)) or _depth_below(node) >= rounds * BOUND
 

@@ -78,7 +78,8 @@ class Subscripts(ArrayCore):
         left out. Where an index array has a place several times, the last value stays. Places are checked as by
         reading. Raises `ShapeError`, `IndexingError`, `DTypeError` or `NumberRangeError` for what does not fit.
         """
-        self._check_writable()
+        if self._value:
+            self._check_writable()
         step = known_index(self._shape, key)
         if step is not None:
             self._write_part(step, value)
@@ -101,8 +102,8 @@ class Subscripts(ArrayCore):
                         return
                     given = spread(fitted(given, dtype, (given.shape[0], *rest)), mask, shape)
             with self._executor.registry.lock:  # what others write where the mask does not hold is not lost
-                self._replace(where_mask(mask, fitted(given, dtype, shape), self._node))
-            self._relieve_written()
+                node = self._replace(where_mask(mask, fitted(given, dtype, shape), self._node))
+            self._relieve(node)
             return
         if any(map(_is_scalar_mask, parts)):
             axes, key = self._with_mask_axes(parts)
@@ -112,8 +113,8 @@ class Subscripts(ArrayCore):
         if any(map(is_array, parts)):
             index = picked(self.shape, parts, self._uploaded, self._note_places)
             with self._executor.registry.lock:
-                self._replace(index.written(self._node, fitted(given, dtype, index.shape)))
-            self._relieve_written()
+                node = self._replace(index.written(self._node, fitted(given, dtype, index.shape)))
+            self._relieve(node)
         else:
             self._write_part(Step("index", parse_index(self.shape, key)), value)
 

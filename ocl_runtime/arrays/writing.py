@@ -32,8 +32,9 @@ def written(base: Node, steps: Sequence[Step], value: Node, where: Where) -> Nod
     """
     if not steps:
         return value
-    if len(steps) == 1 and steps[0].region is not None:
-        return _assigned(base, steps[0].region, value, where)
+    region = steps[0].region
+    if region is not None and len(steps) == 1:
+        return graph.assign(base, region, value, where)
     region = Layout.contiguous(base.shape)
     for step in steps:
         if step.kind == "expand":
@@ -45,11 +46,7 @@ def written(base: Node, steps: Sequence[Step], value: Node, where: Where) -> Nod
         moved = step.apply(region)
         assert moved is not None, "a reshape that copies makes no view"
         region = moved
-    return _assigned(base, region, value, where)
-
-
-def _assigned(base: Node, region: Layout, value: Node, where: Where) -> Node:
-    return base if 0 in region.shape else graph.assign(base, region, value, where)
+    return graph.assign(base, region, value, where)
 
 
 def is_view(base: Node, steps: Sequence[Step]) -> bool:

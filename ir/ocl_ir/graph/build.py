@@ -13,6 +13,7 @@ from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.graph.leaves import buffer, iota, scalar, undefined
 from ocl_ir.graph.movements import expand, index, move, permute, reshape, stepped
 from ocl_ir.graph.nodes import (
+    KERNEL,
     Assign,
     Buffer,
     Contract,
@@ -188,8 +189,9 @@ def reduce(
         made = reduce(op, permute(arg, order), inner, dtype, keepdims=keepdims, where=where or caller())
         kept = [axis for axis in order if keepdims or axis not in axes]
         return permute(made, tuple(sorted(range(len(kept)), key=kept.__getitem__)))
-    joined = accumulating(op, arg.dtype, dtype)
-    return _deep(Reduce(shape, dtype, where or caller(), True, (arg,), op, axes, keepdims, joined))
+    made = Reduce(shape, dtype, where or caller(), True, (arg,), op, axes, keepdims, accumulating(op, arg.dtype, dtype))
+    made.depth = arg.depth + KERNEL
+    return made
 
 
 def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> Node:
@@ -200,10 +202,17 @@ def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> N
 
 def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
     """The node with the elements of `region`, none of which it has twice, replaced by those of a node of its shape and
-    of the same dtype. A whole node replaced is the other one."""
-    if region.shape == arg.shape and region == Layout.contiguous(arg.shape):
+    of the same dtype. A whole node replaced is the other one, and one of which nothing is
+    replaced is itself."""
+    shape = arg.shape
+    if region.shape == shape and region == Layout.contiguous(shape):
         return value
-    return _deep(Assign(arg.shape, arg.dtype, where or caller(), True, (arg, value), region))
+    if 0 in region.shape:
+        return arg
+    made = Assign(shape, arg.dtype, where or caller(), True, (arg, value), region)
+    depth, beside = arg.depth, value.depth
+    made.depth = (depth if depth > beside else beside) + KERNEL
+    return made
 
 
 def contract(left: Node, right: Node, where: Where = "") -> Node:
@@ -229,7 +238,9 @@ def contract(left: Node, right: Node, where: Where = "") -> Node:
         return scalar(dtype.numpy.type(0).item(), dtype, shape)
 
     joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
-    return _deep(Contract(shape, dtype, where or caller(), True, (left, right), joined))
+    made = Contract(shape, dtype, where or caller(), True, (left, right), joined)
+    made.depth = max(left.depth, right.depth) + KERNEL
+    return made
 
 
 def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:

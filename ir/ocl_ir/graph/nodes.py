@@ -306,9 +306,9 @@ Node: TypeAlias = (
 )
 
 
-_KERNEL = 8
+KERNEL = 8
 """The cost of an operation that needs a kernel of its own: those of an expression are one kernel."""
-_COSTS = dict.fromkeys((Assign, Contract, Reduce, Scan, Scatter), _KERNEL) | {Movement: 0}
+_COSTS = dict.fromkeys((Assign, Contract, Reduce, Scan, Scatter), KERNEL) | {Movement: 0}
 
 
 def cost(node: Node) -> int:
