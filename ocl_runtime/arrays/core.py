@@ -50,10 +50,10 @@ class ArrayCore:
     _steps: tuple[Step, ...]
     """The movements from there to this array."""
     _shape: tuple[int, ...]
-    _known: tuple[()] | tuple[weakref.ref[Node], weakref.ref[Node], Cell | None] | None
-    """What a view looked at, and what it was then; weak, so that it keeps no memory that has been replaced since. Then
-    what it was computed to by itself; a cell, so that nobody writes over it. One tuple, which changes at once; empty
-    when it has been looked at once, as most views are, and None before."""
+    _known: tuple[weakref.ref[Node], weakref.ref[Node], Cell | None] | None
+    """What a view looked at, and what it was then, unless that is memory, which knows its views; weak, so that it keeps
+    no memory that has been replaced since. Then what it was computed to by itself; a cell, so that nobody writes over
+    it. One tuple, which changes at once."""
     _value: bool
     """Whether it is an element that was read with integers: a value, which nobody writes into, as NumPy's scalars."""
 
@@ -109,16 +109,17 @@ class ArrayCore:
         if not steps:
             return base
         known = self._known
-        if known and known[0]() is base:
+        if known is not None and known[0]() is base:
             node = known[1]() if known[2] is None else known[2].node
             if node is not None:
                 return node
         node, where = base, where or caller()
         for step in steps:
             node = graph.stepped(node, step, where)
-        looked = () if known is None else (weakref.ref(base), weakref.ref(node), None)
-        if self._known is known:  # else another thread has computed the view meanwhile, which must not be forgotten
-            self._known = looked
+        if type(node) is not Buffer:
+            looked = weakref.ref(base), weakref.ref(node), None
+            if self._known is known:  # else another thread has computed the view meanwhile, which must not be forgotten
+                self._known = looked
         return node
 
     def _become(self, result: Buffer) -> None:

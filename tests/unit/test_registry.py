@@ -81,6 +81,15 @@ def test_views_are_substituted_with_what_they_look_at(runtime: InterpretedRuntim
     assert kernels(runtime) == ["exp"]
 
 
+def test_what_was_made_of_a_view_finds_what_it_was_computed_to(runtime: InterpretedRuntime) -> None:
+    view = xp.exp(xp.asarray(HOST))[1:]
+    doubled = view + view
+    view.compute()
+    doubled.compute()
+    assert kernels(runtime) == ["exp", "add"]
+    np.testing.assert_allclose(doubled.numpy(), np.exp(HOST)[1:] * 2, rtol=1e-6)
+
+
 def test_a_replacement_that_contains_what_it_replaces_is_not_entered() -> None:
     leaf = graph.buffer(object(), F32, Layout.contiguous((4,)))
     user = graph.elementwise("mul", leaf, leaf)
