@@ -83,11 +83,11 @@ def test_views_are_substituted_with_what_they_look_at(runtime: InterpretedRuntim
 
 def test_what_was_made_of_a_view_finds_what_it_was_computed_to(runtime: InterpretedRuntime) -> None:
     view = xp.exp(xp.asarray(HOST))[1:]
-    doubled = view + view
+    more = view + 1
     view.compute()
-    doubled.compute()
+    more.compute()
     assert kernels(runtime) == ["exp", "add"]
-    np.testing.assert_allclose(doubled.numpy(), np.exp(HOST)[1:] * 2, rtol=1e-6)
+    np.testing.assert_allclose(more.numpy(), np.exp(HOST)[1:] + 1, rtol=1e-6)
 
 
 def test_a_replacement_that_contains_what_it_replaces_is_not_entered() -> None:
