@@ -21,7 +21,8 @@ _OWN_FILES = (
 class Line:
     """A line of somebody's program; `str` says which. Only then it is looked up, which takes long in a long function.
 
-    Holds the code, and nothing of what ran there.
+    Holds the code, and nothing of what ran there. `caller` gives one for each, so they are compared by identity; of
+    very many lines it may forget one, and then gives another.
     """
 
     __slots__ = ("at", "code")
@@ -59,7 +60,16 @@ def caller(depth: int = 1) -> Line:
         if outer is None:
             break
         frame = outer
-    return Line(frame.f_code, frame.f_lasti)
+    code, at = frame.f_code, frame.f_lasti
+    # That is where the instruction lies: the bytes of a code are a part of its object.
+    line = _LINES.get(id(code) + at)
+    return line if line is not None else _noted(code, at)
+
+
+def _noted(code: CodeType, at: int) -> Line:
+    if len(_LINES) >= _MOST_LINES:
+        _LINES.clear()
+    return _LINES.setdefault(id(code) + at, Line(code, at))
 
 
 def calling_line() -> str:
@@ -88,3 +98,7 @@ class _Own(dict[str, bool]):
 
 
 _OWN = _Own()
+
+_MOST_LINES = 4096
+_LINES: dict[int, Line] = {}
+"""Lines that have asked for something, by address. They keep their codes, whose addresses are not used again."""

@@ -60,7 +60,7 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
     registry, line = executor.registry, node.line
     own = registry.pending  # this thread's
     own.newest.append(ref(node))
-    threshold = registry.threshold(line) if type(line) is Line else None
+    threshold = registry.threshold(line)
     if own.part is None and (_is_early(node) if threshold is None else node.depth < threshold):  # nearly always
         return
     if get_ident() in registry.evaluating:
@@ -75,7 +75,7 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
             own.measured = registry.evaluations
             return
         own.measured = -1  # something older is deep, or seems to be
-        threshold = registry.threshold(line) if type(line) is Line else None  # of a part that failed, it is another one
+        threshold = registry.threshold(line)  # of a part that failed, it is another one
         if _is_early(node) if threshold is None else node.depth < threshold:
             return
     if not isinstance(line, Line):
@@ -206,7 +206,7 @@ def _chain(node: Node, line: Line, registry: Registry, most: int) -> _Chain:
         if below.cell is not None and below is not node and isinstance(other, Line):  # an array, not a part of one
             arrays += 1
             is_held = below.cell() is not None
-            if other.code is line.code and other.at == line.at:
+            if other is line:
                 if not turns and is_held:
                     state = line
                 turns, last = turns + 1, length

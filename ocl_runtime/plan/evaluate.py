@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.graph.forward import current, forward, turned_back
-from ocl_ir.source_line import Line
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.plan.history import NO_HISTORY, History, history
 from ocl_runtime.plan.readers import readers_of
@@ -82,9 +81,8 @@ def _repeated(
     """The results of nodes, which become cells, where a function was written for them at this line, and the list is
     emptied; else None, and nothing has changed. With `into`, there are none: the first node is computed into the memory
     of the second. Not while a function is captured."""
-    lines, line = executor.plans.lines, nodes[0].line if nodes else None
-    key = (id(line.code), line.at, into) if type(line) is Line else (0, 0, into)
-    for known in lines.known.get(key, ()):
+    lines = executor.plans.lines
+    for known in lines.known.get((nodes[0].line, into), ()) if nodes else ():
         evaluate = known.evaluate
         if evaluate is not None:
             results = evaluate(nodes, cells, executor)

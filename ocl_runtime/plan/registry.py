@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
-from types import CodeType
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
 from ocl_ir.graph.build import Buffer, Node
-from ocl_ir.source_line import Line
+from ocl_ir.source_line import Where
 from ocl_runtime.plan.donation import held_once
 
 
@@ -92,31 +91,15 @@ _MOST_LINES = 64
 """Lines of programs of which something is remembered."""
 
 
-class _Noted(NamedTuple):
-    """A number for a place in a code, which keeps the id of the code from being given again."""
-
-    code: CodeType
-    number: int
-
-
-class _ByLine:
+class _ByLine(OrderedDict[Where, int]):
     """Numbers for lines of programs, of those that were noted last. Any thread may look one up."""
 
-    def __init__(self) -> None:
-        self._noted: OrderedDict[tuple[int, int], _Noted] = OrderedDict()
-
-    def get(self, line: Line) -> int | None:
-        """That of a line, if there is one."""
-        noted = self._noted.get((id(line.code), line.at))
-        return None if noted is None else noted.number
-
-    def note(self, line: Line, number: int) -> None:
+    def note(self, line: Where, number: int) -> None:
         """From now on that of a line; under the registry's lock."""
-        key = id(line.code), line.at
-        self._noted[key] = _Noted(line.code, number)
-        self._noted.move_to_end(key)
-        while len(self._noted) > _MOST_LINES:
-            self._noted.popitem(last=False)
+        self[line] = number
+        self.move_to_end(line)
+        while len(self) > _MOST_LINES:
+            self.popitem(last=False)
 
 
 _MOST_NEWEST = 64
@@ -148,17 +131,17 @@ class Registry:
         self.evaluating = Evaluating()
         self.pending = _Pending()
 
-    def cut(self, line: Line, threshold: int) -> None:
+    def cut(self, line: Where, threshold: int) -> None:
         """Pending work is started at a line from now on."""
         with self.lock:
             self._cuts.note(line, threshold)
 
-    def passes(self, line: Line, cost: int) -> bool:
+    def passes(self, line: Where, cost: int) -> bool:
         """Whether work of a cost may be left pending at a line, since its loop is cut at another one."""
         until = self._passed.get(line)
         return until is not None and cost < until
 
-    def passed(self, line: Line, until: int) -> None:
+    def passed(self, line: Where, until: int) -> None:
         """Work up to a cost is left pending at a line."""
         with self.lock:
             self._passed.note(line, until)

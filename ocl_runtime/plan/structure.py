@@ -12,8 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import chain, compress, islice, repeat
 from operator import attrgetter, is_, is_not
-from types import CodeType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import (
@@ -219,14 +218,14 @@ def _moves_memory(node: Node) -> bool:
 def _alike(scalars: Sequence[Scalar]) -> tuple[int, ...]:
     """For each scalar of an expression, by number, the first one of its line, where all of that line are equal and not
     0; nothing if that is itself for each. A loop asks for the same numbers in each turn, and a kernel takes so many."""
-    of_line: dict[tuple[int, int, DType, Shape], list[int]] = {}
+    of_line: dict[tuple[Line, DType, Shape], list[int]] = {}
     for number, node in enumerate(scalars):
         line = node.line
         if type(line) is Line:
-            of_line.setdefault((id(line.code), line.at, node.dtype, node.shape), []).append(number)
+            of_line.setdefault((line, node.dtype, node.shape), []).append(number)
     first_of = [*range(len(scalars))]
-    for key, numbers in of_line.items():
-        if len(numbers) < _MANY_OF_A_LINE or key[:2] in _DIFFERING:
+    for (line, _, _), numbers in of_line.items():
+        if len(numbers) < _MANY_OF_A_LINE or line in _DIFFERING:
             continue
         values = [scalars[number].value for number in numbers]
         if not _PLAIN.issuperset(map(type, values)):
@@ -235,22 +234,19 @@ def _alike(scalars: Sequence[Scalar]) -> tuple[int, ...]:
             for number in numbers:
                 first_of[number] = numbers[0]
         else:
-            _DIFFERING.note(cast("Line", scalars[numbers[0]].line))
+            _note_differing(line)
     return tuple(first_of) if len({*first_of}) < len(first_of) else ()
 
 
-class _Differing(dict[tuple[int, int], CodeType]):
-    """Lines whose numbers have differed in an expression, and are not taken for one again: else there were a plan for
-    each choice of lines whose numbers happen to be equal. They keep the ids of their codes from being given again."""
-
-    def note(self, line: Line) -> None:
-        """One more."""
-        if len(self) >= _MOST_DIFFERING:
-            self.clear()
-        self[id(line.code), line.at] = line.code
+_DIFFERING: set[Line] = set()
+"""Lines whose numbers have differed in an expression, and are not taken for one again: else there were a plan for each
+choice of lines whose numbers happen to be equal."""
 
 
-_DIFFERING = _Differing()
+def _note_differing(line: Line) -> None:
+    if len(_DIFFERING) >= _MOST_DIFFERING:
+        _DIFFERING.clear()
+    _DIFFERING.add(line)
 
 
 def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Protocol, TypeAlias
 
-from ocl_ir.source_line import Line
+from ocl_ir.source_line import Where
 from ocl_runtime.plan.cache.comparison import Text
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template
@@ -25,7 +25,7 @@ WORTH = 8
 _FEW_NODES = 32
 """For more, it takes longer, and is written after as many times more evaluations."""
 
-_Key: TypeAlias = tuple[int, int, bool]
+_Key: TypeAlias = tuple[Where, bool]
 
 
 class Used(Protocol):
@@ -64,7 +64,7 @@ class KnownLines:
         if structure.copied or not 0 < len(structure.nodes) <= _MOST_NODES:
             return
         line, template, sized = structure.nodes[structure.roots[0]].line, planned.template, planned.sized
-        key: _Key = (id(line.code), line.at, structure.into) if type(line) is Line else (0, 0, structure.into)
+        key = line, structure.into
         if sized.line is None:
             sized.line = key
             if WORTH > 1:
