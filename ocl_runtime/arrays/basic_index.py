@@ -34,6 +34,8 @@ def known_index(shape: Shape, key: Any) -> Step | None:
         if len(key) == len(shape):  # most of all, without a loop
             if _SLICES.issuperset(map(type, key)):
                 return _resolved(shape, tuple(map(slice.indices, key, shape)))
+            if _PLAIN.issuperset(map(type, key)):
+                return _resolved(shape, key)
             if len(key) == 2:
                 row, column = key
                 if type(row) is int and type(column) is slice:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def read(node: Node, step: Step) -> Node:
     """The element of a node that a step with an integer for each axis leads to, as it is now."""
-    element = graph.stepped(node, step, caller(2))
+    element = graph.stepped(node, step, caller(3))
     # A program orders what it reads and writes by itself.
     return element if tracer.get() is None else graph.elementwise("copy", element)
 

@@ -91,7 +91,7 @@ class Operators(ArrayCore):
     def _product(self, left: object, right: object) -> Self:
         executor = self._executor
         if type(left) is type(right) is type(self) and left._executor is right._executor:
-            line = caller(2)
+            line = caller(3)
             return type(self)(matmul(left._node_at(line), right._node_at(line), executor, line), executor)
         operands, executor = operands_of("matmul", (left, right))
         if any(isinstance(operand, Number) for operand in operands):

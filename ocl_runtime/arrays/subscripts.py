@@ -48,7 +48,7 @@ class Subscripts(ArrayCore):
         shape = self._shape
         if type(key) is type(self):
             if key._executor is self._executor and self._is_of_rows(key, shape):
-                line = caller()
+                line = caller(2)
                 return self._new(rows_at(self._node_at(line), key._node_at(line), self._note_places, line))
         elif (step := known_index(shape, key)) is not None:
             if step.region is not None and not step.region.shape:  # an integer for each axis
@@ -123,7 +123,7 @@ class Subscripts(ArrayCore):
         steps = followed(self._steps, step)
         if isinstance(value, ArrayCore) and value._cell is self._cell and value._steps == steps:
             return  # `x[1:] += y` has written the view, which it then gives to `x[1:] = …`
-        line = caller(2)
+        line = caller(3)
         operand = written_operand(value, self, line)
         region = step.region
         shape = step.shape(self._shape) if region is None else region.shape
