@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import deque
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import TypeAlias
+from weakref import ref
 
 # Frames of this library, and of the `with` statements of its builder, are not the user's.
 _HERE = Path(__file__).resolve().parent
@@ -19,13 +21,14 @@ _OWN_FILES = (
 
 
 class Line:
-    """A line of somebody's program; `str` says which. Only then it is looked up, which takes long in a long function.
+    """A place in somebody's program; `str` says which line. Only then it is looked up, which takes long in a long
+    function.
 
-    Holds the code, and nothing of what ran there. `caller` gives one for each, so they are compared by identity; of
-    very many lines it may forget one, and then gives another.
+    Holds the code, and nothing of what ran there. `caller` gives the same one for a place as long as anybody refers to
+    it, so they are compared by identity. (One call may be two places: where CPython specialises it.)
     """
 
-    __slots__ = ("at", "code")
+    __slots__ = ("__weakref__", "at", "code")
 
     def __init__(self, code: CodeType, at: int) -> None:
         self.code = code
@@ -61,15 +64,20 @@ def caller(depth: int = 1) -> Line:
             break
         frame = outer
     code, at = frame.f_code, frame.f_lasti
-    # That is where the instruction lies: the bytes of a code are a part of its object.
-    line = _LINES.get(id(code) + at)
-    return line if line is not None else _noted(code, at)
+    entry = _LINES.get(id(code) + at)
+    line = None if entry is None else entry()
+    return _noted(code, at) if line is None else line
 
 
 def _noted(code: CodeType, at: int) -> Line:
-    if len(_LINES) >= _MOST_LINES:
-        _LINES.clear()
-    return _LINES.setdefault(id(code) + at, Line(code, at))
+    line = Line(code, at)
+    _LINES[id(code) + at] = ref(line)
+    _NEWEST.append(line)
+    count = len(_LINES)
+    if count >= _MANY and not count & (count - 1):  # once they have doubled: it takes no longer than noting them
+        for gone in [address for address, entry in _LINES.copy().items() if entry() is None]:
+            _LINES.pop(gone, None)
+    return line
 
 
 def calling_line() -> str:
@@ -99,6 +107,9 @@ class _Own(dict[str, bool]):
 
 _OWN = _Own()
 
-_MOST_LINES = 4096
-_LINES: dict[int, Line] = {}
-"""Lines that have asked for something, by address. They keep their codes, whose addresses are not used again."""
+_MANY = 256
+_LINES: dict[int, ref[Line]] = {}
+"""Lines that have asked for something, by where the instruction lies: the bytes of a code are a part of its object in
+CPython, and a line keeps the code, so the address is no other's meanwhile."""
+_NEWEST: deque[Line] = deque(maxlen=_MANY)
+"""Those that were noted last, which a loop asks for again when nobody refers to them any more."""

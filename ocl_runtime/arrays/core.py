@@ -116,8 +116,8 @@ class ArrayCore:
         node, where = base, where or caller()
         for step in steps:
             node = graph.stepped(node, step, where)
-        if type(node) is not Buffer:
-            looked = weakref.ref(base), weakref.ref(node), None
+        if known is not None or type(node) is not Buffer:
+            looked = None if type(node) is Buffer else (weakref.ref(base), weakref.ref(node), None)
             if self._known is known:  # else another thread has computed the view meanwhile, which must not be forgotten
                 self._known = looked
         return node

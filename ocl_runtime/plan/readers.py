@@ -17,6 +17,7 @@ from typing import Any
 from weakref import ref
 
 from ocl_ir.graph.build import Assign, Buffer, Node, Scatter
+from ocl_ir.graph.substitute import form
 from ocl_runtime.plan.donation import used_outside
 from ocl_runtime.plan.structure import Structure
 
@@ -45,8 +46,9 @@ def readers_of(structure: Structure, held: Collection[Node], later: Sequence[int
         else:
             readers, needed = noted(base), []
         views = dict.fromkeys([*elsewhere(readers, base, own), *needed])
-        # A copy reads and writes each byte, as one of the whole would.
-        if views and sum(node.size * node.dtype.size for node in views) < base.size * base.dtype.size:
+        # A copy reads and writes each byte, as one of the whole would; equal views are one copy.
+        nbytes = {form(node): node.size * node.dtype.size for node in views}
+        if views and sum(nbytes.values()) < base.size * base.dtype.size:
             found.update(views)
     return list(found)
 

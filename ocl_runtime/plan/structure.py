@@ -172,7 +172,8 @@ class Structure:
 
     def again(self, storages: Sequence[Storage], sizes: Sequence[int], scalars: Sequence[Number | Given]) -> list[Node]:
         """The nodes over other memory, sizes and scalars, in the same order; each says its number for the line that
-        asked for it. The same operation of the same operands is one node."""
+        asked for it. The same operation of the same operands is one node, but each root is one of its own, unless it is
+        only copied before it is written over."""
         first = self.first_offset
         number = {0: 0, 1: 1} | dict(zip(self.sizes[:first], sizes[:first], strict=True))
 
@@ -200,8 +201,8 @@ class Structure:
             made[node] = known
         nodes = [made[node] for node in self.nodes]
         apart: set[Node] = set()
-        for root in dict.fromkeys(self.roots) if self.alike else ():
-            while nodes[root] in apart:  # by equal numbers; but two results are not one, which may be written over
+        for root in dict.fromkeys(root for root in self.roots if root not in self.copied):
+            while nodes[root] in apart:  # they are equal; but two results are not one, which may be written over
                 nodes[root] = graph.elementwise("copy", nodes[root], where=str(root))
             apart.add(nodes[root])
         return nodes

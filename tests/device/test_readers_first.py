@@ -69,7 +69,26 @@ def view_of_a_view(x: Any) -> list[Any]:
     return [t]
 
 
-WRITES = [written, swapped, while_pending, columns, scattered, view_of_a_view]
+def equal_views_while_pending(x: Any) -> list[Any]:
+    x[1] = 5
+    t = [x[10:30] * number for number in range(30)]
+    x[12] = 9
+    return t
+
+
+def a_view_of_many_looks(x: Any) -> list[Any]:
+    t, view = x[3:4] + 0, x[5:6]
+    u = view + 0
+    for _ in range(200):
+        view + 1
+    x[3] = 9
+    return [t, u]
+
+
+WRITES = [
+    written, swapped, while_pending, columns, scattered, view_of_a_view, equal_views_while_pending,
+    a_view_of_many_looks,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("held", [True, False])

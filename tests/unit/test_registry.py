@@ -91,6 +91,26 @@ def test_what_was_made_of_a_view_finds_what_it_was_computed_to(runtime: Interpre
     np.testing.assert_allclose(more.numpy(), np.exp(HOST)[1:] + 1, rtol=1e-6)
 
 
+def test_a_view_keeps_no_memory_of_its_own_once_what_it_looks_at_is_computed(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(HOST)
+    y = xp.exp(x)
+    view = y[1:]
+    view.compute()
+    own = weakref.ref(view._node.storage)  # type: ignore[union-attr]
+    y.compute()
+    np.testing.assert_allclose((view + 1).numpy(), np.exp(HOST)[1:] + 1, rtol=1e-6)
+    assert own() is None
+
+
+def test_equal_results_are_written_apart_by_who_gets_their_memory(runtime: InterpretedRuntime) -> None:
+    a = xp.asarray(HOST)
+    one, other = a + 1, a + 1
+    compute(one, other)
+    assert kernels(runtime) == ["add"]
+    xp.compute_into(one, xp.full(HOST.shape, 99.0, dtype=np.float32))
+    np.testing.assert_array_equal(other.numpy(), HOST + 1)
+
+
 def test_a_replacement_that_contains_what_it_replaces_is_not_entered() -> None:
     leaf = graph.buffer(object(), F32, Layout.contiguous((4,)))
     user = graph.elementwise("mul", leaf, leaf)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from types import FunctionType
-
-import pytest
+from weakref import ref
 
 from ocl_ir import source_line
 from ocl_ir.source_line import Line, caller
@@ -40,9 +40,17 @@ def test_code_that_is_gone_leaves_its_line_to_no_other() -> None:
     assert str(written("value = 0\n    return caller()")) == "written.py:3"
 
 
-def test_lines_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_line, "_MOST_LINES", 8)
-    lines = [written("return caller()") for _ in range(100)]
-    assert len({*lines}) == 100
-    assert len(source_line._LINES) <= 8
-    assert all(str(line) == "written.py:2" for line in lines)
+def test_lines_that_nobody_refers_to_go_with_their_codes() -> None:
+    gone = [ref(written("return caller()")) for _ in range(3000)]
+    assert sum(line() is not None for line in gone) <= 256
+    assert len(source_line._LINES) <= 1024
+    kept = [asked() for _ in range(3)]
+    for _ in range(600):
+        written("return caller()")
+    assert asked() is kept[0], "somebody refers to it"
+
+
+def test_a_code_is_as_large_as_its_instructions() -> None:
+    """Else the address of one would be that of something else."""
+    code = compile("\n".join(f"a{number} = b + {number}" for number in range(2000)), "long.py", "exec")
+    assert sys.getsizeof(code) >= len(code.co_code)

@@ -15,5 +15,6 @@ def note_reader(readers: list[weakref.ref[Node]] | None, view: Node) -> None:
     if readers is None:
         return
     if len(readers) >= _MOST_READERS:
-        readers[:] = [reader for reader in readers if reader() is not None][-_MOST_READERS // 2 :]
+        alive = {node: reader for reader in readers if (node := reader()) is not None}
+        readers[:] = [*alive.values()][-_MOST_READERS // 2 :]
     readers.append(weakref.ref(view))

@@ -17,7 +17,8 @@ from ocl_ir.source_line import Where
 
 
 def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Node]:
-    """The roots with nodes replaced; what has none of them, and is unlike what stands before it, is itself."""
+    """The roots with nodes replaced; what has none of them, and is unlike what stands before it, is itself. Nobody
+    computes any of it meanwhile."""
     made: dict[Node, Node] = dict(replaced)
     numbered: dict[Hashable, Node] = {}
     stack = list(reversed(roots))
@@ -44,19 +45,19 @@ def form(node: Node) -> Hashable:
     """What a node is, but for its operands. Leaves are equal to none."""
     match node:
         case Elementwise():
-            return node.op, node.dtype
+            return "elementwise", node.op, node.dtype
         case Movement():
-            return node.step
+            return "movement", node.step
         case Gather() | Contract():
             return type(node).__name__
         case Scatter():
             return "scatter", node.op
         case Reduce():
-            return node.op, node.axes, node.keepdims, node.dtype
+            return "reduce", node.op, node.axes, node.keepdims, node.dtype
         case Scan():
-            return node.op, node.axis, node.dtype
+            return "scan", node.op, node.axis, node.dtype
         case Assign():
-            return node.region.identity
+            return "assign", node.region.identity
     return node
 
 

@@ -172,9 +172,9 @@ class Template:
             if unplanned.into
             else plan(unplanned.roots, memory, dense=unplanned.copied, donation=given)
         )
-        places = {node: place for place, node in enumerate(nodes)}
+        places = {node: place for place, node in reversed([*enumerate(nodes)])}
         wanted = set() if unplanned.into else needed.union(unplanned.roots)
-        # What others have been computed to may have made two nodes alike: they are one here.
+        # What was written twice is one node here.
         computed = [
             (place, made.computed[node]) for place, node in enumerate(nodes) if node in wanted and node in made.computed
         ]
