@@ -86,9 +86,10 @@ class Formulas:
         """Whether it is written out at all."""
         return len(self._rows) <= _MOST_WRITTEN
 
-    def is_known(self, row: int) -> bool:
-        """Whether a row is the same number for all sizes."""
-        return self._rows[row] is not None
+    @property
+    def known(self) -> Sequence[int | None]:
+        """Of each row the number that it is for all sizes; None where these decide."""
+        return self._rows
 
     def values(self, sizes: Sequence[int]) -> list[int]:
         """The number of each row. Raises `ShapeError` for a division by 0."""

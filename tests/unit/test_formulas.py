@@ -46,7 +46,7 @@ def test_rows_are_what_the_sizes_are_by_themselves(
     for row, truth in conditions:
         assert not table.written([*conditions, (row, not truth)])(*numbers)
         assert not table.written([(row, not truth), *conditions])(*numbers)
-    computed = {row: truth for row, truth in conditions if row >= len(NAMES) and not table.is_known(row)}
+    computed = {row: truth for row, truth in conditions if row >= len(NAMES) and table.known[row] is None}
     assert table.wrong(numbers, computed) is None
     for row, truth in computed.items():
         assert table.wrong(numbers, computed | {row: not truth}) == row

@@ -172,11 +172,8 @@ class Bound:
             if isinstance(arg, Place):
                 first, itemsize = arg.layout.range()[0], arg.dtype.size
                 offset = self.offsets.get(arg.buffer)
-                if offset is None:
-                    pointers.append((len(args), arg.buffer, itemsize, first))
-                else:
-                    pointers.append((len(args), ARENA, itemsize, offset // itemsize + first))
-                args += (None, 0)
+                pointers.append((len(args), arg.buffer if offset is None else ARENA, itemsize))
+                args += (None, first if offset is None else offset // itemsize + first)
             elif isinstance(arg, Number):
                 numbers.append((len(args), arg.name))
                 args.append(None)
@@ -184,7 +181,7 @@ class Bound:
                 args.append(arg)
         sizes = executable.padded(node.sizes, node.command.group_size)
         # Memory that is listed by buffer has the arena at its end.
-        buffers = frozenset([self.buffers if one == ARENA else one for _, one, _, _ in pointers])
+        buffers = frozenset([self.buffers if one == ARENA else one for _, one, _ in pointers])
         return Dispatch(executable, sizes, args, tuple(pointers), tuple(numbers), self.handles.shared(buffers))
 
     def _transfer(self, node: Node) -> Transfer:

@@ -7,15 +7,20 @@ and which have gaps. So where all of this is as it was for earlier sizes, it nee
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from functools import partial
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from ocl_ir.host.unbound import Memory, Row, Unbound, UnboundNode
+from ocl_ir.formulas import Formulas
+from ocl_ir.host.unbound import LayoutRows, Memory, Row, Unbound, UnboundNode
 from ocl_ir.kernel.accesses import WRITE
+from ocl_ir.layout import Layout
+from ocl_ir.sizes import Size, Symbol, larger, parts, smaller
 from ocl_runtime.execute.launch import MOST_ITEMS
 from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Transfer
-from ocl_runtime.execute.streams.footprints import footprint_of
+from ocl_runtime.execute.streams.footprints import is_gapless
 
 _MOST_ALIKE = 64
 """Ways in which the accesses of a program lie that are kept."""
@@ -25,7 +30,8 @@ _dispatch: Callable[[tuple[Any, ...]], Dispatch] = partial(tuple.__new__, Dispat
 
 
 class Numbers(NamedTuple):
-    """What sizes decide: as `Bound` has it, with all `accesses` of memory from outside; `key` says how these lie."""
+    """What sizes decide: as `Bound` has it, with all `accesses` of memory from outside, and at the end that of the
+    arena; `key` says how these lie."""
 
     made: list[tuple[int, int]]
     offsets: Mapping[int, int]
@@ -44,8 +50,8 @@ class Joined(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """What sizes have in common whose accesses lie alike: those that streams look up and record, by number (`ARENA` is
-    all of the arena), whether these are no more than numbers of accesses, and `shared` attributes."""
+    """What sizes have in common whose accesses lie alike: those that streams look up and record, by number, whether
+    these are no more than numbers of accesses, and `shared` attributes."""
 
     tracked: list[int | Joined]
     is_plain: bool
@@ -62,122 +68,150 @@ class Alike(NamedTuple):
                 joined = [own[one] for one in number.numbers]
                 low, high = min([one.low for one in joined]), max([one.high for one in joined])
                 found.append(Access(number.buffer, number.mode, low, high, None))
-            elif number == ARENA:
-                found.append(Access(ARENA, WRITE, 0, numbers.arena, None))
             else:
                 found.append(own[number])
         return found
 
 
-class _Span(NamedTuple):
-    """Elements of memory: as many as the row `size` says from `offset` on; or those of a layout with gaps, by its
-    number."""
-
-    offset: int
-    size: int
-    parted: int | None
-
-
 class _Launched(NamedTuple):
-    """A launch: `sizes` are the rows of its index space, each with that of a group, `rows` the arguments that are
-    sizes, as (place, row), and `pointers` those that are memory, as (place, buffer, bytes of an element, elements);
-    None where sizes do not change them."""
+    """A launch: `sizes` are the rows of its index space, `args` those of its arguments, and `scratch` those of these
+    that begin in the arena, as (place, buffer, bytes of an element)."""
 
     dispatch: Dispatch
-    sizes: tuple[tuple[int, int], ...]
-    rows: list[tuple[int, int]]
-    pointers: list[tuple[int, int, int, _Span]] | None
+    sizes: list[int]
+    args: list[int]
+    scratch: list[tuple[int, int, int]]
+
+
+class _Gaps(NamedTuple):
+    """An access, by number, to elements that may have gaps between them: rows of their layout in bytes."""
+
+    number: int
+    shape: itemgetter[tuple[int, ...]]
+    strides: itemgetter[tuple[int, ...]]
+    offset: int
 
 
 class Pattern:
-    """Of formulas, with the launches for some sizes at which nothing is left out. `alike` is what was learnt so far."""
+    """Of formulas, with the launches for some sizes at which nothing is left out. `alike` is what was learnt so far.
+
+    What it needs beside the rows of the formulas is a table over these; arguments that sizes do not change are `fixed`,
+    and counted from its end.
+    """
 
     def __init__(self, formulas: Unbound, commands: Sequence[Dispatch | Transfer]) -> None:
         self.alike: dict[Hashable, Alike] = {}
-        parted = [number for number, layout in enumerate(formulas.layouts) if layout.size is None]
-        self._parted = [formulas.layouts[number] for number in parted]
-        spans = [
-            _Span(layout.offset, layout.size or 0, parted.index(number) if layout.size is None else None)
-            for number, layout in enumerate(formulas.layouts)
-        ]
+        self._fixed: list[Any] = []
+        known = formulas.table.known
+        self._row: list[Size] = [Symbol(f"r{row}") if one is None else one for row, one in enumerate(known)]
+        self._table = table = Formulas([f"r{row}" for row in range(len(known))])
+        ends = [self._ends(layout) for layout in formulas.layouts]
+        scratch = formulas.schedule.lives
         self._launches = [
-            _launched(command, node, formulas, spans)
+            self._launched(command, node, ends, scratch)
             for command, node in zip(commands, formulas.nodes, strict=True)
             if isinstance(command, Dispatch)
         ]
+        self._fixed.reverse()
         self._made = [(buffer.id, row) for buffer, row in formulas.buffers if buffer.kind == "result"]
         touched = dict.fromkeys(access for node in formulas.nodes for access in node.accesses)
-        scratch = formulas.schedule.lives
-        self._accesses = [
-            (buffer, mode, itemsize, *spans[layout])
-            for buffer, layout, itemsize, mode in touched
-            if buffer not in scratch
+        laid = [formulas.layouts[layout] for _, layout, _, _ in touched]
+        sizes = {row for one in laid for row in (one.shape if one.size is None else [one.size])}
+        sizes.update(*[node.sizes for node in formulas.nodes])
+        self._sizes = sorted(sizes)
+        """Numbers of elements and of work-items: where one of them is 0, something is left out."""
+        outside = [access for access in touched if access[0] not in scratch]
+        accesses = [
+            (buffer, mode, *[table.add(end * itemsize) for end in ends[layout]])
+            for buffer, layout, itemsize, mode in outside
         ]
-        of_scratch = {layout for buffer, layout, _, _ in touched if buffer in scratch}
-        self._of_scratch = sorted({row for layout in of_scratch for row in formulas.layouts[layout].shape})
-        self._gaps = [number for number, access in enumerate(self._accesses) if access[-1] is not None]
-        of_buffer: dict[int, dict[tuple[int | None, ...], int]] = {}
-        for number, (buffer, _, *elements) in enumerate(self._accesses):
-            of_buffer.setdefault(buffer, {}).setdefault(tuple(elements), number)
-        self._compared = [[*numbers.values()] for numbers in of_buffer.values() if len(numbers) > 1]
+        self._accesses: Sequence[Sequence[int]] = [*zip(*accesses, strict=True)] or [()] * 4
+        self._gaps = [
+            self._with_gaps(number, formulas.layouts[layout], itemsize)
+            for number, (_, layout, itemsize, _) in enumerate(outside)
+            if formulas.layouts[layout].size is None
+        ]
+        of_buffer: dict[int, dict[int, None]] = {}
+        for buffer, _, low, high in accesses:
+            of_buffer.setdefault(buffer, {}).update({low: None, high: None})
+        self._compared = [itemgetter(*rows) for rows in of_buffer.values() if len(rows) > 2]
+        """Where the accesses of a buffer begin and end."""
+
+    def _ends(self, layout: LayoutRows) -> tuple[Size, Size]:
+        """The first element, and the one after the last."""
+        first, span = self._row[layout.offset], cast("Size", 1)
+        if layout.size is not None:
+            return first, first + self._row[layout.size]
+        for length, stride in zip(layout.shape, layout.strides, strict=True):
+            reach = (self._row[length] - 1) * self._row[stride]
+            first, span = first + smaller(reach, 0), span + larger(reach, 0 - reach)
+        return first, first + span
+
+    def _launched(
+        self, dispatch: Dispatch, node: UnboundNode, ends: Sequence[tuple[Size, Size]], scratch: Container[int]
+    ) -> _Launched:
+        add, args = self._table.add, list[int]()
+        within: list[tuple[int, int, int]] = []
+        for arg in node.args:
+            if type(arg) is Memory:
+                args.append(self._fix(None))
+                if arg.buffer in scratch:
+                    within.append((len(args), arg.buffer, arg.dtype.size))
+                args.append(add(ends[arg.layout][0]))
+            else:
+                args.append(arg.number if type(arg) is Row else self._fix(dispatch.args[len(args)]))
+        groups = zip(node.sizes, dispatch.sizes[1], strict=True)
+        sizes = [add(parts(self._row[row], group) * group) for row, group in groups]
+        return _Launched(dispatch, sizes, args, within)
+
+    def _fix(self, arg: Any) -> int:
+        self._fixed.append(arg)
+        return -len(self._fixed)
+
+    def _with_gaps(self, number: int, layout: LayoutRows, itemsize: int) -> _Gaps:
+        add, row = self._table.add, self._row
+        shape = [add(size) for size in (*[row[length] for length in layout.shape], itemsize)]
+        strides = [add(size) for size in (*[row[stride] * itemsize for stride in layout.strides], 1)]
+        return _Gaps(number, itemgetter(*shape), itemgetter(*strides), add(row[layout.offset] * itemsize))
 
     def numbers(self, formulas: Unbound, rows: Sequence[int]) -> Numbers | None:
         """What the sizes decide that the table was filled in for; None where something is left out, since it has no
         elements, or cannot be launched."""
-        laid = [layout.at(rows) for layout in self._parted]
-        accesses = []
-        for buffer, mode, itemsize, offset, size, parted in self._accesses:
-            gaps = None
-            if parted is None:
-                low = rows[offset] * itemsize
-                high = low + rows[size] * itemsize
-            else:
-                low, high, gaps = footprint_of(laid[parted], itemsize, 0)
-            if low >= high:
-                return None
-            accesses.append(_access((buffer, mode, low, high, gaps)))
-        if not all(map(rows.__getitem__, self._of_scratch)):
+        needed = [*map(rows.__getitem__, self._sizes)]
+        if not needed or min(needed) == 0 or max(needed) >= MOST_ITEMS:
             return None
         offsets, arena = formulas.packed(rows)
+        own = self._table.values(rows)
+        of = [*own, *self._fixed].__getitem__
+        buffers, modes, lows, highs = self._accesses
+        accesses = [*map(_access, zip(buffers, modes, map(of, lows), map(of, highs), repeat(None)))]
+        for number, shape, strides, offset in self._gaps:
+            buffer, mode, low, high, _ = accesses[number]
+            gaps = Layout(shape(own), strides(own), own[offset])
+            if not is_gapless(gaps, high - low):
+                accesses[number] = _access((buffer, mode, low, high, gaps))
+        key = self._key(own, accesses)
+        accesses.append(_access((ARENA, WRITE, 0, arena, None)))
         commands = []
-        for (executable, (_, groups), constant, pointers, numbers, buffers), over, filled, memory in self._launches:
-            index_space = []
-            for row, group in over:
-                size = rows[row]
-                if not 0 < size < MOST_ITEMS:
-                    return None
-                index_space.append(-(-size // group) * group)
-            args = constant.copy()
-            for place, row in filled:
-                args[place] = rows[row]
-            moved = pointers
-            if memory is not None:
-                places = []
-                for place, buffer, itemsize, (offset, _, parted) in memory:
-                    first = rows[offset] if parted is None else laid[parted].range()[0]
-                    if buffer in offsets:
-                        places.append((place, ARENA, itemsize, offsets[buffer] // itemsize + first))
-                    else:
-                        places.append((place, buffer, itemsize, first))
-                moved = tuple(places)
-            commands.append(_dispatch((executable, (tuple(index_space), groups), args, moved, numbers, buffers)))
+        for (executable, (_, groups), _, *rest), over, order, scratch in self._launches:
+            args = [*map(of, order)]
+            for place, buffer, itemsize in scratch:
+                args[place] += offsets[buffer] // itemsize
+            commands.append(_dispatch((executable, (tuple(map(of, over)), groups), args, *rest)))
         made = [(buffer, rows[row]) for buffer, row in self._made]
-        return Numbers(made, offsets, arena, commands, accesses, self._key(accesses))
+        return Numbers(made, offsets, arena, commands, accesses, key)
 
-    def _key(self, accesses: Sequence[Access]) -> Hashable:
+    def _key(self, own: Sequence[int], accesses: Sequence[Access]) -> Hashable:
         """How accesses lie: which of them have the same gaps, and the order of the ends of those of each buffer."""
-        if not (self._gaps or self._compared):
-            return ()
-        footprints = [accesses[number].footprint for number in self._gaps]
-        key: list[Hashable] = [footprint is None for footprint in footprints]
-        if len(footprints) > 1:
-            gaps: dict[Any, int] = {}
+        key: list[Hashable] = []
+        if self._gaps:
+            seen: dict[Any, int] = {None: 0}
+            footprints = [accesses[gaps.number].footprint for gaps in self._gaps]
             told = [footprint and (footprint.shape, footprint.strides, footprint.offset) for footprint in footprints]
-            key += [gaps.setdefault(one, len(gaps)) for one in told]
-        for numbers in self._compared:
-            ends = [end for number in numbers for end in accesses[number][2:4]]
-            ordered = sorted(ends)
-            key.append(tuple([bisect_left(ordered, end) for end in ends]))
+            key += [seen.setdefault(one, len(seen)) for one in told]
+        for ends_of in self._compared:
+            ends = ends_of(own)
+            key += map(bisect_left, repeat(sorted(ends)), ends)
         return tuple(key)
 
     def learn(self, numbers: Numbers, known: Sequence[Access], shared: Mapping[str, Any]) -> None:
@@ -188,29 +222,11 @@ class Pattern:
         of_access = {access: number for number, access in reversed([*enumerate(numbers.accesses)])}
         tracked: list[int | Joined] = []
         for access in known:
-            number = ARENA if access.buffer == ARENA else of_access.get(access)
+            number = of_access.get(access)
             if number is None:
                 joined = [other for other, one in enumerate(numbers.accesses) if one.buffer == access.buffer]
                 tracked.append(Joined(access.buffer, access.mode, joined))
             else:
                 tracked.append(number)
-        is_plain = not any(isinstance(number, Joined) or number == ARENA for number in tracked)
+        is_plain = not any(isinstance(number, Joined) for number in tracked)
         self.alike[numbers.key] = Alike(tracked, is_plain, shared)
-
-
-def _launched(dispatch: Dispatch, node: UnboundNode, formulas: Unbound, spans: Sequence[_Span]) -> _Launched:
-    rows: list[tuple[int, int]] = []
-    pointers: list[tuple[int, int, int, _Span]] = []
-    position, is_fixed = 0, True
-    for arg in node.args:
-        if type(arg) is Memory:
-            span = spans[arg.layout]
-            is_fixed &= span.parted is None and formulas.table.is_known(span.offset)
-            is_fixed &= arg.buffer not in formulas.schedule.lives
-            pointers.append((position, arg.buffer, arg.dtype.size, span))
-            position += 1  # for where it begins
-        elif type(arg) is Row:
-            rows.append((position, arg.number))
-        position += 1
-    sizes = tuple(zip(node.sizes, dispatch.sizes[1], strict=True))
-    return _Launched(dispatch, sizes, rows, None if is_fixed else pointers)

@@ -171,10 +171,9 @@ class Run(Program):
     def _args(self, command: Dispatch) -> list[Any]:
         """Those of a launch over this memory."""
         args, places = command.args.copy(), self._places
-        for place, buffer, itemsize, first in command.pointers:
-            base, start = places[buffer]
-            args[place] = base
-            args[place + 1] = start // itemsize + first
+        for place, buffer, itemsize in command.pointers:
+            args[place], start = places[buffer]
+            args[place + 1] += start // itemsize
         for place, name in command.numbers:
             args[place] = self._numbers[name]
         return args

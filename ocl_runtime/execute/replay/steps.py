@@ -22,9 +22,9 @@ class Access(NamedTuple):
     footprint: Layout | None
 
 
-Pointer: TypeAlias = tuple[int, int, int, int]
-"""An argument that is memory: its place, and the buffer, bytes of an element and element that it points to. Plain, so
-that the collector of garbage need not look at all of them again and again."""
+Pointer: TypeAlias = tuple[int, int, int]
+"""An argument that is memory: its place, and the buffer and bytes of an element that it points to. Plain, so that the
+collector of garbage need not look at all of them again and again."""
 
 
 class Transfer(NamedTuple):
@@ -39,7 +39,8 @@ class Transfer(NamedTuple):
 
 
 class Dispatch(NamedTuple):
-    """A launch. `args` lack the pointers, into these `buffers`, and the numbers (place, name) that each call gives."""
+    """A launch. `args` lack the pointers, into these `buffers`, and the numbers (place, name) that each call gives; the
+    element that a pointer begins with is behind it, counted from where the buffer begins."""
 
     executable: Executable
     sizes: tuple[Sizes, Sizes]

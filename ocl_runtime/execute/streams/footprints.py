@@ -16,7 +16,7 @@ _NEARLY = 8
 def footprint_of(layout: Layout, itemsize: int, start: int) -> tuple[int, int, Layout | None]:
     """The bytes `low … high` of elements in a buffer from byte `start` on, and which of them where there are gaps."""
     low, high = layout.range()
-    if layout.is_dense or _gapless(layout, high - low):
+    if layout.is_dense or is_gapless(layout, high - low):
         return start + low * itemsize, start + high * itemsize, None
     in_bytes = Layout(
         (*layout.shape, itemsize),
@@ -26,7 +26,7 @@ def footprint_of(layout: Layout, itemsize: int, start: int) -> tuple[int, int, L
     return start + low * itemsize, start + high * itemsize, in_bytes
 
 
-def _gapless(layout: Layout, span: int) -> bool:
+def is_gapless(layout: Layout, span: int) -> bool:
     """Whether the elements, in whichever order and perhaps repeated, fill the range that they span."""
     axes = [
         (abs(stride), length)

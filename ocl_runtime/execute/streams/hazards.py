@@ -84,12 +84,17 @@ class Ranges:
             return self.cells
         if len(self.cells) > self._limit:
             self.tidy()
-        cell = self.cells[bisect_right(self.cells, low, key=_low) - 1]
-        if cell.low == low and cell.high == high:  # for another access, or as this one was looked up
+        cells, low, high = self.cells, max(low, self.low), min(high, self.high)
+        place = bisect_right(cells, low, key=_low) - 1
+        cell = cells[place]
+        if cell.low != low:
+            place, cell = place + 1, self._split(place, low)
+        if high == cell.high:  # as for another access, or as this one was looked up
             return [cell]
-        first = self._cut(max(low, self.low))
-        last = self._cut(min(high, self.high))
-        return self.cells[first:last]
+        if cell.low < high < cell.high:
+            self._split(place, high)
+            return [cell]
+        return cells[place : self._cut(high)]
 
     def around(self, low: int, high: int) -> Sequence[Cell]:
         """The cells that have some of these bytes: enough for what says itself which bytes it touches.
@@ -123,10 +128,16 @@ class Ranges:
         if at == cell.low:
             return place
         if at < cell.high:
-            rest = Cell(at, cell.high, cell.writes, cell.reads.copy())
-            cells[place + 1 : place + 1] = [rest]
-            cell.high = at
+            self._split(place, at)
         return place + 1
+
+    def _split(self, place: int, at: int) -> Cell:
+        """Cuts the cell at a place; gives the part behind."""
+        cell = self.cells[place]
+        rest = Cell(at, cell.high, cell.writes, cell.reads.copy())
+        self.cells.insert(place + 1, rest)
+        cell.high = at
+        return rest
 
     def split(self, at: int) -> tuple[Ranges, Ranges]:
         """The bytes before `at` and those from there on, with their history."""
