@@ -19,6 +19,7 @@ backed symbolic integers.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
@@ -42,6 +43,8 @@ class Guards:
         self._apart: list[str] = []
         self._table: _Table | None = None
         self._asked = 0
+        self._wrong: Counter[int | None] = Counter()
+        """How often each condition told other sizes apart, by its row."""
         self._written: Callable[..., object] | None = None
         self.closed = False
 
@@ -84,7 +87,7 @@ class Guards:
     def __setstate__(self, state: _Table) -> None:
         self.found, self._first, self._apart, self.closed = {}, {}, [], True
         self._table = 0, *state[1:]
-        self._asked, self._written = 0, None
+        self._asked, self._wrong, self._written = 0, Counter(), None
 
     def hold(self, bound: Mapping[str, int]) -> bool:
         """Whether other sizes, by name, agree in everything that was found."""
@@ -97,8 +100,10 @@ class Guards:
         except ZeroDivisionError:
             return False
         self._asked += 1
-        if self._asked == WORTH and formulas.is_short:
-            self._written = formulas.written([*conditions.items()])
+        self._wrong[wrong] += 1
+        if self._asked == WORTH and formulas.is_short:  # what has told most sizes apart comes first
+            ordered = sorted(conditions.items(), key=lambda condition: -self._wrong[condition[0]])
+            self._written = formulas.written(ordered)
         return wrong is None
 
     def _as_table(self) -> _Table:
@@ -108,7 +113,7 @@ class Guards:
             formulas = Formulas(names)
             conditions = {formulas.add(condition): truth for condition, truth in self.found.items()}
             table = self._table = len(self.found), formulas, conditions
-            self._asked, self._written = 0, None
+            self._asked, self._wrong, self._written = 0, Counter(), None
         return table
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ocl_ir.formulas import WORTH
 from ocl_ir.guards import Backed, Guards, formula, formulas, integer, plain
 from ocl_ir.indices import parse_index
 from ocl_ir.layout import Layout, broadcast_shapes, collapse
@@ -259,3 +260,20 @@ def test_a_size_apart_is_not_found_to_be_another_one_until_somebody_asks() -> No
     assert not guards.hold({"n": 5, "first": 3, "second": 2})
     assert first == n
     assert not guards.hold({"n": 5, "first": 3, "second": 1})
+
+
+def test_what_told_most_sizes_apart_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once conditions are written out, which gives the same answers."""
+    guards = Guards()
+    n = guards.size("n", 1000)
+    assert n > 10
+    assert n % 8 == 0
+    assert n < 10**6
+    _, formulas, conditions = guards._as_table()
+    written, ordered = formulas.written, []
+    monkeypatch.setattr(formulas, "written", lambda given: ordered.extend(given) or written(given))
+    told = {size: guards.hold({"n": size}) for size in range(WORTH)}
+    assert ordered[0] == [*conditions.items()][1]
+    assert sorted(ordered) == sorted(conditions.items())
+    assert {size: guards.hold({"n": size}) for size in told} == told
+    assert [size for size, holds in told.items() if holds] == [16, 24]

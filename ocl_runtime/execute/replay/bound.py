@@ -20,7 +20,7 @@ from ocl_ir.source_line import Where
 from ocl_runtime.execute.launch import Executable
 from ocl_runtime.execute.replay.handles import Handles
 from ocl_runtime.execute.replay.pattern import Pattern
-from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Pointer, Transfer
+from ocl_runtime.execute.replay.steps import ARENA, Access, AccessNumbers, Dispatch, Pointer, Transfer
 from ocl_runtime.execute.replay.tracking import Tracking
 from ocl_runtime.execute.streams.footprints import footprint_of
 from ocl_runtime.execute.streams.program import Batch
@@ -69,7 +69,8 @@ class Bound:
         """By step, (low, high) of scratch memory that is used no more after it."""
         self.names = [_what(command) for command in self.commands]
         tracking = Tracking(schedule.nodes, touched, self.arena, watched=handles.watched or self.transfers)
-        self.accesses, self.batches = tracking.accesses, tracking.batches
+        self.accesses: Sequence[AccessNumbers] = tracking.accesses
+        self.batches = tracking.batches
         if again is not None:
             self._schedule = self._touches = None
 
@@ -92,7 +93,7 @@ class Bound:
         bound.commands = [
             _dispatch((executable, *launch)) for executable, launch in zip(handles.executables, launches, strict=True)
         ]
-        bound.accesses, bound.batches = [*starmap(Access, accesses)], [*starmap(Batch, batches)]
+        bound.accesses, bound.batches = accesses, [*starmap(Batch, batches)]
         bound.names, bound.ended = [*map(_what, bound.commands)], {}
         return bound
 
@@ -182,7 +183,7 @@ class Bound:
         sizes = executable.padded(node.sizes, node.command.group_size)
         # Memory that is listed by buffer has the arena at its end.
         buffers = frozenset([self.buffers if one == ARENA else one for _, one, _ in pointers])
-        return Dispatch(executable, sizes, args, tuple(pointers), tuple(numbers), self.handles.shared(buffers))
+        return Dispatch(executable, sizes, tuple(args), tuple(pointers), tuple(numbers), self.handles.shared(buffers))
 
     def _transfer(self, node: Node) -> Transfer:
         buffers = self.schedule.buffers

@@ -19,14 +19,13 @@ from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, Symbol, larger, parts, smaller
 from ocl_runtime.execute.launch import MOST_ITEMS
-from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Transfer
+from ocl_runtime.execute.replay.steps import ARENA, AccessNumbers, Dispatch, Transfer
 from ocl_runtime.execute.streams.footprints import is_gapless
 
 _MOST_ALIKE = 64
 """Ways in which the accesses of a program lie that are kept."""
-_access: Callable[[tuple[Any, ...]], Access] = partial(tuple.__new__, Access)
 _dispatch: Callable[[tuple[Any, ...]], Dispatch] = partial(tuple.__new__, Dispatch)
-"""Made like this, a named tuple takes a third of the time."""
+"""Made like this, it takes a third of the time."""
 
 
 class Numbers(NamedTuple):
@@ -37,7 +36,7 @@ class Numbers(NamedTuple):
     offsets: Mapping[int, int]
     arena: int
     commands: list[Dispatch]
-    accesses: list[Access]
+    accesses: list[AccessNumbers]
     key: Hashable
 
 
@@ -57,17 +56,16 @@ class Alike(NamedTuple):
     is_plain: bool
     shared: Mapping[str, Any]
 
-    def accesses(self, numbers: Numbers) -> list[Access]:
+    def accesses(self, numbers: Numbers) -> list[AccessNumbers]:
         """What streams look up and record for the sizes of some numbers."""
         own = numbers.accesses
         if self.is_plain:
             return [*map(own.__getitem__, cast("list[int]", self.tracked))]
-        found = []
+        found: list[AccessNumbers] = []
         for number in self.tracked:
             if isinstance(number, Joined):
-                joined = [own[one] for one in number.numbers]
-                low, high = min([one.low for one in joined]), max([one.high for one in joined])
-                found.append(Access(number.buffer, number.mode, low, high, None))
+                _, _, lows, highs, _ = zip(*[own[one] for one in number.numbers], strict=True)
+                found.append((number.buffer, number.mode, min(lows), max(highs), None))
             else:
                 found.append(own[number])
         return found
@@ -184,29 +182,29 @@ class Pattern:
         own = self._table.values(rows)
         of = [*own, *self._fixed].__getitem__
         buffers, modes, lows, highs = self._accesses
-        accesses = [*map(_access, zip(buffers, modes, map(of, lows), map(of, highs), repeat(None)))]
+        accesses: list[AccessNumbers] = [*zip(buffers, modes, map(of, lows), map(of, highs), repeat(None))]
         for number, shape, strides, offset in self._gaps:
             buffer, mode, low, high, _ = accesses[number]
             gaps = Layout(shape(own), strides(own), own[offset])
             if not is_gapless(gaps, high - low):
-                accesses[number] = _access((buffer, mode, low, high, gaps))
+                accesses[number] = buffer, mode, low, high, gaps
         key = self._key(own, accesses)
-        accesses.append(_access((ARENA, WRITE, 0, arena, None)))
+        accesses.append((ARENA, WRITE, 0, arena, None))
         commands = []
         for (executable, (_, groups), _, *rest), over, order, scratch in self._launches:
             args = [*map(of, order)]
             for place, buffer, itemsize in scratch:
                 args[place] += offsets[buffer] // itemsize
-            commands.append(_dispatch((executable, (tuple(map(of, over)), groups), args, *rest)))
+            commands.append(_dispatch((executable, (tuple(map(of, over)), groups), tuple(args), *rest)))
         made = [(buffer, rows[row]) for buffer, row in self._made]
         return Numbers(made, offsets, arena, commands, accesses, key)
 
-    def _key(self, own: Sequence[int], accesses: Sequence[Access]) -> Hashable:
+    def _key(self, own: Sequence[int], accesses: Sequence[AccessNumbers]) -> Hashable:
         """How accesses lie: which of them have the same gaps, and the order of the ends of those of each buffer."""
         key: list[Hashable] = []
         if self._gaps:
             seen: dict[Any, int] = {None: 0}
-            footprints = [accesses[gaps.number].footprint for gaps in self._gaps]
+            footprints = [accesses[gaps.number][-1] for gaps in self._gaps]
             told = [footprint and (footprint.shape, footprint.strides, footprint.offset) for footprint in footprints]
             key += [seen.setdefault(one, len(seen)) for one in told]
         for ends_of in self._compared:
@@ -214,7 +212,7 @@ class Pattern:
             key += map(bisect_left, repeat(sorted(ends)), ends)
         return tuple(key)
 
-    def learn(self, numbers: Numbers, known: Sequence[Access], shared: Mapping[str, Any]) -> None:
+    def learn(self, numbers: Numbers, known: Sequence[AccessNumbers], shared: Mapping[str, Any]) -> None:
         """Takes note of what a schedule for these sizes has become: of the accesses that are known to streams, and of
         attributes that all sizes share whose accesses lie alike."""
         if len(self.alike) == _MOST_ALIKE:
@@ -224,8 +222,9 @@ class Pattern:
         for access in known:
             number = of_access.get(access)
             if number is None:
-                joined = [other for other, one in enumerate(numbers.accesses) if one.buffer == access.buffer]
-                tracked.append(Joined(access.buffer, access.mode, joined))
+                buffer, mode, _, _, _ = access
+                joined = [other for other, one in enumerate(numbers.accesses) if one[0] == buffer]
+                tracked.append(Joined(buffer, mode, joined))
             else:
                 tracked.append(number)
         is_plain = not any(isinstance(number, Joined) for number in tracked)

@@ -18,7 +18,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import POISON, Storage, without_memory
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Arguments, Memory, Own, Place
-from ocl_runtime.execute.replay.steps import ARENA, Access, Dispatch, Transfer
+from ocl_runtime.execute.replay.steps import ARENA, AccessNumbers, Dispatch, Transfer
 from ocl_runtime.execute.streams.chosen import chosen
 from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.streams.failures import Failure
@@ -102,7 +102,7 @@ class Run(Program):
 
     # ------------------------------------------------------------------ what it touches
 
-    def _touch(self, access: Access) -> Touch:
+    def _touch(self, access: AccessNumbers) -> Touch:
         buffer, mode, low, high, footprint = access
         one = self.memory[buffer]
         if not isinstance(one, tuple):
@@ -170,7 +170,7 @@ class Run(Program):
 
     def _args(self, command: Dispatch) -> list[Any]:
         """Those of a launch over this memory."""
-        args, places = command.args.copy(), self._places
+        args, places = [*command.args], self._places
         for place, buffer, itemsize in command.pointers:
             args[place], start = places[buffer]
             args[place + 1] += start // itemsize

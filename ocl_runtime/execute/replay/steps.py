@@ -22,6 +22,8 @@ class Access(NamedTuple):
     footprint: Layout | None
 
 
+AccessNumbers: TypeAlias = tuple[int, int, int, int, Layout | None]
+"""An access as it is kept for each size: of plain tuples of numbers, the collector of garbage looks at none twice."""
 Pointer: TypeAlias = tuple[int, int, int]
 """An argument that is memory: its place, and the buffer and bytes of an element that it points to. Plain, so that the
 collector of garbage need not look at all of them again and again."""
@@ -44,7 +46,7 @@ class Dispatch(NamedTuple):
 
     executable: Executable
     sizes: tuple[Sizes, Sizes]
-    args: list[Any]
+    args: tuple[Any, ...]
     pointers: tuple[Pointer, ...]
     numbers: tuple[tuple[int, str], ...]
     buffers: frozenset[int]

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
+from ocl_runtime.plan.cache.slots import named
 from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
 from ocl_runtime.plan.cache.template import Template, Unplanned
 from ocl_runtime.plan.donation import DonationPlaces, Holders
@@ -91,7 +92,11 @@ class Kept:
         for one in templates:
             if one.knows(sizes):
                 return one
-        return next((one for one in reversed(templates) if one.fits(sizes)), None)
+        bound = named(sizes)
+        for one in reversed(templates):
+            if one.guards.hold(bound):
+                return one
+        return None
 
     def forget(self, donation: DonationPlaces) -> None:
         """Nobody makes such a plan any more."""

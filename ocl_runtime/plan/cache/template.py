@@ -282,10 +282,6 @@ class Template:
         """Whether it was made for just these sizes, or has run for them."""
         return sizes == self.made_for or sizes in self._sized
 
-    def fits(self, sizes: tuple[int, ...]) -> bool:
-        """Whether the plan serves these sizes."""
-        return self.guards.hold(named(sizes))
-
     def sized(self, structure: Structure) -> Sized:
         """The plan for sizes that pass the guards."""
         sized = self._sized.get(structure.sizes)
@@ -308,7 +304,7 @@ class Template:
     def _rows(self, sizes: Sequence[int], storages: Sequence[object]) -> list[int]:
         """The table, filled in for some sizes and the bytes of leaves."""
         given = [*sizes, *[getattr(one, "nbytes", 0) for one in storages]]
-        return self._details.formulas.table.values([given[place] for place in self._details.order])
+        return self._details.formulas.table.values([*map(given.__getitem__, self._details.order)])
 
     def _size(self, rows: Sequence[int], first: First | None = None) -> Sized:
         memory = [(rows[nbytes], by) for nbytes, by in self._results]
