@@ -18,7 +18,7 @@ from typing import Any
 from ocl_ir.errors import IRError, ShapeError
 from ocl_ir.sizes import OPERATIONS, Size, Symbol, Term, operator_of, with_operands
 
-WORTH = 32
+WORTH = 16
 """Times that a table is filled in before that is written out, which takes about 10 µs for each operation."""
 _MOST_WRITTEN = 1000
 """Rows of a table that is written out."""

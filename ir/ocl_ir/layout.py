@@ -21,6 +21,8 @@ from ocl_ir.indices import Item, Shape, Span
 from ocl_ir.sizes import Size
 from ocl_ir.source_line import calling_line
 
+_INTEGERS: Final = frozenset({int})
+
 Formulas: TypeAlias = tuple[tuple[Size, ...], tuple[Size, ...], Size]
 
 
@@ -54,11 +56,11 @@ class Layout:
     @property
     def identity(self) -> Hashable:
         """The same for who keeps it beyond a call that bound sizes."""
-        shape, strides, offset = self.formulas
-        if shape is self.shape and strides is self.strides and offset is self.offset:
-            self._identity = self.formulas  # plain sizes never change what they say
+        numbers = (*self.shape, *self.strides, self.offset)
+        if _INTEGERS.issuperset(map(type, numbers)):  # which never change what they say
+            self._formulas = self._identity = self.shape, self.strides, self.offset
             return self._identity
-        return identity((*self.shape, *self.strides, self.offset))
+        return identity(numbers)
 
     @classmethod
     def contiguous(cls, shape: Shape, offset: int = 0) -> Layout:

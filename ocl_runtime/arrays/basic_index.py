@@ -87,6 +87,7 @@ def _resolved(shape: Shape, parts: tuple[_Part, ...]) -> Step:
     return _step(shape, (*items, *[Span(0, 1, length) for length in shape[axis:]]))
 
 
+@lru_cache(maxsize=8192)
 def _step(shape: Shape, items: tuple[Item, ...]) -> Step:
     return Step("index", items, shape, Layout.contiguous(shape).index(items))
 

@@ -301,27 +301,22 @@ def record(touches: Iterable[Touch], command: Command) -> None:
     stream = command.stream
     use: Use = (command, None)
     for touch in touches:
-        ranges, footprint = touch.ranges, touch.footprint
-        cells: Sequence[Cell] = ranges.cells
-        beside = footprint is not None and len(cells) > _APART and not touch.mode & WRITE
-        if beside and len(ranges.wide) >= _MOST_USES:
-            ranges.wide = _running(ranges.wide)
-        if footprint is not None and beside and len(ranges.wide) < _MOST_USES:
-            ranges.wide, cells = _with_read(ranges.wide, command, footprint), ()
-        elif touch.low > ranges.low or touch.high < ranges.high:
-            cells = touch.cells()
-        if footprint is not None:
-            _record_footprint(cells, command, touch.mode, footprint)
-        elif touch.mode & WRITE:
-            cell = cells[0] if len(cells) == 1 else ranges.one(cells)
-            cell.writes = (use,)
-            if cell.reads:
-                cell.reads = {}
-            if len(ranges.cells) == 1:
-                ranges.sole, ranges.wide = stream, {}
+        ranges = touch.ranges
+        if touch.footprint is not None:
+            _record_footprint(touch, command, touch.footprint)
         else:
-            for cell in cells:
-                cell.reads[stream] = use
+            low, high = touch.low, touch.high
+            cells = ranges.within(low, high) if low > ranges.low or high < ranges.high else ranges.cells
+            if touch.mode & WRITE:
+                cell = cells[0] if len(cells) == 1 else ranges.one(cells)
+                cell.writes = (use,)
+                if cell.reads:
+                    cell.reads = {}
+                if len(ranges.cells) == 1:
+                    ranges.sole, ranges.wide = stream, {}
+            else:
+                for cell in cells:
+                    cell.reads[stream] = use
         if ranges.sole is not stream:
             ranges.sole = None
 
@@ -336,10 +331,17 @@ def poison(touches: Iterable[Touch], command: Command) -> None:
                     cell.writes = _few((*cell.writes, (command, footprint)))
 
 
-def _record_footprint(cells: Sequence[Cell], command: Command, mode: int, footprint: Layout) -> None:
+def _record_footprint(touch: Touch, command: Command, footprint: Layout) -> None:
     """Only what has the same footprint is hidden by it: of the rest, some bytes may have been left alone."""
-    for cell in cells:
-        if mode & WRITE:
+    ranges, writes = touch.ranges, touch.mode & WRITE
+    if len(ranges.cells) > _APART and not writes:
+        if len(ranges.wide) >= _MOST_USES:
+            ranges.wide = _running(ranges.wide)
+        if len(ranges.wide) < _MOST_USES:
+            ranges.wide = _with_read(ranges.wide, command, footprint)
+            return
+    for cell in touch.cells():
+        if writes:
             cell.reads = {other: read for other, read in cell.reads.items() if read[1] != footprint}
             cell.writes = _few((*(write for write in cell.writes if write[1] != footprint), (command, footprint)))
         else:

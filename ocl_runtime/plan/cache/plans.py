@@ -87,14 +87,16 @@ class Kept:
         return sum(template.nbytes for alike in self.templates.values() for template in alike)
 
     def fitting(self, sizes: tuple[int, ...], donation: DonationPlaces) -> Template | None:
-        """A plan that serves sizes."""
+        """A plan that serves sizes, which is asked first for the next ones."""
         templates = self.templates.get(donation, [])
         for one in templates:
             if one.knows(sizes):
                 return one
         bound = named(sizes)
         for one in reversed(templates):
-            if one.guards.hold(bound):
+            if one.fits(bound):
+                if one is not templates[-1]:  # the next sizes mostly take it, too; another thread may be looking
+                    self.templates[donation] = [*[other for other in templates if other is not one], one]
                 return one
         return None
 

@@ -282,6 +282,10 @@ class Template:
         """Whether it was made for just these sizes, or has run for them."""
         return sizes == self.made_for or sizes in self._sized
 
+    def fits(self, bound: Mapping[str, int]) -> bool:
+        """Whether the plan serves sizes, by name."""
+        return self.guards.hold(bound)
+
     def sized(self, structure: Structure) -> Sized:
         """The plan for sizes that pass the guards."""
         sized = self._sized.get(structure.sizes)
