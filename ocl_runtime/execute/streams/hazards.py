@@ -84,17 +84,10 @@ class Ranges:
             return self.cells
         if len(self.cells) > self._limit:
             self.tidy()
-        cells, low, high = self.cells, max(low, self.low), min(high, self.high)
-        place = bisect_right(cells, low, key=_low) - 1
-        cell = cells[place]
-        if cell.low != low:
-            place, cell = place + 1, self._split(place, low)
-        if high == cell.high:  # as for another access, or as this one was looked up
-            return [cell]
-        if cell.low < high < cell.high:
-            self._split(place, high)
-            return [cell]
-        return cells[place : self._cut(high)]
+        cells, first = self.cells, self._cut(max(low, self.low))
+        if low < high == cells[first].high:  # as for another access, or as this one was looked up
+            return [cells[first]]
+        return cells[first : self._cut(min(high, self.high))]
 
     def around(self, low: int, high: int) -> Sequence[Cell]:
         """The cells that have some of these bytes: enough for what says itself which bytes it touches.
@@ -125,19 +118,10 @@ class Ranges:
         cells = self.cells
         place = bisect_right(cells, at, key=_low) - 1
         cell = cells[place]
-        if at == cell.low:
-            return place
-        if at < cell.high:
-            self._split(place, at)
-        return place + 1
-
-    def _split(self, place: int, at: int) -> Cell:
-        """Cuts the cell at a place; gives the part behind."""
-        cell = self.cells[place]
-        rest = Cell(at, cell.high, cell.writes, cell.reads.copy())
-        self.cells.insert(place + 1, rest)
-        cell.high = at
-        return rest
+        if cell.low < at < cell.high:
+            cells.insert(place + 1, Cell(at, cell.high, cell.writes, cell.reads.copy()))
+            cell.high = at
+        return place + (cell.low < at)
 
     def split(self, at: int) -> tuple[Ranges, Ranges]:
         """The bytes before `at` and those from there on, with their history."""
@@ -334,12 +318,12 @@ def poison(touches: Iterable[Touch], command: Command) -> None:
 def _record_footprint(touch: Touch, command: Command, footprint: Layout) -> None:
     """Only what has the same footprint is hidden by it: of the rest, some bytes may have been left alone."""
     ranges, writes = touch.ranges, touch.mode & WRITE
-    if len(ranges.cells) > _APART and not writes:
-        if len(ranges.wide) >= _MOST_USES:
-            ranges.wide = _running(ranges.wide)
-        if len(ranges.wide) < _MOST_USES:
-            ranges.wide = _with_read(ranges.wide, command, footprint)
-            return
+    beside = len(ranges.cells) > _APART and not writes
+    if beside and len(ranges.wide) >= _MOST_USES:
+        ranges.wide = _running(ranges.wide)
+    if beside and len(ranges.wide) < _MOST_USES:
+        ranges.wide = _with_read(ranges.wide, command, footprint)
+        return
     for cell in touch.cells():
         if writes:
             cell.reads = {other: read for other, read in cell.reads.items() if read[1] != footprint}
