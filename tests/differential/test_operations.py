@@ -283,6 +283,7 @@ def test_every_operation_is_tested() -> None:
 # ---------------------------------------------------------------------- structural operations
 
 
+@cache
 def conversion_kernel(source: DType, targets: tuple[DType, ...], count: int) -> Kernel:
     k = KernelBuilder(f"convert_{source}x{count}")
     x = k.pointer("x", source)
@@ -318,13 +319,25 @@ def converted(value: np.ndarray, source: DType, target: DType) -> np.ndarray:
         return value.astype(target.numpy)
 
 
+def computed_by(engine: Engine) -> tuple[DType, ...]:
+    return tuple(dtype for dtype in COMPUTED if engine.device.capabilities.computes(dtype.name))
+
+
+@pytest.fixture(scope="module")
+def conversions(engine: Engine) -> None:
+    """The kernels of all conversions, in one program."""
+    dtypes = computed_by(engine)
+    engine.executables([conversion_kernel(source, dtypes, count) for source in dtypes for count in (1, 4, 3)])
+
+
 @pytest.mark.parametrize("count", [1, 4, 3])
 @pytest.mark.parametrize("source", COMPUTED, ids=name_of)
+@pytest.mark.usefixtures("conversions")
 def test_conversion_between_all_dtypes(source: DType, count: int, engine: Engine) -> None:
     caps = engine.device.capabilities
     if not caps.computes(source.name):
         return  # test_every_operation_on_the_device sees that it is refused
-    targets = tuple(dtype for dtype in COMPUTED if caps.computes(dtype.name))
+    targets = computed_by(engine)
     x = operands(source, caps.denormals or source == F64)[0]
     if not caps.denormals:
         x = without_results_below_normal(x)
@@ -342,22 +355,27 @@ def without_results_below_normal(x: np.ndarray) -> np.ndarray:
     return np.where(np.abs(x) < np.finfo(np.float32).tiny, 0, x).astype(x.dtype) if x.dtype.kind == "f" else x
 
 
+def bitcast_kernel(source: DType, targets: list[DType], count: int) -> Kernel:
+    k = KernelBuilder(f"bitcast_{source}")
+    x = k.pointer("x", source)
+    outputs = {target: k.pointer(f"to_{target}", target) for target in targets}
+    at = k.global_id(0, "i") * count
+    value = k.load(x, at, count=count, hint="value")
+    for target, output in outputs.items():
+        k.store(output, at, k.bitcast(value, target))
+    return k.build()
+
+
 @pytest.mark.parametrize("count", [1, 4, 3])
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 def test_bitcast_between_all_dtypes_of_a_width(bits: int, count: int, engine: Engine) -> None:
     caps = engine.device.capabilities
     same = [dtype for dtype in NUMBERS if dtype.bits == bits and caps.computes(dtype.name)]
-    for source in same:
-        k = KernelBuilder(f"bitcast_{source}")
-        x = k.pointer("x", source)
-        outputs = {target: k.pointer(f"to_{target}", target) for target in same}
-        at = k.global_id(0, "i") * count
-        value = k.load(x, at, count=count, hint="value")
-        for target, output in outputs.items():
-            k.store(output, at, k.bitcast(value, target))
+    kernels = [bitcast_kernel(source, same, count) for source in same]
+    engine.executables(kernels)  # as one program
+    for source, made in zip(same, kernels, strict=True):
         x_ = operands(source, True)[0]
         args = {"x": x_, **{f"to_{target}": np.zeros(COUNT, target.numpy) for target in same}}
-        made = k.build()
         on_device = launched(engine, made, args, COUNT // count)
         run(made, args, (COUNT // count,))
         for target in same:
