@@ -46,7 +46,8 @@ lowest newest: venv
 
 nightly: venv lowest newest smoke
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --timeout 3600 \
-		tests/differential tests/unit/test_contract.py tests/unit/test_interrupts.py tests/device/test_interrupts.py
+		tests/differential tests/unit/test_contract.py tests/unit/test_interrupts.py \
+		tests/device/test_arrays.py tests/device/test_interrupts.py
 
 smoke: venv
 	$(BIN)/python -m pip install --quiet --editable '.[smoke]'
