@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,15 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_runtime.device import Device
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.runtime import Runtime
+
+
+@pytest.fixture(scope="module", autouse=True)
+def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, engine.settings)
+    with ocl.use(runtime):
+        yield runtime
 
 
 def nine(x: Any) -> Any:
