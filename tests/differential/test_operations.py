@@ -421,21 +421,38 @@ def test_vectors_are_made_and_taken_apart(dtype: DType, engine: Engine) -> None:
             np.testing.assert_array_equal(parts[:, number], wanted(lanes_), f"number {number}")
 
 
+@cache
+def literals_kernel(dtype: DType, denormals: bool) -> Kernel:
+    k = KernelBuilder(f"literals_of_{dtype}")
+    y, m = k.pointer("y", dtype), k.pointer("m", BOOL)
+    x = k.load(k.pointer("x", dtype), 0, hint="value")
+    for place, number in enumerate(special(dtype, denormals).tolist()):
+        k.store(y, place * 4, k.const(number, dtype))
+        k.store(y, place * 4 + 1, k.const(number, dtypes_vector(dtype, 3)))
+        k.store(m, place, k.op("eq", x, number))
+    return k.build()
+
+
+def has_denormals(engine: Engine, dtype: DType) -> bool:
+    return engine.device.capabilities.denormals or dtype == F64
+
+
+@pytest.fixture(scope="module")
+def literals(engine: Engine) -> None:
+    """The kernels of all literals, in one program."""
+    engine.executables([literals_kernel(dtype, has_denormals(engine, dtype)) for dtype in computed_by(engine)])
+
+
 @pytest.mark.parametrize("dtype", COMPUTED, ids=name_of)
+@pytest.mark.usefixtures("literals")
 def test_literals_of_every_value(dtype: DType, engine: Engine) -> None:
     """Each special value as a literal: alone, and beside a value; scalar and vector."""
     if not engine.device.capabilities.computes(dtype.name):
         return
-    numbers = special(dtype, engine.device.capabilities.denormals or dtype == F64)
-    k = KernelBuilder(f"literals_of_{dtype}")
-    y, m = k.pointer("y", dtype), k.pointer("m", BOOL)
-    x = k.load(k.pointer("x", dtype), 0, hint="value")
-    for place, number in enumerate(numbers.tolist()):
-        k.store(y, place * 4, k.const(number, dtype))
-        k.store(y, place * 4 + 1, k.const(number, dtypes_vector(dtype, 3)))
-        k.store(m, place, k.op("eq", x, number))
+    denormals = has_denormals(engine, dtype)
+    numbers = special(dtype, denormals)
     args = {"y": np.zeros(numbers.size * 4, dtype.numpy), "m": np.zeros(numbers.size, np.bool_), "x": numbers[:1]}
-    got = launched(engine, k.build(), args, 1)
+    got = launched(engine, literals_kernel(dtype, denormals), args, 1)
     unsigned = f"u{numbers.itemsize}"
     same = got["y"].reshape(-1, 4).view(unsigned) == numbers[:, None].view(unsigned)
     assert (same | np.isnan(numbers)[:, None]).all(), numbers[~same.all(1)]
@@ -448,16 +465,28 @@ def dtypes_vector(dtype: DType, count: int) -> Any:
     return with_lanes(dtype, count)
 
 
-@pytest.mark.parametrize("count", [1, *LANES])
-@pytest.mark.parametrize("storage", [F16, BF16], ids=name_of)
-def test_half_and_bfloat16_storage(storage: DType, count: int, engine: Engine) -> None:
-    """Loaded as float32, and float32 rounded to nearest even by storing it; no extension is needed."""
+@cache
+def storage_kernel(storage: DType, count: int) -> Kernel:
     k = KernelBuilder(f"storage_{storage}x{count}")
     bits, wide = k.pointer("bits", storage), k.pointer("wide", F32)
     loaded, stored = k.pointer("loaded", F32), k.pointer("stored", storage)
     at = k.global_id(0, "i") * count
     k.store(loaded, at, k.load_as(bits, at, F32, count=count))
     k.store(stored, at, k.load(wide, at, count=count))
+    return k.build()
+
+
+@pytest.fixture(scope="module")
+def storages(engine: Engine) -> None:
+    """The kernels of both, in one program."""
+    engine.executables([storage_kernel(storage, count) for storage in (F16, BF16) for count in (1, *LANES)])
+
+
+@pytest.mark.parametrize("count", [1, *LANES])
+@pytest.mark.parametrize("storage", [F16, BF16], ids=name_of)
+@pytest.mark.usefixtures("storages")
+def test_half_and_bfloat16_storage(storage: DType, count: int, engine: Engine) -> None:
+    """Loaded as float32, and float32 rounded to nearest even by storing it; no extension is needed."""
     rng = np.random.default_rng(3)
     every = np.resize(rng.permutation(1 << 16), 65536 // 240 * 240).astype(np.uint16)
     size = every.size
@@ -475,7 +504,7 @@ def test_half_and_bfloat16_storage(storage: DType, count: int, engine: Engine) -
         every = np.where((every & 0x7F80) == 0, 0, every).astype(np.uint16) if storage == BF16 else every
     args = {"bits": every.view(storage.numpy), "wide": x.astype(np.float32), "loaded": np.zeros(size, np.float32),
             "stored": np.zeros(size, storage.numpy)}  # fmt: skip
-    made = k.build()
+    made = storage_kernel(storage, count)
     on_device = launched(engine, made, args, size // count)
     run(made, args, (size // count,), check_races=False)
     with np.errstate(all="ignore"):
