@@ -14,6 +14,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting, has, ordinary
 from tests.support.depth import NIGHTLY
+from tests.support.rehearsal import rehearsal
 
 MATMUL = [
     ((3,), (3,)),
@@ -41,10 +42,22 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
-@pytest.mark.parametrize(("left", "right", "dtype"), [
-    (*shapes, dtype)
-    for dtype in ("f4", "f8", "i4", "u1") for shapes in (MATMUL if dtype == "f4" else OF_ALL_DTYPES)
-], ids=str)  # fmt: skip
+PRODUCTS = [
+    (*shapes, dtype) for dtype in ("f4", "f8", "i4", "u1") for shapes in (MATMUL if dtype == "f4" else OF_ALL_DTYPES)
+]
+
+
+@pytest.fixture(scope="module")
+def products(runtime: Runtime) -> None:
+    """The kernels of all, built together."""
+    with ocl.use(runtime), rehearsal(runtime):
+        for left, right, dtype in PRODUCTS:
+            if has(runtime, dtype):
+                (ocl.asarray(ordinary(dtype, *left)) @ ocl.asarray(ordinary(dtype, *right))).compute()
+
+
+@pytest.mark.parametrize(("left", "right", "dtype"), PRODUCTS, ids=str)
+@pytest.mark.usefixtures("products")
 def test_matmul(runtime: Runtime, left: tuple[int, ...], right: tuple[int, ...], dtype: str) -> None:
     if not has(runtime, dtype):
         pytest.skip(f"no {dtype} here")
