@@ -46,7 +46,8 @@ lowest newest: venv
 
 nightly: venv lowest newest smoke
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --timeout 3600 \
-		tests/differential tests/unit/test_contract.py tests/unit/test_interrupts.py tests/device/test_interrupts.py
+		tests/differential tests/unit/test_contract.py tests/unit/test_interrupts.py \
+		$(addprefix tests/device/test_,arrays.py indexing.py interop.py interrupts.py linear_algebra.py scans.py)
 
 smoke: venv
 	$(BIN)/python -m pip install --quiet --editable '.[smoke]'

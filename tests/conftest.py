@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import gc
 import os
+import tempfile
 from pathlib import Path
+
+# Every process would start threads for NumPy's products of matrices, which wait by spinning.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,6 +28,15 @@ settings.register_profile(
 )
 settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where Python is told to keep no bytecode, every process that a test starts would compile all modules again, which
+    is a third of what it does: they share a folder of this test session, and the checkout stays as it is."""
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and "PYTHONPYCACHEPREFIX" not in os.environ:
+        folder = tempfile.TemporaryDirectory(prefix="ocl-runtime-bytecode-")
+        config.add_cleanup(folder.cleanup)
+        os.environ["PYTHONPYCACHEPREFIX"] = folder.name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -29,7 +29,8 @@ from ocl_runtime.plan.kernels.elementwise import ElementwiseForm
 from ocl_runtime.plan.kernels.reduce_kernel import ReduceForm
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
-from tests.support.arrays import DTYPES, FLOATS, INTEGERS, assert_same, counting, edges, has, ordinary, pairs
+from tests.support.arrays import DTYPES, FLOATS, INTEGERS, KINDS, assert_same, counting, edges, has, ordinary, pairs
+from tests.support.depth import NIGHTLY
 from tests.support.rehearsal import one_by_one, rehearsal
 from tests.support.ulp import ulps
 
@@ -54,13 +55,11 @@ def fresh(shared: Runtime) -> Iterator[Runtime]:
         yield made
 
 
-def ladder(results: list[ocl.Array]) -> np.ndarray:
-    """Arrays of one shape as rows of one, computed by one kernel: a kernel for each would take a minute to build."""
-    number = ocl.asarray(np.arange(len(results), dtype="i4"))[:, None]
-    stacked = ocl.broadcast_to(results[-1], (len(results), results[-1].size))
-    for place, result in enumerate(results[:-1]):
-        stacked = ocl.where(number == place, result, stacked)
-    return stacked.numpy()
+def together(results: list[ocl.Array]) -> list[np.ndarray]:
+    """Values of one evaluation. Those of one shape that read the same arrays are one kernel: a kernel for each would
+    take a minute to build."""
+    ocl.compute(*results)
+    return [result.numpy() for result in results]
 
 
 # ---------------------------------------------------------------------- elementwise functions
@@ -161,10 +160,12 @@ def test_a_function_of_integers(name: str, dtype: str, runtime: Runtime) -> None
 @pytest.mark.parametrize("dtype", [dtype for dtype in INTEGERS if dtype not in {"i4", "u1"}])
 def test_functions_of_the_other_integers(dtype: str) -> None:
     rows = [TABLE[name] for name in OF_INTEGERS]
-    hosts = [inputs(row, dtype) for row in rows]
-    found = ladder([getattr(ocl, row.name)(*map(ocl.asarray, given_)) for row, given_ in zip(rows, hosts, strict=True)])
-    for row, given_, result in zip(rows, hosts, found, strict=True):
-        assert_function(row, result, given_)
+    arrays, of_powers = ([ocl.asarray(host) for host in inputs(TABLE[name], dtype)] for name in ("fma", "pow"))
+    found = together(
+        [getattr(ocl, row.name)(*(of_powers if row.name == "pow" else arrays)[: arity(row)]) for row in rows]
+    )
+    for row, result in zip(rows, found, strict=True):
+        assert_function(row, result, inputs(row, dtype))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -174,7 +175,7 @@ def test_functions_that_give_bools(dtype: str, runtime: Runtime) -> None:
     rows = [row for row in TABLE.values() if row.rule in {"compare", "classify", "logical"}]
     hosts = [inputs(row, dtype) for row in rows]
     arrays = [ocl.asarray(host) for host in inputs(TABLE["equal"], dtype)]
-    found = ladder([getattr(ocl, row.name)(*arrays[: arity(row)]) for row in rows])
+    found = together([getattr(ocl, row.name)(*arrays[: arity(row)]) for row in rows])
     for row, given_, result in zip(rows, hosts, found, strict=True):
         integers = np.dtype(dtype).kind != "f"
         expected = given_[0] < 0 if row.name == "signbit" and integers else getattr(np, row.name)(*given_)
@@ -183,12 +184,15 @@ def test_functions_that_give_bools(dtype: str, runtime: Runtime) -> None:
 
 @pytest.mark.parametrize("dtype", ["?", *INTEGERS])
 def test_real_functions_of_integers(dtype: str) -> None:
+    """They are functions of the numbers as float32. In `make test` each dtype has a third of them, and each of them
+    three dtypes; nightly has all."""
     rows = [row for row in TABLE.values() if row.rule == "real"]
-    for some in (rows[::2], rows[1::2]):
-        arrays = [ocl.asarray(host) for host in inputs(TABLE["fma"], dtype)]
-        found = ladder([getattr(ocl, row.name)(*arrays[: arity(row)]) for row in some])
-        for row, result in zip(some, found, strict=True):
-            assert_function(row, result, inputs(row, dtype))
+    if not NIGHTLY:
+        rows = rows[("?", *INTEGERS).index(dtype) % 3 :: 3]
+    arrays = [ocl.asarray(host) for host in inputs(TABLE["fma"], dtype)]
+    found = together([getattr(ocl, row.name)(*arrays[: arity(row)]) for row in rows])
+    for row, result in zip(rows, found, strict=True):
+        assert_function(row, result, inputs(row, dtype))
 
 
 def test_regression_tan_beside_a_huge_argument() -> None:
@@ -205,23 +209,22 @@ def test_rounding_of_integers_is_what_is_there(runtime: Runtime) -> None:
         assert counted["launch", "launches"] == 0
 
 
-@pytest.mark.parametrize("to", DTYPES)
-def test_casts(to: str, runtime: Runtime) -> None:
-    if not has(runtime, to):
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_casts(dtype: str, runtime: Runtime) -> None:
+    if not has(runtime, dtype):
         with pytest.raises(DTypeError, match="the device has no float64"):
-            ocl.astype(ocl.zeros(3), to)
+            ocl.astype(ocl.zeros(3), dtype)
         return
-    from_ = [dtype for dtype in DTYPES if has(runtime, dtype)]
-    hosts = []
-    for dtype in from_:
-        host = edges(dtype)
-        if np.dtype(dtype).kind == "f" and np.dtype(to).kind in "iu":
-            # Out of range is unspecified, as in NumPy.
-            host = np.array([0, 0.4, 1.6, 2, 100.9, *([] if to[0] == "u" else [-0.4, -1.6, -100.9])], dtype)
-        hosts.append(np.resize(host, 37))
-    found = ladder([ocl.astype(ocl.asarray(host), to) for host in hosts])
-    for host, result in zip(hosts, found, strict=True):
-        assert_same(result, host.astype(to), host)
+    some = [0, 0.4, 1.6, 2, 100.9]
+    hosts = dict.fromkeys("?iuf", np.resize(edges(dtype), 37))
+    if np.dtype(dtype).kind == "f":  # out of range is unspecified, as in NumPy
+        hosts["i"] = np.resize(np.array([*some, -0.4, -1.6, -100.9], dtype), 37)
+        hosts["u"] = np.resize(np.array(some, dtype), 37)
+    arrays = {kind: ocl.asarray(host) for kind, host in hosts.items()}
+    targets = [to for to in DTYPES if has(runtime, to)]
+    found = together([ocl.astype(arrays[to[0]], to) for to in targets])
+    for to, result in zip(targets, found, strict=True):
+        assert_same(result, hosts[to[0]].astype(to), hosts[to[0]])
 
 
 @pytest.mark.parametrize("size", [1, 997])
@@ -274,10 +277,24 @@ NO_VALUES = {
 """Names of `ocl_runtime.arrays` that compute nothing; other files test them."""
 
 
+def evaluated(code: str) -> ocl.Array:
+    return eval(code, {"xp": ocl, "np": np, "x": ocl.asarray(X), "y": ocl.asarray(Y)})  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def others(shared: Runtime) -> None:
+    """The kernels of the other functions, built together, but for those that ask for values."""
+    with ocl.use(shared), rehearsal(shared):
+        for code in OTHERS:
+            if "nonzero(x > 1)" not in code:
+                evaluated(code).compute()
+
+
 @pytest.mark.parametrize("code", OTHERS)
+@pytest.mark.usefixtures("others")
 def test_the_other_functions(code: str) -> None:
     expected = np.asarray(eval(code, {"xp": np, "np": np, "x": X, "y": Y}))
-    found = eval(code, {"xp": ocl, "np": np, "x": ocl.asarray(X), "y": ocl.asarray(Y)})
+    found = evaluated(code)
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape
     np.testing.assert_allclose(found.numpy(), expected, rtol=2e-6, atol=1e-6)
@@ -323,7 +340,9 @@ VIEWS = [
 def test_views_look_at_the_same_memory(key: Any, runtime: Runtime) -> None:
     host = ordinary("f4", 4, 5, 7)
     x = ocl.asarray(host)
-    for order in ((0, 1, 2), (2, 0, 1)):
+    orders = ((0, 1, 2), (2, 0, 1))
+    read = one_by_one(runtime, lambda: [ocl.permute_dims(x, order)[key] * 2 + x[0, 0, 0] for order in orders])
+    for order, computed in zip(orders, read, strict=True):
         seen, expected = ocl.permute_dims(x, order)[key], host.transpose(order)[key]
         assert isinstance(seen._node, Buffer)
         assert seen._node.storage is x._node.storage
@@ -332,18 +351,21 @@ def test_views_look_at_the_same_memory(key: Any, runtime: Runtime) -> None:
         assert counted["launch", "launches"] == 0
         assert counted["memory", "allocations"] == 0
         assert_same(seen.numpy(), np.asarray(expected))
-        assert_same((seen * 2 + x[0, 0, 0]).numpy(), np.asarray(expected * 2 + host[0, 0, 0]))
+        assert_same(computed.numpy(), np.asarray(expected * 2 + host[0, 0, 0]))
 
 
 @pytest.mark.parametrize("dtype", ["i1", "f2", "f4", "i8"])
 @pytest.mark.parametrize("offset", [1, 3, 16, 33])
-def test_unaligned_views_are_read_rightly(dtype: str, offset: int) -> None:
+def test_unaligned_views_are_read_rightly(dtype: str, offset: int, runtime: Runtime) -> None:
     a, b = ordinary(dtype, 1000, seed=1), ordinary(dtype, 1000, seed=2)
     x, y = ocl.asarray(a), ocl.asarray(b)
-    assert_same((x[offset:] + y[:-offset]).numpy(), a[offset:] + b[:-offset])
-    assert_same(ocl.max(x[offset:] - y[:-offset]).numpy(), np.max(a[offset:] - b[:-offset]))
+    added, largest, doubled = one_by_one(runtime, lambda: [
+        x[offset:] + y[:-offset], ocl.max(x[offset:] - y[:-offset]), ocl.reshape(x, (20, 50))[1:, offset:] * 2,
+    ])  # fmt: skip
+    assert_same(added.numpy(), a[offset:] + b[:-offset])
+    assert_same(largest.numpy(), np.max(a[offset:] - b[:-offset]))
     rows = a.reshape(20, 50)
-    assert_same((ocl.reshape(x, (20, 50))[1:, offset:] * 2).numpy(), rows[1:, offset:] * np.array(2, dtype))
+    assert_same(doubled.numpy(), rows[1:, offset:] * np.array(2, dtype))
 
 
 def test_a_view_of_an_expression_is_computed_as_such(runtime: Runtime) -> None:
@@ -382,15 +404,19 @@ def test_sizes_around_lanes_and_groups(dtype: str, fresh: Runtime) -> None:
 @pytest.mark.parametrize(
     "shape", [(1, 1), (3, 17), (16, 16), (65, 3), (2, 3, 65), (7, 1, 9), (2, 3, 4, 17), (2, 1, 3, 2, 33)]
 )
-def test_ranks(shape: tuple[int, ...]) -> None:
+def test_ranks(shape: tuple[int, ...], runtime: Runtime) -> None:
     host = ordinary("f4", *shape)
     turned, column = host.transpose(), ordinary("f4", shape[0], *(1,) * (len(shape) - 1), seed=3)
     x = ocl.asarray(host)
     axes = tuple(reversed(range(len(shape))))
-    expected = np.maximum(host, column) + host[::-1]
-    assert_same((ocl.maximum(x, ocl.asarray(column)) + ocl.flip(x, axis=0)).numpy(), expected, zeros=False)
-    assert_same((ocl.permute_dims(x, axes) * 2).numpy(), turned * 2)
-    assert_same(ocl.sum(ocl.permute_dims(x, axes) * 2, axis=(0, -1)).numpy(), np.sum(turned * 2, axis=(0, -1)))
+    whole, doubled, summed = one_by_one(runtime, lambda: [
+        ocl.maximum(x, ocl.asarray(column)) + ocl.flip(x, axis=0),
+        ocl.permute_dims(x, axes) * 2,
+        ocl.sum(ocl.permute_dims(x, axes) * 2, axis=(0, -1)),
+    ])  # fmt: skip
+    assert_same(whole.numpy(), np.maximum(host, column) + host[::-1], zeros=False)
+    assert_same(doubled.numpy(), turned * 2)
+    assert_same(summed.numpy(), np.sum(turned * 2, axis=(0, -1)))
 
 
 # ---------------------------------------------------------------------- reductions
@@ -399,16 +425,17 @@ SUBSETS = [axes for count in range(5) for axes in itertools.combinations(range(4
 
 
 @pytest.mark.parametrize("axes", SUBSETS, ids=str)
-def test_reductions_over_every_subset_of_axes(axes: tuple[int, ...]) -> None:
+def test_reductions_over_every_subset_of_axes(axes: tuple[int, ...], runtime: Runtime) -> None:
     host = ordinary("f4", 3, 4, 5, 17)
     x = ocl.asarray(host)
     keepdims = len(axes) % 2 == 1
-    assert_same(ocl.sum(x, axis=axes, keepdims=keepdims).numpy(), np.sum(host, axis=axes, keepdims=keepdims))
     turned = ocl.permute_dims(x, (3, 1, 0, 2))[::-1]
-    assert_same(ocl.max(turned, axis=axes).numpy(), np.max(host.transpose(3, 1, 0, 2)[::-1], axis=axes), zeros=False)
+    total, largest = one_by_one(runtime, lambda: [ocl.sum(x, axis=axes, keepdims=keepdims), ocl.max(turned, axis=axes)])
+    assert_same(total.numpy(), np.sum(host, axis=axes, keepdims=keepdims))
+    assert_same(largest.numpy(), np.max(host.transpose(3, 1, 0, 2)[::-1], axis=axes), zeros=False)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", KINDS)
 def test_reductions_of_every_dtype(dtype: str, runtime: Runtime) -> None:
     if not has(runtime, dtype):
         return
@@ -430,13 +457,22 @@ def test_large_reductions(shape: tuple[int, ...], runtime: Runtime) -> None:
     host = np.random.default_rng(1).random(shape, np.float32)
     whole = ordinary("i4", *shape)
     x, y = ocl.asarray(host), ocl.asarray(whole)
-    for axes in [None, *range(len(shape))]:
+    every = [None, *range(len(shape))]
+
+    def reduced(axes: int | None) -> list[ocl.Array]:
+        return [ocl.sum(x * x + 1, axis=axes), ocl.sum(y, axis=axes), ocl.min(x, axis=axes)]
+
+    with rehearsal(runtime):
+        for array in itertools.chain.from_iterable(map(reduced, every)):
+            array.compute()
+    for axes in every:
+        squares, total, least = reduced(axes)
         with counting(runtime) as counted:
-            total = ocl.sum(x * x + 1, axis=axes).numpy()
+            squares.compute()
         assert 1 <= counted["launch", "launches"] <= 2
-        np.testing.assert_allclose(total, np.sum(host.astype("f8") ** 2 + 1, axis=axes), rtol=2e-6)
-        assert_same(ocl.sum(y, axis=axes).numpy(), np.asarray(np.sum(whole, axis=axes, dtype="i8")))
-        assert_same(ocl.min(x, axis=axes).numpy(), np.asarray(np.min(host, axis=axes)))
+        np.testing.assert_allclose(squares.numpy(), np.sum(host.astype("f8") ** 2 + 1, axis=axes), rtol=2e-6)
+        assert_same(total.numpy(), np.asarray(np.sum(whole, axis=axes, dtype="i8")))
+        assert_same(least.numpy(), np.asarray(np.min(host, axis=axes)))
 
 
 def test_reductions_see_every_nan() -> None:

@@ -12,6 +12,7 @@ from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.passes import run as run_passes
 from ocl_ir.types import Pointer
+from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
 from tests.support.cases import CASES, Case
@@ -43,10 +44,25 @@ def test_interpreted(case: Case, optimised: bool) -> None:
     check(case, got)
 
 
+@pytest.fixture(scope="module")
+def built(engine: Engine) -> None:
+    """All of their kernels, in a few programs."""
+    usable = [case for case in CASES if computes(engine, case)]
+    compilations = [
+        compile_kernel(case.kernel, strategy, engine._dialect) for case in usable for strategy in STRATEGIES
+    ]
+    engine.programs.build_together([one.source.part for one in compilations])
+
+
+def computes(engine: Engine, case: Case) -> bool:
+    return engine.device.capabilities.computes(NEEDS.get(case.name, "f32"))
+
+
+@pytest.mark.usefixtures("built")
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_on_the_device(case: Case, strategy: str, engine: Engine) -> None:
-    if not engine.device.capabilities.computes(NEEDS.get(case.name, "f32")):
+    if not computes(engine, case):
         with pytest.raises(DTypeError, match="cannot compute with"):
             engine.executable(case.kernel, strategy)
         return

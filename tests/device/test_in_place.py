@@ -173,7 +173,7 @@ def test_regression_a_computation_that_fails_after_it_wrote_over_an_operand(devi
             y.numpy()
 
 
-def test_regression_a_process_that_wrote_in_place_ends_in_silence(tmp_path: Path) -> None:
+def test_regression_a_process_that_wrote_in_place_ends_in_silence(tmp_path: Path, cache_folder: Path) -> None:
     """Also where storages go as late as modules do."""
     code = """
 import sys
@@ -186,7 +186,7 @@ for _ in range(3):
     x.compute()
 sys.kept = x, x._node, x._node.storage
 """
-    done = python("-c", code, cwd=tmp_path)
+    done = python("-c", code, cwd=tmp_path, env={"OCL_RUNTIME_CACHE": str(cache_folder)})
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -14,7 +14,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.support.arrays import DTYPES, assert_same, counting, has, ordinary
+from tests.support.arrays import KINDS, assert_same, counting, has, ordinary
 from tests.support.rehearsal import one_by_one
 
 RANDOM = np.random.default_rng(0)
@@ -25,7 +25,7 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", KINDS)
 def test_elements_of_all_dtypes(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):
         return
@@ -105,7 +105,7 @@ def test_a_captured_function_takes_other_shapes(runtime: Runtime) -> None:
             assert_same(found.numpy(), (host[wanted] * 2).sum(axis=1) + host[wanted[0], 0])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", KINDS)
 def test_writes_of_all_dtypes(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):
         return
@@ -258,14 +258,15 @@ def test_products_and_sums_with_elements_far_apart(runtime: Runtime, count: int)
 
 @pytest.mark.parametrize("shape", [(7,), (7, 3), (7, 1, 2), (1, 4)])
 @pytest.mark.parametrize("places", [[0], [3, -1, 0], [[1, 2], [0, -2]], 2])
-def test_rows_are_the_same_nodes_as_by_the_general_way(shape: tuple[int, ...], places: Any) -> None:
+def test_rows_are_the_same_nodes_as_by_the_general_way(runtime: Runtime, shape: tuple[int, ...], places: Any) -> None:
     """`x[idx]`, which is short, and `x[idx, ...]`, which says the same."""
     host = np.arange(math.prod(shape), dtype="f4").reshape(shape)
     index = np.clip(np.array(places), -shape[0], shape[0] - 1)
-    x, idx = ocl.asarray(host), ocl.asarray(index)
-    found, other = x[idx], x[idx, ...]
-    assert text(found._node) == text(other._node)
-    np.testing.assert_array_equal(found.numpy(), host[index])
-    x[idx] = 5.0
-    host[index] = 5
-    np.testing.assert_array_equal(x.numpy(), host)
+    with ocl.use(runtime):
+        x, idx = ocl.asarray(host), ocl.asarray(index)
+        found, other = x[idx], x[idx, ...]
+        assert text(found._node) == text(other._node)
+        np.testing.assert_array_equal(found.numpy(), host[index])
+        x[idx] = 5.0
+        host[index] = 5
+        np.testing.assert_array_equal(x.numpy(), host)

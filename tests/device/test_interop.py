@@ -40,6 +40,7 @@ from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import violations
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import COPIES_ARE_WRITABLE, DTYPES, assert_same, counting, has
+from tests.support.depth import NIGHTLY
 from tests.support.rehearsal import one_by_one
 from tests.support.wrapped import PIECE, Wrapped, adding, eventually, on
 from tests.support.wrapped import values as values_of
@@ -261,11 +262,13 @@ def test_pyopencls_arrays_of_any_layout(runtime: Runtime, queue: cl.CommandQueue
     with counting(runtime) as counted:
         arrays = [ocl.from_pyopencl(a) for _, a in given]
     assert counted["memory", "allocations"] == 0
-    copies = one_by_one(runtime, lambda: [ocl.where(x == x, x, x) for x in arrays])
-    for (view, a), x, copy in zip(given, arrays, copies, strict=True):
+    if NIGHTLY or dtype == "f4" or layout == "backwards":  # a kernel each, whose places are the same for all dtypes
+        copies = one_by_one(runtime, lambda: [ocl.where(x == x, x, x) for x in arrays])
+        for (view, _), copy in zip(given, copies, strict=True):
+            assert_same(copy.numpy(), view)
+    for (view, a), x in zip(given, arrays, strict=True):
         assert (x.shape, x.dtype) == (view.shape, view.dtype)
         assert_same(x.numpy(), view)
-        assert_same(copy.numpy(), view)
         back = x.to_pyopencl()
         assert (back.shape, back.dtype) == (view.shape, view.dtype)
         assert_same(values(queue, back), view)

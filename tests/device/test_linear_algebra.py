@@ -13,6 +13,8 @@ from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting, has, ordinary
+from tests.support.depth import NIGHTLY
+from tests.support.rehearsal import rehearsal
 
 MATMUL = [
     ((3,), (3,)),
@@ -29,6 +31,10 @@ MATMUL = [
     ((2, 0), (0, 4)),
     ((2, 3), (3, 0)),
 ]
+# Interpreted, all shapes are multiplied in many dtypes: see tests/unit/test_contract.py.
+OF_ALL_DTYPES = (
+    MATMUL if NIGHTLY else [((3,), (3,)), ((5, 2, 3), (3,)), ((40, 67), (67, 33)), ((7, 1, 5, 6), (4, 6, 2))]
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +42,22 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
-@pytest.mark.parametrize(("left", "right"), MATMUL, ids=str)
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1"])
+PRODUCTS = [
+    (*shapes, dtype) for dtype in ("f4", "f8", "i4", "u1") for shapes in (MATMUL if dtype == "f4" else OF_ALL_DTYPES)
+]
+
+
+@pytest.fixture(scope="module")
+def products(runtime: Runtime) -> None:
+    """The kernels of all, built together."""
+    with ocl.use(runtime), rehearsal(runtime):
+        for left, right, dtype in PRODUCTS:
+            if has(runtime, dtype):
+                (ocl.asarray(ordinary(dtype, *left)) @ ocl.asarray(ordinary(dtype, *right))).compute()
+
+
+@pytest.mark.parametrize(("left", "right", "dtype"), PRODUCTS, ids=str)
+@pytest.mark.usefixtures("products")
 def test_matmul(runtime: Runtime, left: tuple[int, ...], right: tuple[int, ...], dtype: str) -> None:
     if not has(runtime, dtype):
         pytest.skip(f"no {dtype} here")

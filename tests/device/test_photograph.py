@@ -20,6 +20,8 @@ from tests.support.pictures import groups, title
 
 WRITTEN = ["memory.svg", "photograph.png", "streams.svg", "timeline.html", "trace.json"]
 EXAMPLE = str(ROOT / "examples" / "photograph.py")
+OF_A_USER = 203, 117
+"""One size for several pictures, since each size has kernels of its own."""
 
 
 @pytest.fixture
@@ -95,8 +97,8 @@ def test_the_packaged_picture(photograph: Any, tmp_path: Path) -> None:
 
 def test_a_users_picture(photograph: Any, tmp_path: Path) -> None:
     out = tmp_path / "a folder" / "of mine"
-    done = photograph(str(drawn(tmp_path / "mine.jpg", 203, 117, quality=92)), "--out", str(out))
-    assert_done(done, out, 203, 117)
+    done = photograph(str(drawn(tmp_path / "mine.jpg", *OF_A_USER, quality=92)), "--out", str(out))
+    assert_done(done, out, *OF_A_USER)
     first = (out / "photograph.png").read_bytes()
     grey = Image.open(drawn(tmp_path / "small.png", 16, 40)).convert("L")
     grey.save(tmp_path / "small.png")
@@ -178,7 +180,7 @@ def test_bad_input(device: Device, cache_folder: Path, tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_leaves_none(photograph: Any, tmp_path: Path, name: str) -> None:
     out = tmp_path / "out"
     (out / name).mkdir(parents=True)
-    done = photograph(str(drawn(tmp_path / "good.png", 64, 48)), "--out", str(out))
+    done = photograph(str(drawn(tmp_path / "good.png", *OF_A_USER)), "--out", str(out))
     assert done.returncode == 1
     assert f"photograph: {name} cannot be written" in done.stderr
     assert "remedy: choose --out" in done.stderr

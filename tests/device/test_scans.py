@@ -9,7 +9,7 @@ import ocl_runtime as ocl
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.support.arrays import DTYPES, assert_same, counting, has, ordinary
+from tests.support.arrays import KINDS, assert_same, counting, has, ordinary
 
 RANDOM = np.random.default_rng(0)
 
@@ -19,7 +19,7 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", KINDS)
 def test_scans_of_all_dtypes(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):
         return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,17 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_runtime.device import Device
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.runtime import Runtime
+from tests.support.arrays import has
+from tests.support.rehearsal import rehearsal
+
+
+@pytest.fixture(scope="module", autouse=True)
+def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, engine.settings)
+    with ocl.use(runtime):
+        yield runtime
 
 
 def nine(x: Any) -> Any:
@@ -44,9 +56,24 @@ def mixed(x: Any) -> Any:
     return x[1:, 1:] * x[:1, :-1] + x[:-1, 1:] * x[1:, 3:4] - x[:0:-1, :-1]
 
 
-@pytest.mark.parametrize("stencil", [nine, star, differences, shifted, flat, mixed])
-@pytest.mark.parametrize("shape", [(1300, 1300), (1301, 1283), (1200, 1282)])
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+STENCILS: list[Callable[[Any], Any]] = [nine, star, differences, shifted, flat, mixed]
+SHAPES = [(1300, 1300), (1301, 1283), (1200, 1282)]
+DTYPES = ["f4", "f8", "i2"]
+
+
+@pytest.fixture(scope="module")
+def stencils(runtime: Runtime) -> None:
+    """The kernels of all, built together."""
+    with rehearsal(runtime):
+        for stencil, shape, dtype in itertools.product(STENCILS, SHAPES, DTYPES):
+            if has(runtime, dtype):
+                stencil(ocl.asarray(np.zeros(shape, dtype))).compute()
+
+
+@pytest.mark.parametrize("stencil", STENCILS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.usefixtures("stencils")
 def test_stencils_are_numpys(stencil: Callable[[Any], Any], shape: tuple[int, int], dtype: str, device: Device) -> None:
     if dtype == "f8" and not device.capabilities.fp64:
         pytest.skip("the device has no float64")

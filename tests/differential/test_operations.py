@@ -283,6 +283,7 @@ def test_every_operation_is_tested() -> None:
 # ---------------------------------------------------------------------- structural operations
 
 
+@cache
 def conversion_kernel(source: DType, targets: tuple[DType, ...], count: int) -> Kernel:
     k = KernelBuilder(f"convert_{source}x{count}")
     x = k.pointer("x", source)
@@ -318,13 +319,25 @@ def converted(value: np.ndarray, source: DType, target: DType) -> np.ndarray:
         return value.astype(target.numpy)
 
 
+def computed_by(engine: Engine) -> tuple[DType, ...]:
+    return tuple(dtype for dtype in COMPUTED if engine.device.capabilities.computes(dtype.name))
+
+
+@pytest.fixture(scope="module")
+def conversions(engine: Engine) -> None:
+    """The kernels of all conversions, in one program."""
+    dtypes = computed_by(engine)
+    engine.executables([conversion_kernel(source, dtypes, count) for source in dtypes for count in (1, 4, 3)])
+
+
 @pytest.mark.parametrize("count", [1, 4, 3])
 @pytest.mark.parametrize("source", COMPUTED, ids=name_of)
+@pytest.mark.usefixtures("conversions")
 def test_conversion_between_all_dtypes(source: DType, count: int, engine: Engine) -> None:
     caps = engine.device.capabilities
     if not caps.computes(source.name):
         return  # test_every_operation_on_the_device sees that it is refused
-    targets = tuple(dtype for dtype in COMPUTED if caps.computes(dtype.name))
+    targets = computed_by(engine)
     x = operands(source, caps.denormals or source == F64)[0]
     if not caps.denormals:
         x = without_results_below_normal(x)
@@ -342,22 +355,27 @@ def without_results_below_normal(x: np.ndarray) -> np.ndarray:
     return np.where(np.abs(x) < np.finfo(np.float32).tiny, 0, x).astype(x.dtype) if x.dtype.kind == "f" else x
 
 
+def bitcast_kernel(source: DType, targets: list[DType], count: int) -> Kernel:
+    k = KernelBuilder(f"bitcast_{source}")
+    x = k.pointer("x", source)
+    outputs = {target: k.pointer(f"to_{target}", target) for target in targets}
+    at = k.global_id(0, "i") * count
+    value = k.load(x, at, count=count, hint="value")
+    for target, output in outputs.items():
+        k.store(output, at, k.bitcast(value, target))
+    return k.build()
+
+
 @pytest.mark.parametrize("count", [1, 4, 3])
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 def test_bitcast_between_all_dtypes_of_a_width(bits: int, count: int, engine: Engine) -> None:
     caps = engine.device.capabilities
     same = [dtype for dtype in NUMBERS if dtype.bits == bits and caps.computes(dtype.name)]
-    for source in same:
-        k = KernelBuilder(f"bitcast_{source}")
-        x = k.pointer("x", source)
-        outputs = {target: k.pointer(f"to_{target}", target) for target in same}
-        at = k.global_id(0, "i") * count
-        value = k.load(x, at, count=count, hint="value")
-        for target, output in outputs.items():
-            k.store(output, at, k.bitcast(value, target))
+    kernels = [bitcast_kernel(source, same, count) for source in same]
+    engine.executables(kernels)  # as one program
+    for source, made in zip(same, kernels, strict=True):
         x_ = operands(source, True)[0]
         args = {"x": x_, **{f"to_{target}": np.zeros(COUNT, target.numpy) for target in same}}
-        made = k.build()
         on_device = launched(engine, made, args, COUNT // count)
         run(made, args, (COUNT // count,))
         for target in same:
@@ -403,21 +421,38 @@ def test_vectors_are_made_and_taken_apart(dtype: DType, engine: Engine) -> None:
             np.testing.assert_array_equal(parts[:, number], wanted(lanes_), f"number {number}")
 
 
+@cache
+def literals_kernel(dtype: DType, denormals: bool) -> Kernel:
+    k = KernelBuilder(f"literals_of_{dtype}")
+    y, m = k.pointer("y", dtype), k.pointer("m", BOOL)
+    x = k.load(k.pointer("x", dtype), 0, hint="value")
+    for place, number in enumerate(special(dtype, denormals).tolist()):
+        k.store(y, place * 4, k.const(number, dtype))
+        k.store(y, place * 4 + 1, k.const(number, dtypes_vector(dtype, 3)))
+        k.store(m, place, k.op("eq", x, number))
+    return k.build()
+
+
+def has_denormals(engine: Engine, dtype: DType) -> bool:
+    return engine.device.capabilities.denormals or dtype == F64
+
+
+@pytest.fixture(scope="module")
+def literals(engine: Engine) -> None:
+    """The kernels of all literals, in one program."""
+    engine.executables([literals_kernel(dtype, has_denormals(engine, dtype)) for dtype in computed_by(engine)])
+
+
 @pytest.mark.parametrize("dtype", COMPUTED, ids=name_of)
+@pytest.mark.usefixtures("literals")
 def test_literals_of_every_value(dtype: DType, engine: Engine) -> None:
     """Each special value as a literal: alone, and beside a value; scalar and vector."""
     if not engine.device.capabilities.computes(dtype.name):
         return
-    numbers = special(dtype, engine.device.capabilities.denormals or dtype == F64)
-    k = KernelBuilder(f"literals_of_{dtype}")
-    y, m = k.pointer("y", dtype), k.pointer("m", BOOL)
-    x = k.load(k.pointer("x", dtype), 0, hint="value")
-    for place, number in enumerate(numbers.tolist()):
-        k.store(y, place * 4, k.const(number, dtype))
-        k.store(y, place * 4 + 1, k.const(number, dtypes_vector(dtype, 3)))
-        k.store(m, place, k.op("eq", x, number))
+    denormals = has_denormals(engine, dtype)
+    numbers = special(dtype, denormals)
     args = {"y": np.zeros(numbers.size * 4, dtype.numpy), "m": np.zeros(numbers.size, np.bool_), "x": numbers[:1]}
-    got = launched(engine, k.build(), args, 1)
+    got = launched(engine, literals_kernel(dtype, denormals), args, 1)
     unsigned = f"u{numbers.itemsize}"
     same = got["y"].reshape(-1, 4).view(unsigned) == numbers[:, None].view(unsigned)
     assert (same | np.isnan(numbers)[:, None]).all(), numbers[~same.all(1)]
@@ -430,16 +465,28 @@ def dtypes_vector(dtype: DType, count: int) -> Any:
     return with_lanes(dtype, count)
 
 
-@pytest.mark.parametrize("count", [1, *LANES])
-@pytest.mark.parametrize("storage", [F16, BF16], ids=name_of)
-def test_half_and_bfloat16_storage(storage: DType, count: int, engine: Engine) -> None:
-    """Loaded as float32, and float32 rounded to nearest even by storing it; no extension is needed."""
+@cache
+def storage_kernel(storage: DType, count: int) -> Kernel:
     k = KernelBuilder(f"storage_{storage}x{count}")
     bits, wide = k.pointer("bits", storage), k.pointer("wide", F32)
     loaded, stored = k.pointer("loaded", F32), k.pointer("stored", storage)
     at = k.global_id(0, "i") * count
     k.store(loaded, at, k.load_as(bits, at, F32, count=count))
     k.store(stored, at, k.load(wide, at, count=count))
+    return k.build()
+
+
+@pytest.fixture(scope="module")
+def storages(engine: Engine) -> None:
+    """The kernels of both, in one program."""
+    engine.executables([storage_kernel(storage, count) for storage in (F16, BF16) for count in (1, *LANES)])
+
+
+@pytest.mark.parametrize("count", [1, *LANES])
+@pytest.mark.parametrize("storage", [F16, BF16], ids=name_of)
+@pytest.mark.usefixtures("storages")
+def test_half_and_bfloat16_storage(storage: DType, count: int, engine: Engine) -> None:
+    """Loaded as float32, and float32 rounded to nearest even by storing it; no extension is needed."""
     rng = np.random.default_rng(3)
     every = np.resize(rng.permutation(1 << 16), 65536 // 240 * 240).astype(np.uint16)
     size = every.size
@@ -457,7 +504,7 @@ def test_half_and_bfloat16_storage(storage: DType, count: int, engine: Engine) -
         every = np.where((every & 0x7F80) == 0, 0, every).astype(np.uint16) if storage == BF16 else every
     args = {"bits": every.view(storage.numpy), "wide": x.astype(np.float32), "loaded": np.zeros(size, np.float32),
             "stored": np.zeros(size, storage.numpy)}  # fmt: skip
-    made = k.build()
+    made = storage_kernel(storage, count)
     on_device = launched(engine, made, args, size // count)
     run(made, args, (size // count,), check_races=False)
     with np.errstate(all="ignore"):

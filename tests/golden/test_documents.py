@@ -7,8 +7,6 @@ a*b + sin(c) for a GPU.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,8 +19,9 @@ from ocl_runtime.commands.expression import Planner, parse
 from ocl_runtime.observe.stages import stages
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
+from tests.support.arrays import python
+from tests.support.checkout import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 RUN = re.compile(r"<!-- test: run -->\n```python\n(.*?)```", re.DOTALL)
 GOLDEN = re.compile(r"(<!-- golden: (\w+) -->\n```\w+\n)(.*?)(```)", re.DOTALL)
 STAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
@@ -42,8 +41,9 @@ def current_stages() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("name", "block"), python_blocks(), ids=lambda value: value if value.endswith(".md") else "")
-def test_python_runs(name: str, block: str) -> None:
-    done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, cwd=ROOT, check=False)
+def test_python_runs(name: str, block: str, cache_folder: Path) -> None:
+    env = {"OCL_RUNTIME_CACHE": str(cache_folder)}
+    done = python("-c", block, cwd=ROOT, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout, f"a block of {name} shows nothing"
 

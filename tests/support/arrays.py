@@ -15,10 +15,13 @@ import numpy as np
 
 from ocl_runtime.runtime import Runtime
 from tests.support.checkout import PYTHONPATH
+from tests.support.depth import NIGHTLY
 
 INTEGERS = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 FLOATS = ("f2", "f4", "f8")
 DTYPES = ("?", *INTEGERS, *FLOATS)
+KINDS = DTYPES if NIGHTLY else ("?", "i1", "u2", "i8", *FLOATS)
+"""For kernels that differ in the name of a dtype alone: bools, all widths, both signs, all floats; nightly has all."""
 COPIES_ARE_WRITABLE = bool(np.lib.NumpyVersion(np.__version__) >= "2.2.5")
 """What `numpy.from_dlpack` gives; older ones call all of it read-only, their own copies too."""
 

@@ -175,6 +175,8 @@ def windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("sys.prefix", str(tmp_path / "environment"))
     monkeypatch.setitem(sys.modules, "winreg", Winreg())
     monkeypatch.setenv("PATH", "before")
+    for variable in ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS"):  # of whoever tests with some drivers alone
+        monkeypatch.delenv(variable, raising=False)
     return folder
 
 
