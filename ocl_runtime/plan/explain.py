@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.printer import text
+from ocl_ir.graph.substitute import substitute
 from ocl_ir.kernel.accesses import READ, WRITE, modes
 from ocl_ir.layout import Layout
 from ocl_ir.types import element
@@ -21,7 +22,8 @@ def explain(plan: AnyPlan, inputs: Sequence[object], kept: Mapping[Node, str] = 
     The least bytes are those of the inputs' elements that are read, and of the results, each moved once.
     """
     moved = [_moved(launch) for launch in plan.launches]
-    lines = [part.rstrip("\n") for part in dict.fromkeys(map(text, plan.roots))]
+    planned = substitute(plan.roots, {})  # what is written twice is computed once
+    lines = [part.rstrip("\n") for part in dict.fromkeys(map(text, planned))]
     own = {id(one) for one in inputs}
     least = _least(plan, own)
     total = sum(read + written for read, written in moved)

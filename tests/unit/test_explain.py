@@ -48,6 +48,13 @@ def test_graph_kernels_bytes_and_memory(runtime: InterpretedRuntime) -> None:
     assert "test_explain.py:" in text
 
 
+def test_what_is_written_twice_is_shown_once_as_it_is_computed(runtime: InterpretedRuntime) -> None:
+    x = xp.asarray(np.ones((30, 40), "f4"))
+    shown = lines(xp.explain(xp.sum(x, axis=0) * 2 + xp.sum(x, axis=0)))
+    assert shown[:2] == ["t0: f32[40] = sum(a, axes [0])", "y: f32[40] = add(mul(t0, 2.0), t0)"]
+    assert shown[3].startswith("1 kernel, ")
+
+
 def test_what_is_written_over_and_why_not(runtime: InterpretedRuntime) -> None:
     x = xp.asarray(np.ones(40, "f4"))
     y = x * 2 + 1
