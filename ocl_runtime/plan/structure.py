@@ -170,10 +170,16 @@ class Structure:
 
     # ------------------------------------------------------------------ building it again
 
-    def again(self, storages: Sequence[Storage], sizes: Sequence[int], scalars: Sequence[Number | Given]) -> list[Node]:
+    def again(
+        self,
+        storages: Sequence[Storage],
+        sizes: Sequence[int],
+        scalars: Sequence[Number | Given],
+        needed: Iterable[int] = (),
+    ) -> list[Node]:
         """The nodes over other memory, sizes and scalars, in the same order; each says its number for the line that
-        asked for it. The same operation of the same operands is one node, but each root is one of its own, unless it is
-        only copied before it is written over."""
+        asked for it. The same operation of the same operands is one node, but each root is one of its own, as is what
+        others need, by number: what is only copied before it is written over is not."""
         first = self.first_offset
         number = {0: 0, 1: 1} | dict(zip(self.sizes[:first], sizes[:first], strict=True))
 
@@ -201,10 +207,11 @@ class Structure:
             made[node] = known
         nodes = [made[node] for node in self.nodes]
         apart: set[Node] = set()
-        for root in dict.fromkeys(root for root in self.roots if root not in self.copied):
-            while nodes[root] in apart:  # they are equal; but two results are not one, which may be written over
-                nodes[root] = graph.elementwise("copy", nodes[root], where=str(root))
-            apart.add(nodes[root])
+        for result in dict.fromkeys([*self.roots, *needed]):
+            if result not in self.copied:
+                while nodes[result] in apart:  # they are equal; but two results are not one, which may be written over
+                    nodes[result] = graph.elementwise("copy", nodes[result], where=str(result))
+                apart.add(nodes[result])
         return nodes
 
 

@@ -176,8 +176,12 @@ class Trace:
             if not after.is_as(before)
         ]
         overwritten = {id(before.storage) for before, _ in changes}
-        for place, node in enumerate(found):
-            if node.storage is not None and (id(node.storage) in overwritten or self._is_kept(node.storage)):
+        first: dict[Node, Node] = {}
+        for place, (node, root, one) in enumerate(zip(found, roots, wanted, strict=False)):
+            is_equal = first.setdefault(one, root) is not root  # but not the same array, and each may be written over
+            if node.storage is not None and (
+                is_equal or id(node.storage) in overwritten or self._is_kept(node.storage)
+            ):
                 found[place] = self._copied(node)
         # What lies in an argument that gets another value is taken from there before any of them gets it.
         changes = [

@@ -56,6 +56,21 @@ def test_a_captured_function_gives_what_it_gave(runtime: Runtime) -> None:
     assert len(calls) == 4  # three by hand, one captured
 
 
+def test_equal_results_have_memory_of_their_own(runtime: Runtime) -> None:
+    """Each may be written over by who gets its memory; the same array twice is one."""
+
+    @ocl.capture
+    def both(x: Any) -> Any:
+        first, second = x + x, x + x
+        return first, second, first
+
+    host = np.arange(64, dtype="f4")
+    first, second, same = both(ocl.asarray(host))
+    ocl.compute_into(first, ocl.full(64, 99, dtype="f4"))
+    assert_same(second.numpy(), host * 2)
+    assert_same(same.numpy(), first.numpy())
+
+
 def test_a_replay_builds_nothing_and_plans_nothing(runtime: Runtime) -> None:
     replayed = capture(lambda x: ocl.sin(x) * x + 1)
     x = ocl.asarray(HOST)

@@ -104,11 +104,20 @@ def test_a_view_keeps_no_memory_of_its_own_once_what_it_looks_at_is_computed(run
 
 def test_equal_results_are_written_apart_by_who_gets_their_memory(runtime: InterpretedRuntime) -> None:
     a = xp.asarray(HOST)
-    one, other = a + 1, a + 1
+    one, other = a + a, a + a
     compute(one, other)
     assert kernels(runtime) == ["add"]
     xp.compute_into(one, xp.full(HOST.shape, 99.0, dtype=np.float32))
-    np.testing.assert_array_equal(other.numpy(), HOST + 1)
+    np.testing.assert_array_equal(other.numpy(), HOST * 2)
+
+
+def test_what_is_kept_on_the_way_has_memory_of_its_own_beside_an_equal_result(runtime: InterpretedRuntime) -> None:
+    a = xp.asarray(HOST)
+    one, other = a + a, a + a
+    total = xp.sum(other, axis=0)
+    compute(one, total)
+    xp.compute_into(one, xp.full(HOST.shape, 99.0, dtype=np.float32))
+    np.testing.assert_array_equal(other.numpy(), HOST * 2)
 
 
 def test_a_replacement_that_contains_what_it_replaces_is_not_entered() -> None:

@@ -146,7 +146,8 @@ class Unplanned:
             for place, (name, number) in enumerate(named(structure.sizes).items())
         ]
         self.leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
-        self.nodes = structure.again(self.leaves, sizes, [Given(place) for place in range(len(structure.scalars))])
+        scalars = [Given(place) for place in range(len(structure.scalars))]
+        self.nodes = structure.again(self.leaves, sizes, scalars, donation.needed)
         self.roots = [self.nodes[place] for place in structure.roots]
         self.copied = [self.nodes[place] for place in structure.copied]
 
