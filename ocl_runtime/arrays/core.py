@@ -138,7 +138,7 @@ class ArrayCore:
     def _replace(self, value: Node, where: Where = "", steps: tuple[Step, ...] | None = None) -> Node:
         """The same, but starts nothing: for who holds the lock. What the cell is from then on."""
         if self._value:
-            self._check_writable()
+            raise self._not_writable()
         cell = self._cell
         with self._executor.registry.lock:
             trace = tracer.get()
@@ -154,13 +154,13 @@ class ArrayCore:
         if node.depth >= BOUND:
             relieve(node, self._cell, self._executor, _compute_node)
 
-    def _check_writable(self) -> None:
-        if self._value:
-            raise DTypeError(
-                "writing into an element that was read with integers: that is a value, as in NumPy",
-                place=calling_line(),
-                remedy="write into the array: x[0] = 3; or read a view: x[0, ...]",
-            )
+    def _not_writable(self) -> DTypeError:
+        """The error for a write into a value."""
+        return DTypeError(
+            "writing into an element that was read with integers: that is a value, as in NumPy",
+            place=calling_line(),
+            remedy="write into the array: x[0] = 3; or read a view: x[0, ...]",
+        )
 
     def _note_places(self, index: Node, axis: int, length: int) -> None:
         """An array on the device is an index of this one."""

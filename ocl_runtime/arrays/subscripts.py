@@ -79,7 +79,7 @@ class Subscripts(ArrayCore):
         reading. Raises `ShapeError`, `IndexingError`, `DTypeError` or `NumberRangeError` for what does not fit.
         """
         if self._value:
-            self._check_writable()
+            raise self._not_writable()
         step = known_index(self._shape, key)
         if step is not None:
             self._write_part(step, value)

@@ -123,7 +123,8 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
     """
     if not isinstance(out, Array):
         raise refused("compute_into", out)
-    out._check_writable()
+    if out._value:
+        raise out._not_writable()
     if not isinstance(x, Array) or x._executor is not out._executor:
         out, x = arrays_of("compute_into", out, x)
     target = out._node_at("")

@@ -177,8 +177,8 @@ class Trace:
         ]
         overwritten = {id(before.storage) for before, _ in changes}
         first: dict[Node, Node] = {}
-        for place, (node, root, one) in enumerate(zip(found, roots, wanted, strict=False)):
-            is_equal = first.setdefault(one, root) is not root  # but not the same array, and each may be written over
+        for place, (node, root, merged) in enumerate(zip(found, roots, wanted, strict=False)):
+            is_equal = first.setdefault(merged, root) is not root  # but another array, and each may be written over
             if node.storage is not None and (
                 is_equal or id(node.storage) in overwritten or self._is_kept(node.storage)
             ):

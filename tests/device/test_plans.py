@@ -365,16 +365,6 @@ class Programs:
         pass
 
 
-def test_the_plan_that_served_last_is_asked_first(runtime: Runtime) -> None:
-    host = np.arange(1000, dtype="f4")
-    x = ocl.asarray(host)
-    for first in (16, 1, 32):  # the second one is aligned less
-        assert_same((x[first:] * 2.0).numpy(), host[first:] * 2)
-    (kept,) = runtime.executor.plans._kept.values()
-    (alike,) = kept.templates.values()
-    assert [template.made_for[-1] for template in alike] == [1, 16]
-
-
 def test_kept_plans_let_programs_go_and_take_them_again(device: Device, engine: Engine) -> None:
     programs = Programs()
     runtime = Runtime(device, replace(engine.settings, program_bytes=1), recorder=programs)

@@ -87,18 +87,13 @@ class Kept:
         return sum(template.nbytes for alike in self.templates.values() for template in alike)
 
     def fitting(self, sizes: tuple[int, ...], donation: DonationPlaces) -> Template | None:
-        """A plan that serves sizes, which is asked first for the next ones."""
+        """A plan that serves sizes."""
         templates = self.templates.get(donation, [])
         for one in templates:
             if one.knows(sizes):
                 return one
         bound = named(sizes)
-        for one in reversed(templates):
-            if one.fits(bound):
-                if one is not templates[-1]:  # the next sizes mostly take it, too; another thread may be looking
-                    self.templates[donation] = [*[other for other in templates if other is not one], one]
-                return one
-        return None
+        return next((one for one in reversed(templates) if one.fits(bound)), None)
 
     def forget(self, donation: DonationPlaces) -> None:
         """Nobody makes such a plan any more."""
