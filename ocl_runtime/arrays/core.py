@@ -26,6 +26,7 @@ from ocl_runtime.arrays.reals import WithReal, base_executor
 from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
 from ocl_runtime.errors import DTypeError, MixedDevicesError
+from ocl_runtime.plan.donation import used_outside
 from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
@@ -70,6 +71,16 @@ class ArrayCore:
     def _new(self, node: Node) -> Self:
         """An array of the same runtime."""
         return type(self)(node, self._executor)
+
+    def _own_copy(self) -> Self:
+        """An array of its own with the same elements, which may lie in the same memory until one of them is written."""
+        node = self._node
+        copy = self._new(node)
+        if type(node) is Buffer and used_outside(node.storage):  # PyOpenCL may write there, and nobody would know
+            copy._become(self._evaluated([graph.elementwise("copy", node)])[0])
+        else:
+            self._executor.registry.note_copy(self._cell, copy._cell)
+        return copy
 
     def _by(self, executor: Executor) -> Self:
         """The same array, whose results belong to another executor of its runtime."""

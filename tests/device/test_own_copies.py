@@ -1,0 +1,153 @@
+"""What is copied, or comes out of a function as it went in, has memory of its own as soon as that is written into."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+import ocl_runtime.numpy as xnp
+from ocl_ir.graph.build import Buffer
+from ocl_runtime.device import Device
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.runtime import Runtime
+from tests.support.arrays import counting
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "copy": lambda x: x.copy(),
+    "positive": lambda x: +x,
+    "asarray": lambda x: ocl.asarray(x, copy=True),
+    "astype": lambda x: x.astype(x.dtype),
+    "reshape": lambda x: ocl.reshape(x, (4, 2), copy=True),
+    "of a view": lambda x: x[2:6].copy(),
+    "of a copy, which is gone": lambda x: x.copy()[1:].copy(),
+    "written before": lambda x: written(x.copy()),
+}
+
+
+def written(x: Any) -> Any:
+    x[0] = 100.0
+    return x
+
+
+@pytest.fixture
+def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, engine.settings)
+    with ocl.use(runtime):
+        yield runtime
+
+
+@pytest.mark.parametrize("copy_is_written", [False, True], ids=["into what was copied", "into the copy"])
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+def test_what_is_written_into_does_not_show_in_copies(
+    runtime: Runtime, copied: Callable[[Any], Any], copy_is_written: bool
+) -> None:
+    x = ocl.asarray(np.arange(8, dtype="f4"))
+    y = copied(x)
+    out, other = (y.compute(), x) if copy_is_written else (x, y)
+    before, view = other.numpy().copy() if copy_is_written else copied(np_like(x)), out[1:3]
+    ocl.compute_into(out, ocl.full(out.shape, 7.0, dtype="f4"))
+    assert out.numpy().tolist() == np.full(out.shape, 7.0).tolist()
+    assert np.asarray(other).tolist() == np.asarray(before).tolist()
+    assert view.numpy().ravel()[0] == 7.0
+
+
+def np_like(x: Any) -> Any:
+    """The same elements in another runtime's memory that nobody else has."""
+    return ocl.asarray(x.numpy())
+
+
+def test_copies_of_copies(runtime: Runtime) -> None:
+    x = ocl.asarray(np.arange(8, dtype="f4"))
+    copies = [x.copy()]
+    for _ in range(200):  # most of which are gone
+        copies[1:] = [copies[-1].copy()]
+        gc.collect(0)
+    first, last = copies
+    ocl.compute_into(first, x + 1)
+    ocl.compute_into(last, x + 2)
+    for array, more in ((x, 0), (first, 1), (last, 2)):
+        assert array.numpy().tolist() == [number + more for number in range(8)]
+
+
+def test_a_copy_is_computed_once_its_memory_is_written(runtime: Runtime) -> None:
+    x, z = (ocl.asarray(np.arange(1 << 16, dtype="f4")) for _ in range(2))
+    with counting(runtime) as counted:
+        y = x.copy()
+        y.compute()
+    assert (counted["launch", "launches"], counted["memory", "allocations"]) == (0, 0)
+    with counting(runtime) as counted:
+        ocl.compute_into(x, z + 1)
+    assert (counted["launch", "launches"], counted["memory", "allocations"]) == (2, 1)
+    with counting(runtime) as counted:
+        ocl.compute_into(x, z + 2)
+        ocl.compute_into(y, z + 3)
+    assert (counted["launch", "launches"], counted["memory", "allocations"]) == (2, 0)
+    assert (float(x[0]), float(y[0])) == (2.0, 3.0)
+
+
+def test_no_function_gives_an_operand_back_as_its_result(runtime: Runtime) -> None:
+    checked = 0
+    for library in (ocl, xnp):
+        for name, function in vars(library).items():
+            if name.startswith("_") or isinstance(function, type) or not callable(function) or name in CHANGING:
+                continue
+            for dtype in ("i4", "f4", "u1"):
+                for args in ((), (1,), (dtype,), (None, None)):
+                    checked += is_apart(function, dtype, args)
+    assert checked > 60
+
+
+CHANGING = {"use", "set_default", "make_runtimes", "current", "runtime", "stream", "capture", "compute_into"}
+"""Functions that change more than their operands, or are to write into one."""
+
+
+def is_apart(function: Callable[..., Any], dtype: str, args: tuple[Any, ...]) -> bool:
+    """Whether a function gives an array over the memory of its operand without being a view; that it is apart once
+    that memory is written into is checked."""
+    x = ocl.asarray(np.arange(8).reshape(4, 2).astype(dtype))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            y = function(x, *args)
+        except Exception:  # noqa: BLE001
+            return False
+    if not isinstance(y, ocl.Array) or y._cell is x._cell:
+        return False
+    node = y._node
+    if not isinstance(node, Buffer) or node.storage is not x._node.storage:
+        return False
+    before = y.numpy().copy()
+    ocl.compute_into(x, ocl.full((4, 2), 3, dtype=dtype))
+    assert np.array_equal(y.numpy(), before), (function, dtype, args)
+    return True
+
+
+def test_in_a_captured_function(runtime: Runtime) -> None:
+    @ocl.capture
+    def step(x: Any) -> Any:
+        before = x.copy()
+        ocl.compute_into(x, x * 2)
+        return before + 0.5, before
+
+    x = ocl.asarray(np.arange(8, dtype="f4"))
+    for turn in range(3):
+        more, before = step(x)
+        assert before.numpy().tolist() == [number * 2**turn for number in range(8)]
+        assert more.numpy().tolist() == [number * 2**turn + 0.5 for number in range(8)]
+        assert x.numpy().tolist() == [number * 2 ** (turn + 1) for number in range(8)]
+
+
+def test_memory_that_pyopencl_has(runtime: Runtime) -> None:
+    x = ocl.asarray(np.arange(8, dtype="f4"))
+    before = x.copy()
+    lent = x.to_pyopencl()
+    meanwhile = x.copy()
+    lent += 5
+    assert x.numpy().tolist() == [5.0 + number for number in range(8)]
+    assert before.numpy().tolist() == meanwhile.numpy().tolist() == list(range(8))
