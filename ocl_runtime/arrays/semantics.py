@@ -207,7 +207,7 @@ def _nextafter(row: Row, operands: Sequence[Operand], dtype: DType, executor: Ex
 
 def _unrounded(row: Row, operands: Sequence[Operand], dtype: DType, executor: Executor) -> Node:
     del row, executor
-    return _at("copy", operands, dtype)
+    return as_node(operands[0], dtype, common_shape(operands))
 
 
 def _classified(row: Row, operands: Sequence[Operand], dtype: DType, executor: Executor) -> Node:

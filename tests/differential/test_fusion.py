@@ -239,7 +239,7 @@ SEEN: dict[str, int] = {}
 """By how many kernels each rule has made plans shorter."""
 
 
-@settings(max_examples=settings().max_examples // 8)
+@settings(max_examples=settings().max_examples // 3)
 @given(
     dtype=st.sampled_from([*FLOATS, *INTEGERS]),
     shape=st.sampled_from(SHAPES),
