@@ -52,28 +52,28 @@ def settle(cell: Cell, value: Node, executor: Executor) -> Node:
 
 def settled_if_planned(cell: Cell, value: Node, executor: Executor, *, make: bool) -> Node | Missing:
     """The same; unless the plan is to be made if there is none, says what is missing."""
-    trace, reads, pending = tracer.get(), cell.reads, dict[Node, list[Cell]]()
-    if reads and trace is None:
-        cell.reads = None
-        pending = _pending(reads, cell, value)
+    trace, reads = tracer.get(), cell.reads
+    pending = _pending(reads, cell, value) if reads else {}
     for copy in executor.registry.copies(cell):
-        if _reads(copy.node, cell):
+        if (trace is None or trace.owns(copy)) and _reads(copy.node, cell):
             pending.setdefault(copy.node, []).append(copy)
+    if trace is None or trace.owns(cell):
+        cell.reads = None
     if not pending:
         return value
     copies = [graph.elementwise("copy", node) for node in pending]
-    if trace is not None:
-        results: Sequence[Buffer] | Missing = trace.compute(copies)
-    else:
+    if trace is None:
         results = evaluate_if_planned(copies, [None for _ in pending], executor, make=make)
-    if isinstance(results, Missing):
-        cell.reads = reads
-        return results
+        if isinstance(results, Missing):
+            cell.reads = reads
+            return results
+    else:
+        results = trace.compute(copies)
     for (node, holders), result in zip(pending.items(), results, strict=True):
         for holder in holders:
             holder.become(result)
-        if trace is None and node is not cell.node:
-            forward(node, result)
+        if node is not cell.node:
+            (forward if trace is None else trace.forward)(node, result)
     return current(value)
 
 
@@ -81,9 +81,12 @@ def _pending(reads: Sequence[Read], cell: Cell, value: Node) -> dict[Node, list[
     """What of the array somebody still needs, with the cells that are just that."""
     pending: dict[Node, list[Cell]] = {}
     own: set[Node] | None = None
+    trace = tracer.get()
     for read in reads:
         node, holder = read.node(), read.cell()
         if holder is not None:
+            if trace is not None and not trace.owns(holder):
+                continue  # it is settled before the function's program runs
             node = holder.node
             if not _reads(node, cell):
                 continue

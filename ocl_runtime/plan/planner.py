@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol, TypedDict
 
-from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Storage, Undefined, buffer
+from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Storage, Undefined, buffer, walk
 from ocl_ir.guards import example
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
@@ -86,6 +86,25 @@ def plan(
         in_place=tuple(memory.in_place),
         why=why,
     )
+
+
+def planned_into(roots: Sequence[Node], executor: Planning) -> Plan:
+    """A plan for a node in the memory of a buffer; over other memory where the node reads that too, and needs what is
+    written over."""
+    node, target = roots
+    assert isinstance(target, Buffer)
+    read = [one for one in walk(node) if isinstance(one, Buffer) and one.storage is target.storage]
+    if not any(one.layout.overlaps(target.layout) for one in read):
+        return plan([node], executor, into={node: target})
+    if all(one.is_as(target) for one in read) and target.size * target.dtype.size == target.storage.nbytes:
+        over = plan([node], executor, donation=Donation((target.storage,), ()))
+        if over.results[0].is_as(target):  # each element is read before it is written
+            return over
+    between = buffer(
+        executor.allocate(node.size * node.dtype.size, node.where), node.dtype, Layout.contiguous(node.shape)
+    )
+    first, last = plan([node], executor, into={node: between}), plan([between], executor, into={between: target})
+    return replace(first, launches=(*first.launches, *last.launches))
 
 
 def _clash(read: Layout, written: Layout) -> bool:

@@ -37,8 +37,11 @@ class Tracer(Protocol):
     def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
         """What nodes will be computed to."""
 
-    def compute_into(self, node: Node, target: Buffer) -> None:
-        """What a node will be computed to, in the memory of a buffer."""
+    def forward(self, node: Node, result: Buffer) -> None:
+        """A node has been computed, and its result is found in its place."""
+
+    def compute_into(self, node: Node, cell: Cell, target: Buffer) -> None:
+        """What a node will be computed to, in the memory of a buffer that a cell holds."""
 
     def owns(self, cell: Cell) -> bool:
         """Whether an array was made inside of the function, so that nobody else sees what it becomes."""

@@ -29,6 +29,7 @@ from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
+from ocl_runtime.arrays.elements import settle
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import DTypeError
@@ -183,10 +184,11 @@ class _Function:
         look, nodes = _look(shape, arrays)
         call = programs.calls.get(look)
         if call is not None and (not floats or call.prepared.captured.reals.hold(floats)):
-            if not call.prepared.captured.assigned:
+            if not (call.prepared.captured.assigned or call.prepared.captured.into):
                 return replay(call.prepared, nodes, call.starts, floats, executor)
             del nodes  # who refers to memory needs it
             with executor.registry.lock:
+                _settle(call.prepared.captured, arrays, executor)
                 if all(alone(arrays[number]._cell) for number in call.prepared.captured.assigned):
                     again, nodes = _look(shape, arrays)
                     if again == look:
@@ -226,10 +228,11 @@ class _Function:
             found = self._prepared(found, arguments, shape, floats, programs, executor)
         starts = [one.low for one in arguments.ranges]
         programs.note(sizes, look, Call(found, starts))
-        if not found.captured.assigned:
+        if not (found.captured.assigned or found.captured.into):
             return replay(found, arguments.ranges, starts, floats, executor)
         with executor.registry.lock:
             del arguments  # who refers to memory needs it
+            _settle(found.captured, arrays, executor)
             _own([arrays[number] for number in found.captured.assigned])
             arguments = _arguments(arrays, executor)
             if ((shape, arguments.family), arguments.sizes) != (family, sizes):  # copied, or another thread has written
@@ -290,6 +293,13 @@ def _arguments(arrays: Sequence[Array], executor: DeviceExecutor) -> Arguments:
     with executor.registry.lock:  # nobody writes in between
         compute(*arrays)
         return Arguments([in_memory(x._node) for x in arrays], [x._executor for x in arrays])
+
+
+def _settle(captured: Captured, arrays: Sequence[Array], executor: DeviceExecutor) -> None:
+    """Moves what elements and copies need of memory that a program computes into."""
+    for into in captured.into:
+        cell = arrays[into]._cell if isinstance(into, int) else into
+        settle(cell, cell.node, executor)
 
 
 def _own(arrays: Sequence[Array]) -> None:

@@ -55,8 +55,8 @@ class Captured:
     `names` are those of the sizes of a call, in order. `reals` has the guards of floats that calls give, and which of
     them kernels take. `unbound` is the program as formulas, None where it names streams, and `branches` says whether
     streams are of any use to it. `constants` are memory that it refers to, by parameter; `assigned` the arrays that it
-    writes into, by number; `results` what it computes, with the default real of each that has another than the
-    runtime's, and `shape` how that is returned.
+    writes into, by number; `into` those whose memory it computes into, and cells of others; `results` what it computes,
+    with the default real of each that has another than the runtime's, and `shape` how that is returned.
     """
 
     program: Program
@@ -67,6 +67,7 @@ class Captured:
     guards: Guards
     constants: Mapping[str, Cell]
     assigned: Sequence[int]
+    into: Sequence[int | Cell]
     results: Sequence[Result]
     default_reals: Sequence[DType | None]
     shape: Shape
@@ -156,10 +157,11 @@ def captured_by(
         symbolic, _ = reuse_in_place(unbound(program), executor.kernels)
         branching = branches(symbolic)
         formulas = Unbound(symbolic if branching else share_memory(symbolic)[0])
-    names, constants, assigned = arguments.names(), trace.constants, trace.assigned
+    names, constants, assigned, into = arguments.names(), trace.constants, trace.assigned, trace.into
     return Captured(
-        program, names, reals, formulas, branching, guards, constants, assigned, results, default_reals, returned_shape
-    )
+        program, names, reals, formulas, branching, guards, constants, assigned, into, results, default_reals,
+        returned_shape,
+    )  # fmt: skip
 
 
 def rebound(captured: Captured, sizes: Sequence[int], executor: DeviceExecutor) -> Prepared | None:

@@ -28,11 +28,10 @@ from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.streams.chosen import chosen
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.cache.evaluation import AnyPlan
-from ocl_runtime.plan.cache.template import planned_into
 from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.host.lower import Lowering
 from ocl_runtime.plan.launch import Argument
-from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.planner import plan, planned_into
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.programs.arguments import Arguments
 
@@ -57,11 +56,13 @@ class Result(NamedTuple):
 
 class Trace:
     """Writes down one function. `constants` are memory that the program refers to, by parameter; cells, so that nobody
-    writes over it. `assigned` are the arguments that it writes into, by number."""
+    writes over it. `assigned` are the arguments that it writes into, by number, and `into` those whose memory it
+    computes into, and cells from outside of which it does."""
 
     def __init__(self, name: str, executor: DeviceExecutor, guards: Guards) -> None:
         self.constants: dict[str, Cell] = {}
         self.assigned: list[int] = []
+        self.into: list[int | Cell] = []
         self._guards = guards
         self._builder = HostBuilder(name if name.isidentifier() and name.isascii() else "captured")
         self._lowering = Lowering(self._builder)
@@ -89,6 +90,7 @@ class Trace:
             )
         ]
         self._given = [one._node for one in self._params]
+        self._arguments = {one._cell: number for number, one in enumerate(self._params)}
         self._shared = [place >= 0 and arguments.places.count(place) > 1 for place in arguments.places]
         return self._params
 
@@ -101,8 +103,16 @@ class Trace:
         self._computed |= {node: results[one] for node, one in zip(nodes, wanted, strict=True)}
         return [results[one] for one in wanted]
 
-    def compute_into(self, node: Node, target: Buffer) -> None:
-        """What a node will be computed to, in the memory of a buffer; over other memory where the node reads that."""
+    def forward(self, node: Node, result: Buffer) -> None:
+        """A node has been computed in the program."""
+        self._computed[node] = result
+
+    def compute_into(self, node: Node, cell: Cell, target: Buffer) -> None:
+        """What a node will be computed to, in the memory of a buffer that a cell holds; over other memory where the
+        node reads that."""
+        into = self._arguments.get(cell, cell)
+        if (type(into) is int or not self.owns(cell)) and into not in self.into:
+            self.into.append(into)
         (wanted,) = substitute(resolve([node]), self._computed)
         self.run(planned_into([wanted, target], self._executor))
 

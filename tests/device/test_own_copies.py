@@ -143,6 +143,44 @@ def test_in_a_captured_function(runtime: Runtime) -> None:
         assert x.numpy().tolist() == [number * 2 ** (turn + 1) for number in range(8)]
 
 
+def test_what_a_captured_function_computes_into(runtime: Runtime) -> None:
+    outside = ocl.asarray(np.arange(8, dtype="f4"))
+
+    @ocl.capture
+    def doubled(x: Any) -> Any:
+        element, double, part = x[3], x[3] * 2, x[2:4].copy()
+        ocl.compute_into(x, x[::-1] * 2)
+        ocl.compute_into(outside, outside + 1)
+        return element, double, part, x + 0
+
+    for turn in range(3):
+        x = ocl.asarray(np.arange(8, dtype="f4"))
+        copies, elements = (x.copy(), outside.copy()), (x[5], outside[5])
+        element, double, part, after = doubled(x)
+        assert (float(element), float(double), part.numpy().tolist()) == (3.0, 6.0, [2.0, 3.0])
+        assert after.numpy().tolist() == x.numpy().tolist() == [2.0 * number for number in range(7, -1, -1)]
+        assert copies[0].numpy().tolist() == list(range(8))
+        assert copies[1].numpy().tolist() == [number + turn for number in range(8)]
+        assert [float(element) for element in elements] == [5.0, 5.0 + turn]
+    assert outside.numpy().tolist() == [number + 3.0 for number in range(8)]
+
+
+def test_an_array_is_computed_into_itself_in_place(runtime: Runtime) -> None:
+    host = np.arange(1 << 12, dtype="f4").reshape(64, 64)
+    x, rows = ocl.asarray(host), ocl.asarray(np.concatenate([host, host]))
+    with counting(runtime) as counted:
+        ocl.compute_into(x, ocl.sin(x) * 2 + x)
+    assert (counted["launch", "launches"], counted["memory", "allocations"]) == (1, 0)
+    expected = (ocl.sin(ocl.asarray(host)) * 2 + host).numpy()
+    assert np.array_equal(x.numpy(), expected)
+    for moved in (lambda x: x[::-1] + x, lambda x: x.T * 2, lambda x: x + ocl.sum(x, axis=0), lambda x: x @ x):
+        x, y = ocl.asarray(host), ocl.asarray(host.copy())
+        ocl.compute_into(x, moved(x))
+        assert np.array_equal(x.numpy(), moved(y).numpy())
+    ocl.compute_into(rows[:64], rows[:64] + 1)  # of which the rest has to stay
+    assert np.array_equal(rows.numpy(), np.concatenate([host + 1, host]))
+
+
 def test_memory_that_pyopencl_has(runtime: Runtime) -> None:
     x = ocl.asarray(np.arange(8, dtype="f4"))
     before = x.copy()

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
-from ocl_ir.graph.build import Buffer, Node, buffer, walk
+from ocl_ir.graph.build import Buffer
 from ocl_ir.guards import Given, Guards, formula
 from ocl_ir.host.arena import in_pieces
 from ocl_ir.host.builder import HostBuilder
@@ -34,8 +34,8 @@ from ocl_runtime.plan.host.in_place import share_memory
 from ocl_runtime.plan.host.lower import Lowering, number_name
 from ocl_runtime.plan.host.prepare import ARRANGE, HostTarget, run
 from ocl_runtime.plan.host.streams import is_worth_streams
-from ocl_runtime.plan.launch import Address, Later, Launch, Plan
-from ocl_runtime.plan.planner import Planning, plan
+from ocl_runtime.plan.launch import Address, Later, Launch
+from ocl_runtime.plan.planner import Planning, plan, planned_into
 from ocl_runtime.plan.structure import Structure
 
 _MOST_SIZES = 256
@@ -346,20 +346,6 @@ def _spare(unplanned: Unplanned, slots: Sequence[int], donated: Collection[int])
             if layout.is_dense and layout.offset == 0:
                 found[number[storage.place]] = formula(Layout.contiguous(node.shape).span * node.dtype.size)
     return found
-
-
-def planned_into(roots: Sequence[Node], executor: Planning) -> Plan:
-    """A plan for a node in the memory of a buffer; over other memory where the node reads that too."""
-    node, target = roots
-    assert isinstance(target, Buffer)
-    read = [one for one in walk(node) if isinstance(one, Buffer) and one.storage is target.storage]
-    if not any(one.layout.overlaps(target.layout) for one in read):
-        return plan([node], executor, into={node: target})
-    between = buffer(
-        executor.allocate(node.size * node.dtype.size, node.where), node.dtype, Layout.contiguous(node.shape)
-    )
-    first, last = plan([node], executor, into={node: between}), plan([between], executor, into={between: target})
-    return replace(first, launches=(*first.launches, *last.launches))
 
 
 def _program(
