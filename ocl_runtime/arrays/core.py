@@ -345,16 +345,16 @@ def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> 
         trace = tracer.get()
         if trace is not None:
             for array, result in zip(lazy, trace.compute(nodes), strict=True):
-                if trace.owns(array._cell):  # to others, nothing has been computed
-                    array._become(result)
+                if not trace.owns(array._cell):
+                    continue  # to others, nothing has been computed
+                array._become(result)
             return None
         results = evaluate_if_planned(nodes, cells, executor, make=make)
         if isinstance(results, Missing):
             return results
         if None in cells:
             for array, result in zip(lazy, results, strict=True):
-                if array._steps:
-                    array._become(result)
+                array._become(result)
     return None
 
 

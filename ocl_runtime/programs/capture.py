@@ -73,9 +73,10 @@ class _Programs:
             programs = programs[::-1]
             for captured in programs:
                 found = self.prepared.get((captured, sizes))
-                if found is not None and (not floats or captured.reals.hold(floats)):
-                    self.prepared.move_to_end((captured, sizes))
-                    return found
+                if found is None or (floats and not captured.reals.hold(floats)):
+                    continue
+                self.prepared.move_to_end((captured, sizes))
+                return found
         for captured in programs:
             named = dict(zip(captured.names, sizes, strict=True))
             if captured.guards.hold(named) and (not floats or captured.reals.hold(floats)):
@@ -112,11 +113,11 @@ class _Programs:
         """Takes note of how a call was answered, and at once for others that look like it, if they can be known."""
         with self._lock:
             self.prepared[call.prepared.captured, sizes] = call.prepared
-            while len(self.prepared) > _MOST_PREPARED:
+            for _ in range(len(self.prepared) - _MOST_PREPARED):
                 self.prepared.popitem(last=False)
             if look is not None:
                 self.calls[look] = call
-                while len(self.calls) > _MOST_CALLS:
+                for _ in range(len(self.calls) - _MOST_CALLS):
                     del self.calls[next(iter(self.calls))]
 
 

@@ -359,14 +359,16 @@ def start(
             known: Run | None = None
             parts: list[Any] = memory
             for arguments in own.sets:
-                if arguments.of is bound and arguments.program is not None:  # it can be given once more as it is
-                    for number, ranges, first in arguments.expected:
-                        storage, offset = parts[number]
-                        if storage.block.ranges is not ranges or offset != first:
-                            break
-                    else:
-                        known = arguments.program
-                        break
+                if arguments.of is not bound or arguments.program is None:
+                    continue  # else it can be given once more as it is
+                for number, ranges, first in arguments.expected:
+                    storage, offset = parts[number]
+                    if storage.block.ranges is ranges and offset == first:
+                        continue
+                    break
+                else:
+                    known = arguments.program
+                    break
             if known is not None:
                 arguments.program = None  # until all has gone well: who finds out what went wrong looks into it
                 arguments.used = monotonic()

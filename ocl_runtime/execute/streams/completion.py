@@ -103,9 +103,8 @@ class Completion:
         nothing but say False if something may have failed."""
         status, ended, counts = self._driver.status, list[Command](), dict.fromkeys(streams, 0)
         several = len(streams) > 1
-        more = True
         try:
-            while more:  # again, since what is asked first may end before something else is asked
+            while True:  # again, since what is asked first may end before something else is asked
                 more = False
                 for stream, before in counts.items():
                     count = before
@@ -125,6 +124,8 @@ class Completion:
                         count += 1
                     counts[stream] = count
                     more = more or (several and count > before)
+                if not more:
+                    break
         except Error:
             return False  # it may be one that failed
         self._ended(ended)

@@ -141,9 +141,10 @@ def submit(streams: Streams, program: Program) -> None:
                 for stream in program.streams.values():
                     if several:
                         streams.flush(stream)  # so that they begin at once
-                    if len(stream.pending) >= stream.look_at:  # and not between the steps: what has ended may change
-                        streams.look()
-                        stream.look_at = len(stream.pending) + LOOK_EVERY
+                    if len(stream.pending) < stream.look_at:
+                        continue
+                    streams.look()  # and not between the steps: what has ended may change
+                    stream.look_at = len(stream.pending) + LOOK_EVERY
         except SpoiltError as error:
             streams.wait_out(error)
             continue

@@ -74,7 +74,7 @@ class Streams:
         self._streams: list[Stream | None] = [None] * (count + 3)
         if first is not None:
             self._streams[0] = Stream(0, first)
-        self._used = [one for one in self._streams if one is not None]
+        self._used = [*filter(None, self._streams)]
         self.completion = Completion(driver, self.counters, log, profile=profile)
         self._of_thread = threading.local()
         self._threads = itertools.count()
@@ -123,7 +123,7 @@ class Streams:
                 if index in (self.count, self.count + 1):
                     made.flushed = _NEVER  # gates are nothing that a flush could start
                 self._streams[index] = made
-                self._used = [one for one in self._streams if one is not None]
+                self._used = [*filter(None, self._streams)]
             return made
 
     def neighbour(self, stream: Stream, steps: int) -> Stream:
@@ -375,9 +375,10 @@ class Streams:
             if self.lost:
                 self.settle()
             for one in self.all():
-                if one.pending and one.flushed < one.position:
-                    with suppress(Error):  # waiting flushes too, but only the one queue
-                        self._flush(one)
+                if not one.pending or one.flushed >= one.position:
+                    continue
+                with suppress(Error):  # waiting flushes too, but only the one queue
+                    self._flush(one)
         for one in self.all():
             while one.pending:
                 with self.lock:

@@ -241,8 +241,9 @@ class Transfers:
                 for command, _ in cell.writes:
                     writer = command.stream
                     last = command.event is not None and command.position == writer.position
-                    if last and writer.index < streams.count:
-                        return writer
+                    if not last or writer.index >= streams.count:
+                        continue
+                    return writer
         aside = streams.aside
         if not aside.pending:
             return aside

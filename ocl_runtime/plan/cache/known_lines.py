@@ -77,7 +77,7 @@ class KnownLines:
                 known.count = int(WORTH > 1 and sized.line == key)
                 of_line = (known, *of_line)[:_MOST_OF_A_LINE]
             self.known[key] = of_line  # as the one that was used last
-            while len(self.known) > _MOST_LINES:
+            for _ in range(len(self.known) - _MOST_LINES):
                 del self.known[next(iter(self.known))]
         known.count += 1
         if known.count == WORTH * max(len(structure.nodes) // _FEW_NODES, 1):
@@ -100,5 +100,4 @@ class KnownLines:
         """These plans are kept no more."""
         with self._lock:
             for key, of_line in list(self.known.items()):
-                if any(known.template in templates for known in of_line):
-                    self.known[key] = tuple([known for known in of_line if known.template not in templates])
+                self.known[key] = tuple(filter(lambda known: known.template not in templates, of_line))

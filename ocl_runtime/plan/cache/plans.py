@@ -236,8 +236,9 @@ class PlanCache:
                 return
             for key, _ in sorted(self._kept.items(), key=lambda item: item[1].used)[:-1]:
                 self._drop(key)
-                if self._nbytes <= self._most_bytes:
-                    break
+                if self._nbytes > self._most_bytes:
+                    continue
+                break
 
     def _drop(self, key: Hashable) -> None:
         kept = self._kept.pop(key)

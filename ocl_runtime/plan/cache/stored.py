@@ -140,7 +140,7 @@ class StoredPlans:
                 plans, known = self._read(key)
                 plans = [made, *plans][:_MOST_OF_A_FILE]
                 used = frozenset[bytes]().union(*[one.kernels for one in plans])
-                kernels |= {digest: kernel for digest, kernel in known.items() if digest in used}
+                kernels |= filter(lambda item: item[0] in used, known.items())
                 self._files.write(key, pickle.dumps(([tuple(one) for one in plans], kernels)))
 
     def _key(self, structure: Hashable, donation: Hashable) -> bytes:
@@ -164,7 +164,7 @@ class StoredPlans:
                 plans, kernels = self._read(key)
                 file = _File(plans, [_Guards(plan.guards) for plan in plans], kernels)
                 self._files.touch(key)
-                while len(self._open) >= _MOST_OPEN:
+                for _ in range(len(self._open) - _MOST_OPEN + 1):
                     del self._open[next(iter(self._open))]
                 self._open[key] = file
         return file
