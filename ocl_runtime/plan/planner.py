@@ -99,7 +99,7 @@ def planned_into(roots: Sequence[Node], executor: Planning) -> Plan:
     if all(one.is_as(target) for one in read) and target.size * target.dtype.size == target.storage.nbytes:
         over = plan([node], executor, donation=Donation((target.storage,), ()))
         if over.results[0].is_as(target):  # each element is read before it is written
-            return over
+            return replace(over, taken=())  # whoever has the memory has what is written
     between = buffer(
         executor.allocate(node.size * node.dtype.size, node.where), node.dtype, Layout.contiguous(node.shape)
     )

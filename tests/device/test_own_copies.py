@@ -173,6 +173,9 @@ def test_an_array_is_computed_into_itself_in_place(runtime: Runtime) -> None:
     assert (counted["launch", "launches"], counted["memory", "allocations"]) == (1, 0)
     expected = (ocl.sin(ocl.asarray(host)) * 2 + host).numpy()
     assert np.array_equal(x.numpy(), expected)
+    for turn in range(1, 20):  # by a function that is written for it, too
+        ocl.compute_into(x, x * 0 + turn)
+        assert np.array_equal(x.numpy(), np.full_like(host, turn))
     for moved in (lambda x: x[::-1] + x, lambda x: x.T * 2, lambda x: x + ocl.sum(x, axis=0), lambda x: x @ x):
         x, y = ocl.asarray(host), ocl.asarray(host.copy())
         ocl.compute_into(x, moved(x))
