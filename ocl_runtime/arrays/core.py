@@ -343,18 +343,17 @@ def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> 
         if not lazy:
             return None
         trace = tracer.get()
-        if trace is not None:
-            for array, result in zip(lazy, trace.compute(nodes), strict=True):
-                if not trace.owns(array._cell):
-                    continue  # to others, nothing has been computed
-                array._become(result)
+        if trace is None:
+            results = evaluate_if_planned(nodes, cells, executor, make=make)
+            if isinstance(results, Missing):
+                return results
+            if None in cells:
+                for array, result in zip(lazy, results, strict=True):
+                    array._become(result)
             return None
-        results = evaluate_if_planned(nodes, cells, executor, make=make)
-        if isinstance(results, Missing):
-            return results
-        if None in cells:
-            for array, result in zip(lazy, results, strict=True):
-                array._become(result)
+    for array, result in zip(lazy, trace.compute(nodes), strict=True):
+        if trace.owns(array._cell):  # to others, nothing has been computed
+            array._become(result)
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ocl_ir.graph.forward import current
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.core import executor_of, not_computed
 from ocl_runtime.arrays.hosts import refused
@@ -35,8 +36,5 @@ def explain(*arrays: Array) -> Explanation:
         if not isinstance(x, Array):
             raise refused("explain", x)
     executor = base_executor(executor_of("explain", arrays))
-    with executor.registry.lock:
-        lazy = not_computed(arrays)
-        if not lazy:
-            return Explanation("computed already\n")
-        return Explanation(look([array._node for array in lazy], executor))
+    text = look(lambda: [current(array._node) for array in not_computed(arrays)], executor)
+    return Explanation(text or "computed already\n")

@@ -74,6 +74,7 @@ class Exports(ArrayCore):
         `Runtime.over`), `LaunchError` where the values were spoilt.
         """
         self._report_places()
+        self._computed()  # which plans and builds without the lock
         with self._executor.registry.lock:
             node = self._computed()
             settle(self._cell, node, self._executor)

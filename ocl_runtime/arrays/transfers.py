@@ -166,7 +166,7 @@ def _compute_into(x: Array, out: Array, target: Buffer, *, make: bool) -> Missin
         trace = tracer.get()
         if trace is None:
             return evaluate_into(current(settled), target, x._executor, make=make)
-        trace.compute_into(settled, out._cell, target)
+    trace.compute_into(settled, out._cell, target)
     return None
 
 

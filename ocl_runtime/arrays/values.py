@@ -9,12 +9,14 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import SharingError
+from ocl_runtime.plan.evaluate import evaluate
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -49,19 +51,15 @@ class SharesMemory(Protocol):
 
 def copied(node: Buffer, executor: Executor) -> NDArray[Any]:
     """The values as a new NumPy array."""
-    dtype, is_dense = node.dtype.numpy, node.layout.is_dense
+    dtype = node.dtype.numpy
     low, high = node.layout.range()
     if low == high:
         return np.empty(node.shape, dtype)
-    if not is_dense and high - low > _WASTE * node.size:
-        from ocl_runtime.plan.planner import plan
-
-        dense = plan([node], executor, dense=True)
-        executor.run(dense)
-        (node,) = dense.results
-        (low, high), is_dense = node.layout.range(), True
+    if not node.layout.is_dense and high - low > _WASTE * node.size:
+        (node,) = evaluate([graph.elementwise("copy", node)], [None], executor)
+        low, high = node.layout.range()
     found = executor.download(node.storage, node.dtype, low, high - low, caller(3)).result()
-    if is_dense:
+    if node.layout.is_dense:
         return found.reshape(node.shape)
     strides = [stride * dtype.itemsize for stride in node.layout.strides]
     return as_strided(found[node.layout.offset - low :], node.shape, strides).copy()

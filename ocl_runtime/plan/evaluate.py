@@ -7,12 +7,12 @@ Arrays are computed under the registry's lock. What may take long, planning and 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
 from ocl_ir.graph.build import Buffer, Node
-from ocl_ir.graph.forward import current, forward, turned_back
+from ocl_ir.graph.forward import forward, turned_back
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.plan.history import NO_HISTORY, History, history
 from ocl_runtime.plan.readers import readers_of
@@ -192,13 +192,28 @@ def _not_computed(roots: Sequence[Node]) -> list[Node]:
     return [root for root in dict.fromkeys(roots) if not isinstance(root, Buffer)]
 
 
-def look(nodes: Sequence[Node], executor: Executor) -> str:
-    """What `evaluate` would do, as text."""
+def look(nodes: Callable[[], list[Node]], executor: Executor) -> str:
+    """What `evaluate` would do, as text; nothing where there is nothing to compute. What it takes to find out is not
+    kept, since no kernel of it is built, and done without the registry's lock, under which `nodes` is asked."""
+    from ocl_runtime.plan.cache.evaluation import Evaluation
     from ocl_runtime.plan.cache.slots import Slots
+    from ocl_runtime.plan.cache.template import Template, Unplanned
     from ocl_runtime.plan.explain import explain
 
-    registry = executor.registry
-    with registry.lock:
-        structure, _, past = _structure(_not_computed([current(node) for node in nodes]), executor)
-        planned = executor.plans.plan(structure, Slots(executor.target, executor.kernels))
-        return explain(planned, structure.storages, past.kept)
+    plans, slots = executor.plans, Slots(executor.target, executor.kernels)
+    drafts: dict[tuple[object, ...], Template] = {}
+    while True:
+        with executor.registry.lock:
+            wanted = _not_computed(nodes())
+            if not wanted:
+                return ""
+            structure, _, past = _structure(wanted, executor)
+            kept = plans.of(structure)
+            donation = kept.donation(structure)
+            draft = structure.key, structure.sizes, donation
+            template = kept.fitting(structure.sizes, donation) or drafts.get(draft)
+            if template is not None:
+                planned = Evaluation(template, template.sized(structure), structure, slots)
+                return explain(planned, structure.storages, past.kept)
+            unplanned = Unplanned(structure, donation)
+        drafts[draft] = Template(unplanned, slots)

@@ -291,9 +291,12 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
 
 
 def _arguments(arrays: Sequence[Array], executor: DeviceExecutor) -> Arguments:
-    with executor.registry.lock:  # nobody writes in between
-        compute(*arrays)
-        return Arguments([in_memory(x._node) for x in arrays], [x._executor for x in arrays])
+    while True:
+        compute(*arrays)  # which plans and builds without the lock
+        with executor.registry.lock:  # nobody writes in between
+            nodes = [x._node for x in arrays]
+            if all(isinstance(node, Buffer) for node in nodes):
+                return Arguments([in_memory(node) for node in nodes], [x._executor for x in arrays])
 
 
 def _settle(captured: Captured, arrays: Sequence[Array], executor: DeviceExecutor) -> None:

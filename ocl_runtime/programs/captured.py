@@ -144,8 +144,7 @@ def captured_by(
         tracer.set(trace)
         with unchosen():  # streams of a program are counted from the caller's
             returned, returned_shape = flatten(function(*args, **kwargs), f"{name} is captured and returned")
-            with executor.registry.lock:  # nobody computes what the function has used of the outside
-                program, results = trace.end([one._node for one in returned])
+            program, results = trace.end([one._node for one in returned])
     finally:
         tracer.set(None)  # of a captured function inside of a captured one, the Python runs
         guards.close()

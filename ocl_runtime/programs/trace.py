@@ -96,12 +96,18 @@ class Trace:
 
     def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
         """What nodes will be computed to; each is computed once."""
-        wanted = substitute(resolve(nodes), self._computed)
+        wanted = self._copy(nodes)
         planned = plan(list(dict.fromkeys(wanted)), self._executor)
         self.run(planned)
         results = dict(zip(planned.roots, planned.results, strict=True))
         self._computed |= {node: results[one] for node, one in zip(nodes, wanted, strict=True)}
         return [results[one] for one in wanted]
+
+    def _copy(self, nodes: Sequence[Node]) -> list[Node]:
+        """Nodes as they are by now, to be planned without the lock: others may compute what they are made of, and was
+        there before."""
+        with self._executor.registry.lock:
+            return substitute(resolve(nodes), self._computed, copy=True)
 
     def forward(self, node: Node, result: Buffer) -> None:
         """A node has been computed in the program."""
@@ -113,7 +119,7 @@ class Trace:
         into = self._arguments.get(cell, cell)
         if (type(into) is int or not self.owns(cell)) and into not in self.into:
             self.into.append(into)
-        (wanted,) = substitute(resolve([node]), self._computed)
+        (wanted,) = self._copy([node])
         self.run(planned_into([wanted, target], self._executor))
 
     def owns(self, cell: Cell) -> bool:
@@ -176,7 +182,7 @@ class Trace:
         """The results as memory; what would be memory that the caller keeps is copied."""
         written = self._written_arguments()
         donation = Donation([node.storage for node, _ in written], ())
-        wanted = substitute(resolve([*roots, *(after for _, after in written)]), self._computed)
+        wanted = self._copy([*roots, *(after for _, after in written)])
         planned = plan(wanted, self._executor, donation=donation)
         self.run(planned)
         found = list(planned.results[: len(roots)])

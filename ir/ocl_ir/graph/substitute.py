@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Assign, Contract, Elementwise, Gather, Movement, Node, Reduce, Scan, Scatter
+from ocl_ir.graph.build import Assign, Buffer, Contract, Elementwise, Gather, Movement, Node, Reduce, Scan, Scatter
+from ocl_ir.graph.forward import apart
 from ocl_ir.source_line import Where
 
 
-def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Node]:
-    """The roots with nodes replaced; what has none of them, and is unlike what stands before it, is itself. Nobody
-    computes any of it meanwhile."""
+def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node], *, copy: bool = False) -> list[Node]:
+    """The roots with nodes replaced; what has none of them, and is unlike what stands before it, is itself, or is made
+    again for a `copy` that nobody else has. Nobody computes any of it meanwhile."""
     made: dict[Node, Node] = dict(replaced)
     numbered: dict[Hashable, Node] = {}
     stack = list(reversed(roots))
@@ -36,7 +37,7 @@ def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Nod
         value = (form(node), args)
         known = numbered.get(value)
         if known is None:
-            known = numbered[value] = node if args == node.args else rebuilt(node, args)
+            known = numbered[value] = rebuilt(node, args) if copy or args != node.args else node
         made[node] = known
     return [made[root] for root in roots]
 
@@ -84,4 +85,6 @@ def rebuilt(node: Node, args: Sequence[Node], where: Where = "") -> Node:
             return graph.scan(node.op, args[0], node.axis, node.dtype, where)
         case Assign():
             return graph.assign(args[0], node.region, args[1], where)
+        case Buffer():
+            return apart(node)
     return node
