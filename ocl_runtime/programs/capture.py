@@ -23,7 +23,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
@@ -62,6 +62,12 @@ class _Programs:
         self.floats: dict[Hashable, tuple[str, ...] | bool] = {}
         """By the shape of calls: the floats that all of them had so far, or whether they are numbers of programs."""
         self._lock = threading.Lock()
+        self._making: WeakValueDictionary[Hashable, threading.RLock] = WeakValueDictionary()
+
+    def making(self, family: Hashable) -> threading.RLock:
+        """Held by who makes a program for such calls: of threads that want the same, one makes it."""
+        with self._lock:
+            return self._making.setdefault(family, threading.RLock())
 
     def find(self, family: Hashable, sizes: tuple[int, ...], floats: Sequence[float]) -> Prepared | Captured | None:
         """What was prepared for a call just like this one, else a program whose guards the sizes and floats pass."""
@@ -224,10 +230,14 @@ class _Function:
             arguments = _arguments(arrays, executor)
             look = _look(shape, arrays)[0]
         family, sizes = (shape, arguments.family), arguments.sizes
+        starts = [one.low for one in arguments.ranges]
         found = programs.find(family, sizes, floats)
         if not isinstance(found, Prepared):
-            found = self._prepared(found, arguments, shape, floats, programs, executor)
-        starts = [one.low for one in arguments.ranges]
+            with programs.making(family):
+                found = programs.find(family, sizes, floats)  # another thread may have made it meanwhile
+                if not isinstance(found, Prepared):
+                    found = self._prepared(found, arguments, shape, floats, programs, executor)
+                programs.note(sizes, None, Call(found, starts))
         programs.note(sizes, look, Call(found, starts))
         if not (found.captured.assigned or found.captured.into):
             return replay(found, arguments.ranges, starts, floats, executor)

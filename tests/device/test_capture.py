@@ -7,6 +7,7 @@ import gc
 import json
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -24,7 +25,8 @@ from ocl_ir.types import F32, U32
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, Error, LaunchError, SharingError
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.programs import capture
+from ocl_runtime.plan.cache import template
+from ocl_runtime.programs import capture, trace
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
 from tests.support.lives import parts_of
@@ -840,3 +842,67 @@ def test_parts_of_an_outer_expression_are_those_of_each_call(runtime: Runtime) -
         for length in (5, 7):
             found = function(value)(ocl.asarray(np.ones(length, "f4")))
             assert_same(found.numpy(), np.arange(length, length + 3, dtype="f4") + np.float32(0.5))
+
+
+def test_of_threads_that_want_the_same_program_one_makes_it(runtime: Runtime) -> None:
+    captured: list[int] = []
+    together = threading.Barrier(4)
+
+    @ocl.capture
+    def program(x: Any) -> Any:
+        captured.append(threading.get_ident())
+        time.sleep(0.2)  # the others want it meanwhile
+        return ocl.sin(x) * 2
+
+    def work() -> None:
+        with ocl.use(runtime):
+            x = ocl.asarray(np.arange(10, dtype="f4"))
+            together.wait()
+            found.append(program(x).numpy())
+
+    found: list[Any] = []
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(captured) == 1
+    assert all(np.array_equal(one, found[0]) for one in found)
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize("way", ["a lazy argument", "the first call", "explain", "to_pyopencl"])
+def test_others_go_on_while_it_is_made(runtime: Runtime, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The registry's lock is free for other threads whenever something is planned or built."""
+    x = ocl.asarray(np.arange(10, dtype="f4"))
+    program = ocl.capture(lambda x: ocl.cos(x) + 1)
+    ways: dict[str, Any] = {
+        "a lazy argument": lambda: program(ocl.sin(x) * 3),
+        "the first call": lambda: ocl.capture(lambda x: ocl.exp(ocl.sin(x)) * (outside + 5))(x),
+        "explain": lambda: (ocl.explain(later), later.compute()),
+        "to_pyopencl": (ocl.sin(x) * 5).to_pyopencl,
+    }
+    program(x)
+    outside, later = ocl.cosh(x), ocl.tanh(x) * 4
+    registry, free = runtime.executor.registry, list[bool]()
+
+    def asked(function: Any) -> Any:
+        def ask() -> None:
+            free.append(registry.lock.acquire(blocking=False))
+            if free[-1]:
+                registry.lock.release()
+
+        def first(*args: Any, **kwargs: Any) -> Any:
+            thread = threading.Thread(target=ask)
+            thread.start()
+            thread.join()
+            return function(*args, **kwargs)
+
+        return first
+
+    monkeypatch.setattr(template, "plan", asked(template.plan))
+    monkeypatch.setattr(trace, "plan", asked(trace.plan))
+    monkeypatch.setattr(Engine, "_all", asked(Engine._all))  # what is not built yet
+    ways[way]()
+    assert len(free) >= 1
+    assert all(free)
