@@ -50,7 +50,7 @@ class PlanMemory:
         """The leaves of the bundle, by the identity of each, where they are by now."""
         self._operands: Sequence[tuple[Leaf, Leaf, Buffer]] = ()
         """What operations of the bundle read in memory: the leaf, where that is by now, and its buffer."""
-        self._ways: Counter[int] = Counter()
+        self._leaves_of: Counter[int] = Counter()
         """How many leaves of the bundle are in some memory, by its id."""
         self._alike: dict[tuple[int, int, int, DType], bool] = {}
         """Whether what the bundle reads lies as a result does that has a layout and shape, by the identity of each."""
@@ -81,7 +81,7 @@ class PlanMemory:
             for value in bundle.values
             if isinstance(value, Leaf) and isinstance((made := sources[id(value)]).source, Buffer)
         ]
-        self._ways = Counter([id(storage_of(sources[id(leaf)])) for leaf in bundle.leaves])
+        self._leaves_of = Counter([id(storage_of(sources[id(leaf)])) for leaf in bundle.leaves])
         self._reads = Counter([leaf.source if leaf.computed else id(storage_of(leaf)) for leaf in bundle.leaves])
 
     def _found(self, leaf: Leaf) -> Leaf:
@@ -144,7 +144,7 @@ class PlanMemory:
                 self._alike[key] = alike
             if not alike:
                 reason = "the operands have other dtypes, shapes or orders"
-            elif self._ways[id(storage)] > 1:
+            elif self._leaves_of[id(storage)] > 1:
                 reason = "an operand is read in several ways"
             elif leaf in late:
                 reason = "an operand is read once more after that"

@@ -203,9 +203,9 @@ class Template:
         homes: dict[int, int] = {}
         if self._streams == 1:
             # `kept` holds the leaves that a result is a view of.
-            spare = _spare(unplanned, slots, {*self.donated} - {*self.taken} - kept)
-            schedule, over = share_memory(schedule, spare)
-            homes = {slots[buffer]: slots[donated] for buffer, donated in over.items()}
+            donated = _donated_buffers(unplanned, slots, {*self.donated} - {*self.taken} - kept)
+            schedule, over = share_memory(schedule, donated)
+            homes = {slots[buffer]: slots[under] for buffer, under in over.items()}
             self.taken += sorted({*homes.values()})
         formulas = Unbound(schedule)
         allocated = [slot for slot in results if slot.place not in homes]
@@ -334,7 +334,7 @@ def _in_pieces(again: Callable[[], Schedule]) -> Schedule:
     return in_pieces(again())
 
 
-def _spare(unplanned: Unplanned, slots: Sequence[int], donated: Collection[int]) -> dict[int, Size]:
+def _donated_buffers(unplanned: Unplanned, slots: Sequence[int], donated: Collection[int]) -> dict[int, Size]:
     """Of a program's buffers, whose memory has these slots, the donated ones that a leaf fills from their beginning on,
     with the bytes of that."""
     found: dict[int, Size] = {}
