@@ -14,7 +14,9 @@ what only this statement needed, such as the array that it replaces, is gone and
 
 from __future__ import annotations
 
+import signal
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 from functools import partial
@@ -41,7 +43,7 @@ _TURNS = 16
 _MOST = 8 * BOUND
 """A part costs no more than this, unless a single turn does."""
 _NEVER = frozenset({"__del__", "__repr__", "__str__", "__format__"})
-"""Functions in which nothing is started."""
+"""Functions in which nothing is started, beside handlers of signals and what `weakref.finalize` calls."""
 
 _MOST_MEASURED = 2 * _MOST
 """Nodes that are looked at when depths are noted anew."""
@@ -54,7 +56,8 @@ def relieve(node: Node, cell: Cell, executor: Executor, compute: Compute) -> Non
     """Has work started that is pending below a node, which a cell is, if it is time: at a line where parts are cut,
     once a part costs enough; such a line is found, at every so much, where one comes again and no such line that
     will do is in between. What fails there is raised where the values are asked for. Nothing is started in a captured
-    function, nor amid an evaluation of this thread, as in a finalizer or a handler of a signal."""
+    function, amid an evaluation of this thread, or where work must not begin: in a finalizer, a handler of a signal, a
+    `repr`."""
     if tracer.get() is not None:
         return
     registry, line = executor.registry, node.line
@@ -127,12 +130,24 @@ def _measure(newest: Iterable[ref[Node]]) -> None:
 
 def _is_amid_more() -> bool:
     """Whether the calling code is a part of something that must not start any work."""
+    handlers = {_FINALIZE, *map(_code, map(signal.getsignal, signal.valid_signals()))}
     frame = sys._getframe(1)
     while frame.f_back is not None:
         frame = frame.f_back
-        if frame.f_code.co_name in _NEVER:
+        code = frame.f_code
+        if code.co_name in _NEVER or code.co_name.startswith("_repr_") or code in handlers:
             return True
     return False
+
+
+def _code(function: object) -> object:
+    """The code of a function, a method, or an object that can be called; None of what is not Python."""
+    function = getattr(function, "__func__", function)
+    call = getattr(type(function), "__call__", None)  # noqa: B004 what is called, not whether
+    return getattr(function, "__code__", None) or getattr(call, "__code__", None)
+
+
+_FINALIZE = _code(weakref.finalize.__call__)
 
 
 class _Scheduled:

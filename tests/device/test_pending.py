@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextvars
 import gc
+import os
+import signal
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -305,6 +308,48 @@ def test_nothing_is_started_by_a_finalizer(runtime: Runtime) -> None:
         gc.collect()
         assert made
     assert counted["launch", "launches"] == 0
+    with counting(runtime) as counted:
+        x = x + 1
+    assert counted["launch", "launches"] > 0
+
+
+def test_nothing_is_started_by_a_handler_a_finalizer_or_a_repr(runtime: Runtime) -> None:
+    x = ocl.asarray(HOST)
+    while runtime.executor.registry.pending.part is None:
+        x = x * 1.01
+    made: list[Any] = []
+
+    class Shown:
+        def _repr_html_(self) -> str:
+            made.append(x * 2)
+            return ""
+
+        def handle(self, number: int, frame: object) -> None:
+            made.append(x * 3)
+
+        def __call__(self, number: int, frame: object) -> None:
+            made.append(x * 4)
+
+    def ended() -> None:
+        made.append(x * 5)
+
+    def handled(handler: Any) -> None:
+        before = signal.signal(signal.SIGUSR1, handler)
+        try:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            time.sleep(0.01)  # Python runs the handler here at the latest
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+
+    with counting(runtime) as counted:
+        Shown()._repr_html_()
+        handled(Shown().handle)
+        handled(Shown())
+        handled(lambda number, frame: made.append(x * 6))
+        shown = Shown()
+        weakref.finalize(shown, ended)
+        del shown
+    assert (len(made), counted["launch", "launches"]) == (5, 0)
     with counting(runtime) as counted:
         x = x + 1
     assert counted["launch", "launches"] > 0
