@@ -19,6 +19,7 @@ from ocl_ir.graph.build import (
     Buffer,
     Contract,
     Elementwise,
+    Gather,
     Iota,
     Node,
     Reduce,
@@ -157,7 +158,7 @@ class Holders:
             elif isinstance(node, Buffer) and node.storage is not None:
                 buffers.setdefault(storage[id(node.storage)], []).append(place)
         needed = tuple([place for place, one in enumerate(wanted) if one and place not in self._numbers])
-        computes = any(isinstance(structure.nodes[place], Elementwise) for place in needed)
+        computes = any(isinstance(structure.nodes[place], Elementwise | Gather) for place in needed)
         return _Needs(
             DonationPlaces((), needed, computes), tuple([(place, tuple(own)) for place, own in sorted(buffers.items())])
         )

@@ -7,8 +7,11 @@
 The sum needs `x`, which somebody holds. If it were computed for the sum only, the next turn would compute it again with
 all turns before, and another kernel would be built for each turn. So what somebody holds, an array or an expression,
 becomes a further result of the kernel that computes it anyway. It stays an expression only where that is cheap for
-ever: computing it again takes less than writing it down, all memory that it is made of is held by others anyway, and
-no evaluation has left it out before.
+ever: it is elementwise, computing it again takes less than writing it down, all memory that it is made of is held by
+others anyway, and no evaluation has left it out before.
+
+There may be any number of them, since fusion makes several kernels of what one has no arguments for. A bound here would
+have some values computed again by one evaluation after the other.
 """
 
 from __future__ import annotations
@@ -16,13 +19,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from ocl_ir.graph.build import Buffer, Elementwise, Iota, Movement, Node, Scalar
+from ocl_ir.graph.build import Buffer, Elementwise, Gather, Iota, Movement, Node, Scalar
 from ocl_runtime.plan.donation import Holders
 from ocl_runtime.plan.structure import Structure
 from ocl_runtime.plan.target import Target
 
-_MOST_KEPT = 32
-"""Further results of one evaluation."""
+_COMPUTED_ON_THE_WAY = (Elementwise, Gather)
+"""Nodes that kernels compute without storing them. What moves elements only is a part of its reader's operands, and all
+others end kernels, whose results they are."""
 _MOST_LOOKED_AT = 64
 """Nodes below a value, beyond which computing it again is not cheap."""
 
@@ -40,16 +44,15 @@ NO_HISTORY = History({}, [])
 
 def history(structure: Structure, holders: Holders, target: Target) -> History:
     """What becomes of the values of an expression that others hold, and that are none of its roots."""
-    live = [node for node in holders.direct(structure) if type(node) is Elementwise]
+    live = [node for node in holders.direct(structure) if isinstance(node, _COMPUTED_ON_THE_WAY)]
     if not live:
         return NO_HISTORY
     shared = holders.shared(structure)
     kept: dict[Node, str] = {}
     left_out: list[Node] = []
     for node in reversed(live):  # operands first
-        again = node.left_out and is_live(node)
-        why = "an evaluation has computed it before" if again else _why(node, shared, kept, target)
-        if why and len(kept) < _MOST_KEPT:
+        why = "an evaluation has computed it before" if node.left_out else _why(node, shared, kept, target)
+        if why:
             kept[node] = why
         else:
             left_out.append(node)
@@ -77,6 +80,8 @@ def _why(node: Node, shared: set[int], kept: Collection[Node], target: Target) -
                 return "nobody else needs the memory that it is made of"
         elif one is not node and _is_in_memory(one, kept):
             loads += 1
+        elif isinstance(one, Gather):
+            return "its elements are gathered from computed places"
         elif isinstance(one, Elementwise):
             operations += operation(one.op, [arg.dtype for arg in one.args])
     found = choice(1, operations, loads, 2 * node.dtype.size, target)
@@ -97,4 +102,4 @@ def made_of(value: Node, kept: Collection[Node]) -> Iterator[Node]:
 
 def _is_in_memory(node: Node, kept: Collection[Node]) -> bool:
     """Whether a node below a value is, or will be."""
-    return node in kept or not isinstance(node, Elementwise | Movement | Scalar | Iota)
+    return node in kept or not isinstance(node, Elementwise | Gather | Movement | Scalar | Iota)

@@ -83,18 +83,67 @@ def test_named_values_that_are_cheap_to_make_of_what_is_there_are_not_stored(run
     assert counted["launch", "launches"] == 0, "which are small, and were computed"
 
 
-def test_no_live_value_is_computed_more_than_twice(runtime: Runtime) -> None:
+def after_a_copy_of_it_went(value: Any) -> Any:
+    ocl.asarray(value, copy=True)
+    return value
+
+
+HELD: dict[str, tuple[int, Callable[[Any, Any], list[Any]]]] = {
+    "one": (2, lambda x, index: [x * 2 + 1]),
+    "a view": (2, lambda x, index: [(x * 2 + 1)[::-1]]),
+    "one that was copied": (2, lambda x, index: [after_a_copy_of_it_went(x * 2 + 1)]),
+    "costly": (1, lambda x, index: [ocl.sin(ocl.exp(x))]),
+    "gathered": (1, lambda x, index: [x[index]]),
+    "gathered, and a view": (1, lambda x, index: [x[index][::-1]]),
+    "made of what is gathered": (1, lambda x, index: [x[index] + 1]),
+    "gathered of what is computed": (1, lambda x, index: [(x * 2)[index]]),
+    "a hundred": (2, lambda x, index: [x * (turn + 2) + 1 for turn in range(100)]),
+    "a hundred costly ones": (1, lambda x, index: [ocl.sin(x * turn) * ocl.cos(x) for turn in range(100)]),
+}
+"""By how many evaluations values that somebody holds are computed at most, and what makes them of a matrix and indices
+of its rows."""
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_no_live_value_is_computed_more_than_twice(runtime: Runtime, name: str) -> None:
+    most, make = HELD[name]
+    x, index = ocl.asarray(HOST), ocl.asarray(np.random.default_rng(1).permutation(len(HOST)).astype("i4"))
+    ocl.compute(x, index)
+    held = make(x, index)
+    totals = []
+    for turn in range(most):
+        total = held[0] + turn
+        for value in held[1:]:
+            total = total + value
+        totals.append(total.compute())
+    with counting(runtime) as counted:
+        ocl.compute(*held)
+    assert counted["launch", "launches"] == 0, "the last evaluation kept them"
+    alone = make(ocl.asarray(HOST), index)
+    for value, other in zip(held, alone, strict=True):
+        assert_same(value.numpy(), other.numpy())
+    for turn, total in enumerate(totals):
+        np.testing.assert_allclose(total.numpy(), sum(value.numpy() for value in alone) + turn, rtol=1e-4, atol=1e-4)
+
+
+def test_a_hundred_values_that_are_kept_leave_no_work_for_later(runtime: Runtime) -> None:
+    """Nor do they take many more kernels at once: a kernel stores as many as it has arguments for."""
     x = ocl.asarray(HOST)
-    named = x * 2 + 1
-    first = (named + 1).compute()
-    with counting(runtime) as counted:
-        second = (named + 2).compute()
-    assert counted["launch", "launches"] == 1
-    with counting(runtime) as counted:
-        named.compute()
-    assert counted["launch", "launches"] == 0, "the second evaluation kept it"
-    for one, more in ((first, 1), (second, 2), (named, 0)):
-        assert_same(one.numpy(), HOST * 2 + 1 + np.float32(more))
+    held = [ocl.sin(x * turn) * ocl.cos(x) for turn in range(100)]
+
+    def total(factor: float) -> Any:
+        made = held[0]
+        for value in held[1:]:
+            made = made + value * factor
+        return made
+
+    launches = []
+    for turn in range(3):
+        with counting(runtime) as counted:
+            total(turn + 1).compute()
+        launches.append(counted["launch", "launches"])
+    assert launches[0] <= 15
+    assert launches[1] == launches[2] < launches[0]
 
 
 def test_what_nobody_else_could_compute_again_is_kept_at_once(runtime: Runtime) -> None:

@@ -7,15 +7,19 @@ inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
+from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.plan.explain import explain
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
@@ -152,9 +156,43 @@ def planned(name: str, target: str) -> tuple[int, int, int]:
         arrays = made(CASES[name][1], xp, *operands)
         found = plan([one._node for one in arrays], runtime)
         text = explain(found, [one._node.storage for one in operands])
+    return counted(text)
+
+
+def counted(text: str) -> tuple[int, int, int]:
+    """The same of what `explain` says."""
     (line,) = [line for line in text.splitlines() if " bytes moved, " in line]
     words = line.replace(",", "").split()
-    return len(found.launches), int(words[2]), int(words[5])
+    return int(words[0]), int(words[2]), int(words[5])
+
+
+@contextmanager
+def names_kept(held: list[Any]) -> Iterator[None]:
+    """The arrays that expressions have names for come into a list, as if these were a user's who still has them."""
+
+    def called(frame: FrameType, event: str, _: object) -> None:
+        if event == "return" and frame.f_code.co_filename == __file__:
+            held.extend(value for value in frame.f_locals.values() if isinstance(value, ArrayCore))
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def planned_with_names(name: str, target: str) -> tuple[tuple[int, int, int], list[str]]:
+    """Kernels and bytes where everything that has a name is held, and what is kept for that."""
+    runtime = InterpretedRuntime(TARGETS[target])
+    held: list[Any] = []
+    with xp.use(runtime):  # type: ignore[arg-type]
+        operands = [xp.asarray(np.zeros(shape, "f4")) for shape in ((2048, 640), (2048, 640), (640,))]
+        with names_kept(held):
+            arrays = made(CASES[name][1], xp, *operands)
+        assert len(held) >= 3  # the operands, at least
+        text = str(xp.explain(*arrays))
+    return counted(text), [line for line in text.splitlines() if " is kept, since somebody holds it: " in line]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -164,6 +202,22 @@ def test_kernels(name: str, target: str) -> None:
     assert kernels <= CASES[name][0]
     if CASES[name][0] == 1 and "stencil" not in name and name not in {"Sobel magnitude", "heat step of x.T"}:
         assert moved <= 1.05 * least
+
+
+COSTLY = {("call price", "cpu"): 2, ("call and put", "cpu"): 2}
+"""Named values that take longer to compute again than to write down, by expression and target: they are kept."""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", CASES)
+def test_names_for_intermediates_move_no_more(name: str, target: str) -> None:
+    """What is of a row only has its result anyway, which is little."""
+    kernels, moved, _ = planned(name, target)
+    (kernels_named, moved_named, _), kept = planned_with_names(name, target)
+    assert kernels_named == kernels
+    assert len(kept) == COSTLY.get((name, target), 0)
+    assert all(": computing it again takes " in line for line in kept)
+    assert moved_named <= 1.05 * moved + len(kept) * 2048 * 640 * 4
 
 
 @pytest.mark.parametrize("target", TARGETS)
