@@ -202,18 +202,24 @@ def look(nodes: Callable[[], list[Node]], executor: Executor) -> str:
 
     plans, slots = executor.plans, Slots(executor.target, executor.kernels)
     drafts: dict[tuple[object, ...], Template] = {}
+
+    def attempt() -> str | tuple[tuple[object, ...], Unplanned]:  # after which it holds none of the nodes
+        wanted = _not_computed(nodes())
+        if not wanted:
+            return ""
+        structure, _, past = _structure(wanted, executor)
+        kept = plans.of(structure)
+        donation = kept.donation(structure)
+        draft = structure.key, structure.sizes, donation
+        template = kept.fitting(structure.sizes, donation) or drafts.get(draft)
+        if template is None:
+            return draft, Unplanned(structure, donation)
+        return explain(Evaluation(template, template.sized(structure), structure, slots), structure.storages, past.kept)
+
     while True:
         with executor.registry.lock:
-            wanted = _not_computed(nodes())
-            if not wanted:
-                return ""
-            structure, _, past = _structure(wanted, executor)
-            kept = plans.of(structure)
-            donation = kept.donation(structure)
-            draft = structure.key, structure.sizes, donation
-            template = kept.fitting(structure.sizes, donation) or drafts.get(draft)
-            if template is not None:
-                planned = Evaluation(template, template.sized(structure), structure, slots)
-                return explain(planned, structure.storages, past.kept)
-            unplanned = Unplanned(structure, donation)
+            found = attempt()
+        if isinstance(found, str):
+            return found
+        draft, unplanned = found
         drafts[draft] = Template(unplanned, slots)
