@@ -25,7 +25,6 @@ from ocl_runtime.arrays.numpy_calls import NumpyCalls
 from ocl_runtime.arrays.operands import ArrayLike, node_of, operands_of, uploaded
 from ocl_runtime.arrays.operations import binary, operation, unary
 from ocl_runtime.arrays.reals import base_executor, with_real
-from ocl_runtime.arrays.table import TABLE
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -74,13 +73,8 @@ def unary_function(name: str) -> Callable[[ArrayLike], Array]:
     """The function of this name in `ocl_runtime.arrays.table`, of one operand; its errors are those of `operands_of`
     and of `apply`."""
 
-    rounds = TABLE[name].rule == "rounding"  # of integers what they are
-
     def function(x: ArrayLike, /) -> Array:
-        if not isinstance(x, Array):
-            return Array(*operation(name, (x,)))
-        node = unary(name, x)
-        return x._own_copy() if rounds and node is x._node else Array(node, x._executor)
+        return Array(unary(name, x), x._executor) if isinstance(x, Array) else Array(*operation(name, (x,)))
 
     return function
 

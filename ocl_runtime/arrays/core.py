@@ -26,7 +26,6 @@ from ocl_runtime.arrays.reals import WithReal, base_executor
 from ocl_runtime.arrays.values import copied
 from ocl_runtime.arrays.writing import written
 from ocl_runtime.errors import DTypeError, MixedDevicesError
-from ocl_runtime.plan.donation import used_outside
 from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
@@ -71,16 +70,6 @@ class ArrayCore:
     def _new(self, node: Node) -> Self:
         """An array of the same runtime."""
         return type(self)(node, self._executor)
-
-    def _own_copy(self) -> Self:
-        """An array of its own with the same elements, which may lie in the same memory until one of them is written."""
-        node = self._node
-        copy = self._new(node)
-        if type(node) is Buffer and used_outside(node.storage):  # PyOpenCL may write there, and nobody would know
-            copy._become(self._evaluated([graph.elementwise("copy", node)])[0])
-        else:
-            self._executor.registry.note_copy(self._cell, copy._cell)
-        return copy
 
     def _by(self, executor: Executor) -> Self:
         """The same array, whose results belong to another executor of its runtime."""
@@ -281,9 +270,9 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
     arrays of several."""
     first = arrays[0]._executor if len(arrays) == 1 else executor_of("compute", arrays)
     executor = first.base if type(first) is WithReal else first  # as `base_executor` says, without a call
-    missing = _compute(arrays, executor, make=False)
+    missing = compute_if_planned(arrays, executor, make=False)
     if missing is not None:
-        until_planned(lambda make: _compute(arrays, executor, make=make), missing)
+        until_planned(lambda make: compute_if_planned(arrays, executor, make=make), missing)
     if executor.plans.lines.unwritten:
         executor.plans.lines.write()
 
@@ -324,7 +313,7 @@ def until_planned(attempt: Callable[[bool], Missing | None], missing: Missing | 
         attempt(True)
 
 
-def _compute(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> Missing | None:
+def compute_if_planned(arrays: Sequence[ArrayCore], executor: Executor, *, make: bool) -> Missing | None:
     """Computes arrays; unless their plan is to be made if there is none, says what is missing."""
     with executor.registry.lock:
         lazy: list[ArrayCore] = []

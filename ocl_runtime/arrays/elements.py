@@ -3,7 +3,7 @@
 Reading one computes nothing: the element is an expression over the array as it is now. What a program writes over, it
 copies first as far as others need it (`ocl_runtime.plan.readers`). But memory that somebody is given to write into, by
 `compute_into` or as an array of PyOpenCL, changes without that: so what pending reads of elements of such memory
-need is computed into memory of their own before, and so are copies of whole arrays that still have one memory.
+need is computed into memory of their own before.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def note(cell: Cell, element: Node, holder: Cell) -> None:
 
 
 def settle(cell: Cell, value: Node, executor: Executor) -> Node:
-    """Computes what reads and copies need of memory that is about to be written with a value; gives the value over what
-    was computed. The registry's lock is held."""
+    """Computes what reads need of memory that is about to be written with a value; gives the value over what was
+    computed. The registry's lock is held."""
     settled = settled_if_planned(cell, value, executor, make=True)
     assert not isinstance(settled, Missing)
     return settled
@@ -52,28 +52,21 @@ def settle(cell: Cell, value: Node, executor: Executor) -> Node:
 
 def settled_if_planned(cell: Cell, value: Node, executor: Executor, *, make: bool) -> Node | Missing:
     """The same; unless the plan is to be made if there is none, says what is missing."""
-    trace, reads = tracer.get(), cell.reads
-    pending = _pending(reads, cell, value) if reads else {}
-    for copy in executor.registry.copies(cell):
-        if (trace is None or trace.owns(copy)) and _reads(copy.node, cell):
-            pending.setdefault(copy.node, []).append(copy)
-    if trace is None or trace.owns(cell):
-        cell.reads = None
+    if not cell.reads or tracer.get() is not None:
+        return value
+    reads, cell.reads = cell.reads, None
+    pending = _pending(reads, cell, value)
     if not pending:
         return value
     copies = [graph.elementwise("copy", node) for node in pending]
-    if trace is None:
-        results = evaluate_if_planned(copies, [None for _ in pending], executor, make=make)
-        if isinstance(results, Missing):
-            cell.reads = reads
-            return results
-    else:
-        results = trace.compute(copies)
+    results = evaluate_if_planned(copies, [None for _ in pending], executor, make=make)
+    if isinstance(results, Missing):
+        cell.reads = reads
+        return results
     for (node, holders), result in zip(pending.items(), results, strict=True):
         for holder in holders:
             holder.become(result)
-        if node is not cell.node:
-            (forward if trace is None else trace.forward)(node, result)
+        forward(node, result)
     return current(value)
 
 
@@ -81,12 +74,9 @@ def _pending(reads: Sequence[Read], cell: Cell, value: Node) -> dict[Node, list[
     """What of the array somebody still needs, with the cells that are just that."""
     pending: dict[Node, list[Cell]] = {}
     own: set[Node] | None = None
-    trace = tracer.get()
     for read in reads:
         node, holder = read.node(), read.cell()
         if holder is not None:
-            if trace is not None and not trace.owns(holder):
-                continue  # it is settled before the function's program runs
             node = holder.node
             if not _reads(node, cell):
                 continue

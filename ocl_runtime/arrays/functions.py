@@ -161,7 +161,8 @@ def imag(x: ArrayLike, /) -> Array:
 
 def positive(x: ArrayLike, /) -> Array:
     """The elements as they are, as a new array."""
-    return array_of("positive", x)._own_copy()
+    x = array_of("positive", x)
+    return Array(x._node, x._executor)
 
 
 def square(x: ArrayLike, /) -> Array:
@@ -195,8 +196,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
     for name, limit in zip(names, limits, strict=True):
         if not _limits_nothing(name, limit, dtype):
             result = apply(TABLE[name], [result, limit], executor)
-    node = as_node(result, dtype, common_shape([result, *limits]))
-    return x._own_copy() if isinstance(x, Array) and node is operands[0] else Array(node, executor)
+    return Array(as_node(result, dtype, common_shape([result, *limits])), executor)
 
 
 def _limits_nothing(name: str, limit: Operand, dtype: DType) -> bool:
@@ -243,9 +243,7 @@ def astype(x: ArrayLike, dtype: Any, /, copy: bool = True, *, device: object = N
     if device is not None:
         x = x.to_device(device)
     wanted = require(to_dtype(dtype), x._executor.target)
-    if wanted == x._dtype:
-        return x._own_copy() if copy else x
-    return Array(cast(x._node, wanted), x._executor)
+    return x if not copy and wanted == x._dtype else Array(cast(x._node, wanted), x._executor)
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:

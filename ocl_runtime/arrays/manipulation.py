@@ -104,8 +104,8 @@ def reshape(x: ArrayLike, /, shape: int | Iterable[int], copy: bool | None = Non
     if not copy and tracer.get() is None and (index := _as_index(x.shape, wanted)) is not None:
         return x._stepped(index)
     step = Step("reshape", wanted)
-    if math.prod(wanted) == x.size and is_view(x._cell.node, (*x._steps, step)):
-        return x._stepped(step)._own_copy() if copy else x._stepped(step)
+    if not copy and math.prod(wanted) == x.size and is_view(x._cell.node, (*x._steps, step)):
+        return x._stepped(step)
     copied = Array(graph.reshape(x._node, wanted), x._executor)
     if copy is False:
         raise ShapeError(

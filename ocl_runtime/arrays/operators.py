@@ -116,7 +116,7 @@ class Operators(ArrayCore):
         return (other // self, other % self) if is_operand(other) else NotImplemented
 
     def __pos__(self) -> Self:
-        return self._own_copy()
+        return self._new(self._node)
 
     def __copy__(self) -> Self:
         return +self

@@ -188,7 +188,7 @@ _TYPES: Mapping[Rule, Callable[[Row, DType, DType], tuple[str | None, DType]]] =
 def _of_bools_or_power(row: Row, operands: Sequence[Operand], dtype: DType, executor: Executor) -> Node:
     del executor
     if row.op != "pow":
-        return _at("copy", operands, dtype)
+        return as_node(operands[0], dtype, common_shape(operands))
     power = operands[1]
     if not isinstance(power, AnyNode) and power < 0:
         raise DTypeError(

@@ -19,14 +19,16 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, compute
 from ocl_runtime.arrays.axes import shape_of
-from ocl_runtime.arrays.core import until_planned
+from ocl_runtime.arrays.core import compute_if_planned, until_planned
 from ocl_runtime.arrays.current_runtime import executor_for
 from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
+from ocl_runtime.plan.donation import used_outside
 from ocl_runtime.plan.evaluate import Missing, evaluate_into
+from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
@@ -117,9 +119,12 @@ def pinned_empty(shape: int | Iterable[int], *, dtype: Any = None, device: objec
 def compute_into(out: Array, x: ArrayLike, /) -> Array:
     """Computes an array into the memory of another one, or of a view of it, without any other memory where that can be.
 
-    `out` must have been computed (an output made by `allocate`, or a view of one). Everything that looks at that memory
-    sees the new values, and so does every expression over it that is not computed yet. Gives `out`. Raises `ShapeError`
-    or `DTypeError` where shape or dtype differ, `MixedDevicesError` for arrays of two runtimes.
+    `out` must have been computed (an output made by `allocate`, or a view of one). As with `out[...] = x` its views see
+    the new values, and copies, elements and expressions that were made before do not: if any of them needs that memory,
+    `out` gets other memory. Memory that PyOpenCL has, too, is written all the same, and whatever looks at it sees that;
+    so does what a captured function has made of the memory before it computes into it. Gives `out`.
+
+    Raises `ShapeError` or `DTypeError` where shape or dtype differ, `MixedDevicesError` for arrays of two runtimes.
     """
     if not isinstance(out, Array):
         raise refused("compute_into", out)
@@ -149,25 +154,41 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
             place=calling_line(),
             remedy="use equal shapes, and an array that is not broadcast",
         )
-    missing = _compute_into(x, out, target, make=False)
+    del target  # whoever has it needs it
+    missing = _compute_into(x, out, make=False)
     if missing is not None:
-        until_planned(lambda make: _compute_into(x, out, target, make=make), missing)
+        until_planned(lambda make: _compute_into(x, out, make=make), missing)
     lines = x._executor.plans.lines
     if lines.unwritten:
         lines.write()
     return out
 
 
-def _compute_into(x: Array, out: Array, target: Buffer, *, make: bool) -> Missing | None:
-    with x._executor.registry.lock:  # nobody computes a part of it meanwhile
-        settled = settled_if_planned(out._cell, x._node, x._executor, make=make)
-        if isinstance(settled, Missing):
-            return settled
-        trace = tracer.get()
+def _compute_into(x: Array, out: Array, *, make: bool) -> Missing | None:
+    cell, executor, trace = out._cell, x._executor, tracer.get()
+    with executor.registry.lock:  # nobody computes a part of it meanwhile
         if trace is None:
-            return evaluate_into(current(settled), target, x._executor, make=make)
-    trace.compute_into(settled, out._cell, target)
+            # Another thread, or an attempt before this one, may have written it.
+            is_computed, storage = type(cell.node) is Buffer, getattr(cell.node, "storage", None)
+            is_outside = storage is not None and used_outside(storage)
+            del storage  # whoever has it needs it
+            if is_computed and (is_outside or alone(cell)):
+                settled = settled_if_planned(cell, x._node, executor, make=make)
+                if isinstance(settled, Missing):
+                    return settled
+                return evaluate_into(current(settled), _memory(out), executor, make=make)
+            if is_computed:
+                out._replace(x._node)  # others keep what they need of that memory
+            return compute_if_planned((out,), executor, make=make)
+        value, target = x._node, _memory(out)
+    trace.compute_into(value, cell, target)
     return None
+
+
+def _memory(out: Array) -> Buffer:
+    node = out._node_at("")
+    assert isinstance(node, Buffer)
+    return node
 
 
 def allocate(shape: int | Iterable[int], *, dtype: Any = None, device: object = None) -> Array:

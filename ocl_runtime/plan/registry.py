@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from typing import Any, Final, NamedTuple
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.source_line import Where
@@ -54,20 +54,6 @@ class Cell:
         """Makes it another node."""
         self._node = node
         node.cell = ref(self)
-
-
-class Copies(list[ref[Cell]]):
-    """Arrays that were copied from one another: they may have one memory until one of them is written. At `most` of
-    them those that are gone are dropped."""
-
-    most = 64
-
-    def note(self, cell: Cell) -> None:
-        """One more."""
-        if len(self) >= self.most:
-            self[:] = [known for known in self if known() is not None]
-            self.most = max(Copies.most, 2 * len(self))  # so that all are looked through ever more seldom
-        self.append(ref(cell))
 
 
 def alone(cell: Cell) -> bool:
@@ -139,26 +125,11 @@ class Registry:
         """Held while arrays are computed or written."""
         self.captures = 0
         self.evaluations = 0
-        self._copies: WeakKeyDictionary[Cell, Copies] = WeakKeyDictionary()
         self._cuts, self._passed = _ByLine(), _ByLine()
         self.threshold = self._cuts.get
         """What pending work costs that is started by itself at a line of a program, if any is."""
         self.evaluating = Evaluating()
         self.pending = _Pending()
-
-    def note_copy(self, cell: Cell, copy: Cell) -> None:
-        """An array that a second cell holds was copied from one that a first cell holds."""
-        with self.lock:
-            copies = self._copies.get(cell)
-            if copies is None:
-                copies = self._copies[cell] = Copies([ref(cell)])
-            self._copies[copy] = copies
-            copies.note(copy)
-
-    def copies(self, cell: Cell) -> list[Cell]:
-        """What else may have the memory of a cell without being a view of it, under the lock."""
-        known = [copy() for copy in self._copies.get(cell, ())]
-        return [copy for copy in known if copy is not None and copy is not cell]
 
     def cut(self, line: Where, threshold: int) -> None:
         """Pending work is started at a line from now on."""

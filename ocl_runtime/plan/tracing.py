@@ -37,9 +37,6 @@ class Tracer(Protocol):
     def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
         """What nodes will be computed to."""
 
-    def forward(self, node: Node, result: Buffer) -> None:
-        """A node has been computed, and its result is found in its place."""
-
     def compute_into(self, node: Node, cell: Cell, target: Buffer) -> None:
         """What a node will be computed to, in the memory of a buffer that a cell holds."""
 

@@ -29,11 +29,11 @@ from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
-from ocl_runtime.arrays.elements import settle
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.executor import DeviceExecutor
+from ocl_runtime.plan.donation import used_outside
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
@@ -195,8 +195,7 @@ class _Function:
                 return replay(call.prepared, nodes, call.starts, floats, executor)
             del nodes  # who refers to memory needs it
             with executor.registry.lock:
-                _settle(call.prepared.captured, arrays, executor)
-                if all(alone(arrays[number]._cell) for number in call.prepared.captured.assigned):
+                if not _shared(call.prepared.captured, arrays):
                     again, nodes = _look(shape, arrays)
                     if again == look:
                         return replay(call.prepared, nodes, call.starts, floats, executor)
@@ -243,8 +242,7 @@ class _Function:
             return replay(found, arguments.ranges, starts, floats, executor)
         with executor.registry.lock:
             del arguments  # who refers to memory needs it
-            _settle(found.captured, arrays, executor)
-            _own([arrays[number] for number in found.captured.assigned])
+            _own(_shared(found.captured, arrays))
             arguments = _arguments(arrays, executor)
             if ((shape, arguments.family), arguments.sizes) != (family, sizes):  # copied, or another thread has written
                 return self._first(arrays, shape, floats, programs, executor, None, [])
@@ -309,16 +307,16 @@ def _arguments(arrays: Sequence[Array], executor: DeviceExecutor) -> Arguments:
                 return Arguments([in_memory(node) for node in nodes], [x._executor for x in arrays])
 
 
-def _settle(captured: Captured, arrays: Sequence[Array], executor: DeviceExecutor) -> None:
-    """Moves what elements and copies need of memory that a program computes into."""
-    for into in captured.into:
-        cell = arrays[into]._cell if isinstance(into, int) else into
-        settle(cell, cell.node, executor)
+def _shared(captured: Captured, arrays: Sequence[Array]) -> list[Array]:
+    """The arrays whose memory a program overwrites, and others need. Memory that PyOpenCL has, too, is computed into
+    all the same."""
+    written = [arrays[number] for number in captured.assigned]
+    written += [x for x in map(arrays.__getitem__, captured.into) if not used_outside(in_memory(x._cell.node).storage)]
+    return [x for x in written if not alone(x._cell)]
 
 
-def _own(arrays: Sequence[Array]) -> None:
+def _own(shared: Sequence[Array]) -> None:
     """Makes arrays the only ones in their memory, which is to be overwritten."""
-    shared = [one for one in arrays if not alone(one._cell)]
     for one in shared:
         copied = plan([one._cell.node], one._executor, dense=True)
         one._executor.run(copied)

@@ -55,8 +55,9 @@ class Captured:
     `names` are those of the sizes of a call, in order. `reals` has the guards of floats that calls give, and which of
     them kernels take. `unbound` is the program as formulas, None where it names streams, and `branches` says whether
     streams are of any use to it. `constants` are memory that it refers to, by parameter; `assigned` the arrays that it
-    writes into, by number; `into` those whose memory it computes into, and cells of others; `results` what it computes,
-    with the default real of each that has another than the runtime's, and `shape` how that is returned.
+    writes into, by number; `into` those whose memory it computes into; `results` what it computes, with the default
+    real of each that has another than the runtime's; `repeated` are those that are an array again that stands before,
+    and `shape` is how they are returned.
     """
 
     program: Program
@@ -67,9 +68,10 @@ class Captured:
     guards: Guards
     constants: Mapping[str, Cell]
     assigned: Sequence[int]
-    into: Sequence[int | Cell]
+    into: Sequence[int]
     results: Sequence[Result]
     default_reals: Sequence[DType | None]
+    repeated: Sequence[tuple[int, int]]
     shape: Shape
     bound: Bound | None = None
     """The program for the sizes that were prepared last."""
@@ -150,6 +152,10 @@ def captured_by(
         guards.close()
         reals.closed = True
     returned_shape = with_leaves(returned_shape, plain_real)
+    numbers_of: dict[int, list[int]] = {}
+    for number, one in enumerate(returned):
+        numbers_of.setdefault(id(one), []).append(number)
+    repeated = [(number, first) for first, *again in numbers_of.values() for number in again]
     default_reals = [None if one._executor is executor else one._executor.default_real for one in returned]
     formulas, branching = None, False
     if is_straight(program):
@@ -159,7 +165,7 @@ def captured_by(
     names, constants, assigned, into = arguments.names(), trace.constants, trace.assigned, trace.into
     return Captured(
         program, names, reals, formulas, branching, guards, constants, assigned, into, results, default_reals,
-        returned_shape,
+        repeated, returned_shape,
     )  # fmt: skip
 
 
@@ -236,6 +242,8 @@ def replay(
             lies = Layout(layout.shape, layout.strides, layout.offset + start // dtype.size)
             node = buffer(storage, dtype, lies, line)
         results.append(Array(node, owner))
+    for number, first in captured.repeated:
+        results[number] = results[first]
     return unflatten(captured.shape, results)
 
 

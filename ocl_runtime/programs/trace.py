@@ -57,12 +57,12 @@ class Result(NamedTuple):
 class Trace:
     """Writes down one function. `constants` are memory that the program refers to, by parameter; cells, so that nobody
     writes over it. `assigned` are the arguments that it writes into, by number, and `into` those whose memory it
-    computes into, and cells from outside of which it does."""
+    computes into."""
 
     def __init__(self, name: str, executor: DeviceExecutor, guards: Guards) -> None:
         self.constants: dict[str, Cell] = {}
         self.assigned: list[int] = []
-        self.into: list[int | Cell] = []
+        self.into: list[int] = []
         self._guards = guards
         self._builder = HostBuilder(name if name.isidentifier() and name.isascii() else "captured")
         self._lowering = Lowering(self._builder)
@@ -109,16 +109,12 @@ class Trace:
         with self._executor.registry.lock:
             return substitute(resolve(nodes), self._computed, copy=True)
 
-    def forward(self, node: Node, result: Buffer) -> None:
-        """A node has been computed in the program."""
-        self._computed[node] = result
-
     def compute_into(self, node: Node, cell: Cell, target: Buffer) -> None:
         """What a node will be computed to, in the memory of a buffer that a cell holds; over other memory where the
         node reads that."""
-        into = self._arguments.get(cell, cell)
-        if (type(into) is int or not self.owns(cell)) and into not in self.into:
-            self.into.append(into)
+        number = self._arguments.get(cell)
+        if number is not None and number not in self.into:
+            self.into.append(number)
         (wanted,) = self._copy([node])
         self.run(planned_into([wanted, target], self._executor))
 
