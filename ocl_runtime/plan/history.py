@@ -70,6 +70,8 @@ def _why(node: Node, shared: set[int], kept: Collection[Node], target: Target) -
     by that."""
     from ocl_runtime.plan.fusion.cost import choice, operation
 
+    if isinstance(node, Gather):
+        return "its elements are taken from computed places"
     operations = loads = 0
     for looked_at, one in enumerate(made_of(node, kept), start=1):
         if looked_at > _MOST_LOOKED_AT:
@@ -80,8 +82,6 @@ def _why(node: Node, shared: set[int], kept: Collection[Node], target: Target) -
                 return "nobody else needs the memory that it is made of"
         elif one is not node and _is_in_memory(one, kept):
             loads += 1
-        elif isinstance(one, Gather):
-            return "its elements are gathered from computed places"
         elif isinstance(one, Elementwise):
             operations += operation(one.op, [arg.dtype for arg in one.args])
     found = choice(1, operations, loads, 2 * node.dtype.size, target)
@@ -102,4 +102,4 @@ def made_of(value: Node, kept: Collection[Node]) -> Iterator[Node]:
 
 def _is_in_memory(node: Node, kept: Collection[Node]) -> bool:
     """Whether a node below a value is, or will be."""
-    return node in kept or not isinstance(node, Elementwise | Gather | Movement | Scalar | Iota)
+    return node in kept or not isinstance(node, Elementwise | Movement | Scalar | Iota)

@@ -95,7 +95,7 @@ HELD: dict[str, tuple[int, Callable[[Any, Any], list[Any]]]] = {
     "costly": (1, lambda x, index: [ocl.sin(ocl.exp(x))]),
     "gathered": (1, lambda x, index: [x[index]]),
     "gathered, and a view": (1, lambda x, index: [x[index][::-1]]),
-    "made of what is gathered": (1, lambda x, index: [x[index] + 1]),
+    "made of what is gathered": (2, lambda x, index: [x[index] + 1]),
     "gathered of what is computed": (1, lambda x, index: [(x * 2)[index]]),
     "a hundred": (2, lambda x, index: [x * (turn + 2) + 1 for turn in range(100)]),
     "a hundred costly ones": (1, lambda x, index: [ocl.sin(x * turn) * ocl.cos(x) for turn in range(100)]),

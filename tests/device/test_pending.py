@@ -10,6 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ocl_runtime.arrays.pending import BOUND
 from ocl_runtime.device import Device
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.observe.commands import Logged, Recording
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
@@ -221,6 +223,42 @@ def test_writes_are_cut_too(runtime: Runtime, work: Callable[[Any], Any]) -> Non
     found, expected = work(x), work(host)
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4)
     np.testing.assert_allclose(x.numpy(), host, rtol=1e-4)
+
+
+def test_a_part_runs_on_the_stream_where_it_was_built(device: Device, engine: Engine) -> None:
+    """Whichever is chosen where it starts: here the part is long enough on one stream, and an operator starts it on
+    another."""
+    runtime = Runtime(device, replace(engine.settings, streams=4))
+    runtime.executor.run_on(Engine(device, runtime.settings, driver=Recording))
+    driver = runtime.executor.engine.driver
+    assert isinstance(driver, Recording)
+
+    def queues(begin: int) -> set[int]:
+        return {entry.queue for entry in driver.log[begin:] if isinstance(entry, Logged)}
+
+    with ocl.use(runtime):
+        own: dict[int, int] = {}
+        for number in (1, 2):
+            x = ocl.asarray(HOST).compute()
+            begin = len(driver.log)
+            with ocl.stream(number):
+                (x * 3).compute()
+            (own[number],) = queues(begin)
+        assert own[1] != own[2]
+        x = ocl.asarray(HOST).compute()
+        begin, registry = len(driver.log), runtime.executor.registry
+        before = registry.evaluations
+        with ocl.stream(2):
+            while registry.pending.part is None:
+                assert registry.evaluations == before
+                x = ocl.sin(x) * 1.01
+        with ocl.stream(1):
+            more = x + 1
+        assert registry.evaluations > before
+        assert queues(begin) == {own[2]}
+        with ocl.stream(1):
+            more.compute()
+        assert own[1] in queues(begin)
 
 
 def test_nothing_is_started_amid_an_evaluation(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

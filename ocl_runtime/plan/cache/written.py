@@ -65,10 +65,18 @@ for."""
 
 
 def _own_references() -> int:
-    """The references that `sys.getrefcount` finds to what one local variable has."""
+    """The references that `sys.getrefcount` finds to what one local variable has. Without the debugger that may run
+    this module: what it looks at has a reference more, which is not so any more where it has gone."""
     code: dict[str, Any] = {"references": sys.getrefcount}
     exec("def count():\n    n0, = [object()]\n    return references(n0)", code)
-    count: int = code["count"]()
+    tracer, profiler = sys.gettrace(), sys.getprofile()
+    sys.settrace(None)
+    sys.setprofile(None)
+    try:
+        count: int = code["count"]()
+    finally:
+        sys.setprofile(profiler)
+        sys.settrace(tracer)
     return count
 
 
