@@ -18,6 +18,13 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
 
+
+def whole(x: Any) -> Any:
+    y = ocl.zeros(8, dtype="f4")
+    y[...] = x
+    return y
+
+
 COPIES: dict[str, Callable[[Any], Any]] = {
     "copy": lambda x: x.copy(),
     "positive": lambda x: +x,
@@ -36,12 +43,6 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 def written(x: Any) -> Any:
     x[0] = 100.0
     return x
-
-
-def whole(x: Any) -> Any:
-    y = ocl.zeros(8, dtype="f4")
-    y[...] = x
-    return y
 
 
 @pytest.fixture
