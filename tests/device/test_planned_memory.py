@@ -11,14 +11,19 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.types import F32
 from ocl_runtime.device import Device
 from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay.bound import Bound
+from ocl_runtime.execute.replay.steps import Ended
 from ocl_runtime.observe.commands import Logged, Recording
 from ocl_runtime.observe.order import Order
+from ocl_runtime.programs import Prepared, prepare
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
+from tests.support.programs import ADD, REVERSED, SCALE
 
 SIDE = 96
 NBYTES = SIDE * SIDE * 4
@@ -129,9 +134,9 @@ def test_scratch_memory_lies_in_pieces_where_there_is_no_room_for_all_of_it(
     assert refused
 
 
-@pytest.fixture
-def poisoned(device: Device, engine: Engine) -> Iterator[Runtime]:
-    runtime = Runtime(device, replace(engine.settings, streams=1, poison=True))
+@pytest.fixture(params=[1, 4])
+def poisoned(request: pytest.FixtureRequest, device: Device, engine: Engine) -> Iterator[Runtime]:
+    runtime = Runtime(device, replace(engine.settings, streams=request.param, poison=True))
     runtime.executor.run_on(Engine(device, runtime.settings, driver=Recording))
     with ocl.use(runtime):
         yield runtime
@@ -156,14 +161,89 @@ def test_who_reads_scratch_memory_after_its_last_use_reads_poison(
 ) -> None:
     x, weights = ocl.asarray(HOST), ocl.asarray(WEIGHTS)
     expected = products(x, weights, 3).numpy()
-    ended = Bound._ended
-
-    def too_early(bound: Bound) -> dict[int, list[tuple[int, int]]]:
-        return {step - 1: parts for step, parts in ended(bound).items() if step}
-
-    monkeypatch.setattr(Bound, "_ended", too_early)
+    end_too_early(monkeypatch)
     assert not np.array_equal(products(x, weights, 5).numpy()[:2], expected[:2])
     assert np.abs(products(x, weights, 5).numpy()).max() > 1e18
+
+
+def end_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scratch memory ends a step of its stream before the last one that uses it."""
+    ended = Bound._ended
+
+    def too_early(bound: Bound) -> dict[int, list[Ended]]:
+        streams = [node.stream or 0 for node in bound.schedule.nodes]
+        found: dict[int, list[Ended]] = {}
+        for step, parts in ended(bound).items():
+            earlier = [one for one in range(step) if streams[one] == streams[step]]
+            if earlier:
+                found.setdefault(earlier[-1], []).extend([part._replace(others=()) for part in parts])
+        return found
+
+    monkeypatch.setattr(Bound, "_ended", too_early)
+
+
+def lanes() -> Prepared:
+    """On each of four streams a chain over the input, and at its end one kernel that reads a buffer of all of them."""
+    p = HostBuilder("lanes")
+    n = p.size("n")
+    x = p.input("x", F32, (n,))
+    shared = p.alloc(F32, (n,), "shared")
+    with p.stream(0):
+        p.launch(SCALE, (n, x, shared), (n,))
+    results = []
+    for lane in range(4):
+        with p.stream(lane):
+            last = x
+            for _ in range(3):
+                t = p.alloc(F32, (n,), "t")
+                p.launch(REVERSED, (n, last, t), (n,))
+                last = t
+            results.append(p.alloc(F32, (n,), "y"))
+            p.launch(ADD, (n, last, shared, results[-1]), (n,))
+    return prepare(p.build(*results))
+
+
+def fills_inside(runtime: Runtime, program: Callable[[], object]) -> int:
+    """The fills before the last kernel that the program gives."""
+    recording = runtime.executor.engine.driver
+    assert isinstance(recording, Recording)
+    before = len(recording.commands)
+    program()
+    runtime.finish()
+    given = [one.what for one in recording.commands[before:]]
+    last = max(number for number, what in enumerate(given) if what in {"add", "scale", "reversed"})
+    assert not list(map(str, Order(recording.log).violations()))
+    return sum("fill" in what for what in given[:last])
+
+
+@pytest.mark.parametrize("pieces", [False, True], ids=["arena", "pieces"])
+def test_scratch_memory_of_several_streams_or_in_pieces_is_poisoned(
+    poisoned: Runtime, pieces: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = np.arange(1000, dtype="f4")
+    expected = host[::-1] + (host * np.float32(0.5) + 1)
+    x, memory = ocl.asarray(host), poisoned.executor.engine.memory
+    x.compute()
+    allocate = memory.allocate
+
+    def scarce(nbytes: int, *more: Any, **given: Any) -> Any:
+        if nbytes > 2 * host.nbytes:
+            raise OutOfMemoryError("no room")
+        return allocate(nbytes, *more, **given)
+
+    if pieces:
+        monkeypatch.setattr(memory, "allocate", scarce)
+    program = lanes()
+    results: list[Any] = []
+    for _ in range(2):
+        inside = fills_inside(poisoned, lambda: results.append(program(x)))
+        assert inside >= 3 * 2 + 2, "of three lanes all but the last, of the fourth two"
+    for found in results:
+        for one in found:
+            assert_same(one.numpy(), expected)
+    end_too_early(monkeypatch)
+    assert any(not np.array_equal(one.numpy(), expected) for one in lanes()(x))
+    assert max(np.abs(one.numpy()).max() for one in lanes()(x)) > 1e18
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 9])

@@ -151,6 +151,26 @@ def test_replays_on_record_are_ordered(device: Device, engine: Engine, made: Mad
         assert order.first_without(*wait) is not None
 
 
+@given(made=host_programs())
+@settings(max_examples=max(1, settings.default.max_examples // 8))
+def test_poison_comes_after_the_last_uses_and_before_the_next(device: Device, engine: Engine, made: Made) -> None:
+    arrays = inputs(made)
+    expected = interpret(made.program, {"n": made.rows}, arrays)
+    poisoned = Engine(device, replace(engine.settings, streams=8, poison=True), driver=Recording)
+    driver = poisoned.driver
+    assert isinstance(driver, Recording)
+    schedule = scheduled(made)
+    for run in (replay := Replay(poisoned, schedule), replay):
+        before = len(driver.commands)
+        found = on_device(poisoned, made, run)
+        fills = [one for one in driver.commands[before:] if "fill" in one.what]
+        assert len(fills) >= len(schedule.lives), "and those of freed memory"
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+    poisoned.finish()
+    assert not list(Order(driver.log).violations())
+
+
 def test_kernels_are_delayed(delayed: Engine) -> None:
     """What the test above relies on."""
     driver = delayed.driver

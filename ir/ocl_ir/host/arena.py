@@ -83,7 +83,8 @@ def in_pieces(schedule: Schedule) -> Schedule:
         home[buffer] = piece
         ends[piece] = last
     nodes = tuple([_moved(node, home) for node in schedule.nodes])
-    return replace(schedule, buffers=tuple(buffers), nodes=nodes, lives={}, offsets={}, arena=0)
+    turns = [(home[one], schedule.buffers[one].nbytes, last) for one, (_, last) in schedule.lives.items()]
+    return replace(schedule, buffers=tuple(buffers), nodes=nodes, lives={}, offsets={}, arena=0, turns=tuple(turns))
 
 
 def _moved(node: Node, home: Mapping[int, int]) -> Node:

@@ -150,6 +150,8 @@ class Schedule:
     arena: int = 0
     memory: MemoryPlan | None = field(default=None, compare=False)
     """How well the arena came out, once planned."""
+    turns: tuple[tuple[int, int, int], ...] = ()
+    """Without an arena: (piece, bytes, last node that uses them) of each scratch buffer that had its turn there."""
 
     def is_transfer(self, node: Node) -> bool:
         """Whether a node copies between host and device."""

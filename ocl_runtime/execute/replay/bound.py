@@ -20,7 +20,7 @@ from ocl_ir.source_line import Where
 from ocl_runtime.execute.launch import Executable
 from ocl_runtime.execute.replay.handles import Handles
 from ocl_runtime.execute.replay.pattern import Pattern
-from ocl_runtime.execute.replay.steps import ARENA, Access, AccessNumbers, Dispatch, Pointer, Transfer
+from ocl_runtime.execute.replay.steps import ARENA, Access, AccessNumbers, Dispatch, Ended, Pointer, Transfer
 from ocl_runtime.execute.replay.tracking import Tracking
 from ocl_runtime.execute.streams.footprints import footprint_of
 from ocl_runtime.execute.streams.program import Batch
@@ -65,8 +65,8 @@ class Bound:
             self._transfer(node) if executable is None else self._dispatch(node, executable)
             for node, executable in zip(schedule.nodes, handles.executables, strict=True)
         ]
-        self.ended = self._ended() if handles.poison and self.used == [0] else {}
-        """By step, (low, high) of scratch memory that is used no more after it."""
+        self.ended = self._ended() if handles.poison else {}
+        """By step, scratch memory that is used no more after it."""
         self.names = [_what(command) for command in self.commands]
         tracking = Tracking(schedule.nodes, touched, self.arena, watched=handles.watched or self.transfers)
         self.accesses: Sequence[AccessNumbers] = tracking.accesses
@@ -155,11 +155,21 @@ class Bound:
                 found.append(Access(buffer, access.mode, low, high, footprint))
         return found
 
-    def _ended(self) -> dict[int, list[tuple[int, int]]]:
-        found: dict[int, list[tuple[int, int]]] = {}
-        for buffer, (_, last) in self.schedule.lives.items():
+    def _ended(self) -> dict[int, list[Ended]]:
+        schedule = self.schedule
+        found: dict[int, list[Ended]] = {}
+        for piece, nbytes, last in schedule.turns:  # they are all on one stream
+            found.setdefault(last, []).append(Ended(piece, 0, nbytes // 4 * 4, ()))
+        lasts: dict[int, dict[int, int]] = {buffer: {} for buffer in schedule.lives}
+        for number, node in enumerate(schedule.nodes):
+            for access in node.accesses:
+                if access.buffer in lasts:
+                    lasts[access.buffer][node.stream or 0] = number
+        for buffer, (_, last) in schedule.lives.items():
             low = self.offsets[buffer]
-            found.setdefault(last, []).append((low, low + self.schedule.buffers[buffer].nbytes // 4 * 4))
+            others = tuple([one for one in lasts[buffer].items() if one[1] != last])
+            high = low + schedule.buffers[buffer].nbytes // 4 * 4
+            found.setdefault(last, []).append(Ended(ARENA, low, high, others))
         return found
 
     # ------------------------------------------------------------------ what is enqueued

@@ -18,7 +18,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import POISON, Storage, without_memory
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Arguments, Memory, Own, Place
-from ocl_runtime.execute.replay.steps import ARENA, AccessNumbers, Dispatch, Transfer
+from ocl_runtime.execute.replay.steps import ARENA, AccessNumbers, Dispatch, Ended, Transfer
 from ocl_runtime.execute.streams.chosen import chosen
 from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.streams.failures import Failure
@@ -165,8 +165,8 @@ class Run(Program):
             events.append(event)
             waits = None
             if ended:
-                for low, high in ended.get(number, ()):
-                    self._poison(queue, low, high)
+                for one in ended.get(number, ()):
+                    self._poison(queue, one, events)
 
     def _args(self, command: Dispatch) -> list[Any]:
         """Those of a launch over this memory."""
@@ -188,13 +188,24 @@ class Run(Program):
                 except Error as error:
                     raise self.refused(number, error) from error
 
-    def _poison(self, queue: Queue, low: int, high: int) -> None:
-        """Fills a part of the arena, so that whoever still reads it can see that."""
-        buffer, start = self._places[ARENA]
-        part = self.memory[ARENA]
+    def _poison(self, queue: Queue, ended: Ended, events: list[Event]) -> None:
+        """Fills scratch memory behind its last use, so that whoever still reads it can see that.
+
+        On several streams the event of the step becomes that of the fill: who uses these bytes next comes after the
+        step already, by its stream or its event. (Measured times of such steps are those of the fills, then.)
+        """
+        number, low, high, others = ended
+        buffer, start = self._places[number]
+        part = self.memory[number]
         if high > low and isinstance(part, tuple):
-            touch = part[0].touch(WRITE, low, high)
-            self._engine.driver.fill(queue, buffer, start + low, high - low, POISON, None, (touch,))
+            driver, apart = self._engine.driver, self._bound.spreads
+            waits = [events[-1], *[events[step] for _, step in others]] if apart else None
+            for stream, _ in others:
+                driver.flush(self.streams[stream].queue)  # before another queue waits for it
+            touch = part[0].touch(WRITE, part[1] + low, part[1] + high)
+            fill = driver.fill(queue, buffer, start + low, high - low, POISON, waits, (touch,))
+            if apart:
+                events[-1] = fill
 
     def note(self, arguments: Arguments) -> None:
         """Kernel objects have the arguments of this run from now on. If they had them before, the next run may need no

@@ -22,6 +22,15 @@ class Access(NamedTuple):
     footprint: Layout | None
 
 
+class Ended(NamedTuple):
+    """Bytes `low … high` of a buffer that are used no more after a step, nor after others: (stream, step) of each."""
+
+    buffer: int
+    low: int
+    high: int
+    others: tuple[tuple[int, int], ...]
+
+
 AccessNumbers: TypeAlias = tuple[int, int, int, int, Layout | None]
 """An access as it is kept for each size: of plain tuples of numbers, the collector of garbage looks at none twice."""
 Pointer: TypeAlias = tuple[int, int, int]
