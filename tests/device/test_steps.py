@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.plan.cache.known_lines import WORTH
+from ocl_runtime.plan.host import streams
+from ocl_runtime.plan.host.streams import Costs
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same
 from tests.support.wrapped import PATIENCE, Wrapped, wrapped
@@ -26,39 +29,42 @@ from tests.support.wrapped import PATIENCE, Wrapped, wrapped
 # A wait in the driver cannot be interrupted, only ended with the process.
 pytestmark = pytest.mark.timeout(60, method="thread")
 
-HOSTS = [np.random.default_rng(number).random((300, 400), dtype="f4") for number in range(3)]
+HOSTS = [np.random.default_rng(number).random((300 + number, 400), dtype="f4") for number in range(3)]
+
+
+WORTH_A_STREAM = 4e-6
+"""Seconds of work by the estimate: what `costly` takes."""
 
 
 def costly(x: Any) -> Any:
-    """Worth a stream."""
     for _ in range(12):
         x = ocl.sin(ocl.exp(x)) * 0.5
     return x
 
 
-def total(x: Any) -> Any:
-    return ocl.sum(costly(x), axis=1)
+def raised(x: Any) -> Any:
+    return costly(x) + 2
 
 
-def most(x: Any) -> Any:
-    return ocl.max(costly(x), axis=1)
+def bounded(x: Any) -> Any:
+    return ocl.maximum(costly(x), 0.1)
 
 
 def turned(x: Any) -> Any:
     return ocl.exp(x[::-1]) * x
 
 
-def product(x: Any) -> Any:
-    return ocl.prod(costly(x) + 0.5, axis=0)
+def lowered(x: Any) -> Any:
+    return costly(x) - ocl.cos(x)
 
 
 STEPS = {
-    "a": ("exp_sin_mul_sum", total),
-    "b": ("exp_sin_mul_max", most),
+    "a": ("exp_sin_mul_add", raised),
+    "b": ("exp_sin_mul_maximum", bounded),
     "c": ("exp_mul", turned),  # of b; the others are independent
-    "d": ("exp_sin_mul_add_prod", product),
+    "d": ("exp_sin_mul_cos_sub", lowered),
 }
-"""The kernel of each result, and what asks for it, in the order in which they are given."""
+"""The kernel of each result, which is one on every device, and what asks for it, in the order in which they are given."""
 
 
 class Steps:
@@ -91,8 +97,8 @@ class Steps:
 
     def made(self) -> dict[str, Any]:
         x, y, z = self._arrays
-        b = most(y)
-        return {"a": total(x), "b": b, "c": turned(b), "d": product(z)}
+        b = bounded(y)
+        return {"a": raised(x), "b": b, "c": turned(b), "d": lowered(z)}
 
     def _noted(self, enqueue: Callable[..., Any], queue: Any, kernel: Any, *args: Any) -> Any:
         (name,) = [name for name, (known, _) in STEPS.items() if known == kernel.function_name]
@@ -166,7 +172,11 @@ def _open(gate: cl.UserEvent) -> None:
 
 
 @pytest.fixture(params=["together", "apart"])
-def steps(device: Device, engine: Engine, request: pytest.FixtureRequest) -> Iterator[Steps]:
+def steps(
+    device: Device, engine: Engine, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Steps]:
+    # Else a chain that is worth a stream would take a CPU seconds.
+    monkeypatch.setattr(streams, "Costs", partial(Costs, chain=WORTH_A_STREAM))
     settings = replace(engine.settings, streams=4)
     runtime = Runtime(device, settings)
     seen, driver = wrapped(device, settings)
