@@ -1,13 +1,14 @@
 """Computes nodes, and lets everything that was made of them know.
 
-Arrays are computed under the registry's lock. What may take long, planning and building, is done before it is taken
-(`Missing`), so that no thread waits for what another one wants built.
+Arrays are computed under the registry's lock. What may take long, planning, building, and waiting for memory that
+commands use still, is done before it is taken (`Missing`), so that no thread waits for what another one lacks.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,16 +32,23 @@ _MOST_MISSES = 200
 
 
 class Missing(NamedTuple):
-    """What an evaluation lacks: a plan, with its kernels built. It holds none of the nodes that are to be computed,
-    since others may compute them meanwhile."""
+    """What an evaluation lacks: a plan, with its kernels built, or room in memory. It holds none of the nodes that are
+    to be computed, since others may compute them meanwhile."""
 
-    wanted: Wanted
-    executor: Executor
+    make: Callable[[], None]
+    """Plans and builds, and raises what these raise; or waits for the commands that use the memory."""
 
-    def make(self) -> None:
-        """Plans and builds. Raises what planning and building raise."""
-        with self.executor.registry.evaluating:
-            self.executor.plans.make(self.wanted, self.executor)
+
+class NoRoomYetError(Exception):
+    """There is no room before commands have ended, and who computes arrays waits for them without the lock."""
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        self.wait = wait
+
+
+def _make(wanted: Wanted, executor: Executor) -> None:
+    with executor.registry.evaluating:
+        executor.plans.make(wanted, executor)
 
 
 def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:
@@ -58,21 +66,23 @@ def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor
 def evaluate_if_planned(
     nodes: list[Node], cells: Sequence[Cell | None], executor: Executor, *, make: bool = False
 ) -> list[Buffer] | Missing:
-    """The same where there is a plan, or one is to be made here; else does nothing, and says what is missing, which is
-    to be made without the lock. The registry's lock is held."""
+    """The same where there is a plan and room, or both are to be made here; else does nothing, and says what is
+    missing, which is to be made without the lock. The registry's lock is held."""
     registry = executor.registry
     registry.evaluations += 1
     evaluating = registry.evaluating
-    before = evaluating.holder
+    before = evaluating.holder, evaluating.waits
     try:
-        evaluating.holder = get_ident()
+        evaluating.holder, evaluating.waits = get_ident(), make
         if tracer.get() is None:
             results = _repeated(nodes, cells, executor)
             if results is not None:
                 return results
         return _evaluated(nodes, cells, executor, make=make)
+    except NoRoomYetError as error:
+        return Missing(error.wait)
     finally:
-        evaluating.holder = before
+        evaluating.holder, evaluating.waits = before
 
 
 def _repeated(
@@ -98,14 +108,14 @@ def _repeated(
 
 
 def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool) -> Missing | None:
-    """Computes a node into the memory of a buffer; unless the plan is to be made if there is none, says what is
-    missing. The registry's lock is held."""
+    """Computes a node into the memory of a buffer; unless plan and room are to be made where they are missing, says
+    what is. The registry's lock is held."""
     registry = executor.registry
     registry.evaluations += 1
     evaluating = registry.evaluating
-    before = evaluating.holder
+    before = evaluating.holder, evaluating.waits
     try:
-        evaluating.holder = get_ident()
+        evaluating.holder, evaluating.waits = get_ident(), make
         repeats = tracer.get() is None and not executor.is_watched
         if repeats and _repeated([node, target], (), executor, into=True) is not None:
             return None
@@ -113,13 +123,15 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
         planned = executor.plans.plan(structure, executor) if make else executor.plans.known(structure, executor)
         if planned is None:
             executor.announce([node])
-            return Missing(executor.plans.wanted(structure, executor), executor)
+            return Missing(partial(_make, executor.plans.wanted(structure, executor), executor))
         executor.ready(planned)
         if repeats:
             executor.plans.lines.note(structure, planned, executor.device_memory, NO_HISTORY)
         executor.run(planned)
+    except NoRoomYetError as error:
+        return Missing(error.wait)
     finally:
-        evaluating.holder = before
+        evaluating.holder, evaluating.waits = before
     return None
 
 
@@ -137,7 +149,7 @@ def _evaluated(
                 raise
     if planned is None:
         executor.announce(wanted)
-        return Missing(plans.wanted(structure, executor), executor)
+        return Missing(partial(_make, plans.wanted(structure, executor), executor))
     for value in past.left_out:
         value.left_out = True
     executor.ready(planned)

@@ -64,7 +64,7 @@ STEPS = {
     "c": ("exp_mul", turned),  # of b; the others are independent
     "d": ("exp_sin_mul_cos_sub", lowered),
 }
-"""The kernel of each result, which is one on every device, and what asks for it, in the order in which they are given."""
+"""The kernel of each result, the same on every device, and what asks for it, in the order in which they are given."""
 
 
 class Steps:

@@ -66,6 +66,8 @@ class Pool:
         self._in_doubt = False
         self._passed_on = 0
         """Blocks that were passed on since others were taken back."""
+        self.on_wait: Callable[[list[Command]], None] | None = None
+        """Told of the commands that `allocate` is about to wait for, which raises what this does."""
         self.on_free: Callable[[Block], None] | None = None
         """Told of each block that comes back; a debugging aid fills it."""
         self._streams = streams
@@ -99,7 +101,7 @@ class Pool:
         if not isinstance(nbytes, int) or nbytes < 1:
             raise ShapeError(f"memory of {nbytes!r} bytes", remedy="ask for a whole number of bytes, at least 1")
         sizes = self.sizes
-        size, most, shared = self._block_size(nbytes)
+        size, most, shared = sizes.of_block(nbytes)
         if persistent:
             most, shared = size, False
         owner = Owner(holder, self._put_back)
@@ -128,8 +130,9 @@ class Pool:
                 except BaseException:
                     self._in_doubt = True
                     raise
-            for command in running:
-                self._streams.wait(command, failed_too=True)
+            if running and self.on_wait is not None:
+                self.on_wait(running)
+            self.wait_for(running)
             if not running:
                 if swept:
                     break
@@ -138,6 +141,11 @@ class Pool:
         told, self._refused = self._refused, ""
         taken = f"{self.counters.reserved:,} bytes are taken from the driver, {self.free:,} of them free"
         raise NoRoomError(f"{taken}; it said: {told}" if told else taken)
+
+    def wait_for(self, commands: Iterable[Command]) -> None:
+        """Returns when commands that use memory which is asked for have ended."""
+        for command in commands:
+            self._streams.wait(command, failed_too=True)
 
     def _owned(self, block: Block, owner: Owner, nbytes: int, where: Where) -> Block:
         owner.block = block
@@ -197,15 +205,6 @@ class Pool:
                 return found
         return []
 
-    def _block_size(self, nbytes: int) -> tuple[int, int, bool]:
-        """The bytes of a block for a request: at least, and at most, by the ladder; and whether it shares a page."""
-        sizes = self.sizes
-        size = -(-nbytes // sizes.unit) * sizes.unit
-        if size <= sizes.small:
-            return size, size, True
-        step = max(sizes.unit, (1 << (size.bit_length() - 1)) // sizes.ladder) if sizes.ladder else sizes.unit
-        return size, max(size, min(-(-size // step) * step, sizes.largest)), False
-
     # ------------------------------------------------------------------ coming back
 
     def passed_on(self, nbytes: int, stream: Stream, where: Where, holder: object) -> Block | None:
@@ -247,7 +246,7 @@ class Pool:
 
     def _suits(self, block: Block, nbytes: int) -> bool:
         """Whether a block is what a request would have made: that of a persistent one may not be."""
-        return (block.size, block.page.cut) == self._block_size(nbytes)[1:]
+        return (block.size, block.page.cut) == self.sizes.of_block(nbytes)[1:]
 
     def handed_over(self, block: Block, other: object) -> None:
         """A block has another holder; its last one no longer has it."""

@@ -24,6 +24,14 @@ class PoolSizes:
     idle: int
     kept: int
 
+    def of_block(self, nbytes: int) -> tuple[int, int, bool]:
+        """The bytes of a block for a request: at least, and at most, by the ladder; and whether it shares a page."""
+        size = -(-nbytes // self.unit) * self.unit
+        if size <= self.small:
+            return size, size, True
+        step = max(self.unit, (1 << (size.bit_length() - 1)) // self.ladder) if self.ladder else self.unit
+        return size, max(size, min(-(-size // step) * step, self.largest)), False
+
 
 @dataclass
 class PoolCounters:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
-from ocl_runtime.plan.cache.slots import named
+from ocl_runtime.plan.cache.slots import Slot, named
 from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
 from ocl_runtime.plan.cache.template import Template, Unplanned
 from ocl_runtime.plan.donation import DonationPlaces, Holders
@@ -106,12 +106,13 @@ class Kept:
 
 class Wanted(NamedTuple):
     """A plan that is missing, for a structure, by its key, and where it is to be kept; and the expression, unless the
-    plan is to be looked for on disk first."""
+    plan is to be looked for on disk first, or is there, and to be arranged for leaves of so many bytes."""
 
     structure: Hashable
     sizes: tuple[int, ...]
     donation: DonationPlaces
     kept: Kept
+    leaves: Sequence[Slot]
     unplanned: Unplanned | None
 
 
@@ -130,14 +131,20 @@ class PlanCache:
         """Held for single steps of these."""
 
     def known(
-        self, structure: Structure, executor: Planning, donation: DonationPlaces | None = None
+        self,
+        structure: Structure,
+        executor: Planning,
+        donation: DonationPlaces | None = None,
+        *,
+        arrange: bool = False,
     ) -> Evaluation | None:
-        """The plan that computes the roots of an expression, with memory allocated for it; None where none was made.
+        """The plan that computes the roots of an expression, with memory allocated for it; None where none was made, or
+        it takes long to arrange it for these sizes, unless that is to be done here (`arrange`).
         `donation` is what `Kept.donation` has just said, if anybody has asked."""
         kept = self.of(structure)
         kept.used = next(self._clock)
         template = kept.fitting(structure.sizes, donation or kept.donation(structure))
-        if template is None:
+        if template is None or not (arrange or template.is_arranged(structure.sizes)):
             return None
         self._hits += template.used  # the first who asks is who it was made for
         template.used = True
@@ -149,12 +156,12 @@ class PlanCache:
 
     def plan(self, structure: Structure, executor: Planning) -> Evaluation:
         """The same, made where it is missing."""
-        planned = self.known(structure, executor)
+        planned = self.known(structure, executor, arrange=True)
         if planned is None:
             kept = self.of(structure)
             donation = kept.donation(structure)
             self._keep(kept, donation, Template(Unplanned(structure, donation), executor))
-            planned = self.known(structure, executor)
+            planned = self.known(structure, executor, arrange=True)
             assert planned is not None, "what has just been made fits"
         return planned
 
@@ -164,16 +171,23 @@ class PlanCache:
         donation = kept.donation(structure)
         stored = executor.stored_plans
         is_known = stored is None or not stored.takes() or (donation, structure.sizes) in kept.absent
-        unplanned = Unplanned(structure, donation) if is_known else None
-        return Wanted(structure.key, structure.sizes, donation, kept, unplanned)
+        leaves = [Slot(place, getattr(storage, "nbytes", 0)) for place, storage in enumerate(structure.storages)]
+        is_there = kept.fitting(structure.sizes, donation) is not None
+        unplanned = Unplanned(structure, donation) if is_known and not is_there else None
+        return Wanted(structure.key, structure.sizes, donation, kept, leaves, unplanned)
 
     def make(self, wanted: Wanted, executor: Building) -> None:
-        """Makes a plan, and builds its kernels; or finds out whether it is on disk. Of threads that want the same, one
-        makes it."""
-        structure, sizes, donation, kept, unplanned = wanted
+        """Makes a plan, and builds its kernels; arranges one; or finds out whether it is on disk. Of threads that want
+        the same, one makes it."""
+        structure, sizes, donation, kept, leaves, unplanned = wanted
         stored = executor.stored_plans
         with kept.making(donation):
-            if kept.fitting(sizes, donation) is not None:
+            template = kept.fitting(sizes, donation)
+            if template is not None:
+                if not template.is_arranged(sizes):
+                    before = template.nbytes
+                    template.arrange(sizes, leaves)
+                    self._grow(0 if kept.is_dropped else template.nbytes - before)
                 return
             if unplanned is not None:
                 template = Template(unplanned, executor)
@@ -183,6 +197,8 @@ class PlanCache:
                 executor.build(template.distinct)
                 if stored is not None:
                     executor.bind(template)
+                elif not template.is_arranged(sizes):
+                    template.arrange(sizes, leaves)
                 self._keep(kept, donation, template)
                 kept.absent.discard((donation, sizes))
                 if stored is not None:

@@ -40,6 +40,8 @@ from ocl_runtime.plan.structure import Structure
 
 _MOST_SIZES = 256
 """Sizes for which a plan stays bound: a loop over all of them finds them again in its next run."""
+_ARRANGED_AT_ONCE = 32
+"""Launches for which streams are chosen under the registry's lock: that takes about a millisecond."""
 _LAUNCH_BYTES, _SIZED_BYTES = 10_000, 2_000
 """About what a launch takes of the host's memory, and again for each sizes: measured in plans of 60 small launches."""
 
@@ -287,18 +289,27 @@ class Template:
         """Whether the plan serves sizes, by name."""
         return self.guards.hold(bound)
 
+    def is_arranged(self, sizes: tuple[int, ...]) -> bool:
+        """Whether `sized` takes little time. Else it chooses streams for many launches, and plans their memory."""
+        return self._streams == 1 or len(self.kernels) <= _ARRANGED_AT_ONCE or sizes in self._sized
+
+    def arrange(self, sizes: tuple[int, ...], storages: Sequence[object]) -> None:
+        """Makes the plan ready for sizes that pass the guards, and leaves in such memory. Any thread may."""
+        if sizes == self.made_for:
+            self.first()
+        else:
+            self._sized[sizes] = self._size(self._rows(sizes, storages))
+
     def sized(self, structure: Structure) -> Sized:
-        """The plan for sizes that pass the guards."""
-        sized = self._sized.get(structure.sizes)
-        if sized is None:
-            if structure.sizes == self.made_for:
-                return self.first()
-            sized = self._sized[structure.sizes] = self._size(self._rows(structure.sizes, structure.storages))
+        """The plan for sizes that pass the guards. The registry's lock is held."""
+        sizes = structure.sizes
+        if sizes in self._sized:
+            self._sized.move_to_end(sizes)
+        else:
+            self.arrange(sizes, structure.storages)
             while len(self._sized) > _MOST_SIZES:
                 self._sized.popitem(last=False)
-        else:
-            self._sized.move_to_end(structure.sizes)
-        return sized
+        return self._sized[sizes]
 
     def first(self) -> Sized:
         """The plan for the sizes that it was made for."""

@@ -1,0 +1,104 @@
+"""What one evaluation has to wait for holds up no other thread's: the registry's lock is free meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_ir.kernel.accesses import WRITE
+from ocl_runtime.device import Device
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.plan.cache import template
+from ocl_runtime.runtime import Runtime
+from tests.support.arrays import counting
+from tests.support.wrapped import PATIENCE, held
+
+MIB = 2**20
+
+# A wait in the driver cannot be interrupted, only ended with the process.
+pytestmark = pytest.mark.timeout(120, method="thread")
+
+
+@pytest.fixture
+def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
+    settings = replace(engine.settings, memory_limit=64 * MIB, streams=4)
+    runtime = Runtime(device, settings)
+    with ocl.use(runtime):
+        yield runtime
+
+
+def written(x: Any) -> Any:
+    x[0] = 1
+    return x.compute()
+
+
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "compute": lambda x: x.compute(),
+    "numpy": lambda x: x.numpy(),
+    "a write": written,
+    "a lazy argument": ocl.capture(lambda x: x * 2),
+}
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["planned", "known"])
+@pytest.mark.parametrize("way", WAYS)
+def test_others_go_on_while_memory_is_waited_for(runtime: Runtime, way: str, warm: bool) -> None:
+    small, ask = ocl.asarray(np.arange(1000, dtype="f4")), WAYS[way]
+    memory = runtime.executor.engine.memory.device_pool
+
+    def wanted() -> Any:
+        return ocl.sqrt(ocl.broadcast_to(small[:7, None], (7, MIB))) + 1
+
+    for _ in range(2):
+        (small + 1).compute()
+        if warm:
+            ask(wanted())
+    runtime.executor.engine.streams.finish()
+    taken = [(ocl.zeros((5, MIB)) + number).compute() for number in range(2)]
+    touches = [array._node.storage.touch(WRITE) for array in taken]
+    waits = memory.counters.waits
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(ask(wanted())), daemon=True)
+    with held(runtime.executor.engine, 3, *touches):
+        del taken
+        thread.start()
+        while memory.counters.waits == waits and thread.is_alive():
+            time.sleep(0.001)
+        other = threading.Thread(target=lambda: results.append((small + 1).numpy()), daemon=True)
+        other.start()
+        other.join(PATIENCE / 10)
+        assert not other.is_alive(), "it waits for the memory of another evaluation"
+        assert thread.is_alive()
+    thread.join(PATIENCE)
+    assert len(results) == 2
+
+
+def test_others_go_on_while_streams_are_chosen(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many launches that need not come one after the other, for each sizes."""
+    is_worth_streams, free = template.is_worth_streams, list[bool]()
+
+    def ask() -> None:
+        free.append(runtime.executor.registry.lock.acquire(blocking=False))
+        if free[-1]:
+            runtime.executor.registry.lock.release()
+
+    def asked(schedule: Any) -> bool:
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+        return is_worth_streams(schedule)
+
+    monkeypatch.setattr(template, "is_worth_streams", asked)
+    with counting(runtime) as counted:
+        for rows in (10, 20, 10):
+            x = [ocl.asarray(np.full((rows, 30), number, "f4")).compute() for number in range(40)]
+            ocl.compute(*[ocl.sum(ocl.sin(array[::-1]) + array, axis=0) for array in x])
+    assert counted["plan", "misses"] == 1
+    assert free == [True, True]
