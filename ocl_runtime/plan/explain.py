@@ -10,6 +10,7 @@ from ocl_ir.graph.printer import text
 from ocl_ir.graph.substitute import substitute
 from ocl_ir.kernel.accesses import READ, WRITE, modes
 from ocl_ir.layout import Layout
+from ocl_ir.source_line import in_function
 from ocl_ir.types import element
 from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.launch import Address, Launch
@@ -36,7 +37,7 @@ def explain(plan: AnyPlan, inputs: Sequence[object], kept: Mapping[Node, str] = 
     for number, (launch, (read, written)) in enumerate(zip(plan.launches, moved, strict=True), 1):
         over = "×".join(str(one) for one in launch.global_size if one != 1) or "1"
         lines.append(
-            f"  {number}. {launch.kernel.name}  {over} work-items in groups of {launch.group_size[0]}, "
+            f"  {number}. {in_function(launch.kernel.name, launch.where)}  {over} work-items in groups of {launch.group_size[0]}, "
             f"stream +{launch.stream}: reads {read:,} bytes, writes {written:,}    {launch.where}".rstrip()
         )
     for node, why in kept.items():

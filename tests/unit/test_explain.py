@@ -41,7 +41,7 @@ def test_graph_kernels_bytes_and_memory(runtime: InterpretedRuntime) -> None:
     ]
     # The maximum is stored too, because another array, `shifted`, is made of it.
     assert "1 kernel, 9,720 bytes moved, 9,600 at least: 1.01 times as many" in shown
-    assert any(line.startswith("  1. max_sub_exp_sum_div ") for line in shown)
+    assert any(line.startswith("  1. test_graph_kernels_bytes_and_memory: max_sub_exp_sum_div ") for line in shown)
     assert any(line.endswith("reads 4,800 bytes, writes 4,920") for line in shown)
     assert "memory: 2 allocations, 4,920 bytes" in shown
     assert "is computed by itself: a reduction ends its kernel" in text
