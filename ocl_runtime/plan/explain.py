@@ -36,8 +36,9 @@ def explain(plan: AnyPlan, inputs: Sequence[object], kept: Mapping[Node, str] = 
     )
     for number, (launch, (read, written)) in enumerate(zip(plan.launches, moved, strict=True), 1):
         over = "×".join(str(one) for one in launch.global_size if one != 1) or "1"
+        name = in_function(launch.kernel.name, launch.where)
         lines.append(
-            f"  {number}. {in_function(launch.kernel.name, launch.where)}  {over} work-items in groups of {launch.group_size[0]}, "
+            f"  {number}. {name}  {over} work-items in groups of {launch.group_size[0]}, "
             f"stream +{launch.stream}: reads {read:,} bytes, writes {written:,}    {launch.where}".rstrip()
         )
     for node, why in kept.items():
