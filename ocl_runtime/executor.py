@@ -36,7 +36,7 @@ from ocl_runtime.execute.replay.handles import Memory, handles_for, kernels_of
 from ocl_runtime.execute.replay.run import give
 from ocl_runtime.execute.streams.command import Command
 from ocl_runtime.execute.transfers.transfer import Download
-from ocl_runtime.plan.cache.evaluation import AnyPlan, Evaluation
+from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.cache.stored import StoredPlans
 from ocl_runtime.plan.cache.template import First, Sized, Template
@@ -44,7 +44,7 @@ from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.evaluate import NoRoomYetError
 from ocl_runtime.plan.host.prepare import HostTarget, described
 from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.launch import Address, Plan
+from ocl_runtime.plan.launch import Address
 from ocl_runtime.plan.launch import Argument as PlannedArgument
 from ocl_runtime.plan.registry import Evaluating, Registry
 from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
@@ -239,32 +239,16 @@ class DeviceExecutor:
         """The source of a kernel that is to be built next, as another process has generated it."""
         self.engine.adopt(kernel, compiled)
 
-    def ready(self, plan: AnyPlan) -> None:
+    def ready(self, plan: Evaluation) -> None:
         """Builds what a plan launches and is not built yet."""
         if self._recorder is not None:
             self.announce(plan.roots)
-        if isinstance(plan, Plan):
-            self.build([launch.kernel for launch in plan.launches])
-        elif plan.sized.ready is None:
+        if plan.sized.ready is None:
             self.build(plan.template.distinct)
 
-    def run(self, plan: AnyPlan) -> None:
-        """Starts a plan's launches without waiting for them: on the stream that this thread has chosen, else on those
-        that the plan spreads them over."""
-        trace = tracer.get()
-        if trace is not None:
-            trace.run(plan)
-            return
-        if isinstance(plan, Evaluation):
-            self._run(plan)
-            return
-        for launch in plan.launches:
-            args = [argument(arg) for arg in launch.args]
-            sizes = launch.global_size, launch.group_size
-            self.engine.submit(self.engine.prepare(launch.kernel, args, *sizes, launch.where))
-
-    def _run(self, plan: Evaluation) -> None:
-        """Starts an evaluation as a program of steps."""
+    def run(self, plan: Evaluation) -> None:
+        """Starts an evaluation as a program of steps, without waiting for them: on the stream that this thread has
+        chosen, else on those that the plan spreads them over."""
         sized = plan.sized
         if sized.ready is None:
             schedule = self._make_ready(plan.template, sized)

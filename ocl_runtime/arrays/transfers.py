@@ -17,6 +17,7 @@ from ocl_ir.graph.forward import current
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
+from ocl_ir.types import DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, compute
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.core import compute_if_planned, until_planned
@@ -32,7 +33,7 @@ from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
-    from ocl_runtime.plan.executor import Coming
+    from ocl_runtime.plan.executor import Coming, Executor
 
 
 class Download:
@@ -196,5 +197,14 @@ def allocate(shape: int | Iterable[int], *, dtype: Any = None, device: object = 
     executor = executor_for(device)
     type_ = require(executor.default_real if dtype is None else to_dtype(dtype), executor.target)
     layout = Layout.contiguous(shape_of(shape, type_.size))
-    storage = executor.allocate(layout.size * type_.size, calling_line()) if layout.size else None
-    return Array(graph.buffer(storage, type_, layout), executor)
+    return _allocated(type_, layout, executor)
+
+
+def contiguous(x: Array) -> Buffer:
+    """A copy of a computed array with its elements in order, in memory of its own."""
+    return _memory(compute_into(_allocated(x._dtype, Layout.contiguous(x.shape), x._executor), x))
+
+
+def _allocated(dtype: DType, layout: Layout, executor: Executor) -> Array:
+    storage = executor.allocate(layout.size * dtype.size, calling_line()) if layout.size else None
+    return Array(graph.buffer(storage, dtype, layout), executor)

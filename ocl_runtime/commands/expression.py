@@ -30,7 +30,7 @@ from ocl_ir.types import BF16, DTYPES, F32, DType
 from ocl_runtime import arrays
 from ocl_runtime.arrays import Array, use
 from ocl_runtime.errors import DTypeError, Error, ShapeError
-from ocl_runtime.plan.cache.evaluation import AnyPlan
+from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.cache.template import Sized, Template
 from ocl_runtime.plan.executor import Coming
@@ -136,7 +136,7 @@ class Planner:
     def bind(self, template: Template) -> None:
         """Nothing is bound."""
 
-    def ready(self, plan: AnyPlan) -> None:
+    def ready(self, plan: Evaluation) -> None:
         """Nothing is built."""
 
     def give(
@@ -144,7 +144,7 @@ class Planner:
     ) -> None:
         """Nothing is run."""
 
-    def run(self, plan: AnyPlan) -> None:
+    def run(self, plan: Evaluation) -> None:
         """Nothing is run."""
 
 

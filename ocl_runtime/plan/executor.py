@@ -12,7 +12,7 @@ from ocl_ir.indices import Shape
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import Where
 from ocl_ir.types import DType
-from ocl_runtime.plan.cache.evaluation import AnyPlan
+from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.cache.stored import StoredPlans
 from ocl_runtime.plan.cache.template import Template
@@ -133,7 +133,7 @@ class Executor(Protocol):
     def bind(self, template: Template) -> None:
         """Binds a plan for the sizes that it was made for, if that is possible before it runs."""
 
-    def ready(self, plan: AnyPlan) -> None:
+    def ready(self, plan: Evaluation) -> None:
         """Builds what a plan launches and is not built yet. Raises `BuildError` and what else building raises."""
 
     @property
@@ -144,5 +144,5 @@ class Executor(Protocol):
     def give(self) -> Give:
         """Starts the program of a plan that is bound to some sizes."""
 
-    def run(self, plan: AnyPlan) -> None:
+    def run(self, plan: Evaluation) -> None:
         """Starts a plan's launches, which may depend on each other in their order, and on everything started before."""

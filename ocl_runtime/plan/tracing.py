@@ -12,8 +12,7 @@ from ocl_runtime.plan.registry import Cell
 
 if TYPE_CHECKING:
     from ocl_ir.kernel.grammar import Kernel
-    from ocl_runtime.plan.cache.evaluation import AnyPlan
-    from ocl_runtime.plan.launch import Argument
+    from ocl_runtime.plan.launch import Argument, Plan
 
 
 class Tracer(Protocol):
@@ -22,7 +21,7 @@ class Tracer(Protocol):
     def allocate(self, nbytes: int, where: Where) -> Storage:
         """Memory that is only planned."""
 
-    def run(self, plan: AnyPlan) -> None:
+    def run(self, plan: Plan) -> None:
         """Launches that are only written down."""
 
     def launch(

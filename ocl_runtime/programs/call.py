@@ -26,13 +26,13 @@ from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array, current
 from ocl_runtime.arrays.current_runtime import AnyRuntime
 from ocl_runtime.arrays.reals import base_executor
+from ocl_runtime.arrays.transfers import contiguous
 from ocl_runtime.errors import DTypeError, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.replay.replay import ALIGNED, Replay
 from ocl_runtime.execute.replay.run import Part
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.host.prepare import prepare as prepare_schedule
-from ocl_runtime.plan.planner import plan
 
 _MOST_PREPARED = 64
 """Sizes for which a program stays prepared."""
@@ -190,9 +190,7 @@ class Prepared:
                 place=calling_line(),
                 remedy="give an array of its own",
             )
-        dense = plan([node], self.executor, dense=True)
-        self.executor.run(dense)
-        return Part(dense.results[0].storage)
+        return Part(contiguous(given).storage)
 
     def _misfit(self, name: str, wanted: tuple[Size, ...], got: tuple[int, ...]) -> ShapeError:
         return ShapeError(

@@ -31,10 +31,10 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import base_executor
+from ocl_runtime.arrays.transfers import contiguous
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.donation import used_outside
-from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
@@ -317,7 +317,5 @@ def _shared(captured: Captured, arrays: Sequence[Array]) -> list[Array]:
 
 def _own(shared: Sequence[Array]) -> None:
     """Makes arrays the only ones in their memory, which is to be overwritten."""
-    for one in shared:
-        copied = plan([one._cell.node], one._executor, dense=True)
-        one._executor.run(copied)
-        one._cell.become(copied.results[0])
+    for x in shared:
+        x._cell.become(contiguous(x))

@@ -27,10 +27,9 @@ from ocl_runtime.errors import Error
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.streams.chosen import chosen
 from ocl_runtime.executor import DeviceExecutor
-from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.host.lower import Lowering
-from ocl_runtime.plan.launch import Argument
+from ocl_runtime.plan.launch import Argument, Plan
 from ocl_runtime.plan.planner import plan, planned_into
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.programs.arguments import Arguments
@@ -142,7 +141,7 @@ class Trace:
         value = self._values.get(id(storage))
         return isinstance(storage, Planned) or value in self._written
 
-    def run(self, plan: AnyPlan) -> None:
+    def run(self, plan: Plan) -> None:
         """Writes down a plan's launches."""
         for launch in plan.launches:
             self.launch(launch.kernel, launch.args, launch.global_size, launch.group_size)

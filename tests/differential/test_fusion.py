@@ -24,6 +24,7 @@ from ocl_ir.passes import PIPELINE
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.executor import argument
 from ocl_runtime.plan.fusion.merge import RULES, Rule
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.planner import plan
@@ -181,7 +182,9 @@ def by_rules(arrays: Sequence[Any], rules: Sequence[Rule], operations_per_byte: 
 def values(planned: Plan) -> list[np.ndarray]:
     """What a plan computes."""
     runtime = ocl.current()
-    runtime.executor.run(planned)
+    for launch in planned.launches:
+        args = [argument(arg) for arg in launch.args]
+        runtime.executor.launch(launch.kernel, args, launch.global_size, launch.group_size)
     return [host(runtime, result) for result in planned.results]
 
 
