@@ -43,6 +43,8 @@ from ocl_runtime.programs.trees import Shape, flatten, positional
 
 _MOST_PREPARED = 64
 """Programs with their sizes bound that one function keeps."""
+_MOST_LAUNCHES = 2**15
+"""Of these programs, unless it is one: they take about 64 MiB of the host's memory."""
 _MOST_CALLS = 64
 """Arguments that are just so, for which it knows at once what to replay."""
 _MOST_PROGRAMS = 16
@@ -119,8 +121,11 @@ class _Programs:
         """Takes note of how a call was answered, and at once for others that look like it, if they can be known."""
         with self._lock:
             self.prepared[call.prepared.captured, sizes] = call.prepared
-            for _ in range(len(self.prepared) - _MOST_PREPARED):
-                self.prepared.popitem(last=False)
+            launches = sum(len(known.bound.commands) for known in self.prepared.values())
+            while len(self.prepared) > (_MOST_PREPARED if launches <= _MOST_LAUNCHES else 1):
+                _, oldest = self.prepared.popitem(last=False)
+                launches -= len(oldest.bound.commands)
+                self.calls = {known: other for known, other in self.calls.items() if other.prepared is not oldest}
             if look is not None:
                 self.calls[look] = call
                 for _ in range(len(self.calls) - _MOST_CALLS):

@@ -6,6 +6,7 @@ import functools
 import gc
 import json
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from ocl_ir.types import F32, U32
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, Error, LaunchError, SharingError
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.plan.cache import template
 from ocl_runtime.programs import capture, trace
 from ocl_runtime.runtime import Runtime
@@ -906,3 +908,27 @@ def test_others_go_on_while_it_is_made(runtime: Runtime, way: str, monkeypatch: 
     ways[way]()
     assert len(free) >= 1
     assert all(free)
+
+
+def test_programs_for_many_sizes_are_bounded_by_their_launches(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def step(x: Any) -> Any:
+        for _ in range(3):
+            x = ocl.sum(ocl.sin(x), axis=0) + x
+        return x
+
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(each, Bound) for each in gc.get_objects())
+
+    x = np.random.default_rng(0).random((40, 7), "f4")
+    expected = {rows: step(ocl.asarray(x[:rows])).numpy() for rows in range(10, 20)}
+    for most_launches, least in ((2**15, 10), (8, 4), (1, 1)):
+        monkeypatch.setitem(vars(sys.modules[capture.__module__]), "_MOST_LAUNCHES", most_launches)
+        kept, before = ocl.capture(step), alive()
+        for rows, value in expected.items():
+            for _ in range(2):
+                assert_same(kept(ocl.asarray(x[:rows])).numpy(), value)
+        assert least <= alive() - before <= least + 2
+        del kept
