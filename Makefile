@@ -46,8 +46,9 @@ lowest newest: venv
 
 nightly: venv lowest newest smoke
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --timeout 3600 \
-		tests/differential tests/unit/test_contract.py tests/unit/test_interrupts.py \
-		$(addprefix tests/device/test_,arrays.py indexing.py interop.py interrupts.py linear_algebra.py scans.py)
+		tests/differential tests/unit/plan/test_contract.py tests/unit/execute/test_interrupts.py \
+		tests/device/execute/test_interrupts.py \
+		$(addprefix tests/device/arrays/test_,arrays.py indexing.py interop.py linear_algebra.py scans.py)
 
 smoke: venv
 	$(BIN)/python -m pip install --quiet --editable '.[smoke]'

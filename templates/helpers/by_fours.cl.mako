@@ -2,7 +2,7 @@
 ##
 ## PoCL 3.1's pow of float64 on 8 or 16 lanes gives wrong results in ordinary lanes beside an extreme one: pow(1000.0, 1.5)
 ## was 0.965. Its fmod on 8 lanes did not end within a minute on such vectors. On up to 4 lanes both are right
-## (tests/device/test_helpers.py asks every driver).
+## (tests/device/codegen/test_helpers.py asks every driver).
 <%def name="by_fours(t, function)">\
 <%
     four = t.T.removesuffix(str(t.lanes)) + "4"

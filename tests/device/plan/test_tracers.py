@@ -186,7 +186,7 @@ def look(frame, event, argument):
     return look
 
 sys.{put}(look)
-from tests.device.test_tracers import PROGRAMS, digest
+from tests.device.plan.test_tracers import PROGRAMS, digest
 sys.{put}(None)
 print(*(digest(program) for program in PROGRAMS))
 """

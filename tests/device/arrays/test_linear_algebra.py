@@ -31,7 +31,7 @@ MATMUL = [
     ((2, 0), (0, 4)),
     ((2, 3), (3, 0)),
 ]
-# Interpreted, all shapes are multiplied in many dtypes: see tests/unit/test_contract.py.
+# Interpreted, all shapes are multiplied in many dtypes: see tests/unit/plan/test_contract.py.
 OF_ALL_DTYPES = (
     MATMUL if NIGHTLY else [((3,), (3,)), ((5, 2, 3), (3,)), ((40, 67), (67, 33)), ((7, 1, 5, 6), (4, 6, 2))]
 )

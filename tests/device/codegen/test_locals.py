@@ -363,7 +363,9 @@ def test_rule_4_the_result_of_several_statements_never_shares_an_operand_s_slot(
     with pytest.raises(Clobbered, match=r"divisor is read from \w+, which holds outcome"):
         slot_machine.run(allocate(run_passes(kernel), "reuse"), division_arguments(), (16,), (1,))
     # In a process of its own: where a divisor is lost the kernel may divide by 0, which ends that of a CPU's device.
-    done = python("-c", f"from tests.device import test_locals; test_locals.run_clobbered({operation!r})", cwd=ROOT)
+    done = python(
+        "-c", f"from tests.device.codegen import test_locals; test_locals.run_clobbered({operation!r})", cwd=ROOT
+    )
     assert done.returncode == -signal.SIGFPE or done.stdout.split() == ["wrong"], done.stderr
 
 
@@ -544,7 +546,7 @@ def test_rule_6_names_do_not_depend_on_ids() -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("case", ALONE, ids=str)
 def test_rule_7_slots_do_not_change_the_result(case: Case, strategy: str) -> None:
-    """The device does the same in tests/device/test_cases.py and tests/differential/test_kernels.py."""
+    """The device does the same in tests/device/codegen/test_cases.py and tests/differential/test_kernels.py."""
     wanted = arguments(case)
     interpret(case.kernel, wanted, case.global_size, case.group_size)
     got = in_slots(case, strategy)

@@ -16,7 +16,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, F16, F32, I8, I32, DType, Pointer
 from tests.support.depth import NIGHTLY
 from tests.support.graphs import is_same
-from tests.unit.test_plan import CPU, GPU, Desk
+from tests.unit.plan.test_plan import CPU, GPU, Desk
 
 SHAPES = [
     ((), 1, 1, 1),

@@ -18,7 +18,7 @@ from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.fusion import merge
 from ocl_runtime.plan.fusion.drafts import Draft
 from ocl_runtime.plan.launch import Plan
-from tests.unit.test_plan import CPU, GPU, Desk, storages
+from tests.unit.plan.test_plan import CPU, GPU, Desk, storages
 
 ROWS = 40
 LENGTH = 130

@@ -239,7 +239,7 @@ def test_the_table(repository: Path, update_golden: bool) -> None:
         "Planned for two matrices of 2048 × 640 float32 and a row of 640, for a GPU of 16 compute units with 16-byte",
         "accesses and a CPU of 8 cores with 64-byte ones. The least bytes are the inputs' elements that are read, and",
         "the results, each moved once. Of each kernel an element counts once, also where a later pass over a row reads",
-        "it again. `tests/unit/test_fusion_counts.py` has the expressions, and writes this with `--update-golden`.",
+        "it again. `tests/unit/plan/test_fusion_counts.py` has the expressions; with `--update-golden` it writes this.",
         "",
         "| expression | kernels, GPU | bytes over the least | kernels, CPU | bytes over the least |",
         "|---|---|---|---|---|",
@@ -250,7 +250,8 @@ def test_the_table(repository: Path, update_golden: bool) -> None:
             kernels, moved, least = planned(name, target)
             cells += [str(kernels), f"{moved / least:.2f}"]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    file, mark = repository / "docs" / "FUSION.md", "<!-- counts: written by tests/unit/test_fusion_counts.py -->\n"
+    file = repository / "docs" / "FUSION.md"
+    mark = "<!-- counts: written by tests/unit/plan/test_fusion_counts.py -->\n"
     before, _, found = file.read_text(encoding="utf-8").partition(mark)
     text = "\n".join(lines) + "\n"
     if update_golden:

@@ -25,7 +25,7 @@ from ocl_runtime.plan.fusion.readers import readers
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
-from tests.unit.test_plan import CPU, GPU, Desk
+from tests.unit.plan.test_plan import CPU, GPU, Desk
 
 
 @pytest.fixture(params=[GPU, CPU], ids=["gpu", "cpu"])

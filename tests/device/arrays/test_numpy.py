@@ -1,5 +1,5 @@
-"""`ocl_runtime.numpy` on the device: a part of what `tests/unit/test_numpy_values.py` interprets, captured too, and
-NumPy's own functions."""
+"""`ocl_runtime.numpy` on the device: a part of what `tests/unit/numpy/test_numpy_values.py` interprets, captured too,
+and NumPy's own functions."""
 
 from __future__ import annotations
 
