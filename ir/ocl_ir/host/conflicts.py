@@ -10,7 +10,7 @@ after the one comes after the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
@@ -38,17 +38,20 @@ def _pairs(uses: tuple[_Use, ...]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     nodes = np.array([use.node for use in uses])
     lows = np.array([use.low for use in uses], dtype=np.int64)
-    highs = np.array([use.high for use in uses], dtype=np.int64)
     writes = np.array([use.writes for use in uses])
     combs = _combs(uses)
     hidden = np.zeros(len(uses), dtype=np.bool_)
+    shown = np.empty((3, len(uses)), dtype=np.int64)
+    """Places, lows and highs of those earlier ones that are not hidden, and of some that are."""
+    count, room = 0, 64
     of_layout: dict[Layout, list[int]] = {}
     for place, use in enumerate(uses):
-        meets = (lows[:place] < use.high) & (highs[:place] > use.low) & (nodes[:place] != use.node)
-        meets &= ~hidden[:place]
+        before, begins, ends = shown[:, :count]
+        meets = before[(begins < use.high) & (ends > use.low)]
+        meets = meets[~hidden[meets] & (nodes[meets] != use.node)]
         if not use.writes:
-            meets &= writes[:place]
-        for earlier in _not_apart(np.flatnonzero(meets), place, lows, combs)[::-1].tolist():
+            meets = meets[writes[meets]]
+        for earlier in _not_apart(meets, place, lows, combs)[::-1].tolist():
             other = uses[earlier]
             if (use.dense and other.dense) or use.layout.overlaps(other.layout):
                 found.append((use.node, other.node))
@@ -59,8 +62,14 @@ def _pairs(uses: tuple[_Use, ...]) -> list[tuple[int, int]]:
             hidden[same] = True
             same.clear()
             if use.dense:
-                hidden[:place] |= (lows[:place] >= use.low) & (highs[:place] <= use.high)
+                hidden[before[(begins >= use.low) & (ends <= use.high)]] = True
         same.append(place)
+        shown[:, count] = place, use.low, use.high
+        count += 1
+        if count == room:
+            kept = shown[:, :count][:, ~hidden[shown[0, :count]]]
+            count = kept.shape[1]
+            shown[:, :count], room = kept, 2 * count + 64
     return found
 
 
@@ -183,3 +192,11 @@ class Order:
         """Whether a node comes before another one."""
         stream, position = self._positions[node]
         return self._clocks[later].get(stream, 0) >= position
+
+    def position(self, node: int) -> tuple[int, int]:
+        """The stream of a node, and which one it is there, counted from 1."""
+        return self._positions[node]
+
+    def clock(self, node: int) -> Mapping[int, int]:
+        """How many nodes of each stream come before a node."""
+        return self._clocks[node]

@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence, Set
 
-_MOST_STEPS = 20_000
-"""Pairs of buffers, directly one after the other, up to which the flow is looked for."""
+_MOST_BUFFERS = 5_000
+_MOST_EDGES = 500_000
+"""How many edges searching for the flow may look at: a pair of buffers, directly one after the other, is one each time
+that what can be given on is measured."""
 
 
 def heaviest(sizes: Mapping[int, int], apart: Mapping[int, Set[int]], begins: Mapping[int, int]) -> int | None:
@@ -23,12 +25,12 @@ def heaviest(sizes: Mapping[int, int], apart: Mapping[int, Set[int]], begins: Ma
 
     `begins` are numbers that no buffer has lower than one that precedes it.
     """
-    buffers = sorted(sizes, key=lambda buffer: begins[buffer])
-    steps = _steps(buffers, apart)
-    if sum(map(len, steps)) > _MOST_STEPS:
+    if len(sizes) > _MOST_BUFFERS:
         return None
+    buffers = sorted(sizes, key=lambda buffer: begins[buffer])
     weights = [sizes[buffer] for buffer in buffers]
-    return sum(weights) - _flow(weights, steps)
+    flow = _flow(weights, _steps(buffers, apart))
+    return None if flow is None else sum(weights) - flow
 
 
 def _steps(buffers: Sequence[int], apart: Mapping[int, Set[int]]) -> list[list[int]]:
@@ -50,8 +52,8 @@ def _steps(buffers: Sequence[int], apart: Mapping[int, Set[int]]) -> list[list[i
     return found
 
 
-def _flow(weights: Sequence[int], steps: Sequence[Sequence[int]]) -> int:
-    """The most bytes that can be given on (Dinic's algorithm).
+def _flow(weights: Sequence[int], steps: Sequence[Sequence[int]]) -> int | None:
+    """The most bytes that can be given on (Dinic's algorithm), None where that takes long.
 
     Each buffer has an end that gives and one that gets; what it gets beyond its own need it can pass on to the first.
     """
@@ -75,11 +77,12 @@ def _flow(weights: Sequence[int], steps: Sequence[Sequence[int]]) -> int:
         for later in steps[number]:
             join(number, count + later, whole)
     total = 0
-    while True:
+    for _ in range(_MOST_EDGES // max(1, len(ends) // 2)):
         level = _levels(source, sink, edges, ends, room)
         if level[sink] < 0:
             return total
         total += _blocking(source, sink, edges, ends, room, level)
+    return None
 
 
 def _levels(

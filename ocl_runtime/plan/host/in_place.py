@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
 from types import MappingProxyType
 
 from ocl_ir.host.grammar import Launch
@@ -44,7 +45,7 @@ def reuse_in_place(schedule: Schedule, kernels: KernelCache) -> tuple[Schedule, 
             fresh = buffer.kind in {"scratch", "result"} and first[access.buffer] == number and access.mode == WRITE
             if not fresh or not isinstance(node.command, Launch):
                 continue
-            operand, reason = _operand(schedule, number, access, last, kept | taken, moved)
+            operand, reason = _operand(schedule, number, access, last, (kept, taken), moved)
             name = "" if operand is None else schedule.buffers[operand].name
             decided.append(InPlace(number, buffer.name, name, reason))
             if operand is not None:
@@ -78,21 +79,31 @@ def share_memory(
     """
     first, last = _uses(schedule)
     results = {place.buffer for place in schedule.results}
-    homes = [_Home(nbytes, last.get(input_, -1), input_) for input_, nbytes in donated.items()]
+    homes: list[_Home] = []
+    busy: dict[Size, list[tuple[int, int]]] = {}
+    """Of each size (until, number) of the homes in use, as a heap."""
+    free: dict[Size, list[int]] = {}
+    """Of each size the numbers of the others, as a heap."""
+    for input_, nbytes in donated.items():
+        heappush(busy.setdefault(nbytes, []), (last.get(input_, -1), len(homes)))
+        homes.append(_Home(input_))
     begins = {buffer: first[buffer] for buffer in (*schedule.lives, *results) if buffer in first}
     for buffer in sorted(begins, key=lambda one: (begins[one], one)):
-        one = schedule.buffers[buffer]
-        if one.kind not in {"scratch", "result"}:
+        if schedule.buffers[buffer].kind not in {"scratch", "result"}:
             continue
-        fitting = [home for home in homes if home.nbytes == one.nbytes and home.until < begins[buffer]]
-        home = next(iter(fitting), None) or _Home(one.nbytes)
-        if home not in fitting:
-            homes.append(home)
+        nbytes = schedule.buffers[buffer].nbytes
+        used, unused = busy.setdefault(nbytes, []), free.setdefault(nbytes, [])
+        while used and used[0][0] < begins[buffer]:
+            heappush(unused, heappop(used)[1])
+        number = heappop(unused) if unused else len(homes)
+        if number == len(homes):
+            homes.append(_Home())
+        home = homes[number]
         home.buffers.append(buffer)
-        home.until = last[buffer]
         if buffer in results:
-            home.until = len(schedule.nodes)  # and for ever
             home.of = buffer if home.of is None else home.of
+        else:  # who gets a result has it for ever
+            heappush(used, (last[buffer], number))
     moved = {buffer: home.of for home in homes if home.of is not None for buffer in home.buffers if buffer != home.of}
     nodes = tuple([_renamed(node, moved) for node in schedule.nodes])
     lives = {buffer: life for buffer, life in schedule.lives.items() if buffer not in moved}
@@ -105,10 +116,8 @@ def share_memory(
 
 @dataclass(eq=False, slots=True)
 class _Home:
-    """Memory of so many bytes, in use until a node; `of` a donated input or a result, or of scratch buffers alone."""
+    """Memory that buffers use one after the other; `of` a donated input or a result, or of scratch buffers alone."""
 
-    nbytes: Size
-    until: int = -1
     of: int | None = None
     buffers: list[int] = field(default_factory=list)
 
@@ -129,7 +138,7 @@ def _operand(
     number: int,
     result: Access,
     last: Mapping[int, int],
-    kept: set[int],
+    kept: tuple[set[int], set[int]],
     moved: Mapping[int, int],
 ) -> tuple[int | None, str]:
     """The buffer to write over, or why there is none."""
@@ -147,7 +156,7 @@ def _operand(
             reason = f"{buffer.name} is read in several ways"
         elif buffer.kind not in {"scratch", "donated", "result"}:
             reason = f"{buffer.name} is the caller's"
-        elif access.buffer in kept:
+        elif any(access.buffer in buffers for buffers in kept):
             reason = f"{buffer.name} is a result, or has another one in its place"
         elif last[home] > number:
             reason = f"{buffer.name} is needed later"

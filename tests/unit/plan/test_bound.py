@@ -100,6 +100,6 @@ def test_streams_that_run_at_once_need_memory_at_once(streams: int) -> None:
 
 
 def test_where_it_would_take_long_it_is_what_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bound, "_MOST_STEPS", 10)
+    monkeypatch.setattr(bound, "_MOST_EDGES", 10)
     _, memory = plan_memory(lanes(4))
     assert memory.bound == memory.live < memory.arena
