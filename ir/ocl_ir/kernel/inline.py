@@ -56,6 +56,8 @@ class _Inliner:
     def __init__(self, kernel: Kernel) -> None:
         self.chosen: dict[int, Let | Load] = {}
         self._size: dict[int, int] = {}
+        self._reads: dict[int, tuple[bool, set[int]]] = {}
+        """Whether a candidate's expression reads memory, and which variables it reads."""
         self._uses: Counter[int] = Counter()
         for stmt in walk(kernel.body):
             self._uses.update(operand.id for operand in operands(stmt) if isinstance(operand, Value))
@@ -67,7 +69,7 @@ class _Inliner:
         for stmt in block:
             if not isinstance(stmt, While):  # its condition is read in its header, again and again
                 self._take(stmt, candidates)
-            for disturbed in [id_ for id_, made in candidates.items() if self._disturbs(stmt, made)]:
+            for disturbed in self._disturbed(stmt, candidates):
                 del candidates[disturbed]
             if isinstance(stmt, While):
                 self._block(stmt.header, stmt)
@@ -77,6 +79,7 @@ class _Inliner:
                     self._block(inner)
             if isinstance(stmt, Let | Load) and self._may_be_inlined(stmt):
                 candidates[stmt.result.id] = stmt
+                self._reads[stmt.result.id] = self._read(stmt)
         if last is not None:
             self._take(last, candidates)
 
@@ -103,24 +106,29 @@ class _Inliner:
         if isinstance(stmt, Let | Load):
             self._size[stmt.result.id] = size
 
-    def _disturbs(self, stmt: Stmt, made: Let | Load) -> bool:
-        """Whether running `stmt` could change what the expression `made` reads."""
-        parts: list[Stmt] = [made]
-        variables: set[int] = set()
-        loads = False
-        while parts:
-            part = parts.pop()
-            loads = loads or isinstance(part, Load)
-            for operand in operands(part):
-                if isinstance(operand, Variable):
-                    variables.add(operand.id)
-                elif isinstance(operand, Value) and operand.id in self.chosen:
-                    parts.append(self.chosen[operand.id])
-        return any(
-            (loads and isinstance(inner, Store | Atomic | Barrier))
-            or (isinstance(inner, Assign) and inner.variable.id in variables)
-            for inner in walk((stmt,))
-        )
+    def _read(self, made: Let | Load) -> tuple[bool, set[int]]:
+        """Whether an expression, with all that was inlined into it, reads memory, and which variables it reads."""
+        loads, variables = isinstance(made, Load), set()
+        for operand in operands(made):
+            if isinstance(operand, Variable):
+                variables.add(operand.id)
+            elif isinstance(operand, Value) and operand.id in self.chosen:
+                inner_loads, inner_variables = self._reads[operand.id]
+                loads = loads or inner_loads
+                variables |= inner_variables
+        return loads, variables
+
+    def _disturbed(self, stmt: Stmt, candidates: Mapping[int, Let | Load]) -> list[int]:
+        """The expressions that read what running `stmt` could change."""
+        inner = [stmt] if isinstance(stmt, Let | Load) else [*walk((stmt,))]
+        writes = any(isinstance(each, Store | Atomic | Barrier) for each in inner)
+        assigned = {each.variable.id for each in inner if isinstance(each, Assign)}
+        if not (writes or assigned):
+            return []
+        reads = {id_: self._reads[id_] for id_ in candidates}
+        return [
+            id_ for id_, (loads, variables) in reads.items() if (loads and writes) or not assigned.isdisjoint(variables)
+        ]
 
     def _takes(self, stmt: Stmt, position: int, made: Let | Load) -> bool:
         """Whether an expression may stand where the statement has its operand number `position`."""

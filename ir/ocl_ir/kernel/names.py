@@ -97,16 +97,19 @@ def names(kernel: Kernel) -> dict[int, str]:
     """The name of every value and variable, by id."""
     given: dict[int, str] = {}
     taken = set(RESERVED) | {kernel.name, entry_name(kernel)}
+    numbers: dict[tuple[str, tuple[str, ...]], int] = {}
 
     def name(id_: int, wish: str, also: tuple[str, ...] = ()) -> None:
         """Gives a name that is free, together with what is made from it by adding one of `also`."""
         if _FAMILIES.fullmatch(wish):
             wish = f"{wish}_value"
-        unique, number = wish, 1
+        number = numbers.get((wish, also), 0)  # all below are taken
+        unique = f"{wish}_{number}" if number else wish
         while not taken.isdisjoint(unique + end for end in ("", *also)):
-            unique, number = f"{wish}_{number}", number + 1
+            number += 1
+            unique = f"{wish}_{number}"
         taken.update(unique + end for end in ("", *also))
-        given[id_] = unique
+        given[id_], numbers[wish, also] = unique, number
 
     for param in kernel.params:
         # The generated source passes a global pointer as a buffer and an offset.

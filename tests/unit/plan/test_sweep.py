@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from types import FrameType
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -29,6 +26,7 @@ from ocl_runtime.plan.host.streams import place_streams
 from ocl_runtime.plan.host.sweep import best_fit, interference, program_order, spans_of
 from ocl_runtime.plan.host.waits import place_waits
 from ocl_runtime.plan.kernels.cache import KernelCache
+from tests.support.lines import executed_lines
 from tests.support.programs import ADD, SCALE
 from tests.support.realistic_programs import PROGRAMS
 
@@ -121,19 +119,7 @@ PASSES: dict[str, Callable[[Schedule], object]] = {
 def steps(work: Callable[[Schedule], object], schedule: Schedule) -> int:
     """The lines of Python that some work runs, each turn of a loop again."""
     _pairs.cache_clear()
-    count, before = 0, sys.gettrace()
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    sys.settrace(trace)
-    try:
-        work(schedule)
-    finally:
-        sys.settrace(before)
-    return count
+    return executed_lines(lambda: work(schedule))
 
 
 @pytest.mark.parametrize("pass_", PASSES)
