@@ -17,7 +17,8 @@ from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
 from ocl_runtime.plan.cache.slots import named
 from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
-from ocl_runtime.plan.cache.template import Template, Unplanned
+from ocl_runtime.plan.cache.template import Template
+from ocl_runtime.plan.cache.unplanned import Unplanned
 from ocl_runtime.plan.donation import DonationPlaces, Holders
 from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.readers import read_by_later_writes
@@ -153,7 +154,7 @@ class PlanCache:
         if planned is None:
             kept = self.of(structure)
             donation = kept.donation(structure)
-            self._keep(kept, donation, Template(Unplanned(structure, donation), executor))
+            self._keep(kept, donation, Template(Unplanned(structure, donation, executor.watch_fusion), executor))
             planned = self.known(structure, executor)
             assert planned is not None, "what has just been made fits"
         return planned
@@ -164,7 +165,7 @@ class PlanCache:
         donation = kept.donation(structure)
         stored = executor.stored_plans
         is_known = stored is None or not stored.takes() or (donation, structure.sizes) in kept.absent
-        unplanned = Unplanned(structure, donation) if is_known else None
+        unplanned = Unplanned(structure, donation, executor.watch_fusion) if is_known else None
         return Wanted(structure.key, structure.sizes, donation, kept, unplanned)
 
     def make(self, wanted: Wanted, executor: Building) -> None:
