@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ocl_ir.graph.build import Assign, Contract, Movement, Node, Scalar, Scan, Scatter
+from ocl_ir.graph.build import Assign, Contract, Node, Scalar, Scan, Scatter
 from ocl_ir.graph.printer import Statements, statements
 from ocl_ir.guards import example
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.merge import RULES
-from ocl_runtime.plan.fusion.values import Leaf
+from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation
 from ocl_runtime.plan.planner import Fusion
 
 _RULES = {rule.__name__: " ".join((rule.__doc__ or "").split()).rstrip(".") for rule in RULES}
@@ -100,9 +100,7 @@ def _kind(group: Group) -> str:
             return "a write of a part"
         case Scatter():
             return "a write at computed places"
-        case Movement():
-            return "elements stored in another order"
-    return "elementwise"
+    return "elementwise" if any(isinstance(value, Operation | Lookup) for value in group.values) else "a copy"
 
 
 def _leaf(written: Statements, leaf: Leaf) -> str:

@@ -17,7 +17,7 @@ from ocl_ir.types import F32
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.stages import PROGRAM_NAMES
-from ocl_runtime.plan.host.prepare import PIPELINE
+from ocl_runtime.plan.host.prepare import PIPELINE, Outcome
 from tests.support.arrays import python
 from tests.support.checkout import ROOT
 
@@ -122,7 +122,7 @@ class Seen(FolderDump):
         super().__init__(folder)
         self.programs: list[Schedule] = []
 
-    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Schedule]]) -> None:
+    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Outcome]]) -> None:
         self.programs.append(schedule)
         super().prepared(schedule, stages)
 
@@ -179,3 +179,28 @@ def test_an_evaluation_of_several_kernels_is_dumped_once_for_each_choice_of_size
         "memory.svg", "passes.txt", "program.txt", "schedule.txt", "streams.dot", "streams.svg",
     ]  # fmt: skip
     assert "normalised: " in (folders[0] / "streams.svg").read_text()
+    for folder in folders:  # the last pass that ran is what the schedule shows
+        shown = (folder / "passes.txt").read_text()
+        assert shown.startswith("bound:\n")
+        assert "stream None: normalised: " in shown
+    plans = [path.parent.name for path in sorted(tmp_path.glob("*_plan/groups.txt"))]
+    assert plans[0] == "001_plan"
+    assert f"{Path(__file__).name}:" in (tmp_path / plans[0] / "groups.txt").read_text()
+    assert "  joins " in (tmp_path / plans[0] / "bundles.txt").read_text()
+
+
+def test_who_looks_on_changes_nothing_of_what_is_captured(engine: Engine, tmp_path: Path) -> None:
+    captured: list[int] = []
+
+    @ocl.capture
+    def scaled(x: ocl.Array, factor: float) -> ocl.Array:
+        captured.append(1)
+        return ocl.cumulative_sum(x * factor) - x[0]
+
+    with ocl.use(ocl.Runtime(engine.device, engine.settings, FolderDump(tmp_path))):
+        for length, factor in ((40, 0.5), (40, 0.25), (56, 0.75), (72, 0.125)):
+            host = np.arange(length, dtype="f4")
+            np.testing.assert_allclose(scaled(ocl.asarray(host), factor).numpy(), (host * factor).cumsum(), rtol=1e-5)
+    assert len(captured) == 2  # for the first float alone, and for all others
+    passes = sorted(tmp_path.glob("*_scaled/passes.txt"))[-1].read_text()
+    assert [line[:-1] for line in passes.splitlines() if line.endswith(":")][:2] == ["bound", "in_place"]
