@@ -115,7 +115,7 @@ def _leaf(written: Statements, leaf: Leaf) -> str:
 
 def _stored(fusion: Fusion, root: Node) -> str:
     """Why a result is stored, and where."""
-    over = [one.reason for one in fusion.plan.in_place if one.root is root]
+    over = [result.reason for result in fusion.plan.in_place if result.root is root]
     where = [f"memory of its own, since {reason}" if reason else "written over an operand" for reason in over]
     return "; ".join([fusion.plan.why.get(root, "it is wanted"), *where])
 

@@ -103,8 +103,8 @@ def arranged(schedule: Schedule, target: HostTarget, watch: Watch = unwatched) -
         schedule = run(schedule, target, watch, ARRANGE)
         verify_order(schedule)
         return schedule
-    for one in ARRANGE:
-        watch(one.name, why)
+    for host_pass in ARRANGE:
+        watch(host_pass.name, why)
     return schedule
 
 
