@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,8 @@ from ocl_ir.types import DTYPES, DType
 from ocl_runtime.codegen.source import Source
 from ocl_runtime.device import Device, Existing
 from ocl_runtime.errors import Error
-from ocl_runtime.execute.engine import Engine, Recorder
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.engine import Recorder as CompiledRecorder
 from ocl_runtime.execute.launch import Argument
 from ocl_runtime.execute.memory.pool import Pool
 from ocl_runtime.execute.memory.storage import Memory as DeviceMemory
@@ -42,14 +43,29 @@ from ocl_runtime.plan.cache.stored import StoredPlans
 from ocl_runtime.plan.cache.template import First, Sized, Template
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.evaluate import NoRoomYetError
-from ocl_runtime.plan.host.prepare import HostTarget, described
+from ocl_runtime.plan.host.prepare import HostTarget, Outcome, described
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address
 from ocl_runtime.plan.launch import Argument as PlannedArgument
+from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.registry import Evaluating, Registry
 from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.settings import Settings
+
+
+class Recorder(CompiledRecorder, Protocol):
+    """Who wants to see what is planned, too; `ocl_runtime.observe` has one that writes files."""
+
+    def fused(self, fusion: Fusion) -> None:
+        """The nodes of a plan were put into groups, and these into kernels, which are not built yet."""
+
+    def planned(self, expression: str) -> None:
+        """The kernels that this thread compiles from now on are for this expression, given as text."""
+
+    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Outcome]]) -> None:
+        """A host program was planned for some sizes, and is about to run; for each pass, by name, what came of it, or
+        why it was not run."""
 
 
 class DeviceExecutor:
@@ -60,6 +76,8 @@ class DeviceExecutor:
     ) -> None:
         self.settings = settings
         self._recorder = recorder
+        self.watch_fusion: Final = None if recorder is None else recorder.fused
+        """Who is told how each plan's nodes were fused."""
         self._existing = existing
         self.registry: Final = Registry()
         """Its arrays."""
@@ -253,7 +271,8 @@ class DeviceExecutor:
         if sized.ready is None:
             schedule = self._make_ready(plan.template, sized)
             if self.is_watched and schedule is not None and len(schedule.nodes) > 1:
-                self.prepared(described(schedule, plan.lines()))
+                lines = plan.lines()
+                self.prepared(described(schedule, lines), plan.template.passes(sized, lines))
         storages = plan.storages
         memory: Memory = [None if slot is None else (storages[slot], 0) for slot in plan.template.slots]
         memory.append(None if plan.arena is None else (plan.arena, 0))
@@ -290,7 +309,7 @@ class DeviceExecutor:
         """Whether somebody looks on, to whom programs are shown as they are planned."""
         return self._recorder is not None
 
-    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Schedule]] = ()) -> None:
+    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Outcome]]) -> None:
         """Shows a planned host program, a captured one or an evaluation, and what came of each pass, to who looks on,
         if anybody does."""
         if self._recorder is not None:

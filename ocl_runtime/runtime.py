@@ -15,9 +15,8 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import calling_line
 from ocl_runtime.device import Device, Existing, choose, existing
 from ocl_runtime.errors import UnknownDeviceError
-from ocl_runtime.execute.engine import Recorder
 from ocl_runtime.execute.launch import Argument
-from ocl_runtime.executor import DeviceExecutor
+from ocl_runtime.executor import DeviceExecutor, Recorder
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.profile import Profile
 from ocl_runtime.observe.timeline import write_timeline

@@ -119,7 +119,7 @@ class Settings:
     )
     dump_folder: Path | None = field(
         default=None,
-        metadata=_row("OCL_RUNTIME_DUMP", _folder, "folder for every stage of every kernel and host program"),
+        metadata=_row("OCL_RUNTIME_DUMP", _folder, "folder for every stage of every plan, kernel and host program"),
     )
     locals_strategy: str | None = field(
         default=None,

@@ -23,18 +23,26 @@ from ocl_runtime.commands import output
 from ocl_runtime.commands.expression import Planner, parse
 from ocl_runtime.errors import Error, InputFileError
 from ocl_runtime.observe.dump import FolderDump
-from ocl_runtime.observe.stages import NAMES, PROGRAM_NAMES
-from ocl_runtime.plan.planner import plan
+from ocl_runtime.observe.stages import NAMES, PLAN_NAMES, PROGRAM_NAMES
+from ocl_runtime.plan.cache.evaluation import Evaluation
+from ocl_runtime.plan.cache.template import Template
+from ocl_runtime.plan.cache.unplanned import Unplanned
+from ocl_runtime.plan.donation import DonationPlaces
+from ocl_runtime.plan.host.prepare import described
+from ocl_runtime.plan.planner import Fusion
+from ocl_runtime.plan.structure import Structure
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
 
-_STAGES = (*NAMES, *PROGRAM_NAMES)
+_STAGES = (NAMES[0], *PLAN_NAMES, *NAMES[1:], *PROGRAM_NAMES)
+_UNNUMBERED = (*PLAN_NAMES, *PROGRAM_NAMES)
 _PICTURES = {".svg", ".dot"}
 _EPILOG = """\
   ocl-dump "a*b + sin(c)" "a:f32[n]" "b:f32[n]" "c:f32[n]"
   ocl-dump "sum(x*x, axis=1)" "x:f32[h,w]" --stage source --device gpu
   ocl-dump program.py --out kernels -- its own arguments
-Host programs (prepared or captured ones) are shown too; --out has their pictures: streams.svg, memory.svg.
+Host programs (prepared or captured ones, evaluations of several kernels) are shown too; --out has their pictures:
+streams.svg, memory.svg.
 A running program writes the same with OCL_RUNTIME_DUMP=folder in its environment."""
 
 
@@ -103,22 +111,30 @@ def _settings(options: argparse.Namespace, folder: Path) -> Settings:
 
 
 def _expression(options: argparse.Namespace, folder: Path) -> None:
-    foreign = [stage for stage in options.stage or () if stage not in NAMES]
-    if foreign:
-        raise Error(
-            f"an expression has no stage {foreign[0]!r}: host programs have",
-            place=options.what,
-            remedy=f"name one of {', '.join(NAMES)}, or dump a program",
-        )
     settings = _settings(options, folder)
     recorder = FolderDump(folder)
     runtime = Runtime(settings=settings, recorder=recorder)
     planner = Planner(runtime.executor.target, DTYPES[settings.default_real])
     parsed = parse(options.what, options.declarations, planner)
-    planned = plan([parsed.node], planner, parsed.names)
+    fusions: list[Fusion] = []
+    structure = Structure([parsed.node])
+    unplanned = Unplanned(structure, DonationPlaces((), ()), fusions.append, parsed.names)
+    evaluation = Evaluation(template := Template(unplanned, planner), template.first(), structure, planner)
+    foreign = [stage for stage in options.stage or () if stage in PROGRAM_NAMES]
+    if foreign and len(template.kernels) < 2:
+        raise Error(
+            f"an expression of one kernel has no stage {foreign[0]!r}: host programs have",
+            place=options.what,
+            remedy=f"name one of {', '.join(_STAGES[: -len(PROGRAM_NAMES)])}, or dump a program",
+        )
+    for fusion in fusions:
+        recorder.fused(fusion)
     recorder.planned(text(parsed.node, parsed.names))
-    runtime.executor.engine.executables([launch.kernel for launch in planned.launches])
-    if not planned.launches:
+    runtime.executor.engine.executables(template.kernels)
+    if len(template.kernels) > 1:
+        schedule, lines = evaluation.sized.schedule, evaluation.lines()
+        recorder.prepared(described(schedule, lines), template.passes(evaluation.sized, lines))
+    if not template.kernels:
         if not options.stage or "graph" in options.stage:
             print(text(parsed.node, parsed.names))
         print("nothing to compute: the expression only looks at memory that is there")
@@ -160,7 +176,7 @@ def _traceback(error: Exception, program: str) -> str:
 
 
 def _dumped(folder: Path) -> set[Path]:
-    """The folders of kernels and programs, which are called NUMBER_NAME."""
+    """The folders of plans, kernels and programs, which are called NUMBER_NAME."""
     return {path for path in folder.glob("*_*") if path.name.partition("_")[0].isdecimal() and path.is_dir()}
 
 
@@ -171,12 +187,13 @@ def _show(folders: Iterable[Path], named: Sequence[str], out: Path | None) -> No
     """
     wanted = named or _STAGES
     folders = sorted(folders, key=lambda one: int(one.name.partition("_")[0]))
-    programs = 0
+    programs = plans = 0
     for folder in folders:
         name, files = folder.name.partition("_")[2], sorted(folder.iterdir(), key=_place)
         programs += any(file.stem in PROGRAM_NAMES for file in files)
+        plans += any(file.stem in PLAN_NAMES for file in files)
         for file in files:
-            stage = file.stem if file.stem in PROGRAM_NAMES else file.stem.partition("_")[2]
+            stage = file.stem if file.stem in _UNNUMBERED else file.stem.partition("_")[2]
             if stage not in wanted:
                 if out is not None:
                     file.unlink()
@@ -184,14 +201,16 @@ def _show(folders: Iterable[Path], named: Sequence[str], out: Path | None) -> No
                 picture = f"a picture: --out FOLDER writes {file.name}"
                 content = picture if file.suffix == ".svg" else file.read_text(encoding="utf-8")
                 _print(f"── {name}: {stage} ", content, file.suffix)
+        if not any(folder.iterdir()):
+            folder.rmdir()
     if out is not None:
         and_programs = f" and {programs} programs" if programs else ""
-        print(f"{len(folders) - programs} kernels{and_programs} in {out}")
+        print(f"{len(folders) - programs - plans} kernels{and_programs} in {out}")
 
 
 def _place(file: Path) -> tuple[int, str]:
     """In the order of the stages, which files of kernels have in their names."""
-    return PROGRAM_NAMES.index(file.stem) if file.stem in PROGRAM_NAMES else 0, file.name
+    return _UNNUMBERED.index(file.stem) if file.stem in _UNNUMBERED else 0, file.name
 
 
 def _print(title: str, content: str, ending: str) -> None:

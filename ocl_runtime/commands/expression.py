@@ -14,7 +14,7 @@ import builtins
 import keyword
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,9 +32,11 @@ from ocl_runtime.arrays import Array, use
 from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.plans import PlanCache
+from ocl_runtime.plan.cache.slots import Slot
 from ocl_runtime.plan.cache.template import Sized, Template
 from ocl_runtime.plan.executor import Coming
 from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
@@ -74,7 +76,7 @@ _LARGEST_POWER = 64
 
 @dataclass(eq=False)
 class Planner:
-    """An executor that plans and never computes: its memory is empty objects."""
+    """An executor that plans and never computes: its memory is nothing but numbers."""
 
     target: Target
     default_real: DType = F32
@@ -83,6 +85,7 @@ class Planner:
     is_shared: bool = False
     is_watched: bool = True
     stored_plans: None = None
+    watch_fusion: Callable[[Fusion], None] | None = None
     device_memory: Any = None
     numpy_calls: str = "quiet"
     kernels: KernelCache = field(default_factory=KernelCache)
@@ -168,7 +171,8 @@ def parse(expression: str, declarations: Sequence[str], planner: Planner) -> Par
         name, dtype, shape = _declared(declaration, sizes)
         if name in values:
             raise Error(f"{name} is declared twice", place=declaration, remedy="give each array a name of its own")
-        node = graph.buffer(object(), dtype, Layout.contiguous(shape))
+        storage = Slot(len(names), math.prod(shape) * dtype.size)
+        node = graph.buffer(storage, dtype, Layout.contiguous(shape))
         values[name], names[node] = Array(node, planner), name
     tree = _checked(expression)
     names_of_functions = (name for name in arrays.__all__ if not name.startswith("_") and name not in _NO_VALUES)

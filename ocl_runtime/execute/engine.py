@@ -14,7 +14,6 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ocl_ir.host.schedule import Schedule
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import Where, calling_line
 from ocl_runtime.codegen.cache import ProgramCache
@@ -55,16 +54,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class Recorder(Protocol):
-    """Who wants to see what is compiled; `ocl_runtime.observe` has one that writes files."""
-
-    def planned(self, expression: str) -> None:
-        """The kernels that this thread compiles from now on are for this expression, given as text."""
+    """Who wants to see what is compiled; executors have one that is told what is planned, too."""
 
     def compiled(self, compilation: Compilation, program: Program) -> None:
         """A kernel was compiled for the first time in this process."""
-
-    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Schedule]]) -> None:
-        """A host program was planned for some sizes, and is about to run; what came of each pass, by name."""
 
 
 @dataclass

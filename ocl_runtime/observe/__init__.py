@@ -1,8 +1,9 @@
-"""Seeing what happens. Nothing below calls this package except through `ocl_runtime.execute.engine.Recorder`.
+"""Seeing what happens. Nothing below calls this package except through `ocl_runtime.executor.Recorder`.
 
 svg.py              pictures as text
 pictures.py         the streams of a host program, and the waits between them
 memory_picture.py   where its scratch memory lies, and when
+fusion.py           how an expression was put into groups, and these into kernels, as text
 stages.py           every stage of a kernel, and every view of a host program, as text, by name
 dump.py             a recorder that writes them to a folder
 profile.py          where the time went: a table

@@ -1,7 +1,8 @@
-"""A recorder that writes every stage of every kernel, and every host program, into a folder, for a person to read.
+"""A recorder that writes every stage of every plan, kernel and host program into a folder, for a person to read.
 
-    FOLDER/001_mul_sin_add/00_graph.txt … 09_locals.txt 10_source.cl …
-    FOLDER/002_smooth/program.txt schedule.txt streams.dot streams.svg memory.svg
+    FOLDER/001_plan/groups.txt bundles.txt
+    FOLDER/002_mul_sin_add/00_graph.txt … 09_locals.txt 10_source.cl …
+    FOLDER/003_smooth/program.txt passes.txt schedule.txt streams.dot streams.svg memory.svg
 
 A folder that cannot be written is an error at once: who asks for a dump wants to see it.
 """
@@ -19,14 +20,16 @@ from ocl_ir.host.schedule import Schedule
 from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.errors import InputFileError
-from ocl_runtime.observe.stages import NAMES, Stage, program_stages, stages
+from ocl_runtime.observe.stages import NAMES, Stage, plan_stages, program_stages, stages
+from ocl_runtime.plan.host.prepare import Outcome
+from ocl_runtime.plan.planner import Fusion
 
 _LONGEST_NAME = 120
 """Characters of a kernel's or program's name in that of its folder: file systems take 255 bytes, encrypted ones 143."""
 
 
 class FolderDump:
-    """Writes a folder for each kernel and each program; what an earlier run left stays, and numbers go on after it."""
+    """Writes a folder for each plan, kernel and program; what an earlier run left stays, and numbers go on after it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,6 +40,10 @@ class FolderDump:
         except OSError as error:
             raise self._unwritable(error) from error
         self._numbers = itertools.count(max((int(number) for number in numbers if number.isdecimal()), default=0) + 1)
+
+    def fused(self, fusion: Fusion) -> None:
+        """Writes how the expression of a plan became kernels."""
+        self._write("plan", {f"{stage.name}.{stage.ending}": stage.text for stage in plan_stages(fusion)})
 
     def planned(self, expression: str) -> None:
         """Notes the expression that this thread's next kernels are for."""
@@ -50,7 +57,7 @@ class FolderDump:
         files = {f"{NAMES.index(stage.name):02}_{stage.name}.{stage.ending}": stage.text for stage in found}
         self._write(compilation.kernel.name, files)
 
-    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Schedule]]) -> None:
+    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Outcome]]) -> None:
         """Writes a host program, what came of each pass, and its pictures; the kernels that this thread compiles next
         are its own."""
         name = schedule.program.name

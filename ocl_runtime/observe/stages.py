@@ -12,11 +12,16 @@ from ocl_ir.kernel.printer import text
 from ocl_ir.passes import PIPELINE
 from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
+from ocl_runtime.observe.fusion import bundles_text, groups_text
 from ocl_runtime.observe.memory_picture import memory_summary, memory_svg
 from ocl_runtime.observe.pictures import streams_dot, streams_svg, summary
+from ocl_runtime.plan.host.prepare import Outcome
+from ocl_runtime.plan.planner import Fusion
 
 NAMES = ("graph", "built", *(name for name, _ in PIPELINE), "locals", "source", "log", "binary")
 """In order: the expression, kernel IR as built and after each pass, declarations, OpenCL C, build log, binary."""
+PLAN_NAMES = ("groups", "bundles")
+"""Of a plan: its operations in groups, and which of these share a kernel."""
 PROGRAM_NAMES = ("program", "passes", "schedule", "streams", "memory")
 """Of a host program: as it was written, bound to sizes and after each pass, as it runs, and as pictures."""
 
@@ -46,7 +51,12 @@ def stages(compilation: Compilation, program: Program | None = None) -> list[Sta
     return found
 
 
-def program_stages(schedule: Schedule, passes: Sequence[tuple[str, Schedule]] = ()) -> list[Stage]:
+def plan_stages(fusion: Fusion) -> list[Stage]:
+    """How the expression of a plan became kernels."""
+    return [Stage("groups", groups_text(fusion), "txt"), Stage("bundles", bundles_text(fusion), "txt")]
+
+
+def program_stages(schedule: Schedule, passes: Sequence[tuple[str, Outcome]] = ()) -> list[Stage]:
     """A host program for one choice of sizes, with what came of each pass that it went through by name; its streams as
     a Graphviz graph, too."""
     assert schedule.memory is not None, "memory is planned before a program is shown"
@@ -60,12 +70,15 @@ def program_stages(schedule: Schedule, passes: Sequence[tuple[str, Schedule]] = 
     ]
 
 
-def passes_text(passes: Sequence[tuple[str, Schedule]]) -> str:
-    """The buffers and nodes of a host program after each pass."""
+def passes_text(passes: Sequence[tuple[str, Outcome]]) -> str:
+    """The buffers and nodes of a host program after each pass, or why it was not run."""
     lines: list[str] = []
     before = ""
-    for name, schedule in passes:
-        now = "\n".join(_lines(schedule))
+    for name, outcome in passes:
+        if isinstance(outcome, str):
+            lines += [f"{name}:", f"  not run: {outcome}"]
+            continue
+        now = "\n".join(_lines(outcome))
         lines += [f"{name}:", "  no change" if now == before else now]
         before = now
     return "\n".join([*lines, ""])

@@ -209,7 +209,8 @@ def look(nodes: Callable[[], list[Node]], executor: Executor) -> str:
     kept, since no kernel of it is built, and done without the registry's lock, under which `nodes` is asked."""
     from ocl_runtime.plan.cache.evaluation import Evaluation
     from ocl_runtime.plan.cache.slots import Slots
-    from ocl_runtime.plan.cache.template import Template, Unplanned
+    from ocl_runtime.plan.cache.template import Template
+    from ocl_runtime.plan.cache.unplanned import Unplanned
     from ocl_runtime.plan.explain import explain
 
     plans, slots = executor.plans, Slots(executor.target, executor.kernels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.written import Allocator, Give
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
@@ -50,6 +51,10 @@ class Executor(Protocol):
     @property
     def kernels(self) -> KernelCache:
         """The kernels made for this executor."""
+
+    @property
+    def watch_fusion(self) -> Callable[[Fusion], None] | None:
+        """Who is told how each plan's nodes were fused; None where nobody looks on."""
 
     @property
     def default_real(self) -> DType:

@@ -5,8 +5,9 @@ is written in its own memory under the same condition, else in a copy.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Protocol, TypedDict
 
@@ -17,6 +18,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.fusion.bundles import Bundle
+from ocl_runtime.plan.fusion.decisions import Decisions
 from ocl_runtime.plan.fusion.groups import Group, groups
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
@@ -36,8 +38,28 @@ from ocl_runtime.plan.target import Target
 NOTHING_DONATED = Donation((), ())
 
 
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """How the nodes of a plan were put into groups, and these into bundles; `kernels` are the names of those that came
+    of each bundle. `lines` are the Python lines of nodes that only give the number of theirs, `scalars` the same for
+    values."""
+
+    plan: Plan
+    names: Mapping[Node, str]
+    groups: Sequence[Group]
+    bundles: Sequence[Bundle]
+    kernels: Sequence[Sequence[str]]
+    decisions: Decisions
+    lines: Sequence[Where] = ()
+    scalars: Sequence[object] = ()
+
+
 class Planning(Protocol):
     """What planning needs of an executor."""
+
+    @property
+    def watch_fusion(self) -> Callable[[Fusion], None] | None:
+        """Who is told how each plan's nodes were fused; None where nobody looks on."""
 
     @property
     def target(self) -> Target:
@@ -69,15 +91,33 @@ def plan(
     shape, of which nothing that they are made of uses an element. `donation` says what may be overwritten: memory that
     nobody needs but these nodes, and what is computed on the way. `rules` say which groups become one kernel.
     """
+    planned, fusion = _planned(roots, executor, names, dense, into, donation, rules)
+    _tell(executor, fusion)
+    return planned
+
+
+def _planned(
+    roots: Sequence[Node],
+    executor: Planning,
+    names: Mapping[Node, str] = MappingProxyType({}),
+    dense: bool | Collection[Node] = False,
+    into: Mapping[Node, Buffer] = MappingProxyType({}),
+    donation: Donation = NOTHING_DONATED,
+    rules: Sequence[Rule] = RULES,
+) -> tuple[Plan, Fusion | None]:
+    """The plan, and for who looks on how its nodes were fused."""
+    decisions = None if executor.watch_fusion is None else Decisions()
     rows = roots if dense is True else (*(dense or ()), *into)
     layouts = Layouts()
-    found = readers_first(groups(roots, executor.target, layouts, dense=rows))
-    merged, why = bundles(found, {*roots, *donation.needed}, executor.target, layouts, rules)
+    cut = readers_first(groups(roots, executor.target, layouts, dense=rows, decisions=decisions))
+    merged, why = bundles(cut, {*roots, *donation.needed}, executor.target, layouts, rules, decisions)
     memory = PlanMemory(merged, roots, donation, executor)
     planner = _Planner(executor, names, into, memory)
+    ends = [0]
     for bundle in merged:
         planner.add(bundle)
-    return Plan(
+        ends.append(len(planner.launches))
+    planned = Plan(
         roots=tuple(roots),
         launches=tuple(planner.launches),
         results=tuple(map(memory.result, roots)),
@@ -86,6 +126,15 @@ def plan(
         in_place=tuple(memory.in_place),
         why=why,
     )
+    if decisions is None:
+        return planned, None
+    kernels = [[launch.kernel.name for launch in planned.launches[slice(*ends)]] for ends in pairwise(ends)]
+    return planned, Fusion(planned, names, cut, merged, kernels, decisions)
+
+
+def _tell(executor: Planning, fusion: Fusion | None) -> None:
+    if fusion is not None and executor.watch_fusion is not None:
+        executor.watch_fusion(fusion)
 
 
 def planned_into(roots: Sequence[Node], executor: Planning) -> Plan:
@@ -97,8 +146,9 @@ def planned_into(roots: Sequence[Node], executor: Planning) -> Plan:
     if not any(one.layout.overlaps(target.layout) for one in read):
         return plan([node], executor, into={node: target})
     if all(one.is_as(target) for one in read) and target.size * target.dtype.size == target.storage.nbytes:
-        over = plan([node], executor, donation=Donation((target.storage,), ()))
+        over, fusion = _planned([node], executor, donation=Donation((target.storage,), ()))
         if over.results[0].is_as(target):  # each element is read before it is written
+            _tell(executor, fusion)
             return replace(over, taken=())  # whoever has the memory has what is written
     between = buffer(
         executor.allocate(node.size * node.dtype.size, node.where), node.dtype, Layout.contiguous(node.shape)

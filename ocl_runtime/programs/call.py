@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ocl_ir.graph import build as graph
 from ocl_ir.host.grammar import Parameter, Program
 from ocl_ir.host.printer import text
-from ocl_ir.host.schedule import MemoryPlan, Schedule
+from ocl_ir.host.schedule import MemoryPlan
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, Symbol, value
 from ocl_ir.source_line import calling_line
@@ -32,6 +32,7 @@ from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.replay.replay import ALIGNED, Replay
 from ocl_runtime.execute.replay.run import Part
 from ocl_runtime.executor import DeviceExecutor
+from ocl_runtime.plan.host.prepare import Outcome
 from ocl_runtime.plan.host.prepare import prepare as prepare_schedule
 
 _MOST_PREPARED = 64
@@ -89,7 +90,7 @@ class Prepared:
                 self._prepared.move_to_end(key)
                 return found
         executor = self.executor
-        stages: list[tuple[str, Schedule]] = []
+        stages: list[tuple[str, Outcome]] = []
         schedule = prepare_schedule(self.program, sizes, executor.host_target, lambda *stage: stages.append(stage))
         executor.prepared(schedule, stages)
         assert schedule.memory is not None

@@ -17,7 +17,7 @@ from ocl_ir.graph.build import Buffer, Node, buffer
 from ocl_ir.guards import Given, Guards
 from ocl_ir.host.grammar import Program
 from ocl_ir.host.schedule import Place, Schedule
-from ocl_ir.host.unbound import Unbound, branches, is_straight, layout_rows, unbound
+from ocl_ir.host.unbound import Unbound, branches, filled, is_straight, layout_rows, unbound
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.layout import Layout
 from ocl_ir.reals import Reals, plain_real
@@ -33,9 +33,10 @@ from ocl_runtime.execute.streams.chosen import unchosen
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.host.in_place import reuse_in_place, share_memory
 from ocl_runtime.plan.host.lower import number_name
-from ocl_runtime.plan.host.prepare import ARRANGE, prepare
+from ocl_runtime.plan.host.prepare import ARRANGE, Outcome, prepare
 from ocl_runtime.plan.host.prepare import run as arrange
 from ocl_runtime.plan.host.streams import is_worth_streams
+from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments, Range
@@ -159,14 +160,23 @@ def captured_by(
     default_reals = [None if one._executor is executor else one._executor.default_real for one in returned]
     formulas, branching = None, False
     if is_straight(program):
-        symbolic, _ = reuse_in_place(unbound(program), executor.kernels)
-        branching = branches(symbolic)
-        formulas = Unbound(symbolic if branching else share_memory(symbolic)[0])
+        name, symbolic = _over_formulas(program, executor.kernels)[-1]
+        branching = name != "share_memory"
+        formulas = Unbound(symbolic)
     names, constants, assigned, into = arguments.names(), trace.constants, trace.assigned, trace.into
     return Captured(
         program, names, reals, formulas, branching, guards, constants, assigned, into, results, default_reals,
         repeated, returned_shape,
     )  # fmt: skip
+
+
+def _over_formulas(program: Program, kernels: KernelCache) -> list[tuple[str, Schedule]]:
+    """What comes of the passes over the formulas of a straight program, by name. Memory is shared where several streams
+    are of no use."""
+    bound = unbound(program)
+    in_place, _ = reuse_in_place(bound, kernels)
+    stages = [("bound", bound), ("in_place", in_place)]
+    return stages if branches(in_place) else [*stages, ("share_memory", share_memory(in_place)[0])]
 
 
 def rebound(captured: Captured, sizes: Sequence[int], executor: DeviceExecutor) -> Prepared | None:
@@ -195,10 +205,10 @@ def _schedule(
 ) -> tuple[Schedule, Callable[[], Schedule] | None]:
     """What is to be bound for some sizes, and what makes it again where that is no more than to fill in formulas."""
     program, formulas, target = captured.program, captured.unbound, executor.host_target
-    stages: list[tuple[str, Schedule]] = []
+    stages: list[tuple[str, Outcome]] = []
 
-    def watch(name: str, after: Schedule) -> None:
-        stages.append((name, after))
+    def watch(name: str, outcome: Outcome) -> None:
+        stages.append((name, outcome))
 
     if formulas is None:
         sizes = {symbol.name: row for symbol, row in zip(program.symbols, rows, strict=False)}  # which come first
@@ -207,6 +217,10 @@ def _schedule(
         schedule = formulas.at(rows)
         if not (executor.is_watched or (captured.branches and is_worth_streams(schedule))):
             return schedule, partial(formulas.at, rows)
+        if executor.is_watched:
+            over_formulas = _over_formulas(program, executor.kernels)
+            stages += [(name, filled(changed, schedule.bound)) for name, changed in over_formulas]
+            watch("packed", schedule)
         schedule = arrange(schedule, target, watch, ARRANGE)
     verify_order(schedule)
     executor.prepared(schedule, stages)

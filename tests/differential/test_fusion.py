@@ -175,7 +175,10 @@ def by_rules(arrays: Sequence[Any], rules: Sequence[Rule], operations_per_byte: 
     """The plan that computes arrays under some rules."""
     runtime = ocl.current()
     target = replace(runtime.executor.target, operations_per_byte=operations_per_byte)
-    priced = SimpleNamespace(target=target, kernels=runtime.executor.kernels, allocate=runtime.executor.allocate)
+    executor = runtime.executor
+    priced = SimpleNamespace(
+        target=target, kernels=executor.kernels, allocate=executor.allocate, watch_fusion=executor.watch_fusion
+    )
     return plan([one._node for one in arrays], priced, rules=rules)
 
 

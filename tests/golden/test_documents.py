@@ -16,8 +16,8 @@ from ocl_ir.types import F32
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.commands.expression import Planner, parse
-from ocl_runtime.observe.stages import stages
-from ocl_runtime.plan.planner import plan
+from ocl_runtime.observe.stages import plan_stages, stages
+from ocl_runtime.plan.planner import Fusion, plan
 from ocl_runtime.plan.target import Target
 from tests.support.arrays import python
 from tests.support.checkout import ROOT
@@ -33,11 +33,13 @@ def python_blocks() -> list[tuple[str, str]]:
 
 
 def current_stages() -> dict[str, str]:
-    planner = Planner(Target(kind="gpu", vector_bytes=16, fp16=False), F32)
+    fusions: list[Fusion] = []
+    planner = Planner(Target(kind="gpu", vector_bytes=16, fp16=False), F32, watch_fusion=fusions.append)
     parsed = parse("a*b + sin(c)", ["a:f32[n]", "b:f32[n]", "c:f32[n]"], planner)
     (launch,) = plan([parsed.node], planner, parsed.names).launches
     compilation = compile_kernel(launch.kernel, "hybrid", Dialect())
-    return {"graph": text(parsed.node, parsed.names), **{one.name: one.text for one in stages(compilation)}}
+    shown = {one.name: one.text for one in (*plan_stages(fusions[0]), *stages(compilation))}
+    return {"graph": text(parsed.node, parsed.names), **shown}
 
 
 @pytest.mark.parametrize(("name", "block"), python_blocks(), ids=lambda value: value if value.endswith(".md") else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address, Launch
+from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
@@ -63,6 +64,7 @@ class InterpretedRuntime:
         self.shows_values = True
         self.is_shared = False
         self.is_watched = True
+        self.watch_fusion: Callable[[Fusion], None] | None = None
         self.stored_plans = None
         self.checks: Checks | None = None
         self.numpy_calls = "warn"

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 from weakref import ref
 
-from ocl_ir.guards import Given, Number, identity
+from ocl_ir.guards import Given, Number, example, identity
 from ocl_ir.indices import Item, Shape, Span, indexed_shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
@@ -133,8 +133,8 @@ class AnyNode:
 
     @property
     def typed(self) -> str:
-        """The dtype and shape as text: `f32[4, 8]`."""
-        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+        """The dtype and shape as text: `f32[4, 8]`. Who reads it decides nothing by the sizes."""
+        return f"{self.dtype}[{', '.join(map(str, map(example, self.shape)))}]"
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -1,13 +1,14 @@
 """The text of array expressions.
 
 One statement a line, in the tone of the other languages: `y: f32[4] = add(mul(a, b), sin(c))`. The same expression
-always gives the same text.
+always gives the same text. Printing decides nothing by sizes that keep their formula, so it adds no guard.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ocl_ir.graph.build import (
     Assign,
@@ -25,7 +26,8 @@ from ocl_ir.graph.build import (
     Undefined,
     walk,
 )
-from ocl_ir.indices import Item
+from ocl_ir.guards import Given, example
+from ocl_ir.indices import Item, Span
 
 _LONGEST = 72
 """Characters that a nested expression may take before it gets a line of its own."""
@@ -60,6 +62,39 @@ def text(node: Node, names: Mapping[Node, str] | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
+class Statements(NamedTuple):
+    """An expression with a line for each operation: `names` say how each node is called where it is an operand."""
+
+    names: Mapping[Node, str]
+    lines: Mapping[Node, str]
+
+
+def statements(
+    roots: Sequence[Node], names: Mapping[Node, str], apart: Container[Node], scalars: Sequence[object] = ()
+) -> Statements:
+    """The nodes below `roots`, operands first. Operations are called %0, %1, …, roots y or y0, y1, …; leaves as in
+    `text`. Movements and scalars stand where they are used, but for those that are `apart`. `scalars` are the values of
+    those that are only given by number."""
+    called, lines = dict(names), dict[Node, str]()
+    results = {root: f"y{number}" if len(roots) > 1 else "y" for number, root in enumerate(roots)}
+    letters = 0
+    for node in walk(*roots):
+        if node in called:
+            continue
+        if isinstance(node, Buffer):
+            called[node] = letter(letters)
+            letters += 1
+        elif isinstance(node, Scalar) and isinstance(node.value, Given) and scalars:
+            called[node] = _number(scalars[node.value.place])
+        else:
+            call = _call(node, [called[arg] for arg in node.args])
+            called[node] = call
+            if node in results or node in apart or not isinstance(node, Movement | Scalar | Iota | Undefined):
+                called[node] = results.get(node, f"%{len(lines)}")
+                lines[node] = f"{called[node]}: {node.typed} = {call}"
+    return Statements(called, lines)
+
+
 def letter(number: int) -> str:
     """The name of the leaf with a number: a, b, c, …, a1, b1, …; never one that counts, sizes or results have."""
     letters = "abcdefghpqruvwxz"
@@ -70,10 +105,9 @@ def letter(number: int) -> str:
 def _call(node: Node, args: list[str]) -> str:
     match node:
         case Scalar():
-            return repr(node.value)
+            return _number(node.value)
         case Iota():
-            strides = ", ".join(map(str, node.layout.strides))
-            return f"iota({node.layout.offset}, strides [{strides}])"
+            return f"iota({example(node.layout.offset)}, strides [{_numbers(node.layout.strides)}])"
         case Movement():
             return f"{node.step.kind}({args[0]}, [{', '.join(map(_item, node.step.value))}])"
         case Gather():
@@ -84,14 +118,15 @@ def _call(node: Node, args: list[str]) -> str:
             return "undefined"
         case Reduce():
             kept = ", keepdims" if node.keepdims else ""
-            return f"{node.op}({args[0]}, axes [{', '.join(map(str, node.axes))}]{kept})"
+            return f"{node.op}({args[0]}, axes [{_numbers(node.axes)}]{kept})"
         case Contract():
             return f"contract({', '.join(args)})"
         case Scan():
             return f"cumulative_{node.op}({args[0]}, axis {node.axis})"
         case Assign():
-            shape, strides = (", ".join(map(str, numbers)) for numbers in (node.region.shape, node.region.strides))
-            return f"assign({args[0]}, [{shape}] strides [{strides}] offset {node.region.offset}, {args[1]})"
+            region = node.region
+            lies = f"[{_numbers(region.shape)}] strides [{_numbers(region.strides)}] offset {example(region.offset)}"
+            return f"assign({args[0]}, {lies}, {args[1]})"
         case Elementwise():
             return f"{node.dtype if node.op == 'convert' else node.op}({', '.join(args)})"
     return ""
@@ -100,4 +135,14 @@ def _call(node: Node, args: list[str]) -> str:
 def _item(item: Item) -> str:
     if item is None:
         return "new"
-    return str(item) if isinstance(item, int) else f"{item.start} step {item.step} length {item.length}"
+    if isinstance(item, Span):
+        return f"{example(item.start)} step {example(item.step)} length {example(item.length)}"
+    return str(example(item))
+
+
+def _number(value: object) -> str:
+    return f"s{value.place}" if isinstance(value, Given) else repr(example(value))
+
+
+def _numbers(numbers: Sequence[Any]) -> str:
+    return ", ".join(str(example(number)) for number in numbers)

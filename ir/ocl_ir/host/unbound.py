@@ -214,6 +214,13 @@ class Unbound:
         return rows[arg.number] if type(arg) is Row else arg
 
 
+def filled(schedule: Schedule, sizes: Mapping[str, int]) -> Schedule:
+    """A schedule of formulas for some sizes, with no place for scratch memory yet."""
+    formulas = Unbound(schedule)
+    rows = formulas.table.values([sizes[name] for name in formulas.table.names])
+    return replace(formulas.at(rows), offsets={}, arena=0)
+
+
 def branches(schedule: Schedule) -> bool:
     """Whether some node need not come after the one before it: else a second stream would have nothing to do."""
     writer: dict[int, int] = {}

@@ -1,6 +1,7 @@
 """Plans that are made once for all expressions that are alike:
 
 slots.py        memory that is only numbered
+unplanned.py    an expression over such memory, as the planner gets it
 template.py     a plan as a host program
 evaluation.py   the same over memory, sizes and scalars
 comparison.py   whether an expression is one that is known, written out as Python

@@ -17,7 +17,8 @@ from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
 from ocl_runtime.plan.cache.slots import Slot, named
 from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
-from ocl_runtime.plan.cache.template import Template, Unplanned
+from ocl_runtime.plan.cache.template import Template
+from ocl_runtime.plan.cache.unplanned import Unplanned
 from ocl_runtime.plan.donation import DonationPlaces, Holders
 from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.readers import read_by_later_writes
@@ -160,7 +161,7 @@ class PlanCache:
         if planned is None:
             kept = self.of(structure)
             donation = kept.donation(structure)
-            self._keep(kept, donation, Template(Unplanned(structure, donation), executor))
+            self._keep(kept, donation, Template(Unplanned(structure, donation, executor.watch_fusion), executor))
             planned = self.known(structure, executor, arrange=True)
             assert planned is not None, "what has just been made fits"
         return planned
@@ -173,7 +174,7 @@ class PlanCache:
         is_known = stored is None or not stored.takes() or (donation, structure.sizes) in kept.absent
         leaves = [Slot(place, getattr(storage, "nbytes", 0)) for place, storage in enumerate(structure.storages)]
         is_there = kept.fitting(structure.sizes, donation) is not None
-        unplanned = Unplanned(structure, donation) if is_known and not is_there else None
+        unplanned = Unplanned(structure, donation, executor.watch_fusion) if is_known and not is_there else None
         return Wanted(structure.key, structure.sizes, donation, kept, leaves, unplanned)
 
     def make(self, wanted: Wanted, executor: Building) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
 
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.target import Target
 
 Asker: TypeAlias = int | Where
@@ -34,6 +35,7 @@ class Slots:
     kernels: KernelCache
     first: int = 0
     slots: list[Slot] = field(default_factory=list)
+    watch_fusion: Callable[[Fusion], None] | None = None
 
     def allocate(self, nbytes: int, where: Where = "") -> Slot:
         """A slot that is allocated when the plan runs."""

@@ -14,26 +14,26 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 from ocl_ir.graph.build import Buffer
-from ocl_ir.guards import Given, Guards, formula
+from ocl_ir.guards import Guards, formula
 from ocl_ir.host.arena import in_pieces
 from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.grammar import Launch as Command
 from ocl_ir.host.grammar import Program, Value
 from ocl_ir.host.schedule import Schedule
-from ocl_ir.host.unbound import Unbound, branches, layout_rows, unbound
-from ocl_ir.host.verify_order import verify_order
+from ocl_ir.host.unbound import Unbound, branches, filled, layout_rows, unbound
 from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.late import Late
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, value
+from ocl_ir.source_line import Where
 from ocl_ir.types import U8, DType
 from ocl_runtime.plan.cache.pickled import loaded, pickled
 from ocl_runtime.plan.cache.slots import Asker, Slot, Slots, asker, named
-from ocl_runtime.plan.donation import Donation, DonationPlaces
+from ocl_runtime.plan.cache.unplanned import Unplanned
+from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.host.in_place import share_memory
 from ocl_runtime.plan.host.lower import Lowering, number_name
-from ocl_runtime.plan.host.prepare import ARRANGE, HostTarget, run
-from ocl_runtime.plan.host.streams import is_worth_streams
+from ocl_runtime.plan.host.prepare import HostTarget, Outcome, Watch, arranged, unwatched, with_lines
 from ocl_runtime.plan.launch import Address, Later, Launch
 from ocl_runtime.plan.planner import Planning, plan, planned_into
 from ocl_runtime.plan.structure import Structure
@@ -59,7 +59,7 @@ class Sized:
     """A plan for some sizes: bytes of the scratch memory that all steps share, or (buffer, bytes) of its `pieces`; who
     asked for each step, bytes of memory for each result, and for each node that is computed its slot, if it has memory,
     and how it lies there. `ready` is what the executor made of the schedule, which is made `again` for who asks for it
-    afterwards."""
+    afterwards, or wants to `Watch` its passes."""
 
     __slots__ = (
         "_in_pieces", "_schedule", "again", "arena", "askers", "bound", "computed", "line", "memory", "pieces", "ready",
@@ -67,7 +67,7 @@ class Sized:
 
     def __init__(
         self,
-        again: Callable[[], Schedule],
+        again: Callable[..., Schedule],
         memory: Sequence[tuple[int, Asker]],
         computed: Sequence[tuple[int, int | None, DType, Layout]],
         like: Sized | None = None,
@@ -110,6 +110,11 @@ class Sized:
         return self._in_pieces
 
 
+_NOT_RUN = (
+    ("launches", "an evaluation is nothing but launches"),
+    ("in_place", "the planner has placed results over operands, as it says of each bundle"),
+)
+"""Passes over other host programs."""
 _NOT_WRITTEN = frozenset({"distinct", "guards", "used", "handles", "_target", "_sized"})
 
 
@@ -134,26 +139,6 @@ class Agreement(Protocol):
         """Whether sizes, by name, do."""
 
 
-class Unplanned:
-    """An expression over slots, to be planned: made under the registry's lock, and then nobody else's."""
-
-    def __init__(self, structure: Structure, donation: DonationPlaces) -> None:
-        self.donation = donation
-        self.into = structure.into
-        self.sizes = structure.sizes
-        self.guards = Guards()
-        first = structure.first_offset
-        sizes = [
-            self.guards.size(name, number) if place < first else self.guards.apart(name, number)
-            for place, (name, number) in enumerate(named(structure.sizes).items())
-        ]
-        self.leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
-        scalars = [Given(place) for place in range(len(structure.scalars))]
-        self.nodes = structure.again(self.leaves, sizes, scalars, donation.needed)
-        self.roots = [self.nodes[place] for place in structure.roots]
-        self.copied = [self.nodes[place] for place in structure.copied]
-
-
 class Template:
     """A plan over slots, as a host program: memory of results is allocated by who runs it, what is computed on the way
     is scratch memory.
@@ -167,13 +152,13 @@ class Template:
         self.donated = unplanned.donation.storages
         self.made_for = unplanned.sizes
         nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
-        memory = Slots(executor.target, executor.kernels, len(leaves))
+        memory = Slots(executor.target, executor.kernels, len(leaves), watch_fusion=unplanned.watch_fusion)
         needed = {nodes[place] for place in donation.needed}
         given = Donation([leaves[place] for place in donation.storages], needed)
         made = (
             planned_into(unplanned.roots, memory)
             if unplanned.into
-            else plan(unplanned.roots, memory, dense=unplanned.copied, donation=given)
+            else plan(unplanned.roots, memory, unplanned.names, dense=unplanned.copied, donation=given)
         )
         places = {node: place for place, node in reversed([*enumerate(nodes)])}
         wanted = set() if unplanned.into else needed.union(unplanned.roots)
@@ -203,12 +188,17 @@ class Template:
         schedule = unbound(program)
         self._streams = executor.target.streams if branches(schedule) else 1
         homes: dict[int, int] = {}
+        self._over_formulas = [("bound", schedule)]
+        """What came of the passes over formulas."""
         if self._streams == 1:
             # `kept` holds the leaves that a result is a view of.
             donated = _donated_buffers(unplanned, slots, {*self.donated} - {*self.taken} - kept)
             schedule, over = share_memory(schedule, donated)
             homes = {slots[buffer]: slots[under] for buffer, under in over.items()}
             self.taken += sorted({*homes.values()})
+            self._over_formulas.append(("share_memory", schedule))
+        if unplanned.watch_fusion is None:
+            self._over_formulas = []
         formulas = Unbound(schedule)
         allocated = [slot for slot in results if slot.place not in homes]
         table = formulas.table
@@ -317,6 +307,17 @@ class Template:
         sized = self._sized[self.made_for] = self._size(self._filled, bound)
         return sized
 
+    def passes(self, sized: Sized, lines: Sequence[Where]) -> list[tuple[str, Outcome]]:
+        """For who looks on: what came of each pass over the program, for some sizes; `lines` are those of the nodes."""
+        bound = sized.schedule.bound
+        (name, schedule), *shared = self._over_formulas
+        outcomes: list[tuple[str, Outcome]] = [(name, filled(schedule, bound)), *_NOT_RUN]
+        outcomes += [(name, filled(schedule, bound)) for name, schedule in shared]
+        if not shared:
+            outcomes.append(("share_memory", "on several streams, a buffer would wait for who uses its memory"))
+        sized.again(lambda *stage: outcomes.append(stage))
+        return [(name, made if isinstance(made, str) else with_lines(made, lines)) for name, made in outcomes]
+
     def _rows(self, sizes: Sequence[int], storages: Sequence[object]) -> list[int]:
         """The table, filled in for some sizes and the bytes of leaves."""
         given = [*sizes, *[getattr(one, "nbytes", 0) for one in storages]]
@@ -326,23 +327,23 @@ class Template:
         memory = [(rows[nbytes], by) for nbytes, by in self._results]
         computed = [(place, slot, dtype, layout.at(rows)) for place, slot, dtype, layout in self._computed]
         # Nothing in it refers to the plan, which then goes as soon as it is dropped.
-        again = partial(_schedule, self._details, self._target if self._streams > 1 else None, rows)
+        again = partial(_schedule, self._details, self._target, rows)
         last = next(reversed(self._sized.values()), None) if self._streams == 1 else None
         ready = last and last.ready and last.ready.at(self._details.formulas, rows, again)
         return Sized(again, memory, computed, last, ready, first)
 
 
-def _schedule(details: Details, target: HostTarget | None, rows: Sequence[int]) -> Schedule:
-    """That of a plan for some sizes, arranged on the streams of a target if there is one and it is worth them."""
+def _schedule(details: Details, target: HostTarget, rows: Sequence[int], watch: Watch = unwatched) -> Schedule:
+    """That of a plan for some sizes, arranged on the streams of a target if it is worth several."""
     schedule = details.formulas.at(rows)
-    if target is not None and is_worth_streams(schedule):
-        schedule = run(schedule, target, pipeline=ARRANGE)
-        verify_order(schedule)
+    watch("packed", schedule)
+    return arranged(schedule, target, watch)
+
+
+def _in_pieces(again: Callable[..., Schedule], watch: Watch = unwatched) -> Schedule:
+    schedule = in_pieces(again(watch))
+    watch("in_pieces", schedule)
     return schedule
-
-
-def _in_pieces(again: Callable[[], Schedule]) -> Schedule:
-    return in_pieces(again())
 
 
 def _donated_buffers(unplanned: Unplanned, slots: Sequence[int], donated: Collection[int]) -> dict[int, Size]:

@@ -7,6 +7,7 @@ layouts.py          layouts of one plan, each worked out once
 neighbours.py       which reads of one memory may share a pointer
 cost.py             what computing a value again costs, and what keeping it
 readers.py          how often a node would be computed if it was not stored
+decisions.py        what is decided, for who looks on
 growing.py          one group while it grows
 groups.py           cuts an expression into groups
 write_order.py      what reads memory before who writes over it

@@ -38,6 +38,7 @@ from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.canonical import canonical, copies, stays
 from ocl_runtime.plan.fusion.chain import Chain, in_memory
 from ocl_runtime.plan.fusion.cost import choice
+from ocl_runtime.plan.fusion.decisions import Cut, Decisions
 from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS, Growing
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.readers import readers
@@ -85,10 +86,17 @@ class Group:
         return leaf if self.looks and isinstance(leaf, Leaf) else None
 
 
-def groups(roots: Sequence[Node], target: Target, layouts: Layouts, *, dense: Collection[Node] = ()) -> list[Group]:
+def groups(
+    roots: Sequence[Node],
+    target: Target,
+    layouts: Layouts,
+    *,
+    dense: Collection[Node] = (),
+    decisions: Decisions | None = None,
+) -> list[Group]:
     """The groups that compute the roots, those first that others read; results of the `dense` roots lie in row-major
     order, all others in their canonical layout, except for views that no other group reads."""
-    fuser = _Fuser(roots, target, layouts, dense)
+    fuser = _Fuser(roots, target, layouts, dense, decisions)
     made: dict[Node, Group] = {}
     order: list[Group] = []
     finished: set[Node] = set()
@@ -112,7 +120,15 @@ def groups(roots: Sequence[Node], target: Target, layouts: Layouts, *, dense: Co
 class _Fuser:
     """What the groups of one plan have in common: which nodes are computed by themselves."""
 
-    def __init__(self, roots: Sequence[Node], target: Target, layouts: Layouts, dense: Collection[Node]) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Node],
+        target: Target,
+        layouts: Layouts,
+        dense: Collection[Node],
+        decisions: Decisions | None,
+    ) -> None:
+        self._decisions = decisions
         self._alone = dict.fromkeys(roots, "it is wanted")
         """With the reasons."""
         self._target = target
@@ -177,4 +193,6 @@ class _Fuser:
         otherwise = "a product of matrices reads it" if isinstance(group.root, Contract) else "it is written into"
         for source in [leaf.source for leaf in group.leaves if leaf.computed]:
             self._alone.setdefault(source, growing.reasons.get(source, otherwise))
+        if self._decisions is not None:
+            self._decisions.cuts[group.root] = Cut(growing.nodes, growing.reasons)
         return group

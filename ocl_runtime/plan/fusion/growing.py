@@ -114,6 +114,11 @@ class Growing:
             alone = node in self._dense  # which is read where it was copied
         return node, chain, alone and node is not self._root
 
+    @property
+    def nodes(self) -> frozenset[Node]:
+        """The operations that the group computes."""
+        return frozenset([place[0] for place in self._opened])
+
     def _places(self, node: Elementwise | Gather | Scatter, chain: Chain | None) -> list[Place]:
         """The operands of a node that is opened, but for what is written into. What is gathered from is reached from no
         index space."""

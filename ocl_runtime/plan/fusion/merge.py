@@ -22,6 +22,7 @@ from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.bundles import Bundle, Result
 from ocl_runtime.plan.fusion.canonical import canonical
 from ocl_runtime.plan.fusion.cost import choice
+from ocl_runtime.plan.fusion.decisions import Attempt, Decisions
 from ocl_runtime.plan.fusion.drafts import Draft
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS, fits
@@ -88,12 +89,13 @@ def bundles(
     target: Target,
     layouts: Layouts,
     rules: Sequence[Rule] = RULES,
+    decisions: Decisions | None = None,
 ) -> tuple[list[Bundle], dict[Node, str]]:
     """The groups merged by the rules, those first that others read; and why results of groups are stored. Those of the
     `needed` nodes are stored, if they are results of groups."""
     if sum(isinstance(value, Operation) for group in groups for value in group.values) > MAX_OPERATIONS:
         groups = _as_soon_as_possible(groups)
-    return _Merger(groups, needed, target, layouts, rules).run()
+    return _Merger(groups, needed, target, layouts, rules, decisions).run()
 
 
 def _as_soon_as_possible(groups: Sequence[Group]) -> list[Group]:
@@ -117,8 +119,10 @@ class _Merger:
         target: Target,
         layouts: Layouts,
         rules: Sequence[Rule],
+        decisions: Decisions | None,
     ) -> None:
         self._groups = groups
+        self._decisions = decisions
         self._target = target
         self._rules = rules
         self._needed = frozenset(needed)
@@ -208,6 +212,8 @@ class _Merger:
         if made is not None and not self._apart(one, other):
             reason = "others that read one are read by the other"
             made = None
+        if self._decisions is not None:
+            self._decisions.attempts.append(Attempt(rule.__name__, first.roots, second.roots, reason))
         if made is None:
             for group in first.groups:
                 if group.root in second.computed:

@@ -17,7 +17,7 @@ from ocl_ir.types import F32
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.stages import PROGRAM_NAMES
-from ocl_runtime.plan.host.prepare import PIPELINE
+from ocl_runtime.plan.host.prepare import PIPELINE, Outcome
 from tests.support.arrays import python
 from tests.support.checkout import ROOT
 
@@ -66,7 +66,7 @@ def test_a_host_program_is_shown_once_before_its_kernels(program: Path, tmp_path
         "\n  launch sub(",
         "\nstep with n0_0 = 4: 2 nodes on ",
         "stream 1: sub: reads ",
-        "in 001_step\n",
+        "in 003_step\n",
     ):
         assert shown in done.stdout
     assert "<svg" not in done.stdout
@@ -79,16 +79,16 @@ def test_a_folder_has_the_pictures_of_a_program(program: Path, tmp_path: Path, c
     out = tmp_path / "out"
     done = run(str(program), "--out", str(out), cwd=tmp_path, cache=cache_folder)
     assert done.stdout.endswith(f"2 kernels and 1 programs in {out}\n")
-    assert sorted(path.name for path in out.iterdir()) == ["001_step", "002_sub", "003_mul"]
+    assert sorted(path.name for path in out.iterdir()) == ["001_plan", "002_plan", "003_step", "004_sub", "005_mul"]
     names = ["memory.svg", "passes.txt", "program.txt", "schedule.txt", "streams.dot", "streams.svg"]
-    assert sorted(path.name for path in (out / "001_step").iterdir()) == names
+    assert sorted(path.name for path in (out / "003_step").iterdir()) == names
     for name in ("streams.svg", "memory.svg"):
-        assert ElementTree.parse(out / "001_step" / name).getroot().tag == "{http://www.w3.org/2000/svg}svg"
-    assert [file.name for file in (out / "002_sub").glob("*graph*")] == ["00_graph.txt"]
+        assert ElementTree.parse(out / "003_step" / name).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    assert [file.name for file in (out / "004_sub").glob("*graph*")] == ["00_graph.txt"]
     some = run(str(program), "--out", "some", "--stage", "streams", cwd=tmp_path, cache=cache_folder)
     assert some.returncode == 0
     kept = sorted(str(path.relative_to(tmp_path / "some")) for path in (tmp_path / "some").rglob("*.*"))
-    assert kept == [str(Path("001_step") / name) for name in ("streams.dot", "streams.svg")]
+    assert kept == [str(Path("003_step") / name) for name in ("streams.dot", "streams.svg")]
 
 
 def test_a_running_program_writes_the_same_pictures(program: Path, tmp_path: Path, cache_folder: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_running_program_writes_the_same_pictures(program: Path, tmp_path: Pat
     }
     assert python(str(program), cwd=tmp_path, env=env).returncode == 0
     for name in ("program.txt", "schedule.txt", "streams.dot", "streams.svg", "memory.svg"):
-        one, other = ((tmp_path / by / "001_step" / name).read_text() for by in ("by_command", "by_variable"))
+        one, other = ((tmp_path / by / "003_step" / name).read_text() for by in ("by_command", "by_variable"))
         assert one == other
 
 
@@ -112,7 +112,7 @@ def test_kernels_compiled_later_are_not_said_to_be_the_programs(
     graphs = {path.parent.name: path.read_text() for path in (tmp_path / "out").rglob("*_graph.txt")}
     last = graphs.pop(max(graphs))
     assert "mul(a, 7.0)" in last
-    assert set(graphs.values()) == {"program step, in 001_step\n"}
+    assert set(graphs.values()) == {"program step, in 003_step\n"}
 
 
 class Seen(FolderDump):
@@ -122,7 +122,7 @@ class Seen(FolderDump):
         super().__init__(folder)
         self.programs: list[Schedule] = []
 
-    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Schedule]]) -> None:
+    def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Outcome]]) -> None:
         self.programs.append(schedule)
         super().prepared(schedule, stages)
 
@@ -176,6 +176,31 @@ def test_an_evaluation_of_several_kernels_is_dumped_once_for_each_choice_of_size
         assert all("test_dump_programs.py:" in str(node.command.where) for node in schedule.nodes)
     folders = sorted(tmp_path.glob("*_evaluation"))
     assert [path.name for path in sorted(folders[0].iterdir())] == [
-        "memory.svg", "program.txt", "schedule.txt", "streams.dot", "streams.svg",
+        "memory.svg", "passes.txt", "program.txt", "schedule.txt", "streams.dot", "streams.svg",
     ]  # fmt: skip
     assert "normalised: " in (folders[0] / "streams.svg").read_text()
+    for folder in folders:  # the last pass that ran is what the schedule shows
+        shown = (folder / "passes.txt").read_text()
+        assert shown.startswith("bound:\n")
+        assert "stream None: normalised: " in shown
+    plans = [path.parent.name for path in sorted(tmp_path.glob("*_plan/groups.txt"))]
+    assert plans[0] == "001_plan"
+    assert f"{Path(__file__).name}:" in (tmp_path / plans[0] / "groups.txt").read_text()
+    assert "  joins " in (tmp_path / plans[0] / "bundles.txt").read_text()
+
+
+def test_who_looks_on_changes_nothing_of_what_is_captured(engine: Engine, tmp_path: Path) -> None:
+    captured: list[int] = []
+
+    @ocl.capture
+    def scaled(x: ocl.Array, factor: float) -> ocl.Array:
+        captured.append(1)
+        return ocl.cumulative_sum(x * factor) - x[0]
+
+    with ocl.use(ocl.Runtime(engine.device, engine.settings, FolderDump(tmp_path))):
+        for length, factor in ((40, 0.5), (40, 0.25), (56, 0.75), (72, 0.125)):
+            host = np.arange(length, dtype="f4")
+            np.testing.assert_allclose(scaled(ocl.asarray(host), factor).numpy(), (host * factor).cumsum(), rtol=1e-5)
+    assert len(captured) == 2  # for the first float alone, and for all others
+    passes = sorted(tmp_path.glob("*_scaled/passes.txt"))[-1].read_text()
+    assert [line[:-1] for line in passes.splitlines() if line.endswith(":")][:2] == ["bound", "in_place"]

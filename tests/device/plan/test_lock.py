@@ -15,7 +15,7 @@ import ocl_runtime as ocl
 from ocl_ir.kernel.accesses import WRITE
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.plan.cache import template
+from ocl_runtime.plan.host import prepare
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
 from tests.support.wrapped import PATIENCE, held
@@ -82,7 +82,7 @@ def test_others_go_on_while_memory_is_waited_for(runtime: Runtime, way: str, war
 
 def test_others_go_on_while_streams_are_chosen(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many launches that need not come one after the other, for each sizes."""
-    is_worth_streams, free = template.is_worth_streams, list[bool]()
+    is_worth_streams, free = prepare.is_worth_streams, list[bool]()
 
     def ask() -> None:
         free.append(runtime.executor.registry.lock.acquire(blocking=False))
@@ -95,7 +95,7 @@ def test_others_go_on_while_streams_are_chosen(runtime: Runtime, monkeypatch: py
         thread.join()
         return is_worth_streams(schedule)
 
-    monkeypatch.setattr(template, "is_worth_streams", asked)
+    monkeypatch.setattr(prepare, "is_worth_streams", asked)
     with counting(runtime) as counted:
         for rows in (10, 20, 10):
             x = [ocl.asarray(np.full((rows, 30), number, "f4")).compute() for number in range(40)]

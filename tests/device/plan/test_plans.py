@@ -358,6 +358,9 @@ class Programs:
     def compiled(self, compilation: object, program: Program) -> None:
         self.alive.add(program)
 
+    def fused(self, fusion: object) -> None:
+        pass
+
     def planned(self, text: str) -> None:
         pass
 

@@ -18,9 +18,10 @@ from ocl_runtime.codegen.disk import Counters, ProgramFiles
 from ocl_runtime.device import Device
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.observe.dump import FolderDump
-from ocl_runtime.plan.cache import stored, template
+from ocl_runtime.plan.cache import stored
 from ocl_runtime.plan.cache.pickled import loaded
 from ocl_runtime.plan.cache.stored import StoredPlans
+from ocl_runtime.plan.host import prepare
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
 from tests.support.arrays import counting, python
@@ -115,12 +116,12 @@ def test_who_starts_again_finds_its_sizes_and_their_streams(
 ) -> None:
     """No guard is asked of the sizes that a plan was made for; their streams, and what each step gets, are on disk."""
     arranged: list[Any] = []
-    arrange = template.run
-    monkeypatch.setattr(template, "run", lambda *given, **how: arranged.append(given) or arrange(*given, **how))
+    arrange = prepare.run
+    monkeypatch.setattr(prepare, "run", lambda *given, **how: arranged.append(given) or arrange(*given, **how))
     values, _ = counted_run(runtime(device, tmp_path, streams=4), work)
     assert bool(arranged) == (work is spread)
-    monkeypatch.setattr(template, "run", lambda *_, **__: pytest.fail("nothing is arranged"))
-    monkeypatch.setattr(template, "is_worth_streams", lambda *_: pytest.fail("nothing is estimated"))
+    monkeypatch.setattr(prepare, "run", lambda *_, **__: pytest.fail("nothing is arranged"))
+    monkeypatch.setattr(prepare, "is_worth_streams", lambda *_: pytest.fail("nothing is estimated"))
     monkeypatch.setattr("ocl_ir.guards.Guards.hold", lambda *_: pytest.fail("no guard is asked"))
     monkeypatch.setattr(Bound, "_touched", lambda *_: pytest.fail("nothing is bound"))
     monkeypatch.setattr(Unbound, "at", lambda *_: pytest.fail("no formula is filled in"))

@@ -15,7 +15,7 @@ from ocl_runtime.codegen.driver import Program
 from ocl_runtime.commands import dump
 from ocl_runtime.observe import stages
 from ocl_runtime.observe.dump import FolderDump
-from ocl_runtime.observe.stages import NAMES
+from ocl_runtime.observe.stages import NAMES, PLAN_NAMES, PROGRAM_NAMES
 from tests.support import fakes
 from tests.support.arrays import python
 from tests.support.checkout import PYTHONPATH, ROOT
@@ -53,8 +53,11 @@ def test_every_stage_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert dump.main(EXAMPLE) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert titles(out) == [f"mul_sin_add: {stage}" for stage in NAMES]
+    plan = [f"plan: {stage}" for stage in PLAN_NAMES]
+    assert titles(out) == [*plan, *(f"mul_sin_add: {stage}" for stage in NAMES)]
     for shown in (
+        "group y: elementwise, over [1000]",
+        "bundle 1: kernel mul_sin_add, over [1000]",
         "y: f32[1000] = add(mul(a, b), sin(c))",
         "kernel mul_sin_add(n: u32, a: global f32*",
         "no change by ",
@@ -103,7 +106,10 @@ def test_a_reduction_shows_each_of_its_kernels(capsys: pytest.CaptureFixture[str
 def test_an_expression_that_only_looks(capsys: pytest.CaptureFixture[str]) -> None:
     assert dump.main(["x[1:]", "x:f32[9]"]) == 0
     nothing = "nothing to compute: the expression only looks at memory that is there\n"
-    assert capsys.readouterr().out == f"y: f32[8] = a\n\n{nothing}"
+    out = capsys.readouterr().out
+    assert out.startswith(f"y: f32[8] = a\n\n{nothing}")
+    assert "group a: a view, no kernel" in out
+    assert "bundle 1: no kernel" in out
     assert dump.main(["x[1:]", "x:f32[9]", "--stage", "source"]) == 0
     assert capsys.readouterr().out == nothing
 
@@ -132,13 +138,13 @@ def test_out_keeps_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[s
     out = tmp_path / "kernels" / "here"
     assert dump.main([*EXAMPLE, "--out", str(out)]) == 0
     assert capsys.readouterr().out == f"1 kernels in {out}\n"
-    (out / "001_mul_sin_add" / "mine.txt").write_text("notes")
+    (out / "002_mul_sin_add" / "mine.txt").write_text("notes")
     (out / "my own").mkdir()
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    assert len(before) == len(NAMES) + 1
+    assert len(before) == len(PLAN_NAMES) + len(NAMES) + 1
     assert dump.main(["a - b", "a:i8[n]", "b:i8[n]", "--out", str(out), "--stage", "source", "--stage", "log"]) == 0
-    assert sorted(path.name for path in out.iterdir()) == ["001_mul_sin_add", "002_sub", "my own"]
-    written = sorted(path.name for path in (out / "002_sub").iterdir())
+    assert sorted(path.name for path in out.iterdir()) == ["001_plan", "002_mul_sin_add", "004_sub", "my own"]
+    written = sorted(path.name for path in (out / "004_sub").iterdir())
     assert [name[3:] for name in written] == ["source.cl", "log.txt"]
     assert {path: path.read_bytes() for path in before} == before
 
@@ -160,7 +166,8 @@ def test_long_names_are_cut(tmp_path: Path) -> None:
 
 def test_files_are_in_the_order_of_the_stages(tmp_path: Path) -> None:
     assert dump.main([*EXAMPLE, "--out", str(tmp_path)]) == 0
-    files = sorted((tmp_path / "001_mul_sin_add").iterdir())
+    assert sorted(path.name for path in (tmp_path / "001_plan").iterdir()) == ["bundles.txt", "groups.txt"]
+    files = sorted((tmp_path / "002_mul_sin_add").iterdir())
     assert [path.stem.partition("_")[2] for path in files] == list(NAMES)
     assert {path.suffix for path in files} == {".txt", ".ir", ".cl"}
 
@@ -255,7 +262,8 @@ def test_a_program_with_out_and_strategy(program: Path, tmp_path: Path) -> None:
     done = run(str(program), "--out", str(out), "--strategy", "ssa", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(f"1 kernels in {out}\n")
-    (folder,) = out.iterdir()
+    plan, folder = sorted(out.iterdir())
+    assert f"  y: f32[5] = mul(a, 2.0)    {program}:8\n" in (plan / "groups.txt").read_text()
     assert "strategy ssa" in next(folder.glob("*_locals.txt")).read_text()
     assert "y: f32[5] = mul(a, 2.0)" in next(folder.glob("*_graph.txt")).read_text()
 
@@ -292,7 +300,7 @@ def test_a_program_that_raises_leaves_only_the_stages_asked_for(program: Path, t
     assert done.returncode == 1
     assert "ZeroDivisionError" in done.stderr
     assert done.stdout.endswith("1 kernels in kernels\n")
-    assert [path.suffix for path in (tmp_path / "kernels" / "001_mul").iterdir()] == [".cl"]
+    assert [path.suffix for path in (tmp_path / "kernels" / "002_mul").iterdir()] == [".cl"]
 
 
 def test_a_program_that_cannot_be_read(tmp_path: Path) -> None:
@@ -342,11 +350,25 @@ def test_colour_on_a_terminal_only(tmp_path: Path) -> None:
     assert b"mul_sin_add" in shown
 
 
-def test_an_expression_has_no_stage_of_a_program(tmp_path: Path) -> None:
+def test_an_expression_of_one_kernel_has_no_stage_of_a_program(capsys: pytest.CaptureFixture[str]) -> None:
     for stage in ("schedule", "streams"):
-        done = python(str(TOOL), *EXAMPLE, "--stage", stage, cwd=tmp_path)
-        assert done.returncode == 1
-        assert f"an expression has no stage '{stage}'" in done.stderr
+        assert dump.main([*EXAMPLE, "--stage", stage]) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert f"an expression of one kernel has no stage '{stage}'" in err
+
+
+@pytest.mark.parametrize("expression", ["cumulative_sum(x / sum(x))", "cumulative_sum(exp(x)) @ cumulative_sum(x * 2)"])
+def test_an_expression_of_several_kernels_is_a_program(expression: str, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = ("groups", "bundles", *PROGRAM_NAMES)
+    assert dump.main([expression, "x:f32[1000]", *(part for name in wanted for part in ("--stage", name))]) == 0
+    out = capsys.readouterr().out
+    expected = [stage for stage in PROGRAM_NAMES for _ in range(1 + (stage == "streams"))]  # which has two files
+    assert titles(out) == ["plan: groups", "plan: bundles", *(f"evaluation: {stage}" for stage in expected)]
+    passes = out.partition("evaluation: passes ")[2].partition("evaluation: schedule ")[0].splitlines()
+    names = [line[:-1] for line in passes if line[:1].strip() and line.endswith(":")]
+    assert names == ["bound", "launches", "in_place", "share_memory", "packed", "streams", "memory", "waits"]
+    assert "  not run: an evaluation is nothing but launches" in passes
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no shell pipes on Windows")
@@ -385,7 +407,7 @@ def test_a_running_program_writes_the_same(program: Path, tmp_path: Path) -> Non
         for folder in (by_command, by_variable)
     )
     assert one == other
-    assert len(one) == len(NAMES)
+    assert len(one) == len(PLAN_NAMES) + len(NAMES)
     assert textwrap.dedent(PROGRAM).count("x * 2") == 1
 
 
