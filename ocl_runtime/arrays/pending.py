@@ -130,7 +130,7 @@ def _measure(newest: Iterable[ref[Node]]) -> None:
 
 def _is_amid_more() -> bool:
     """Whether the calling code is a part of something that must not start any work."""
-    handlers = {_FINALIZE, *map(_code, map(signal.getsignal, signal.valid_signals()))}
+    handlers = {_FINALIZE, *[_code(handler) for handler in map(_handler_of, _SIGNALS) if callable(handler)]}
     frame = sys._getframe(1)
     while frame.f_back is not None:
         frame = frame.f_back
@@ -148,6 +148,9 @@ def _code(function: object) -> object:
 
 
 _FINALIZE = _code(weakref.finalize.__call__)
+_SIGNALS = [*map(int, signal.valid_signals())]
+# What `signal` makes of it, an enumeration where there is no handler, takes ten times as long.
+_handler_of = getattr(sys.modules.get("_signal"), "getsignal", signal.getsignal)
 
 
 class _Scheduled:
