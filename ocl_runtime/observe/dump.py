@@ -80,11 +80,14 @@ class FolderDump:
     def _finish(self, unfinished: Path, name: str) -> Path:
         """Gives a folder its number: it is there whole or not at all."""
         while True:
-            into = self.folder / f"{next(self._numbers):03}_{name}"
+            number = next(self._numbers)
+            if any(self.folder.glob(f"{number:03}_*")):  # of another runtime or process that writes here
+                continue
+            into = self.folder / f"{number:03}_{name}"
             try:
                 return unfinished.rename(into)
             except OSError:
-                if not into.exists():  # else another runtime or process that writes here has taken the number
+                if not into.exists():  # else it has come meanwhile
                     raise
 
     def _unwritable(self, error: OSError) -> InputFileError:

@@ -121,15 +121,18 @@ class _Programs:
         """Takes note of how a call was answered, and at once for others that look like it, if they can be known."""
         with self._lock:
             self.prepared[call.prepared.captured, sizes] = call.prepared
-            launches = sum(len(known.bound.commands) for known in self.prepared.values())
-            while len(self.prepared) > (_MOST_PREPARED if launches <= _MOST_LAUNCHES else 1):
-                _, oldest = self.prepared.popitem(last=False)
-                launches -= len(oldest.bound.commands)
-                self.calls = {known: other for known, other in self.calls.items() if other.prepared is not oldest}
+            self._forget_oldest()
             if look is not None:
                 self.calls[look] = call
                 for _ in range(len(self.calls) - _MOST_CALLS):
                     del self.calls[next(iter(self.calls))]
+
+    def _forget_oldest(self) -> None:
+        launches = sum(len(known.bound.commands) for known in self.prepared.values())
+        while len(self.prepared) > (_MOST_PREPARED if launches <= _MOST_LAUNCHES else 1):
+            _, oldest = self.prepared.popitem(last=False)
+            launches -= len(oldest.bound.commands)
+            self.calls = {look: call for look, call in self.calls.items() if call.prepared is not oldest}
 
 
 _Args = ParamSpec("_Args")

@@ -638,8 +638,9 @@ def test_a_dump_folder_that_cannot_be_written(device: Device, engine: Engine, tm
     assert_clear(caught.value, place=str(tmp_path / "file" / "dump"), remedy="OCL_RUNTIME_DUMP")
 
 
+@pytest.mark.parametrize(("file", "whole"), [("source.cl", ["003_plan"]), ("bundles.txt", [])])
 def test_a_full_disk_under_the_dump(
-    device: Device, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    device: Device, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, whole: list[str]
 ) -> None:
     runtime = Runtime(device, replace(engine.settings, dump_folder=tmp_path / "dump"))
     with ocl.use(runtime):
@@ -648,7 +649,7 @@ def test_a_full_disk_under_the_dump(
         real = Path.write_text
 
         def full(path: Path, text: str, **more: Any) -> int:
-            if path.name.endswith("source.cl"):
+            if path.name.endswith(file):
                 real(path, text[: len(text) // 2], **more)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             return real(path, text, **more)
@@ -657,7 +658,7 @@ def test_a_full_disk_under_the_dump(
         with pytest.raises(InputFileError, match="No space left on device") as caught:
             (x - 7).compute()
         assert_clear(caught.value, place=str(tmp_path / "dump"), remedy="has room")
-        assert [path.name for path in (tmp_path / "dump").iterdir()] == ["001_mul"]
+        assert sorted(path.name for path in (tmp_path / "dump").iterdir()) == ["001_plan", "002_mul", *whole]
         monkeypatch.undo()
         assert_same((x - 7).numpy(), HOST - 7)
         assert_same(first.numpy(), HOST * 7)
@@ -669,7 +670,7 @@ def test_regression_two_runtimes_dump_into_one_folder(device: Device, engine: En
     for runtime in made:
         with ocl.use(runtime):
             (ocl.asarray(HOST) * 7).compute()
-    assert sorted(path.name for path in (tmp_path / "dump").iterdir()) == ["001_mul", "002_mul"]
+    assert sorted(path.name for path in (tmp_path / "dump").iterdir()) == ["001_plan", "002_mul", "003_plan", "004_mul"]
 
 
 def test_regression_kernels_named_like_functions_of_opencl(bench: Bench) -> None:
