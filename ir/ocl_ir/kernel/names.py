@@ -34,7 +34,7 @@ _TYPES = [
 ]
 _MACROS = "LOAD STORE LOAD_LOCAL STORE_LOCAL INFINITY NAN MAXFLOAT HUGE_VAL M_PI NULL"
 
-_CALLED = [name for name, op in OPS.items() if f"{name}(" in {text[: len(name) + 1] for text in op.spelling.values()}]
+_CALLED = [name for name, op in OPS.items() if any(text.startswith(f"{name}(") for text in op.spelling.values())]
 _TAKEN = frozenset([*_KEYWORDS.split(), *_FUNCTIONS.split(), *_CALLED, *_TYPES, *_MACROS.split()])
 _SCALAR = "(?:u?(?:char|short|int|long)|half|float|double)"
 _FAMILIES = re.compile(
