@@ -233,6 +233,9 @@ class Kernel(Late):
     LATE: ClassVar = ("params", "body", "group_size", "pointwise", "note")
 
 
+_WITH_BLOCKS = frozenset({If, For, While})
+
+
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
     """The blocks nested in a statement, in the order in which they stand."""
     match stmt:
@@ -261,8 +264,9 @@ def walk(block: Block) -> Iterator[Stmt]:
     """Every statement, outer before inner, in textual order."""
     for stmt in block:
         yield stmt
-        for inner in blocks(stmt):
-            yield from walk(inner)
+        if type(stmt) in _WITH_BLOCKS:
+            for inner in blocks(stmt):
+                yield from walk(inner)
 
 
 def operands(stmt: Stmt) -> tuple[Operand, ...]:
