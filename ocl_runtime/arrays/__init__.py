@@ -2,17 +2,9 @@
 
 In the order in which an operation goes through them:
 
-    dtypes.py           dtypes, promotion, limits
-    table.py            the elementwise functions, one row each
-    semantics.py        what they mean in nodes of the graph
+    meaning/            what functions and indices mean in nodes of the graph
     current_runtime.py  which runtime is in use
     reals.py            runtimes with another default real
-    basic_index.py      what basic indices pick, remembered
-    broadcasting.py     two operands given one shape
-    products.py         what products of matrices mean in nodes
-    writing.py          what writes mean in nodes
-    indexing.py         what index arrays mean in nodes
-    masks.py            what masks mean in nodes
     elements.py         elements that were read, and writes behind them
     pending.py          long pending work, started by itself
     progress.py         a line on the terminal while planning and building take long
@@ -29,25 +21,14 @@ In the order in which an operation goes through them:
     methods.py          the methods that people type
     numpy_calls.py      NumPy's own functions called with arrays
     array.py            the array
-    functions.py        elementwise functions
-    manipulation.py     views
-    joining.py          arrays put together, repeated and padded
-    taking.py           elements at computed places
-    creation.py         arrays from data and from nothing
-    statistics.py       reductions
-    searching.py        where elements are
-    linear_algebra.py   products of matrices and vectors
-    scans.py            running sums
-    explaining.py       what computing would do
-    transfers.py        values to and from the host without waiting
-    interop.py          arrays of other libraries
-    inspection.py       what there is, by the standard
+    functions/          the functions that users call
 """
 
 from math import e, inf, nan, pi
 
 from ocl_runtime.arrays.array import Array, compute
-from ocl_runtime.arrays.creation import (
+from ocl_runtime.arrays.current_runtime import current, set_default, use
+from ocl_runtime.arrays.functions.creation import (
     arange,
     asarray,
     empty,
@@ -64,27 +45,7 @@ from ocl_runtime.arrays.creation import (
     zeros,
     zeros_like,
 )
-from ocl_runtime.arrays.current_runtime import current, set_default, use
-from ocl_runtime.arrays.dtypes import bool_ as bool  # noqa: A004
-from ocl_runtime.arrays.dtypes import (
-    can_cast,
-    finfo,
-    float16,
-    float32,
-    float64,
-    iinfo,
-    int8,
-    int16,
-    int32,
-    int64,
-    isdtype,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from ocl_runtime.arrays.explaining import explain
-from ocl_runtime.arrays.functions import (  # noqa: A004
+from ocl_runtime.arrays.functions.elementwise import (  # noqa: A004
     abs,
     acos,
     acosh,
@@ -164,11 +125,12 @@ from ocl_runtime.arrays.functions import (  # noqa: A004
     trunc,
     where,
 )
-from ocl_runtime.arrays.inspection import __array_namespace_info__
-from ocl_runtime.arrays.interop import from_dlpack, from_pyopencl
-from ocl_runtime.arrays.joining import concat, diff, pad, repeat, roll, stack, tile
-from ocl_runtime.arrays.linear_algebra import matmul, tensordot, vecdot
-from ocl_runtime.arrays.manipulation import (  # noqa: A004
+from ocl_runtime.arrays.functions.explaining import explain
+from ocl_runtime.arrays.functions.inspection import __array_namespace_info__
+from ocl_runtime.arrays.functions.interop import from_dlpack, from_pyopencl
+from ocl_runtime.arrays.functions.joining import concat, diff, pad, repeat, roll, stack, tile
+from ocl_runtime.arrays.functions.linear_algebra import matmul, tensordot, vecdot
+from ocl_runtime.arrays.functions.manipulation import (  # noqa: A004
     broadcast_arrays,
     broadcast_shapes,
     broadcast_to,
@@ -181,9 +143,9 @@ from ocl_runtime.arrays.manipulation import (  # noqa: A004
     squeeze,
     unstack,
 )
-from ocl_runtime.arrays.scans import cumulative_prod, cumulative_sum
-from ocl_runtime.arrays.searching import argmax, argmin, isin, searchsorted
-from ocl_runtime.arrays.statistics import (  # noqa: A004
+from ocl_runtime.arrays.functions.scans import cumulative_prod, cumulative_sum
+from ocl_runtime.arrays.functions.searching import argmax, argmin, isin, searchsorted
+from ocl_runtime.arrays.functions.statistics import (  # noqa: A004
     all,
     any,
     count_nonzero,
@@ -195,8 +157,26 @@ from ocl_runtime.arrays.statistics import (  # noqa: A004
     sum,
     var,
 )
-from ocl_runtime.arrays.taking import nonzero, take, take_along_axis
-from ocl_runtime.arrays.transfers import Download, allocate, compute_into, download, pinned_empty, upload
+from ocl_runtime.arrays.functions.taking import nonzero, take, take_along_axis
+from ocl_runtime.arrays.functions.transfers import Download, allocate, compute_into, download, pinned_empty, upload
+from ocl_runtime.arrays.meaning.dtypes import bool_ as bool  # noqa: A004
+from ocl_runtime.arrays.meaning.dtypes import (
+    can_cast,
+    finfo,
+    float16,
+    float32,
+    float64,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    isdtype,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 
 newaxis = None
 __array_api_version__ = "2025.12"

@@ -6,7 +6,8 @@ and what is built on it later reads that.
 
 Basic indexing and other movements give views, which share their `Cell` with the array that they look at. A write makes
 that cell another node, with a part of the elements replaced: whoever shares the cell sees it, and expressions that were
-built before do not (`ocl_runtime.arrays.writing`). An integer for each axis gives an element as a value (`elements`).
+built before do not (`ocl_runtime.arrays.meaning.writing`). An integer for each axis gives an element as a value
+(`elements`).
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def arrays_of(what: str, *given: object) -> list[Array]:
 
 
 def unary_function(name: str) -> Callable[[ArrayLike], Array]:
-    """The function of this name in `ocl_runtime.arrays.table`, of one operand; its errors are those of `operands_of`
-    and of `apply`."""
+    """The function of this name in `ocl_runtime.arrays.meaning.table`, of one operand; its errors are those of
+    `operands_of` and of `apply`."""
 
     def function(x: ArrayLike, /) -> Array:
         return Array(unary(name, x), x._executor) if isinstance(x, Array) else Array(*operation(name, (x,)))

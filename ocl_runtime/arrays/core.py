@@ -18,13 +18,13 @@ from ocl_ir.graph import forward
 from ocl_ir.graph.build import Buffer, Movement, Node, Step
 from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import DType
-from ocl_runtime.arrays.basic_index import followed
 from ocl_runtime.arrays.current_runtime import current_executor
+from ocl_runtime.arrays.meaning.basic_index import followed
+from ocl_runtime.arrays.meaning.writing import written
 from ocl_runtime.arrays.pending import BOUND, relieve
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import WithReal, base_executor
 from ocl_runtime.arrays.values import copied
-from ocl_runtime.arrays.writing import written
 from ocl_runtime.errors import DTypeError, MixedDevicesError
 from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
 from ocl_runtime.plan.registry import Cell

@@ -16,9 +16,9 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import F64
 from ocl_runtime.arrays.core import ArrayCore, executor_of
-from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype
 from ocl_runtime.arrays.hosts import host_values, is_array_like, is_pyopencl, refused
-from ocl_runtime.arrays.semantics import Operand
+from ocl_runtime.arrays.meaning.dtypes import checked, promote, require, to_dtype
+from ocl_runtime.arrays.meaning.semantics import Operand
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor

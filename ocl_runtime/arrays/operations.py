@@ -15,13 +15,13 @@ from ocl_ir.graph.build import Node
 from ocl_ir.ops import result_type
 from ocl_ir.source_line import Line, caller
 from ocl_ir.types import F64, DType
-from ocl_runtime.arrays.broadcasting import broadcast
 from ocl_runtime.arrays.core import ArrayCore
-from ocl_runtime.arrays.dtypes import checked
+from ocl_runtime.arrays.meaning.broadcasting import broadcast
+from ocl_runtime.arrays.meaning.dtypes import checked
+from ocl_runtime.arrays.meaning.semantics import apply, is_square, typed
+from ocl_runtime.arrays.meaning.semantics import cast as converted
+from ocl_runtime.arrays.meaning.table import TABLE
 from ocl_runtime.arrays.operands import operands_of
-from ocl_runtime.arrays.semantics import apply, is_square, typed
-from ocl_runtime.arrays.semantics import cast as converted
-from ocl_runtime.arrays.table import TABLE
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -66,8 +66,8 @@ _USER = 3
 
 
 def operation(name: str, given: Sequence[object]) -> tuple[Node, Executor]:
-    """What the function of this name in `ocl_runtime.arrays.table` makes of one to three operands, and the runtime of
-    that. Errors are those of `operands_of` and of `apply`."""
+    """What the function of this name in `ocl_runtime.arrays.meaning.table` makes of one to three operands, and the
+    runtime of that. Errors are those of `operands_of` and of `apply`."""
     operands, executor = operands_of(name, given)
     return apply(TABLE[name], operands, executor), executor
 

@@ -1,4 +1,4 @@
-"""Python's operators on arrays: each is a function of `ocl_runtime.arrays.table`.
+"""Python's operators on arrays: each is a function of `ocl_runtime.arrays.meaning.table`.
 
 An operator takes what `asarray` takes beside an array; for anything else it answers `NotImplemented`, so that the other
 operand may know better.
@@ -13,11 +13,11 @@ from ocl_ir.graph.build import Node
 from ocl_ir.guards import Number
 from ocl_ir.source_line import Line, caller, calling_line
 from ocl_runtime.arrays.core import ArrayCore
+from ocl_runtime.arrays.meaning.products import matmul
+from ocl_runtime.arrays.meaning.semantics import cast as converted
+from ocl_runtime.arrays.meaning.writing import check_kind
 from ocl_runtime.arrays.operands import is_operand, operands_of
 from ocl_runtime.arrays.operations import binary, reflected, unary
-from ocl_runtime.arrays.products import matmul
-from ocl_runtime.arrays.semantics import cast as converted
-from ocl_runtime.arrays.writing import check_kind
 from ocl_runtime.errors import DTypeError, ShapeError
 
 _NUMBERS = frozenset({float, int})

@@ -15,13 +15,13 @@ from ocl_ir.guards import Number
 from ocl_ir.indices import Shape, parse_index
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL
-from ocl_runtime.arrays.basic_index import followed, is_plain, known_index
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.elements import note, read
-from ocl_runtime.arrays.indexing import is_array, part_of, picked, rows_at
-from ocl_runtime.arrays.masks import check, coordinates, spread
+from ocl_runtime.arrays.meaning.basic_index import followed, is_plain, known_index
+from ocl_runtime.arrays.meaning.indexing import is_array, part_of, picked, rows_at
+from ocl_runtime.arrays.meaning.masks import check, coordinates, spread
+from ocl_runtime.arrays.meaning.writing import fitted, where_mask
 from ocl_runtime.arrays.operands import operands_of, uploaded, written_operand
-from ocl_runtime.arrays.writing import fitted, where_mask
 from ocl_runtime.errors import RankError, ShapeError
 from ocl_runtime.plan.donation import used_outside
 

@@ -15,9 +15,9 @@ from ocl_ir.types import F64
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.arrays.current_runtime import executor_for
-from ocl_runtime.arrays.dtypes import to_dtype
 from ocl_runtime.arrays.hosts import host_values
-from ocl_runtime.arrays.writing import fitted
+from ocl_runtime.arrays.meaning.dtypes import to_dtype
+from ocl_runtime.arrays.meaning.writing import fitted
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.numpy.promotion import DTypeLike, on_device
 from ocl_runtime.plan.executor import Executor

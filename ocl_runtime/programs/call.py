@@ -25,12 +25,12 @@ from ocl_ir.sizes import Size, Symbol, value
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array, current
 from ocl_runtime.arrays.current_runtime import AnyRuntime
+from ocl_runtime.arrays.functions.transfers import contiguous
 from ocl_runtime.arrays.reals import base_executor
-from ocl_runtime.arrays.transfers import contiguous
 from ocl_runtime.errors import DTypeError, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import Bytes
+from ocl_runtime.execute.replay.execution import Part
 from ocl_runtime.execute.replay.replay import ALIGNED, Replay
-from ocl_runtime.execute.replay.run import Part
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.host.prepare import Outcome
 from ocl_runtime.plan.host.prepare import prepare as prepare_schedule

@@ -29,9 +29,9 @@ from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
+from ocl_runtime.arrays.functions.transfers import contiguous
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import base_executor
-from ocl_runtime.arrays.transfers import contiguous
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.donation import used_outside

@@ -24,7 +24,7 @@ from ocl_ir.reals import Reals, plain_real
 from ocl_ir.source_line import caller
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
-from ocl_runtime.arrays.dtypes import rounded
+from ocl_runtime.arrays.meaning.dtypes import rounded
 from ocl_runtime.arrays.reals import with_real
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import handles_for, kernels_of

@@ -26,8 +26,8 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.sizes import larger, parts, smaller
 from ocl_ir.types import F32, U32
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.replay.execution import Part
 from ocl_runtime.execute.replay.replay import Replay
-from ocl_runtime.execute.replay.run import Part
 from ocl_runtime.plan.host.memory import plan_memory
 from ocl_runtime.plan.host.prepare import HostTarget, prepare
 from ocl_runtime.plan.host.streams import place_streams

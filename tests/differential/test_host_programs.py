@@ -19,8 +19,8 @@ from ocl_ir.interpret.host import run as interpret
 from ocl_runtime.device import Device
 from ocl_runtime.execute.driver import OpenCL
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.replay.execution import Part
 from ocl_runtime.execute.replay.replay import Replay
-from ocl_runtime.execute.replay.run import Part
 from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.observe.commands import Recording
 from ocl_runtime.observe.order import Order

@@ -16,7 +16,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.replay.run import Part
+from ocl_runtime.execute.replay.execution import Part
 from ocl_runtime.execute.streams.command import Stream
 
 

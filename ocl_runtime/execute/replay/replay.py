@@ -22,8 +22,9 @@ from ocl_runtime.errors import MixedDevicesError
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay.bound import Bound
+from ocl_runtime.execute.replay.execution import Part
 from ocl_runtime.execute.replay.handles import Memory, handles_for, kernels_of
-from ocl_runtime.execute.replay.run import Part, run
+from ocl_runtime.execute.replay.run import run
 
 ALIGNED = 64
 """Bytes that divide the place of a parameter's memory: the widest access of a kernel."""

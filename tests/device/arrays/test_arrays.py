@@ -21,8 +21,8 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer
 from ocl_ir.ops import OPS
 from ocl_ir.types import from_numpy
-from ocl_runtime.arrays.semantics import arity
-from ocl_runtime.arrays.table import TABLE, Row
+from ocl_runtime.arrays.meaning.semantics import arity
+from ocl_runtime.arrays.meaning.table import TABLE, Row
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.plan.kernels.elementwise import ElementwiseForm

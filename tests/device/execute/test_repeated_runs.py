@@ -16,8 +16,8 @@ from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
 from ocl_runtime.execute.replay import handles
+from ocl_runtime.execute.replay.execution import Execution
 from ocl_runtime.execute.replay.handles import Arguments, Own
-from ocl_runtime.execute.replay.run import Run
 from ocl_runtime.execute.streams import program
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
@@ -39,18 +39,18 @@ def runtime(device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> 
 def served(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether a run found everything as the last one had left it, one by one."""
     found: list[bool] = []
-    over, set_up = Run.over, Run.set_up
+    over, set_up = Execution.over, Execution.set_up
 
-    def given(run: Run, *args: Any, apart: bool) -> None:
+    def given(run: Execution, *args: Any, apart: bool) -> None:
         found.append(True)
         over(run, *args, apart=apart)
 
-    def given_anew(run: Run, own: Own | None) -> Arguments | None:
+    def given_anew(run: Execution, own: Own | None) -> Arguments | None:
         found[-1] = False
         return set_up(run, own)
 
-    monkeypatch.setattr(Run, "over", given)
-    monkeypatch.setattr(Run, "set_up", given_anew)
+    monkeypatch.setattr(Execution, "over", given)
+    monkeypatch.setattr(Execution, "set_up", given_anew)
     return found
 
 
@@ -143,8 +143,8 @@ def test_another_number_sets_only_what_has_it(
         work(x, 0.5 + turn).numpy()
     assert served[-RUNS // 2 :] == [True] * (RUNS // 2)
     filled: list[Any] = []
-    args = Run._args
-    monkeypatch.setattr(Run, "_args", lambda run, command: filled.append(command) or args(run, command))
+    args = Execution._args
+    monkeypatch.setattr(Execution, "_args", lambda run, command: filled.append(command) or args(run, command))
     with counting(runtime) as counted:
         for turn in range(RUNS):
             expected = np.cumsum(HOST)[::-1] * np.float32(-1.5 - turn)
@@ -160,16 +160,16 @@ def test_an_interrupt_while_numbers_are_set_leaves_nothing_half_set(
     work, x = ocl.capture(lambda x, s: (ocl.cumulative_sum(x * s)[::-1] + 1) * s), ocl.asarray(HOST)
     for turn in range(RUNS):
         work(x, 0.5 + turn).numpy()
-    args, left = Run._args, [1]
+    args, left = Execution._args, [1]
 
-    def interrupted(run: Run, command: Any) -> Any:
+    def interrupted(run: Execution, command: Any) -> Any:
         if not left:
             raise KeyboardInterrupt
         left.pop()
         return args(run, command)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Run, "_args", interrupted)
+        patched.setattr(Execution, "_args", interrupted)
         with pytest.raises(KeyboardInterrupt):
             work(x, 7.0)
     for number in (0.5 + RUNS - 1, 7.0):
@@ -262,11 +262,11 @@ def test_an_interrupted_run_leaves_its_objects_to_the_next(
     for _ in range(RUNS):
         work(x)
 
-    def interrupted(program: Run, *given: object, **named: object) -> None:
+    def interrupted(program: Execution, *given: object, **named: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Run, "over", interrupted)
+        patched.setattr(Execution, "over", interrupted)
         with pytest.raises(KeyboardInterrupt):
             work(x)
     served.clear()

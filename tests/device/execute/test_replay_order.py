@@ -24,8 +24,8 @@ from ocl_runtime.errors import LaunchError
 from ocl_runtime.execute.driver import Error as DriverError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay import replay as replay_module
+from ocl_runtime.execute.replay.execution import Execution, Part
 from ocl_runtime.execute.replay.replay import Replay
-from ocl_runtime.execute.replay.run import Part, Run
 from ocl_runtime.observe.commands import Logged, Recording
 from ocl_runtime.observe.order import Order, violations
 from ocl_runtime.programs import Prepared, prepare
@@ -123,7 +123,7 @@ def test_a_driver_that_does_not_listen_is_told_nothing(device: Device, engine: E
     with ocl.use(runtime), pytest.MonkeyPatch.context() as patch:
         program, x, y = tiles(), ocl.asarray(HOST), ocl.asarray(HOST)
         program.prepared({"n": N})
-        patch.setattr(Run, "of_step", None)
+        patch.setattr(Execution, "of_step", None)
         patch.setattr(runtime.executor.engine.opencl, "launch", None)
         program(x, y)
         runtime.finish()

@@ -19,7 +19,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, LaunchError, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import OpenCL
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.replay.run import Part
+from ocl_runtime.execute.replay.execution import Part
 from ocl_runtime.programs import Prepared, prepare
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting

@@ -12,7 +12,7 @@ import pytest
 
 import ocl_runtime.arrays as xp
 from ocl_runtime.arrays import Array
-from ocl_runtime.arrays.table import TABLE
+from ocl_runtime.arrays.meaning.table import TABLE
 from ocl_runtime.errors import DTypeError, Error, SharingError
 from tests.support.interpreted import InterpretedRuntime
 

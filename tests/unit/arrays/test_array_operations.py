@@ -14,9 +14,9 @@ from ocl_ir.graph.build import Node
 from ocl_ir.graph.printer import text
 from ocl_ir.types import F32, F64, DType
 from ocl_runtime.arrays import operations
+from ocl_runtime.arrays.meaning.semantics import arity
+from ocl_runtime.arrays.meaning.table import TABLE
 from ocl_runtime.arrays.operations import binary, operation, reflected, unary
-from ocl_runtime.arrays.semantics import arity
-from ocl_runtime.arrays.table import TABLE
 from ocl_runtime.errors import Error
 from tests.support.graphs import is_same
 from tests.support.interpreted import InterpretedRuntime

@@ -17,8 +17,8 @@ from ocl_ir.ops import OPS
 from ocl_ir.types import F64
 from ocl_runtime.arrays import current_runtime
 from ocl_runtime.arrays.array import Array
-from ocl_runtime.arrays.semantics import arity
-from ocl_runtime.arrays.table import TABLE
+from ocl_runtime.arrays.meaning.semantics import arity
+from ocl_runtime.arrays.meaning.table import TABLE
 from ocl_runtime.errors import (
     DTypeError,
     Error,

@@ -19,8 +19,8 @@ from ocl_ir.guards import Backed, Guards
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Symbol
 from ocl_ir.types import F32
-from ocl_runtime.arrays import basic_index
-from ocl_runtime.arrays.basic_index import followed, known_index
+from ocl_runtime.arrays.meaning import basic_index
+from ocl_runtime.arrays.meaning.basic_index import followed, known_index
 from tests.support.calls import calls_of
 from tests.support.graphs import is_same
 from tests.support.interpreted import InterpretedRuntime

@@ -11,7 +11,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_runtime import errors
-from ocl_runtime.arrays.table import TABLE
+from ocl_runtime.arrays.meaning.table import TABLE
 from tests.support.checkout import ROOT
 
 PACKAGES = sorted(path for root in ("ir/ocl_ir", "ocl_runtime") for path in (ROOT / root).rglob("__init__.py"))

@@ -22,9 +22,9 @@ from ocl_runtime.arrays.array import Array, array_of, arrays_of, compute
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.core import compute_if_planned, until_planned
 from ocl_runtime.arrays.current_runtime import executor_for
-from ocl_runtime.arrays.dtypes import require, to_dtype
 from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.hosts import refused
+from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.plan.donation import used_outside

@@ -10,13 +10,13 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.arrays.functions import isnan, logical_not, where
-from ocl_runtime.arrays.indexing import counting
-from ocl_runtime.arrays.manipulation import expand_dims, reshape
+from ocl_runtime.arrays.functions.elementwise import isnan, logical_not, where
+from ocl_runtime.arrays.functions.manipulation import expand_dims, reshape
+from ocl_runtime.arrays.functions.statistics import any as _any
+from ocl_runtime.arrays.functions.statistics import max as _max
+from ocl_runtime.arrays.functions.statistics import min as _min
+from ocl_runtime.arrays.meaning.indexing import counting
 from ocl_runtime.arrays.operands import ArrayLike
-from ocl_runtime.arrays.statistics import any as _any
-from ocl_runtime.arrays.statistics import max as _max
-from ocl_runtime.arrays.statistics import min as _min
 from ocl_runtime.errors import ShapeError
 
 

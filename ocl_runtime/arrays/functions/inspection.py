@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.types import F64
-from ocl_runtime.arrays import dtypes as all_dtypes
 from ocl_runtime.arrays.current_runtime import current_executor, executor_for
-from ocl_runtime.arrays.dtypes import isdtype
+from ocl_runtime.arrays.meaning import dtypes as all_dtypes
+from ocl_runtime.arrays.meaning.dtypes import isdtype
 
 
 class NamespaceInfo:

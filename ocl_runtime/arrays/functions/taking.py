@@ -17,10 +17,10 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64
 from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.arrays.indexing import counting, places
-from ocl_runtime.arrays.masks import coordinates
+from ocl_runtime.arrays.meaning.indexing import counting, places
+from ocl_runtime.arrays.meaning.masks import coordinates
+from ocl_runtime.arrays.meaning.semantics import cast
 from ocl_runtime.arrays.operands import ArrayLike, operands_of, uploaded
-from ocl_runtime.arrays.semantics import cast
 from ocl_runtime.errors import ShapeError
 
 

@@ -21,7 +21,7 @@ from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import BOOL, DType
-from ocl_runtime.arrays.semantics import Operand, as_node, cast
+from ocl_runtime.arrays.meaning.semantics import Operand, as_node, cast
 from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError
 
 

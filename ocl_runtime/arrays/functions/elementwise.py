@@ -1,4 +1,4 @@
-"""Elementwise functions: one for each row of `ocl_runtime.arrays.table`, and compositions."""
+"""Elementwise functions: one for each row of `ocl_runtime.arrays.meaning.table`, and compositions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ocl_ir.graph import build as graph
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL, DType
 from ocl_runtime.arrays.array import Array, array_of, binary_function, ternary_function, unary_function
-from ocl_runtime.arrays.dtypes import require, to_dtype
+from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
+from ocl_runtime.arrays.meaning.semantics import Operand, apply, as_node, cast, common_dtype, common_shape
+from ocl_runtime.arrays.meaning.table import TABLE, Row
 from ocl_runtime.arrays.operands import ArrayLike, node_of, operands_of
-from ocl_runtime.arrays.semantics import Operand, apply, as_node, cast, common_dtype, common_shape
-from ocl_runtime.arrays.table import TABLE, Row
 from ocl_runtime.errors import DTypeError
 
 _Function = TypeVar("_Function", bound=Callable[..., Array])

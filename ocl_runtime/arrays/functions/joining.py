@@ -21,13 +21,13 @@ from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL, DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axis_of, length_of
-from ocl_runtime.arrays.functions import subtract
+from ocl_runtime.arrays.functions.elementwise import subtract
+from ocl_runtime.arrays.functions.manipulation import expand_dims, reshape
 from ocl_runtime.arrays.hosts import refused
-from ocl_runtime.arrays.indexing import counting
-from ocl_runtime.arrays.manipulation import expand_dims, reshape
+from ocl_runtime.arrays.meaning.indexing import counting
+from ocl_runtime.arrays.meaning.semantics import cast, common_dtype
+from ocl_runtime.arrays.meaning.writing import fitted
 from ocl_runtime.arrays.operands import ArrayLike, operands_of
-from ocl_runtime.arrays.semantics import cast, common_dtype
-from ocl_runtime.arrays.writing import fitted
 from ocl_runtime.errors import Error, ShapeError
 
 

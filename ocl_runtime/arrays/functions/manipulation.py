@@ -13,9 +13,9 @@ from ocl_ir.layout import broadcast_shapes as _common_shape
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axes_of, axis_of, length_of, shape_of
-from ocl_runtime.arrays.basic_index import known_index
+from ocl_runtime.arrays.meaning.basic_index import known_index
+from ocl_runtime.arrays.meaning.writing import is_view
 from ocl_runtime.arrays.operands import ArrayLike
-from ocl_runtime.arrays.writing import is_view
 from ocl_runtime.errors import ShapeError
 from ocl_runtime.plan.tracing import tracer
 

@@ -18,10 +18,10 @@ from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, from_host
 from ocl_runtime.arrays.axes import length_of, shape_of
 from ocl_runtime.arrays.current_runtime import executor_for
-from ocl_runtime.arrays.dtypes import checked, promote, require, to_dtype
-from ocl_runtime.arrays.functions import astype, floor, where
+from ocl_runtime.arrays.functions.elementwise import astype, floor, where
+from ocl_runtime.arrays.functions.manipulation import broadcast_to, reshape
 from ocl_runtime.arrays.hosts import host_values, refused
-from ocl_runtime.arrays.manipulation import broadcast_to, reshape
+from ocl_runtime.arrays.meaning.dtypes import checked, promote, require, to_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.arrays.reals import base_executor, like
 from ocl_runtime.errors import DTypeError, ShapeError, SharingError

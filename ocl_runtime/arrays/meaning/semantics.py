@@ -21,8 +21,8 @@ from ocl_ir.layout import broadcast_shapes
 from ocl_ir.ops import OPS
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, F64, I8, U8, DType
-from ocl_runtime.arrays.dtypes import checked, promote, require
-from ocl_runtime.arrays.table import BOOL_OPS, TABLE, WIDENS_BOOL, Row, Rule
+from ocl_runtime.arrays.meaning.dtypes import checked, promote, require
+from ocl_runtime.arrays.meaning.table import BOOL_OPS, TABLE, WIDENS_BOOL, Row, Rule
 from ocl_runtime.errors import DTypeError, NumberRangeError
 
 if TYPE_CHECKING:

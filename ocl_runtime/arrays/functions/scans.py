@@ -13,9 +13,9 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL
 from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.arrays.dtypes import require, to_dtype
-from ocl_runtime.arrays.functions import astype
-from ocl_runtime.arrays.joining import pad
+from ocl_runtime.arrays.functions.elementwise import astype
+from ocl_runtime.arrays.functions.joining import pad
+from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
 

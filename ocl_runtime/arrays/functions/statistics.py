@@ -16,11 +16,11 @@ from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL, F32, DType
 from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axes_of
-from ocl_runtime.arrays.dtypes import require, to_dtype
-from ocl_runtime.arrays.functions import astype, square
-from ocl_runtime.arrays.functions import sqrt as _sqrt
+from ocl_runtime.arrays.functions.elementwise import astype, square
+from ocl_runtime.arrays.functions.elementwise import sqrt as _sqrt
+from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
+from ocl_runtime.arrays.meaning.semantics import cast
 from ocl_runtime.arrays.operands import ArrayLike
-from ocl_runtime.arrays.semantics import cast
 from ocl_runtime.errors import DTypeError
 
 Axis: TypeAlias = int | tuple[int, ...] | None

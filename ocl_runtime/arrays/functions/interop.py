@@ -13,9 +13,9 @@ from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, from_host
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.current_runtime import current_executor, executor_for
-from ocl_runtime.arrays.dtypes import require, to_dtype
+from ocl_runtime.arrays.functions.transfers import allocate, compute_into
+from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
 from ocl_runtime.arrays.reals import base_executor, like
-from ocl_runtime.arrays.transfers import allocate, compute_into
 from ocl_runtime.arrays.values import sharing
 from ocl_runtime.errors import DTypeError, SharingError
 

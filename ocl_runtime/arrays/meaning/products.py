@@ -14,8 +14,8 @@ from ocl_ir.indices import parse_index
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import BOOL
-from ocl_runtime.arrays.broadcasting import broadcast
-from ocl_runtime.arrays.semantics import cast, common_dtype
+from ocl_runtime.arrays.meaning.broadcasting import broadcast
+from ocl_runtime.arrays.meaning.semantics import cast, common_dtype
 from ocl_runtime.errors import DTypeError, ShapeError
 
 if TYPE_CHECKING:

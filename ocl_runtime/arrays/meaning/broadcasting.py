@@ -7,7 +7,7 @@ from ocl_ir.graph.build import Node, Step
 from ocl_ir.indices import Shape
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import Where
-from ocl_runtime.arrays.basic_index import is_plain
+from ocl_runtime.arrays.meaning.basic_index import is_plain
 from ocl_runtime.plan.tracing import tracer
 
 

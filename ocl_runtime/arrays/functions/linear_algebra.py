@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from ocl_ir.source_line import caller
-from ocl_runtime.arrays import products
 from ocl_runtime.arrays.array import Array, arrays_of
 from ocl_runtime.arrays.axes import axes_of, axis_of, length_of
-from ocl_runtime.arrays.manipulation import permute_dims, reshape
+from ocl_runtime.arrays.functions.manipulation import permute_dims, reshape
+from ocl_runtime.arrays.meaning import products
 from ocl_runtime.arrays.operands import ArrayLike
 
 

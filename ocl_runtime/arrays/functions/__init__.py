@@ -1,0 +1,16 @@
+"""The functions that users call, by what they are about.
+
+elementwise.py     elementwise functions
+manipulation.py    views
+joining.py         arrays put together, repeated and padded
+taking.py          elements at computed places
+creation.py        arrays from data and from nothing
+statistics.py      reductions
+searching.py       where elements are
+linear_algebra.py  products of matrices and vectors
+scans.py           running sums
+explaining.py      what computing would do
+transfers.py       values to and from the host without waiting
+interop.py         arrays of other libraries
+inspection.py      what there is, by the standard
+"""

@@ -1,0 +1,12 @@
+"""What functions and indices mean in nodes of the graph; nothing here knows an array.
+
+dtypes.py        dtypes, promotion, limits
+table.py         the elementwise functions, one row each
+semantics.py     what they mean
+basic_index.py   what basic indices pick, remembered
+broadcasting.py  two operands given one shape
+products.py      what products of matrices mean
+writing.py       what writes mean
+indexing.py      what index arrays mean
+masks.py         what masks mean
+"""
