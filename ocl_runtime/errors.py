@@ -32,6 +32,8 @@ SettingWarning              an environment variable looks like a setting and is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ocl_ir.errors import (
     DataRaceError,
     DTypeError,
@@ -113,6 +115,15 @@ class BuildError(Error):
         self.source = source
         self.log = log
         super().__init__(fact, place=place, remedy=remedy)
+
+
+class NoRoomYetError(Exception):
+    """Memory has room for what was asked once commands have ended, for which `wait` waits. Only who asks for memory
+    without waiting for it gets this: who has a lock gives it back, waits, and asks again."""
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        super().__init__("there is no room before commands have ended")
+        self.wait = wait
 
 
 __all__ = [

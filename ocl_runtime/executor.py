@@ -29,26 +29,23 @@ from ocl_runtime.errors import Error
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.engine import Recorder as CompiledRecorder
 from ocl_runtime.execute.launch import Argument
-from ocl_runtime.execute.memory.pool import Pool
 from ocl_runtime.execute.memory.storage import Memory as DeviceMemory
 from ocl_runtime.execute.memory.storage import Storage, without_memory
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Memory, handles_for, kernels_of
 from ocl_runtime.execute.replay.run import give
-from ocl_runtime.execute.streams.command import Command
 from ocl_runtime.execute.transfers.transfer import Download
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.cache.stored import StoredPlans
 from ocl_runtime.plan.cache.template import First, Sized, Template
 from ocl_runtime.plan.checks import Checks
-from ocl_runtime.plan.evaluate import NoRoomYetError
 from ocl_runtime.plan.host.prepare import HostTarget, Outcome, described
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address
 from ocl_runtime.plan.launch import Argument as PlannedArgument
 from ocl_runtime.plan.planner import Fusion
-from ocl_runtime.plan.registry import Evaluating, Registry
+from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.settings import Settings
@@ -79,8 +76,6 @@ class DeviceExecutor:
         self.watch_fusion: Final = None if recorder is None else recorder.fused
         """Who is told how each plan's nodes were fused."""
         self._existing = existing
-        self.registry: Final = Registry()
-        """Its arrays."""
         self.run_on(Engine(device, settings, recorder, existing=existing))
         self.default_real: Final = DTYPES[settings.default_real]
         """The dtype of reals where none is asked for."""
@@ -90,6 +85,8 @@ class DeviceExecutor:
         """The kernels made for it, by structure."""
         self.plans: Final = PlanCache()
         """The plans made for it, by structure."""
+        self.registry: Final = Registry()
+        """Its arrays."""
         self.checks: Final = Checks() if settings.check else None
         """Places of index arrays that are checked on the device, if they are."""
         self.target: Final = _target(device, self.engine.streams.count)
@@ -113,8 +110,6 @@ class DeviceExecutor:
         self.engine = engine
         self.give = partial(give, engine)
         """Starts the bound program of an evaluation over memory for its buffers."""
-        pool = engine.memory.device_pool
-        pool.on_wait = partial(_wait_without_lock, self.registry.evaluating, pool)
 
     @property
     def executor(self) -> DeviceExecutor:
@@ -154,12 +149,12 @@ class DeviceExecutor:
         """Whether an array that is not computed is computed to be shown."""
         return self.settings.repr == "values"
 
-    def allocate(self, nbytes: int, where: Where = "") -> Any:
-        """Memory with undefined contents, asked for at `where`. Raises `OutOfMemoryError`."""
+    def allocate(self, nbytes: int, where: Where = "", *, wait: bool = True) -> Any:
+        """Memory with undefined contents, asked for at `where`. Raises as `Memory.allocate` does."""
         trace = tracer.get()
         if trace is not None:
             return trace.allocate(nbytes, where)
-        return self.engine.allocate(plain(nbytes), where)
+        return self.engine.allocate(plain(nbytes), where, wait=wait)
 
     def handed_over(self, storage: Storage) -> Storage:
         """The same memory as another storage."""
@@ -314,13 +309,6 @@ class DeviceExecutor:
         if anybody does."""
         if self._recorder is not None:
             self._recorder.prepared(schedule, stages)
-
-
-def _wait_without_lock(evaluating: Evaluating, pool: Pool, commands: Sequence[Command]) -> None:
-    """Commands use memory that is asked for: who holds the registry's lock waits for them after he has given it
-    back."""
-    if not evaluating.may_wait():
-        raise NoRoomYetError(partial(pool.wait_for, commands))
 
 
 def _not_captured() -> None:

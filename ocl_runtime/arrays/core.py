@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -187,21 +188,17 @@ class ArrayCore:
                 self._become(self._evaluated([graph.elementwise("copy", node)])[0])
 
     def _computed(self) -> Buffer:
-        node = self._node_at("")
-        if type(node) is not Buffer:
-            del node  # as an operand of nobody else its memory can be written over
-            compute_together((self,))  # which plans and builds without the lock
-        with self._executor.registry.lock:  # nobody writes in between
-            node = self._node_at("")
-            if type(node) is not Buffer:
-                del node
-                compute_together((self,))
+        while True:
+            if type(self._node_at("")) is not Buffer:
+                compute_together((self,))  # which plans, builds and waits for memory without the lock
+            with self._executor.registry.lock:  # nobody writes in between
                 node = self._node_at("")
-                assert type(node) is Buffer
-            size, storage = node.size, node.storage
-            if storage is None or (node.shape and size != 1 and size * node.dtype.size == storage.nbytes):
-                return node
-            return forward.apart(node)  # a part moves when somebody writes the array
+                if type(node) is Buffer:
+                    size, storage = node.size, node.storage
+                    if storage is None or (node.shape and size != 1 and size * node.dtype.size == storage.nbytes):
+                        return node
+                    return forward.apart(node)  # a part moves when somebody writes the array
+            del node  # as an operand of nobody else its memory can be written over
 
     # ------------------------------------------------------------------ what it is
 
@@ -306,7 +303,7 @@ def until_planned(attempt: Callable[[bool], Missing | None], missing: Missing | 
             missing = attempt(False)
             if missing is None:
                 return
-        with progress():
+        with progress() if missing.is_plan else nullcontext():
             missing.make()
         missing = None
     with progress():

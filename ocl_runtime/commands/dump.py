@@ -119,7 +119,7 @@ def _expression(options: argparse.Namespace, folder: Path) -> None:
     fusions: list[Fusion] = []
     structure = Structure([parsed.node])
     unplanned = Unplanned(structure, DonationPlaces((), ()), fusions.append, parsed.names)
-    evaluation = Evaluation(template := Template(unplanned, planner), template.first(), structure, planner)
+    evaluation = Evaluation(template := Template(unplanned, planner), template.first(), structure, planner.allocate)
     foreign = [stage for stage in options.stage or () if stage in PROGRAM_NAMES]
     if foreign and len(template.kernels) < 2:
         raise Error(

@@ -98,7 +98,7 @@ class Planner:
         """Itself."""
         return self
 
-    def allocate(self, nbytes: int, where: Where = "") -> object:
+    def allocate(self, nbytes: int, where: Where = "", *, wait: bool = True) -> object:
         """A storage that holds nothing."""
         return object()
 

@@ -123,10 +123,10 @@ class Engine:
 
     # ------------------------------------------------------------------ memory
 
-    def allocate(self, nbytes: int, where: Where = "", *, persistent: bool = False) -> Storage:
-        """Memory with undefined contents. Raises `OutOfMemoryError`."""
+    def allocate(self, nbytes: int, where: Where = "", *, persistent: bool = False, wait: bool = True) -> Storage:
+        """Memory with undefined contents. Raises as `Memory.allocate` does."""
         self.check_process()
-        return self.memory.allocate(nbytes, where, persistent=persistent)
+        return self.memory.allocate(nbytes, where, persistent=persistent, wait=wait)
 
     def upload(self, source: np.ndarray[Any, Any], where: str = "", *, snapshot: bool = True) -> Storage:
         """New memory with a host array's elements in C order; without `snapshot` it must stay as it is until they are

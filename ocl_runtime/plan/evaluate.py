@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.graph.forward import forward, turned_back
-from ocl_runtime.errors import OutOfMemoryError
+from ocl_runtime.errors import NoRoomYetError, OutOfMemoryError
 from ocl_runtime.plan.history import NO_HISTORY, History, history
 from ocl_runtime.plan.readers import readers_of
 from ocl_runtime.plan.registry import Cell
@@ -37,13 +37,7 @@ class Missing(NamedTuple):
 
     make: Callable[[], None]
     """Plans and builds, and raises what these raise; or waits for the commands that use the memory."""
-
-
-class NoRoomYetError(Exception):
-    """There is no room before commands have ended, and who computes arrays waits for them without the lock."""
-
-    def __init__(self, wait: Callable[[], None]) -> None:
-        self.wait = wait
+    is_plan: bool = True
 
 
 def _make(wanted: Wanted, executor: Executor) -> None:
@@ -71,18 +65,18 @@ def evaluate_if_planned(
     registry = executor.registry
     registry.evaluations += 1
     evaluating = registry.evaluating
-    before = evaluating.holder, evaluating.waits
+    before = evaluating.holder
     try:
-        evaluating.holder, evaluating.waits = get_ident(), make
+        evaluating.holder = get_ident()
         if tracer.get() is None:
             results = _repeated(nodes, cells, executor)
             if results is not None:
                 return results
         return _evaluated(nodes, cells, executor, make=make)
     except NoRoomYetError as error:
-        return Missing(error.wait)
+        return Missing(error.wait, is_plan=False)
     finally:
-        evaluating.holder, evaluating.waits = before
+        evaluating.holder = before
 
 
 def _repeated(
@@ -113,9 +107,9 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
     registry = executor.registry
     registry.evaluations += 1
     evaluating = registry.evaluating
-    before = evaluating.holder, evaluating.waits
+    before = evaluating.holder
     try:
-        evaluating.holder, evaluating.waits = get_ident(), make
+        evaluating.holder = get_ident()
         repeats = tracer.get() is None and not executor.is_watched
         if repeats and _repeated([node, target], (), executor, into=True) is not None:
             return None
@@ -129,9 +123,9 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
             executor.plans.lines.note(structure, planned, executor.device_memory, NO_HISTORY)
         executor.run(planned)
     except NoRoomYetError as error:
-        return Missing(error.wait)
+        return Missing(error.wait, is_plan=False)
     finally:
-        evaluating.holder, evaluating.waits = before
+        evaluating.holder = before
     return None
 
 
@@ -227,7 +221,8 @@ def look(nodes: Callable[[], list[Node]], executor: Executor) -> str:
         template = kept.fitting(structure.sizes, donation) or drafts.get(draft)
         if template is None:
             return draft, Unplanned(structure, donation)
-        return explain(Evaluation(template, template.sized(structure), structure, slots), structure.storages, past.kept)
+        evaluation = Evaluation(template, template.sized(structure), structure, slots.allocate)
+        return explain(evaluation, structure.storages, past.kept)
 
     while True:
         with executor.registry.lock:

@@ -102,10 +102,11 @@ class Executor(Protocol):
     def device(self) -> object:
         """What `Array.device` answers; equal only to itself."""
 
-    def allocate(self, nbytes: int, where: Where = "") -> Storage:
+    def allocate(self, nbytes: int, where: Where = "", *, wait: bool = True) -> Storage:
         """Memory of `nbytes` (at least 1) with undefined contents, at an address that 64 divides.
 
-        `where` is the Python line that asked for it, as in the methods below.
+        `where` is the Python line that asked for it, as in the methods below. Raises `OutOfMemoryError`; and, unless it
+        may `wait`, `NoRoomYetError` where there is room once commands have ended.
         """
 
     def handed_over(self, storage: Storage) -> Storage:

@@ -70,8 +70,6 @@ class Evaluating:
 
     def __init__(self) -> None:
         self.holder: int | None = None
-        self.waits = True
-        """Whether the holder waits for memory; else it gives the lock back for that, and tries again."""
         self._depth: dict[int, int] = {}
 
     def __enter__(self) -> None:
@@ -83,10 +81,6 @@ class Evaluating:
         self._depth[thread] -= 1  # one operation that counts: a signal may come behind it
         if not self._depth[thread]:
             del self._depth[thread]
-
-    def may_wait(self) -> bool:
-        """Whether this thread may wait for memory where it is."""
-        return self.waits or self.holder != threading.get_ident()
 
     def __contains__(self, thread: int) -> bool:
         """Whether a thread computes, by `threading.get_ident`."""

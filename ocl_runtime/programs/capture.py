@@ -22,29 +22,32 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from itertools import count
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
-from ocl_ir.graph.build import Buffer
+from ocl_ir.graph.build import Buffer, Node, elementwise
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
-from ocl_runtime.arrays.functions.transfers import contiguous
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import base_executor
-from ocl_runtime.errors import DTypeError
+from ocl_runtime.errors import DTypeError, NoRoomYetError
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.donation import used_outside
 from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
-from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, in_memory, prepared, rebound, replay
+from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, rebound, replay
 from ocl_runtime.programs.trees import Shape, flatten, positional
 
 _MOST_PREPARED = 64
 """Programs with their sizes bound that one function keeps."""
 _MOST_LAUNCHES = 2**15
 """Of these programs, unless it is one: they take about 64 MiB of the host's memory."""
+_ATTEMPTS = 6
+"""To find memory without waiting for it under the registry's lock."""
 _MOST_CALLS = 64
 """Arguments that are just so, for which it knows at once what to replay."""
 _MOST_PROGRAMS = 16
@@ -202,11 +205,11 @@ class _Function:
             if not (call.prepared.captured.assigned or call.prepared.captured.into):
                 return replay(call.prepared, nodes, call.starts, floats, executor)
             del nodes  # who refers to memory needs it
-            with executor.registry.lock:
+            with suppress(NoRoomYetError), executor.registry.lock:
                 if not _shared(call.prepared.captured, arrays):
                     again, nodes = _look(shape, arrays)
                     if again == look:
-                        return replay(call.prepared, nodes, call.starts, floats, executor)
+                        return replay(call.prepared, nodes, call.starts, floats, executor, wait=False)
             look, nodes = None, []
         try:
             return self._first(arrays, shape, floats, programs, executor, look, nodes)
@@ -248,13 +251,22 @@ class _Function:
         programs.note(sizes, look, Call(found, starts))
         if not (found.captured.assigned or found.captured.into):
             return replay(found, arguments.ranges, starts, floats, executor)
-        with executor.registry.lock:
-            del arguments  # who refers to memory needs it
-            _own(_shared(found.captured, arrays))
-            arguments = _arguments(arrays, executor)
-            if ((shape, arguments.family), arguments.sizes) != (family, sizes):  # copied, or another thread has written
-                return self._first(arrays, shape, floats, programs, executor, None, [])
-            return replay(found, arguments.ranges, starts, floats, executor)
+        del arguments  # who refers to memory needs it
+        for attempt in count():
+            try:
+                with executor.registry.lock:
+                    shared = _shared(found.captured, arrays)
+                    if not shared:
+                        settled = _in_memory(arrays)
+                        if settled is None or ((shape, settled.family), settled.sizes) != (family, sizes):
+                            break  # a copy lies in another way, or another thread has written
+                        starts = [one.low for one in settled.ranges]
+                        return replay(found, settled.ranges, starts, floats, executor, wait=attempt >= _ATTEMPTS)
+                _own(shared)
+            except NoRoomYetError as error:
+                error.wait()
+            settled = None
+        return self._first(arrays, shape, floats, programs, executor, None, [])
 
     def _prepared(
         self,
@@ -310,20 +322,37 @@ def _arguments(arrays: Sequence[Array], executor: DeviceExecutor) -> Arguments:
     while True:
         compute(*arrays)  # which plans and builds without the lock
         with executor.registry.lock:  # nobody writes in between
-            nodes = [x._node for x in arrays]
-            if all(isinstance(node, Buffer) for node in nodes):
-                return Arguments([in_memory(node) for node in nodes], [x._executor for x in arrays])
+            arguments = _in_memory(arrays)
+        if arguments is not None:
+            return arguments
+
+
+def _in_memory(arrays: Sequence[Array]) -> Arguments | None:
+    """Arrays as arguments, unless another thread has made one an expression. Under the registry's lock."""
+    nodes = [x._node for x in arrays]
+    computed = [node for node in nodes if isinstance(node, Buffer)]
+    return Arguments(computed, [x._executor for x in arrays]) if len(computed) == len(nodes) else None
 
 
 def _shared(captured: Captured, arrays: Sequence[Array]) -> list[Array]:
     """The arrays whose memory a program overwrites, and others need. Memory that PyOpenCL has, too, is computed into
     all the same."""
     written = [arrays[number] for number in captured.assigned]
-    written += [x for x in map(arrays.__getitem__, captured.into) if not used_outside(in_memory(x._cell.node).storage)]
-    return [x for x in written if not alone(x._cell)]
+    written += [x for x in map(arrays.__getitem__, captured.into) if not _is_outside(x._cell.node)]
+    return [x for x in written if type(x._cell.node) is Buffer and not alone(x._cell)]
+
+
+def _is_outside(node: Node) -> bool:
+    return isinstance(node, Buffer) and node.storage is not None and used_outside(node.storage)
 
 
 def _own(shared: Sequence[Array]) -> None:
-    """Makes arrays the only ones in their memory, which is to be overwritten."""
+    """Copies whole arrays, of which these may be views, so that nobody else needs their memory; unless another thread
+    writes them meanwhile."""
     for x in shared:
-        x._cell.become(contiguous(x))
+        node = x._cell.node
+        copied = Array(elementwise("copy", node), x._executor)
+        copied._computed()
+        with x._executor.registry.lock:
+            if x._cell.node is node:
+                x._cell.become(copied._cell.node)

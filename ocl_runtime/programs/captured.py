@@ -233,8 +233,11 @@ def replay(
     starts: Sequence[int],
     floats: Sequence[float],
     executor: DeviceExecutor,
+    *,
+    wait: bool = True,
 ) -> Any:
-    """Replays a program over the memory of arguments, of which each begins at a byte, with the floats of a call."""
+    """Replays a program over the memory of arguments, of which each begins at a byte, with the floats of a call. Raises
+    as `run` does."""
     captured, bound, wanted = prepared
     memory: list[Any] = [
         (arguments[origin].storage, starts[origin]) if isinstance(origin, int) else (in_memory(origin.node).storage, 0)
@@ -242,7 +245,8 @@ def replay(
     ]
     given = len(memory)
     memory += [None] * (bound.buffers + 1 - given)
-    run(executor.engine, bound, memory, captured.what, bound.lines, captured.numbers(floats) if floats else _NO_NUMBERS)
+    numbers = captured.numbers(floats) if floats else _NO_NUMBERS
+    run(executor.engine, bound, memory, captured.what, bound.lines, numbers, wait=wait)
     line = caller()
     results = []
     for of, dtype, layout, real in wanted:

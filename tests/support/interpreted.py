@@ -83,7 +83,7 @@ class InterpretedRuntime:
             self._ready[id(kernel)] = (kernel, passes.run(kernel))
         return self._ready[id(kernel)][1]
 
-    def allocate(self, nbytes: int, where: str = "") -> Storage:
+    def allocate(self, nbytes: int, where: str = "", *, wait: bool = True) -> Storage:
         assert nbytes > 0
         self.allocations[nbytes] += 1
         return Storage(nbytes)

@@ -27,10 +27,11 @@ import gc
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TypeAlias
 
 from ocl_ir.source_line import Where
-from ocl_runtime.errors import ShapeError
+from ocl_runtime.errors import NoRoomYetError, ShapeError
 from ocl_runtime.execute.driver import Buffer, Bytes, Error
 from ocl_runtime.execute.log import Log
 from ocl_runtime.execute.memory.blocks import Block, FreeBlocks, Owner, Page
@@ -66,8 +67,6 @@ class Pool:
         self._in_doubt = False
         self._passed_on = 0
         """Blocks that were passed on since others were taken back."""
-        self.on_wait: Callable[[list[Command]], None] | None = None
-        """Told of the commands that `allocate` is about to wait for, which raises what this does."""
         self.on_free: Callable[[Block], None] | None = None
         """Told of each block that comes back; a debugging aid fills it."""
         self._streams = streams
@@ -95,8 +94,8 @@ class Pool:
     ) -> Block:
         """A block for a stream's next command, or (None) for the host to use now; it comes back when its holder goes.
 
-        Raises `NoRoomError` where there is no room, or (without `wait`) none before commands have ended; `ShapeError`
-        for what is no number of bytes.
+        Raises `NoRoomError` where there is no room; `NoRoomYetError`, without `wait`, where there is none before
+        commands have ended; `ShapeError` for what is no number of bytes.
         """
         if not isinstance(nbytes, int) or nbytes < 1:
             raise ShapeError(f"memory of {nbytes!r} bytes", remedy="ask for a whole number of bytes, at least 1")
@@ -125,25 +124,25 @@ class Pool:
                     block = self._otherwise(size, most, stream, shared=shared)
                     if block is not None:
                         return self._owned(block, owner, nbytes, where)
-                    running = self._in_the_way(size, most, stream, shared=shared) if wait else []
-                    self._counters.waits += bool(running)
+                    running = self._in_the_way(size, most, stream, shared=shared)
                 except BaseException:
                     self._in_doubt = True
                     raise
-            if running and self.on_wait is not None:
-                self.on_wait(running)
-            self.wait_for(running)
-            if not running:
-                if swept:
-                    break
+            if running and not wait:
+                raise NoRoomYetError(partial(self._wait_for, running))
+            if running:
+                self._wait_for(running)
+            elif swept:
+                break
+            else:
                 swept = True
                 gc.collect()  # outside of the lock, since it runs finalizers of others
         told, self._refused = self._refused, ""
         taken = f"{self.counters.reserved:,} bytes are taken from the driver, {self.free:,} of them free"
         raise NoRoomError(f"{taken}; it said: {told}" if told else taken)
 
-    def wait_for(self, commands: Iterable[Command]) -> None:
-        """Returns when commands that use memory which is asked for have ended."""
+    def _wait_for(self, commands: Iterable[Command]) -> None:
+        self._counters.waits += 1
         for command in commands:
             self._streams.wait(command, failed_too=True)
 

@@ -21,7 +21,7 @@ from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
 from ocl_runtime.device import Device
-from ocl_runtime.errors import Error, LaunchError, OutOfMemoryError
+from ocl_runtime.errors import Error, LaunchError, NoRoomYetError, OutOfMemoryError
 from ocl_runtime.execute.driver import Buffer, Driver
 from ocl_runtime.execute.log import Log
 from ocl_runtime.execute.memory.blocks import Block
@@ -138,12 +138,19 @@ class Memory:
         """The stream of the calling thread."""
 
     def allocate(
-        self, nbytes: int, where: Where = "", stream: Stream | None = None, *, persistent: bool = False
+        self,
+        nbytes: int,
+        where: Where = "",
+        stream: Stream | None = None,
+        *,
+        persistent: bool = False,
+        wait: bool = True,
     ) -> Storage:
         """Memory with undefined contents, for use on a stream first (by default the calling thread's).
 
         `persistent` memory, as for weights, has a page of exactly its size. Raises `OutOfMemoryError` where the device
-        has no room for it, `ShapeError` for what is no number of bytes.
+        has no room for it, `ShapeError` for what is no number of bytes; and, unless it may `wait`, `NoRoomYetError`
+        where there is room once commands have ended.
         """
         if stream is None:
             stream = self._streams.current()
@@ -155,11 +162,11 @@ class Memory:
                 return made
         try:
             try:
-                made.block = pool.allocate(nbytes, stream, where, made, persistent=persistent)
+                made.block = pool.allocate(nbytes, stream, where, made, persistent=persistent, wait=wait)
             except NoRoomError:
                 for one in list(self.idle):
                     one.give_up()
-                made.block = pool.allocate(nbytes, stream, where, made, persistent=persistent)
+                made.block = pool.allocate(nbytes, stream, where, made, persistent=persistent, wait=wait)
         except NoRoomError as error:
             largest, most = pool.sizes.largest, pool.sizes.limit
             if nbytes > largest:
@@ -191,7 +198,7 @@ class Memory:
         that before commands have ended."""
         try:
             return Pinned(self.staging_pool, nbytes, where, wait=False)
-        except NoRoomError:
+        except (NoRoomError, NoRoomYetError):
             return None
 
     def _device_page(self, nbytes: int) -> tuple[Buffer, None]:

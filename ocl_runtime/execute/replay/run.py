@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from types import MappingProxyType
 from typing import Any
@@ -22,11 +23,10 @@ from ocl_runtime.execute.streams.program import submit
 _NONE: Memory = []
 
 
-def _allocate(engine: Engine, made: Sequence[tuple[int, int]], memory: Memory, where: Where, home: Stream) -> None:
-    allocate = engine.memory.allocate
+def _allocate(made: Sequence[tuple[int, int]], memory: Memory, allocate: Callable[[int], Storage]) -> None:
     for buffer, nbytes in made:
         if memory[buffer] is None:
-            memory[buffer] = allocate(nbytes or 1, where, home), 0
+            memory[buffer] = allocate(nbytes or 1), 0
 
 
 def run(
@@ -36,20 +36,23 @@ def run(
     what: str,
     lines: Sequence[Where],
     numbers: Mapping[str, Number] = MappingProxyType({}),
+    *,
+    wait: bool = True,
 ) -> None:
     """Starts a program on its streams; memory of results and the arena is added where it is missing. Else as `start`.
 
-    Raises as that does, and `OutOfMemoryError`.
+    Raises as that and `Memory.allocate` do.
     """
     engine.check_process()
     where, home = lines[-1] if lines else "", engine.streams.current()
-    _allocate(engine, bound.made, memory, where, home)
+    allocate = partial(engine.memory.allocate, where=where, stream=home, wait=wait)
+    _allocate(bound.made, memory, allocate)
     if bound.arena and memory[ARENA] is None:  # last, since it goes back first: then all find their memory again
         try:
-            memory[ARENA] = engine.memory.allocate(bound.arena, where, home), 0
+            memory[ARENA] = allocate(bound.arena), 0
         except OutOfMemoryError:  # or more than one allocation may have
             bound = bound.in_pieces()
-            _allocate(engine, bound.made, memory, where, home)
+            _allocate(bound.made, memory, allocate)
     start(engine, bound, memory, what, lines, numbers, home, apart=bound.spreads)
 
 

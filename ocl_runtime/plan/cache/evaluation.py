@@ -18,7 +18,6 @@ from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.plan.cache.slots import Asker, asker
 from ocl_runtime.plan.cache.template import Sized, Template
 from ocl_runtime.plan.launch import Address, Argument, InPlace, Launch, Plan, Sizes, passed
-from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.structure import Structure
 
 
@@ -30,22 +29,24 @@ class Evaluation:
 
     __slots__ = ("_structure", "arena", "pieces", "sized", "storages", "template")
 
-    def __init__(self, template: Template, sized: Sized, structure: Structure, executor: Planning) -> None:
+    def __init__(
+        self, template: Template, sized: Sized, structure: Structure, allocate: Callable[[int, Where], Storage]
+    ) -> None:
         self.template = template
         self._structure = structure
         self.sized = sized
         self.storages: list[Storage] = [*structure.storages]
         for nbytes, by in sized.memory:
-            self.storages.append(executor.allocate(nbytes, self.line(by)))
+            self.storages.append(allocate(nbytes, self.line(by)))
         self.arena: Storage | None = None
         self.pieces: dict[int, Storage] = {}
         if sized.arena:
             where = self.line(sized.askers[-1])
             try:
-                self.arena = executor.allocate(sized.arena, where)
+                self.arena = allocate(sized.arena, where)
             except OutOfMemoryError:  # or more than one allocation may have
                 self.sized = sized.in_pieces()
-                self.pieces = {buffer: executor.allocate(max(nbytes, 1), where) for buffer, nbytes in self.sized.pieces}
+                self.pieces = {buffer: allocate(max(nbytes, 1), where) for buffer, nbytes in self.sized.pieces}
 
     def line(self, asker: Asker) -> Where:
         """The Python line of this evaluation."""

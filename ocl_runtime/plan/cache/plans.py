@@ -10,9 +10,12 @@ import itertools
 import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
+from ocl_ir.graph.build import Storage
 from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.source_line import Where
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
 from ocl_runtime.plan.cache.slots import Slot, named
@@ -20,7 +23,6 @@ from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.unplanned import Unplanned
 from ocl_runtime.plan.donation import DonationPlaces, Holders
-from ocl_runtime.plan.planner import Planning
 from ocl_runtime.plan.readers import read_by_later_writes
 from ocl_runtime.plan.structure import Structure
 
@@ -54,6 +56,9 @@ class Building(Compiling, Protocol):
     def build(self, kernels: Sequence[Kernel]) -> None:
         """Builds those that are not built yet."""
 
+    def allocate(self, nbytes: int, where: Where = "", *, wait: bool = True) -> Storage:
+        """Memory of `nbytes` bytes. Raises `OutOfMemoryError`; and, unless it may `wait`, `NoRoomYetError`."""
+
     def bind(self, template: Template) -> None:
         """Binds a plan for the sizes that it was made for, if that is possible before it runs."""
 
@@ -65,10 +70,12 @@ class Kept:
     """The plans for one structure, by what may be written over; `used` counts with the cache. `later` is what
     `read_by_later_writes` finds."""
 
-    __slots__ = ("_making", "absent", "holders", "is_dropped", "later", "templates", "used")
+    __slots__ = ("_making", "absent", "counted", "holders", "is_dropped", "later", "templates", "used")
 
     def __init__(self, structure: Structure) -> None:
         self.used = 0
+        self.counted = 0
+        """The bytes of its plans that the cache has counted."""
         self.is_dropped = False
         self.holders = Holders(structure)
         self.later = read_by_later_writes(structure)
@@ -134,35 +141,36 @@ class PlanCache:
     def known(
         self,
         structure: Structure,
-        executor: Planning,
+        executor: Building,
         donation: DonationPlaces | None = None,
         *,
-        arrange: bool = False,
+        at_once: bool = False,
     ) -> Evaluation | None:
-        """The plan that computes the roots of an expression, with memory allocated for it; None where none was made, or
-        it takes long to arrange it for these sizes, unless that is to be done here (`arrange`).
+        """The plan that computes the roots of an expression, with memory allocated for it; None where none was made.
+        Unless all is to be done `at_once`, gives None, too, where it takes long to arrange it for these sizes, and
+        raises `NoRoomYetError` where memory has to be waited for.
         `donation` is what `Kept.donation` has just said, if anybody has asked."""
         kept = self.of(structure)
         kept.used = next(self._clock)
         template = kept.fitting(structure.sizes, donation or kept.donation(structure))
-        if template is None or not (arrange or template.is_arranged(structure.sizes)):
+        if template is None or not (at_once or template.is_arranged(structure.sizes)):
             return None
+        sized = template.sized(structure)
+        if kept.nbytes != kept.counted:
+            self._count(kept)
+        planned = Evaluation(template, sized, structure, partial(executor.allocate, wait=at_once))
         self._hits += template.used  # the first who asks is who it was made for
         template.used = True
-        before = template.nbytes
-        sized = template.sized(structure)
-        if template.nbytes != before and not kept.is_dropped:
-            self._grow(template.nbytes - before)
-        return Evaluation(template, sized, structure, executor)
+        return planned
 
-    def plan(self, structure: Structure, executor: Planning) -> Evaluation:
+    def plan(self, structure: Structure, executor: Building) -> Evaluation:
         """The same, made where it is missing."""
-        planned = self.known(structure, executor, arrange=True)
+        planned = self.known(structure, executor, at_once=True)
         if planned is None:
             kept = self.of(structure)
             donation = kept.donation(structure)
             self._keep(kept, donation, Template(Unplanned(structure, donation, executor.watch_fusion), executor))
-            planned = self.known(structure, executor, arrange=True)
+            planned = self.known(structure, executor, at_once=True)
             assert planned is not None, "what has just been made fits"
         return planned
 
@@ -186,9 +194,7 @@ class PlanCache:
             template = kept.fitting(sizes, donation)
             if template is not None:
                 if not template.is_arranged(sizes):
-                    before = template.nbytes
                     template.arrange(sizes, leaves)
-                    self._grow(0 if kept.is_dropped else template.nbytes - before)
                 return
             if unplanned is not None:
                 template = Template(unplanned, executor)
@@ -233,7 +239,6 @@ class PlanCache:
             self._misses += not loaded
             self._loaded += loaded
             templates = dict(kept.templates)  # another thread may be looking
-            before = kept.nbytes
             alike = [*templates.get(donation, ()), made]
             templates[donation], dropped = alike[-_MOST_ALIKE:], alike[:-_MOST_ALIKE]
             for oldest in list(templates)[: len(templates) - _MOST_ALIKE]:
@@ -242,13 +247,17 @@ class PlanCache:
             kept.templates = templates
             self._evictions += len(dropped)
             self.lines.forget(dropped)
-            if not kept.is_dropped:
-                self._grow(kept.nbytes - before)
+            self._count(kept)
 
-    def _grow(self, nbytes: int) -> None:
-        """Plans take more memory; drops those that were not used for the longest time, if it is too much."""
+    def _count(self, kept: Kept) -> None:
+        """Counts the memory of the plans for a structure anew; drops those that were not used for the longest time, if
+        all take too much."""
         with self._lock:
-            self._nbytes += nbytes
+            if kept.is_dropped:
+                return
+            nbytes = kept.nbytes
+            self._nbytes += nbytes - kept.counted
+            kept.counted = nbytes
             if self._nbytes <= self._most_bytes:
                 return
             for key, _ in sorted(self._kept.items(), key=lambda item: item[1].used)[:-1]:
@@ -261,7 +270,7 @@ class PlanCache:
         kept = self._kept.pop(key)
         kept.is_dropped = True
         dropped = [template for alike in kept.templates.values() for template in alike]
-        self._nbytes -= kept.nbytes
+        self._nbytes -= kept.counted
         self._evictions += max(len(dropped), 1)
         self.lines.forget(dropped)
 

@@ -284,7 +284,8 @@ class Template:
         return self._streams == 1 or len(self.kernels) <= _ARRANGED_AT_ONCE or sizes in self._sized
 
     def arrange(self, sizes: tuple[int, ...], storages: Sequence[object]) -> None:
-        """Makes the plan ready for sizes that pass the guards, and leaves in such memory. Any thread may."""
+        """Makes the plan ready for sizes that pass the guards, and leaves in such memory. Any thread may; only `sized`
+        takes sizes out."""
         if sizes == self.made_for:
             self.first()
         else:
@@ -297,8 +298,8 @@ class Template:
             self._sized.move_to_end(sizes)
         else:
             self.arrange(sizes, structure.storages)
-            while len(self._sized) > _MOST_SIZES:
-                self._sized.popitem(last=False)
+        while len(self._sized) > _MOST_SIZES:
+            self._sized.popitem(last=False)
         return self._sized[sizes]
 
     def first(self) -> Sized:

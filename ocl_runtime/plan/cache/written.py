@@ -18,7 +18,7 @@ from ocl_ir.graph.build import Buffer, Movement, Node, Scalar, Storage
 from ocl_ir.graph.forward import forward
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, DType
-from ocl_runtime.errors import OutOfMemoryError
+from ocl_runtime.errors import NoRoomYetError, OutOfMemoryError
 from ocl_runtime.plan.cache.comparison import Comparison, Text
 from ocl_runtime.plan.cache.evaluation import Evaluation, passed_number
 from ocl_runtime.plan.donation import Held, Holders, most_donated, used_outside
@@ -34,9 +34,9 @@ class Allocator(Protocol):
     def stream(self) -> Any:
         """The stream that this thread's commands go to."""
 
-    def allocate(self, nbytes: int, where: Where, stream: Any) -> Storage:
+    def allocate(self, nbytes: int, where: Where, stream: Any, *, wait: bool) -> Storage:
         """Memory of `nbytes` with undefined contents, asked for at a Python line, for use on a stream first. Raises
-        `OutOfMemoryError`."""
+        `OutOfMemoryError`, and, unless it may `wait`, `NoRoomYetError`."""
 
 
 Give: TypeAlias = "Callable[[Any, list[Any], Sequence[Where], dict[str, Any], Any], None]"
@@ -114,6 +114,7 @@ def written(
     _give(text, structure, planned, past)
     _hand_out(text, structure, planned, asked)
     text.names |= {
+        "NoRoomYetError": NoRoomYetError,
         "OutOfMemoryError": OutOfMemoryError,
         "allocate": memory.allocate,
         "device_memory": memory,
@@ -173,20 +174,20 @@ def _give(text: Comparison, structure: Structure, planned: Evaluation, past: His
     sized, template = planned.sized, planned.template
     storages = [*text.storages]
     allocated = [
-        f"s{number} = allocate({nbytes}, {_line(text, by)}, stream)"
+        f"s{number} = allocate({nbytes}, {_line(text, by)}, stream, wait=False)"
         for number, (nbytes, by) in enumerate(sized.memory, len(storages))
     ]
     storages += [f"s{number}" for number in range(len(storages), len(planned.storages))]
     arena = "None"
     if sized.arena:
         arena = "arena"
-        allocated.append(f"arena = allocate({sized.arena}, {_line(text, sized.askers[-1])}, stream), 0")
+        allocated.append(f"arena = allocate({sized.arena}, {_line(text, sized.askers[-1])}, stream, wait=False), 0")
     text.add("stream = device_memory.stream()")  # which refuses in a forked child
     if allocated:
         text.add("try:")
         for line in allocated:
             text.add(f"    {line}")
-        text.add("except OutOfMemoryError:")
+        text.add("except (OutOfMemoryError, NoRoomYetError):")
         text.add("    return None")
     for place in template.taken:
         text.add(f"s{place} = executor.handed_over(s{place})")

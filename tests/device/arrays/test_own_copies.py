@@ -181,3 +181,50 @@ def test_an_array_is_computed_into_itself_in_place(runtime: Runtime) -> None:
         assert np.array_equal(x.numpy(), moved(y).numpy())
     ocl.compute_into(rows[:64], rows[:64] + 1)  # of which the rest has to stay
     assert np.array_equal(rows.numpy(), np.concatenate([host + 1, host]))
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "whole": lambda x: x,
+    "a slice": lambda x: x[1:3],
+    "reversed": lambda x: x[::-1],
+    "every other column": lambda x: x[:, ::2],
+    "transposed": lambda x: x.T,
+    "a row": lambda x: x[2],
+}
+HELD: dict[str, Callable[[Any], Any]] = {
+    "nothing": lambda x: None,
+    "a copy": lambda x: x.copy(),
+    "an expression": lambda x: x + 0,
+    "an element": lambda x: x[2, 3],
+    "another view": lambda x: x[1:],
+}
+
+
+@pytest.mark.parametrize("held", HELD)
+@pytest.mark.parametrize("way", ["written", "computed into"])
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_a_captured_function_writes_into_views_of_what_others_need(
+    runtime: Runtime, view: Callable[[Any], Any], way: str, held: str
+) -> None:
+    @ocl.capture
+    def double(x: Any) -> Any:
+        if way == "written":
+            x *= 2
+        else:
+            ocl.compute_into(x, x * 2)
+        return ocl.sum(x)
+
+    for turn in range(3):
+        host = np.arange(24, dtype="f4").reshape(4, 6) + turn
+        x = ocl.asarray(host).compute()
+        other = HELD[held](x)
+        expected, before = host.copy(), host.copy()
+        view(expected)[...] *= 2
+        assert float(double(view(x))) == view(expected).sum()
+        np.testing.assert_array_equal(x.numpy(), expected)
+        if held == "another view":
+            np.testing.assert_array_equal(other.numpy(), expected[1:])
+        elif held == "an element":
+            assert float(other) == before[2, 3]
+        elif other is not None:
+            np.testing.assert_array_equal(other.numpy(), before)

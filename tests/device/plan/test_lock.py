@@ -39,11 +39,26 @@ def written(x: Any) -> Any:
     return x.compute()
 
 
-WAYS: dict[str, Callable[[Any], Any]] = {
-    "compute": lambda x: x.compute(),
-    "numpy": lambda x: x.numpy(),
-    "a write": written,
-    "a lazy argument": ocl.capture(lambda x: x * 2),
+@ocl.capture
+def captured_write(small: Any) -> Any:
+    small[0] = 0
+    return ocl.sqrt(ocl.broadcast_to(small[:7, None], (7, MIB))) + 1
+
+
+@ocl.capture
+def captured_compute_into(small: Any) -> Any:
+    ocl.compute_into(small, small + 1)
+    return ocl.sqrt(ocl.broadcast_to(small[:7, None], (7, MIB))) + 1
+
+
+argument = ocl.capture(lambda x: x * 2)
+WAYS: dict[str, Callable[[Any, Any], Any]] = {
+    "compute": lambda wanted, small: wanted.compute(),
+    "numpy": lambda wanted, small: wanted.numpy(),
+    "a write": lambda wanted, small: written(wanted),
+    "a lazy argument": lambda wanted, small: argument(wanted),
+    "a captured write": lambda wanted, small: captured_write(small + 0),
+    "a captured compute_into": lambda wanted, small: captured_compute_into(small + 0),
 }
 
 
@@ -59,13 +74,13 @@ def test_others_go_on_while_memory_is_waited_for(runtime: Runtime, way: str, war
     for _ in range(2):
         (small + 1).compute()
         if warm:
-            ask(wanted())
+            ask(wanted(), small)
     runtime.executor.engine.streams.finish()
     taken = [(ocl.zeros((5, MIB)) + number).compute() for number in range(2)]
     touches = [array._node.storage.touch(WRITE) for array in taken]
     waits = memory.counters.waits
     results: list[Any] = []
-    thread = threading.Thread(target=lambda: results.append(ask(wanted())), daemon=True)
+    thread = threading.Thread(target=lambda: results.append(ask(wanted(), small)), daemon=True)
     with held(runtime.executor.engine, 3, *touches):
         del taken
         thread.start()
@@ -102,3 +117,29 @@ def test_others_go_on_while_streams_are_chosen(runtime: Runtime, monkeypatch: py
             ocl.compute(*[ocl.sum(ocl.sin(array[::-1]) + array, axis=0) for array in x])
     assert counted["plan", "misses"] == 1
     assert free == [True, True]
+
+
+def test_who_computes_nothing_waits_for_memory_where_it_is(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler of a signal amid an evaluation, say."""
+    engine, small = runtime.executor.engine, ocl.asarray(np.arange(1000, dtype="f4"))
+    expected = (small + 1).numpy()
+    taken = [(ocl.zeros((5, MIB)) + number).compute() for number in range(2)]
+    touches, found, run = [array._node.storage.touch(WRITE) for array in taken], list[Any](), runtime.executor.run
+
+    def interrupted(plan: Any) -> None:
+        waits = engine.memory.device_pool.counters.waits
+        found.append(ocl.asarray(np.ones((7, MIB), "f4")))
+        assert engine.memory.device_pool.counters.waits > waits
+        run(plan)
+
+    gate = held(engine, 3, *touches)
+    gate.__enter__()
+    del taken
+    opening = threading.Timer(0.2, gate.__exit__, (None, None, None))
+    opening.start()
+    monkeypatch.setattr(runtime.executor, "run", interrupted)
+    result = (small + 1).compute()
+    monkeypatch.undo()
+    opening.join()
+    assert np.array_equal(result.numpy(), expected)
+    assert found[0].numpy().min() == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import ocl_runtime as ocl
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay.bound import Bound
+from ocl_runtime.plan.cache import template
 from ocl_runtime.runtime import Runtime
 
 _SIZES = [
@@ -101,3 +103,21 @@ def test_it_is_what_the_schedule_would_be(
         found = called(ocl.asarray(x), ocl.asarray(y)).numpy()
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
     assert any(patterns), "some were bound without a schedule"
+
+
+def test_sizes_of_a_plan_that_is_arranged_for_each_are_bounded(
+    device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many launches that streams could serve."""
+    monkeypatch.setattr(template, "_MOST_SIZES", 4)
+    runtime = Runtime(device, replace(engine.settings, streams=4))
+    with ocl.use(runtime):
+        for rows in range(1, 12):
+            x = [ocl.asarray(np.full((rows, 30), number, "f4")).compute() for number in range(40)]
+            ocl.compute(*[ocl.sum(ocl.sin(array[::-1]) + array, axis=0) for array in x])
+        made = [one for kept in runtime.executor.plans._kept.values() for one in kept.templates.values()]
+        plans = [one for alike in made for one in alike if len(one.kernels) > 32]
+        assert plans
+        assert all(len(plan._sized) <= 5 for plan in plans)
+        kept = [*runtime.executor.plans._kept.values()]
+        assert runtime.executor.plans.statistics.nbytes == sum(one.nbytes for one in kept)

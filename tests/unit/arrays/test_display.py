@@ -28,9 +28,9 @@ class Runtime(InterpretedRuntime):
         self.running()
         super().run(plan)
 
-    def allocate(self, nbytes: int, where: Any = "") -> Any:
+    def allocate(self, nbytes: int, where: Any = "", *, wait: bool = True) -> Any:
         self.allocating()
-        return super().allocate(nbytes, where)
+        return super().allocate(nbytes, where, wait=wait)
 
 
 @pytest.fixture(autouse=True)
