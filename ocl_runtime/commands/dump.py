@@ -123,7 +123,7 @@ def _expression(options: argparse.Namespace, folder: Path) -> None:
     foreign = [stage for stage in options.stage or () if stage in PROGRAM_NAMES]
     if foreign and len(template.kernels) < 2:
         raise Error(
-            f"an expression of one kernel has no stage {foreign[0]!r}: host programs have",
+            f"an expression of {len(template.kernels) or 'no'} kernel has no stage {foreign[0]!r}: host programs have",
             place=options.what,
             remedy=f"name one of {', '.join(_STAGES[: -len(PROGRAM_NAMES)])}, or dump a program",
         )
@@ -137,7 +137,8 @@ def _expression(options: argparse.Namespace, folder: Path) -> None:
     if not template.kernels:
         if not options.stage or "graph" in options.stage:
             print(text(parsed.node, parsed.names))
-        print("nothing to compute: the expression only looks at memory that is there")
+        why = "only looks at memory that is there" if parsed.node.size else "has no elements"
+        print(f"nothing to compute: the expression {why}")
 
 
 def _program(options: argparse.Namespace, rest: Sequence[str], folder: Path) -> tuple[int, str]:

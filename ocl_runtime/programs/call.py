@@ -27,13 +27,14 @@ from ocl_runtime.arrays import Array, current
 from ocl_runtime.arrays.current_runtime import AnyRuntime
 from ocl_runtime.arrays.functions.transfers import contiguous
 from ocl_runtime.arrays.reals import base_executor
-from ocl_runtime.errors import DTypeError, MixedDevicesError, ShapeError
+from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.replay.execution import Part
 from ocl_runtime.execute.replay.replay import ALIGNED, Replay
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.host.prepare import Outcome
 from ocl_runtime.plan.host.prepare import prepare as prepare_schedule
+from ocl_runtime.plan.tracing import tracer
 
 _MOST_PREPARED = 64
 """Sizes for which a program stays prepared."""
@@ -67,8 +68,14 @@ class Prepared:
         Arrays of the host, for its host parameters, must stay as they are until `Runtime.finish` has returned.
 
         Gives the result, a tuple of several, or None. Raises `ShapeError` for arrays and sizes that do not fit,
-        `DTypeError` for another dtype, `MixedDevicesError` for another runtime's.
+        `DTypeError` for another dtype, `MixedDevicesError` for another runtime's, `Error` in a captured function.
         """
+        if tracer.get() is not None:
+            raise Error(
+                f"a captured function calls program {self.program.name}, which has memory of its own",
+                place=calling_line(),
+                remedy="call it outside of the captured function",
+            )
         arrays = self._arguments(given, named)
         sizes = self._sizes(
             arrays, {name: int(one) for name, one in named.items() if isinstance(one, int | np.integer)}

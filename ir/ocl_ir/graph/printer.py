@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 from ocl_ir.graph.build import (
@@ -75,19 +76,21 @@ def statements(
     """The nodes below `roots`, operands first. Operations are called %0, %1, …, roots y or y0, y1, …; leaves as in
     `text`. Movements and scalars stand where they are used, but for those that are `apart`. `scalars` are the values of
     those that are only given by number."""
-    called, lines = dict(names), dict[Node, str]()
-    results = {root: f"y{number}" if len(roots) > 1 else "y" for number, root in enumerate(roots)}
-    letters = 0
+    called, lines, taken = dict(names), dict[Node, str](), {*names.values()}
+    result = "y"
+    while any(name == result or name.removeprefix(result).isdecimal() for name in taken):
+        result += "_"
+    results = {root: f"{result}{number}" if len(roots) > 1 else result for number, root in enumerate(roots)}
+    letters = filter(lambda name: name not in taken, map(letter, count()))
     for node in walk(*roots):
         if node in called:
             continue
         if isinstance(node, Buffer):
-            called[node] = letter(letters)
-            letters += 1
-        elif isinstance(node, Scalar) and isinstance(node.value, Given) and scalars:
-            called[node] = _number(scalars[node.value.place])
+            called[node] = next(letters)
         else:
             call = _call(node, [called[arg] for arg in node.args])
+            if isinstance(node, Scalar) and isinstance(node.value, Given) and scalars:
+                call = _number(scalars[node.value.place])
             called[node] = call
             if node in results or node in apart or not isinstance(node, Movement | Scalar | Iota | Undefined):
                 called[node] = results.get(node, f"%{len(lines)}")

@@ -532,10 +532,10 @@ def test_after_a_time_without_memory_values_on_the_way_are_kept_again(
     x, column = ocl.asarray(HOST), ocl.asarray(np.ones((3, 1), "f4"))
     allocate = runtime.executor.allocate
 
-    def short(nbytes: int, where: Any = "") -> Any:
+    def short(nbytes: int, where: Any = "", **more: Any) -> Any:
         if nbytes == 3 * HOST.nbytes:
             raise evaluate.OutOfMemoryError("no room")
-        return allocate(nbytes, where)
+        return allocate(nbytes, where, **more)
 
     def launches(is_short: bool) -> int:
         """Of asking for a value that an evaluation had on its way."""

@@ -16,7 +16,7 @@ from ocl_ir.host.builder import HostBuilder
 from ocl_ir.sizes import parts, smaller
 from ocl_ir.types import F32
 from ocl_runtime.device import Device
-from ocl_runtime.errors import DTypeError, LaunchError, MixedDevicesError, ShapeError
+from ocl_runtime.errors import DTypeError, Error, LaunchError, MixedDevicesError, ShapeError
 from ocl_runtime.execute.driver import OpenCL
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay.execution import Part
@@ -362,3 +362,14 @@ def test_counters_count_the_nodes_of_replays(runtime: Runtime) -> None:
     with counting(runtime) as counted:
         program(x)
     assert counted["launch", "launches"] == 10
+
+
+def test_a_captured_function_calls_no_program(runtime: Runtime) -> None:
+    p = HostBuilder("scaled")
+    x, y = p.input("x", F32, (8,)), p.alloc(F32, (8,), "y")
+    p.launch(SCALE, (8, x, y), (8,))
+    program, array = prepare(p.build(y)), ocl.ones(8, dtype="f4")
+    with pytest.raises(Error, match="a captured function calls program scaled") as caught:
+        ocl.capture(lambda x: program(x) + 1)(array)
+    assert caught.value.remedy == "call it outside of the captured function"
+    assert (program(array) + 1).shape == (8,)

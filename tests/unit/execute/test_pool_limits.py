@@ -8,7 +8,7 @@ import pyopencl as cl
 import pytest
 
 from ocl_ir.kernel.accesses import WRITE
-from ocl_runtime.errors import OutOfMemoryError
+from ocl_runtime.errors import NoRoomYetError, OutOfMemoryError
 from ocl_runtime.execute.memory.pool import NoRoomError, Pool
 from ocl_runtime.execute.memory.storage import Storage
 from tests.support.world import World
@@ -118,12 +118,16 @@ def test_the_host_waits_for_its_own_memory_only_if_it_may() -> None:
     x = world.memory.pinned(300 * KIB)
     command = world.give(1, x.touch(WRITE, x.bytes))
     del x
-    with pytest.raises(NoRoomError):
+    with pytest.raises(NoRoomYetError) as caught:
         host.allocate(400 * KIB, None, "", world, wait=False)
     assert command.event is not None
-    world.memory.pinned(400 * KIB)
+    assert host.counters.waits == 0
+    caught.value.wait()
     assert command.event is None
+    world.memory.pinned(400 * KIB)
     assert host.counters.waits == 1
+    with pytest.raises(NoRoomError):
+        host.allocate(600 * KIB, None, "", world, wait=False)
 
 
 def test_the_host_waits_for_memory_that_fits_rather_than_to_get_other() -> None:

@@ -355,7 +355,7 @@ def test_an_expression_of_one_kernel_has_no_stage_of_a_program(capsys: pytest.Ca
         assert dump.main([*EXAMPLE, "--stage", stage]) == 1
         out, err = capsys.readouterr()
         assert out == ""
-        assert f"an expression of one kernel has no stage '{stage}'" in err
+        assert f"an expression of 1 kernel has no stage '{stage}'" in err
 
 
 @pytest.mark.parametrize("expression", ["cumulative_sum(x / sum(x))", "cumulative_sum(exp(x)) @ cumulative_sum(x * 2)"])

@@ -177,3 +177,11 @@ def test_passes_of_an_evaluation_in_order() -> None:
     text = passes_text(outcomes)
     assert "streams:\n  not run: one stream, in order: each node needs the one before it" in text
     assert "in_place:\n  not run: the planner has placed results over operands" in text
+
+
+def test_a_number_that_is_all_there_is_and_names_that_are_taken() -> None:
+    text = groups_text(fused("zeros((4,))"))
+    assert "\n  y: f32[4] = 0.0    <expression>:1\n  ends at y: it is wanted\n" in text
+    text = groups_text(fused("y + y0 * 2", "y:f32[4]", "y0:f32[4]"))
+    assert "\n  y_: f32[4] = add(y, %0)    " in text
+    assert "\n  reads y: f32[4]\n  reads y0: f32[4]\n  ends at y_: it is wanted\n" in text
