@@ -66,7 +66,7 @@ class ArrayCore:
         self._known = None
         self._value = False
         if node.depth >= BOUND:
-            relieve(node, self._cell, executor, _compute_node)
+            relieve(node, self._cell, executor, compute_node)
 
     def _new(self, node: Node) -> Self:
         """An array of the same runtime."""
@@ -153,7 +153,7 @@ class ArrayCore:
     def _relieve(self, node: Node) -> None:
         """Starts long pending work that a write has made longer."""
         if node.depth >= BOUND:
-            relieve(node, self._cell, self._executor, _compute_node)
+            relieve(node, self._cell, self._executor, compute_node)
 
     def _not_writable(self) -> DTypeError:
         """The error for a write into a value."""
@@ -274,7 +274,7 @@ def compute_together(arrays: Sequence[ArrayCore]) -> None:
         executor.plans.lines.write()
 
 
-def _compute_node(executor: Executor, node: weakref.ref[Node], cell: weakref.ref[Cell]) -> None:
+def compute_node(executor: Executor, node: weakref.ref[Node], cell: weakref.ref[Cell]) -> None:
     """Computes a node, which becomes the result of a cell that is just this node; nothing where it is gone, or has been
     computed."""
     executor = base_executor(executor)

@@ -175,11 +175,10 @@ class Structure:
         storages: Sequence[Storage],
         sizes: Sequence[int],
         scalars: Sequence[Number | Given],
-        needed: Iterable[int] = (),
     ) -> list[Node]:
         """The nodes over other memory, sizes and scalars, in the same order; each says its number for the line that
-        asked for it. The same operation of the same operands is one node, but each root is one of its own, as is what
-        others need, by number: what is only copied before it is written over is not."""
+        asked for it. The same operation of the same operands is one node, but each root is one of its own, unless it
+        is only copied before it is written over."""
         first = self.first_offset
         number = {0: 0, 1: 1} | dict(zip(self.sizes[:first], sizes[:first], strict=True))
 
@@ -207,7 +206,7 @@ class Structure:
             made[node] = known
         nodes = [made[node] for node in self.nodes]
         apart: set[Node] = set()
-        for result in dict.fromkeys([*self.roots, *needed]):
+        for result in dict.fromkeys(self.roots):
             if result not in self.copied:
                 while nodes[result] in apart:  # they are equal; but two results are not one, which may be written over
                     nodes[result] = graph.elementwise("copy", nodes[result], where=str(result))

@@ -31,6 +31,7 @@ from ocl_ir.graph.build import Buffer, Node, elementwise
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
+from ocl_runtime.arrays.core import compute_node
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import DTypeError, NoRoomYetError
@@ -335,11 +336,11 @@ def _in_memory(arrays: Sequence[Array]) -> Arguments | None:
 
 
 def _shared(captured: Captured, arrays: Sequence[Array]) -> list[Array]:
-    """The arrays whose memory a program overwrites, and others need. Memory that PyOpenCL has, too, is computed into
-    all the same."""
+    """The arrays whose memory a program overwrites, and others need; and views of what has no memory yet.
+    Memory that PyOpenCL has, too, is computed into all the same."""
     written = [arrays[number] for number in captured.assigned]
     written += [x for x in map(arrays.__getitem__, captured.into) if not _is_outside(x._cell.node)]
-    return [x for x in written if type(x._cell.node) is Buffer and not alone(x._cell)]
+    return [x for x in written if type(x._cell.node) is not Buffer or not alone(x._cell)]
 
 
 def _is_outside(node: Node) -> bool:
@@ -347,12 +348,15 @@ def _is_outside(node: Node) -> bool:
 
 
 def _own(shared: Sequence[Array]) -> None:
-    """Copies whole arrays, of which these may be views, so that nobody else needs their memory; unless another thread
-    writes them meanwhile."""
+    """Computes, or copies, the whole arrays that these may be views of, so that nobody else needs their memory; unless
+    another thread writes them meanwhile."""
     for x in shared:
-        node = x._cell.node
+        cell, node = x._cell, x._cell.node
+        if type(node) is not Buffer:
+            compute_node(x._executor, ref(node), ref(cell))
+            continue
         copied = Array(elementwise("copy", node), x._executor)
         copied._computed()
         with x._executor.registry.lock:
-            if x._cell.node is node:
-                x._cell.become(copied._cell.node)
+            if cell.node is node:
+                cell.become(copied._cell.node)

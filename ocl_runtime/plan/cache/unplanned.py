@@ -38,7 +38,7 @@ class Unplanned:
         ]
         self.leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
         scalars = [Given(place) for place in range(len(structure.scalars))]
-        self.nodes = structure.again(self.leaves, sizes, scalars, donation.needed)
+        self.nodes = structure.again(self.leaves, sizes, scalars)
         self.roots = [self.nodes[place] for place in structure.roots]
         self.copied = [self.nodes[place] for place in structure.copied]
         self.names = {

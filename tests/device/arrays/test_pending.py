@@ -171,7 +171,7 @@ def test_operators_do_not_raise_for_what_cannot_be_started(runtime: Runtime, mon
         raise OutOfMemoryError("no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr(core, "_compute_node", refuse)
+        patch.setattr(core, "compute_node", refuse)
         for _ in range(4 * BOUND):
             x = ocl.sin(x) * 1.01
     assert 2 <= len(failed) <= 5, "each time after twice as much"

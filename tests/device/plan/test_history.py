@@ -182,3 +182,33 @@ def test_memory_that_is_short_is_not_for_what_nobody_has_asked_for(
         patch.setattr(runtime.executor.engine.memory, "allocate", scarce)
         np.testing.assert_allclose(float(total), (HOST * 2 + 1).sum(dtype="f8"), rtol=1e-5)
     assert_same(named.numpy(), HOST * 2 + 1)
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        lambda v: ocl.cumulative_sum(v, axis=0),
+        lambda v: ocl.max(v, axis=1, keepdims=True) + v * 0,
+        lambda v: v @ v.T @ v,
+    ],
+    ids=["scan", "reduction", "product"],
+)
+@pytest.mark.parametrize("first", range(4))
+def test_equal_values_that_somebody_holds_all_get_their_result(
+    runtime: Runtime, twice: Callable[[Any], Any], first: int
+) -> None:
+    """Of what is written over then, whichever is asked for first."""
+    x = ocl.asarray(HOST)
+    view = x[1:]
+    values = [twice(view), twice(view)]
+    values.append(values[0] * 0.5 + values[1])
+    view[...] = values[-1] + 1
+    values.append(x)
+    expected = np.asarray(twice(ocl.asarray(HOST)[1:]).numpy())
+    found = {number: values[number].numpy() for number in [first, *range(4)]}
+    for number, factor in enumerate((1, 1, 1.5)):
+        np.testing.assert_allclose(found[number], expected * factor, rtol=1e-5)
+    np.testing.assert_allclose(found[3][1:], expected * 1.5 + 1, rtol=1e-5)
+    values[0][...] = 7
+    assert values[0].numpy().min() == 7
+    np.testing.assert_allclose(values[1].numpy(), expected, rtol=1e-5)
