@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, compute
 from ocl_runtime.arrays.axes import shape_of
-from ocl_runtime.arrays.core import compute_if_planned, until_planned
+from ocl_runtime.arrays.core import compute_if_planned, compute_node, until_planned
 from ocl_runtime.arrays.current_runtime import executor_for
 from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.hosts import refused
@@ -133,7 +134,11 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
         raise out._not_writable()
     if not isinstance(x, Array) or x._executor is not out._executor:
         out, x = arrays_of("compute_into", out, x)
-    target = out._node_at("")
+    target, base = out._node_at(""), out._cell.node
+    if isinstance(target, Buffer) and not isinstance(base, Buffer) and tracer.get() is None:
+        compute_node(out._executor, ref(base), ref(out._cell))  # of which only the view was computed
+        target = out._node_at("")
+    del base  # whoever has it needs it
     if not isinstance(target, Buffer):
         raise DTypeError(
             "compute_into an expression, which has no memory",

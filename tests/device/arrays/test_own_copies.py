@@ -228,3 +228,34 @@ def test_a_captured_function_writes_into_views_of_what_others_need(
             assert float(other) == before[2, 3]
         elif other is not None:
             np.testing.assert_array_equal(other.numpy(), before)
+
+
+@pytest.mark.parametrize("captured", [False, True], ids=["called", "captured"])
+@pytest.mark.parametrize("computed", [False, True], ids=["not computed", "computed"])
+@pytest.mark.parametrize("way", ["written", "computed into"])
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_what_is_written_into_a_view_of_an_expression_is_written_into_that(
+    runtime: Runtime, view: Callable[[Any], Any], way: str, computed: bool, captured: bool
+) -> None:
+    """Also where the view has been computed, and the expression has not."""
+
+    def double(x: Any) -> Any:
+        if way == "written":
+            x *= 2
+        else:
+            ocl.compute_into(x, x * 2)
+        return ocl.sum(x)
+
+    host = np.arange(24, dtype="f4").reshape(4, 6)
+    x = ocl.asarray(host) + 1
+    seen, other = view(x), x.T
+    expected = host + 1
+    view(expected)[...] *= 2
+    if computed:
+        seen.compute()
+    elif way == "computed into" and not captured:
+        seen = view(x.compute())
+    assert float((ocl.capture(double) if captured else double)(seen)) == view(expected).sum()
+    np.testing.assert_array_equal(other.numpy(), expected.T)
+    np.testing.assert_array_equal(x.numpy(), expected)
+    np.testing.assert_array_equal(seen.numpy(), view(expected))
