@@ -18,15 +18,28 @@ from tests.support.arrays import assert_same
 from tests.support.depth import with_builds
 
 OPS = ("add", "subtract", "multiply", "maximum")
-STEPS = st.lists(st.tuples(st.integers(0, 15), *(st.integers(0, 10**6) for _ in range(3))), min_size=3, max_size=25)
+STEPS = st.lists(st.tuples(st.integers(0, 20), *(st.integers(0, 10**6) for _ in range(3))), min_size=3, max_size=25)
+
+
+@ocl.capture
+def captured_write(x: Any) -> Any:
+    x += 1
+    return ocl.max(x)
+
+
+@ocl.capture
+def captured_compute_into(x: Any, y: Any) -> Any:
+    ocl.compute_into(x, ocl.maximum(x, 2))
+    return x * y
 
 
 @dataclass
 class Both:
-    """The same arrays here and in NumPy; `expressions` are values that later writes must not change."""
+    """The same arrays here and in NumPy, and elements that were read, which later writes must not change."""
 
     ours: list[Any] = field(default_factory=list)
     numpy: list[np.ndarray[Any, Any]] = field(default_factory=list)
+    elements: list[tuple[Any, Any]] = field(default_factory=list)
 
     def add(self, ours: Any, numpy: np.ndarray[Any, Any]) -> None:
         assert ours.shape == numpy.shape
@@ -105,6 +118,25 @@ class Both:
                 self.add(x[x > second % 10], n[n > second % 10])
             case 15 if n.ndim and n.size:
                 self.add(ocl.concat([x, x[:1]]), np.concatenate([n, n[:1]]))
+            case 16 if n.size:
+                most = captured_write(x)
+                n += n.dtype.type(1)
+                self.elements.append((most, n.max()))
+            case 17:
+                ours = captured_compute_into(x, x)
+                n[...] = np.maximum(n, n.dtype.type(2))
+                self.add(ours, n * n)
+            case 18:
+                y, m = self.like(second, n.shape)
+                if np.result_type(n, m) == n.dtype:
+                    ocl.compute_into(x.compute(), ocl.minimum(x, y))
+                    n[...] = np.minimum(n, m)
+            case 19 if n.ndim and n.size:
+                for _ in range(1 + third % 2):  # equal values are one where they are planned together
+                    self.add(ocl.max(x, axis=0, keepdims=True), n.max(axis=0, keepdims=True))
+            case 20 if n.size:
+                place = np.unravel_index(second % n.size, n.shape)
+                self.elements.append((x[tuple(map(int, place))], n[place]))
             case 11 if len(self.ours) > 2:
                 del self.ours[first % len(self.ours)]
                 del self.numpy[first % len(self.numpy)]
@@ -112,6 +144,8 @@ class Both:
     def check(self) -> None:
         for x, n in zip(self.ours, self.numpy, strict=True):
             assert_same(x.numpy(), n)
+        for x, n in self.elements:
+            assert_same(x.numpy(), np.asarray(n))
 
 
 def ocl_view(x: Any) -> bool:
