@@ -132,6 +132,8 @@ class _Programs:
                     del self.calls[next(iter(self.calls))]
 
     def _forget_oldest(self) -> None:
+        """Drops what was prepared first, with the calls that know it, until what is left is within its bounds. (In a
+        loop amid the lock's block an interrupt could leave the lock taken.)"""
         launches = sum(len(known.bound.commands) for known in self.prepared.values())
         while len(self.prepared) > (_MOST_PREPARED if launches <= _MOST_LAUNCHES else 1):
             _, oldest = self.prepared.popitem(last=False)

@@ -125,10 +125,12 @@ class _Inliner:
         assigned = {each.variable.id for each in inner if isinstance(each, Assign)}
         if not (writes or assigned):
             return []
-        reads = {id_: self._reads[id_] for id_ in candidates}
-        return [
-            id_ for id_, (loads, variables) in reads.items() if (loads and writes) or not assigned.isdisjoint(variables)
-        ]
+        disturbed = []
+        for id_ in candidates:
+            loads, variables = self._reads[id_]
+            if (loads and writes) or not assigned.isdisjoint(variables):
+                disturbed.append(id_)
+        return disturbed
 
     def _takes(self, stmt: Stmt, position: int, made: Let | Load) -> bool:
         """Whether an expression may stand where the statement has its operand number `position`."""

@@ -88,7 +88,7 @@ def download(x: ArrayLike, /, *, out: NDArray[Any] | None = None) -> Download:
     if not node.size:
         return Download(x, None, x.shape, np.empty(x.shape, x.dtype) if out is None else out)
     if not node.layout.is_dense:
-        node = compute_into(allocate(x.shape, dtype=x.dtype, device=x.device), x)._computed()
+        node = contiguous(x)
     coming = x._executor.download(node.storage, node.dtype, node.layout.offset, node.size, calling_line(), out)
     return Download(x, coming, x.shape, np.empty(0) if out is None else out)
 

@@ -18,7 +18,7 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
-from ocl_runtime.plan.cache.slots import Slot, named
+from ocl_runtime.plan.cache.slots import Slot, leaf_slots, named
 from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.unplanned import Unplanned
@@ -155,8 +155,9 @@ class PlanCache:
         template = kept.fitting(structure.sizes, donation or kept.donation(structure))
         if template is None or not (at_once or template.is_arranged(structure.sizes)):
             return None
+        before = template.nbytes
         sized = template.sized(structure)
-        if kept.nbytes != kept.counted:
+        if template.nbytes != before:
             self._count(kept)
         planned = Evaluation(template, sized, structure, partial(executor.allocate, wait=at_once))
         self._hits += template.used  # the first who asks is who it was made for
@@ -180,7 +181,7 @@ class PlanCache:
         donation = kept.donation(structure)
         stored = executor.stored_plans
         is_known = stored is None or not stored.takes() or (donation, structure.sizes) in kept.absent
-        leaves = [Slot(place, getattr(storage, "nbytes", 0)) for place, storage in enumerate(structure.storages)]
+        leaves = leaf_slots(structure.storages)
         is_there = kept.fitting(structure.sizes, donation) is not None
         unplanned = Unplanned(structure, donation, executor.watch_fusion) if is_known and not is_there else None
         return Wanted(structure.key, structure.sizes, donation, kept, leaves, unplanned)
@@ -195,6 +196,7 @@ class PlanCache:
             if template is not None:
                 if not template.is_arranged(sizes):
                     template.arrange(sizes, leaves)
+                    self._count(kept)
                 return
             if unplanned is not None:
                 template = Template(unplanned, executor)

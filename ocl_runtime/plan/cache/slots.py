@@ -27,6 +27,11 @@ class Slot:
         self.where = where
 
 
+def leaf_slots(storages: Sequence[object]) -> list[Slot]:
+    """Slots for the leaves of an expression, as large as the memory that they lie in."""
+    return [Slot(place, getattr(storage, "nbytes", 0)) for place, storage in enumerate(storages)]
+
+
 @dataclass
 class Slots:
     """What the planner needs of an executor; its memory is slots."""

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from ocl_ir.graph.build import Node
 from ocl_ir.guards import Given, Guards
 from ocl_ir.source_line import Where
-from ocl_runtime.plan.cache.slots import Slot, named
+from ocl_runtime.plan.cache.slots import leaf_slots, named
 from ocl_runtime.plan.donation import DonationPlaces
 from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.structure import Structure
@@ -36,7 +36,7 @@ class Unplanned:
             self.guards.size(name, number) if place < first else self.guards.apart(name, number)
             for place, (name, number) in enumerate(named(structure.sizes).items())
         ]
-        self.leaves = [Slot(place, getattr(one, "nbytes", 0)) for place, one in enumerate(structure.storages)]
+        self.leaves = leaf_slots(structure.storages)
         scalars = [Given(place) for place in range(len(structure.scalars))]
         self.nodes = structure.again(self.leaves, sizes, scalars)
         self.roots = [self.nodes[place] for place in structure.roots]

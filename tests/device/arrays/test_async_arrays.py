@@ -151,3 +151,13 @@ def test_shared_memory_is_read_in_place(runtime: Runtime) -> None:
     del seen, part, others
     with pytest.raises(ocl.Error, match="cannot be had without a copy"):
         (ocl.asarray(HOST) + 1).__array__(np.float64, copy=False)
+
+
+def test_a_view_with_gaps_comes_from_its_own_runtime(device: Device, engine: Engine) -> None:
+    """Whichever is in use."""
+    host = np.arange(20, dtype="f4").reshape(4, 5)
+    with ocl.use(Runtime(device, engine.settings)):
+        x = ocl.asarray(host)
+    with ocl.use(Runtime(device, engine.settings)):
+        assert_same(ocl.download(x[:, ::2]).result(), host[:, ::2])
+        assert_same(ocl.download(x.T).result(), host.T)
