@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph import forward
@@ -25,9 +26,9 @@ from ocl_runtime.arrays.meaning.writing import written
 from ocl_runtime.arrays.pending import BOUND, relieve
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import WithReal, base_executor
-from ocl_runtime.arrays.values import copied
+from ocl_runtime.arrays.values import copied, is_spread
 from ocl_runtime.errors import DTypeError, MixedDevicesError
-from ocl_runtime.plan.evaluate import Missing, evaluate, evaluate_if_planned
+from ocl_runtime.plan.evaluate import Missing, evaluate_if_planned
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
 
@@ -167,25 +168,30 @@ class ArrayCore:
         """An array on the device is an index of this one."""
         checks = self._executor.checks
         if checks is not None:
-            with self._executor.registry.lock:
-                checks.note(index, axis, length, self._evaluated)
+            record = checks.note(index, axis, length)
+            if record is not None:
+                compute_together((self._new(record),))
 
     def _report_places(self) -> None:
         """Raises `IndexingError` for the first place since the last value was read that an axis did not have."""
         checks = self._executor.checks
         if checks is not None:
-            with self._executor.registry.lock:
-                checks.report(self._evaluated, lambda record: copied(record, self._executor))
-
-    def _evaluated(self, nodes: list[Node]) -> list[Buffer]:
-        return evaluate([forward.current(node) for node in nodes], [None for _ in nodes], self._executor)
+            checks.report(lambda record: self._copied(self._new(record)._computed()))
 
     def _detach(self) -> None:
         """Gives an element memory of its own, for who would write into that or compare it with others'."""
-        with self._executor.registry.lock:
-            node = self._node
-            if isinstance(node, Buffer) and node.storage.nbytes > self.nbytes:
-                self._become(self._evaluated([graph.elementwise("copy", node)])[0])
+
+        def attempt(make: bool) -> Missing | None:
+            with self._executor.registry.lock:
+                node = self._node
+                if isinstance(node, Buffer) and node.storage.nbytes > self.nbytes:
+                    results = evaluate_if_planned([graph.elementwise("copy", node)], [None], self._executor, make=make)
+                    if isinstance(results, Missing):
+                        return results
+                    self._become(results[0])
+                return None
+
+        until_planned(attempt)
 
     def _computed(self) -> Buffer:
         while True:
@@ -199,6 +205,12 @@ class ArrayCore:
                         return node
                     return forward.apart(node)  # a part moves when somebody writes the array
             del node  # as an operand of nobody else its memory can be written over
+
+    def _copied(self, node: Buffer) -> NDArray[Any]:
+        """The values of what an array of the same runtime has been computed to, as a new NumPy array."""
+        if not node.layout.is_dense and is_spread(node):
+            node = self._new(graph.elementwise("copy", node))._computed()
+        return copied(node, self._executor)
 
     # ------------------------------------------------------------------ what it is
 

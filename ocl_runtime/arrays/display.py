@@ -20,7 +20,6 @@ from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.exports import Exports
 from ocl_runtime.arrays.subscripts import Subscripts
-from ocl_runtime.arrays.values import copied
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.plan.tracing import tracer
 
@@ -88,7 +87,7 @@ class Display(Subscripts, Exports):
         try:
             if executor.is_shared and not self._comes_soon():
                 return "no values yet: PyOpenCL has work on memory or a queue that has not ended"
-            return self._copied() if self.size <= _SHOWN else self._sample()
+            return self._values() if self.size <= _SHOWN else self._sample()
         except Error as error:
             return f"no values: {error.fact}"
         except Exception as error:  # whatever it is, whoever looks shall see the rest
@@ -105,9 +104,9 @@ class Display(Subscripts, Exports):
             time.sleep(0.001)
         return coming.done()
 
-    def _copied(self) -> NDArray[Any]:
+    def _values(self) -> NDArray[Any]:
         """The values; what the checks of places found is left to who reads them."""
-        return copied(self._computed(), self._executor)
+        return self._copied(self._computed())
 
     def _sample(self) -> NDArray[Any]:
         """A small array with the ends of each axis of a large one, and between them, where it has more, one element
@@ -115,7 +114,7 @@ class Display(Subscripts, Exports):
         self._computed()
         values = np.zeros([min(length, 2 * _EDGE + 1) for length in self.shape], self.dtype)
         for parts in product(*map(_ends, self.shape)):
-            values[tuple(to for to, _ in parts)] = self[(*(from_ for _, from_ in parts), ...)]._copied()
+            values[tuple(to for to, _ in parts)] = self[(*(from_ for _, from_ in parts), ...)]._values()
         return values
 
 

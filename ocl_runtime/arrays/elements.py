@@ -42,16 +42,9 @@ def note(cell: Cell, element: Node, holder: Cell) -> None:
     reads.append(Read(weakref.ref(element), weakref.ref(holder)))
 
 
-def settle(cell: Cell, value: Node, executor: Executor) -> Node:
-    """Computes what reads need of memory that is about to be written with a value; gives the value over what was
-    computed. The registry's lock is held."""
-    settled = settled_if_planned(cell, value, executor, make=True)
-    assert not isinstance(settled, Missing)
-    return settled
-
-
 def settled_if_planned(cell: Cell, value: Node, executor: Executor, *, make: bool) -> Node | Missing:
-    """The same; unless the plan is to be made if there is none, says what is missing."""
+    """Computes what reads need of memory that is about to be written with a value; gives the value over what was
+    computed. Unless plan and room are to be made where they are missing, says what is. The registry's lock is held."""
     if not cell.reads or tracer.get() is not None:
         return value
     reads, cell.reads = cell.reads, None

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
-from ocl_runtime.arrays.core import ArrayCore
-from ocl_runtime.arrays.elements import settle
-from ocl_runtime.arrays.values import CPU, capsule, copied, lent, uncopied
+from ocl_runtime.arrays.core import ArrayCore, compute_if_planned, until_planned
+from ocl_runtime.arrays.elements import settled_if_planned
+from ocl_runtime.arrays.reals import base_executor
+from ocl_runtime.arrays.values import CPU, capsule, lent, uncopied
 from ocl_runtime.errors import DTypeError, RankError, ShapeError
+from ocl_runtime.plan.evaluate import Missing
 
 
 class Exports(ArrayCore):
@@ -27,7 +29,7 @@ class Exports(ArrayCore):
 
     def numpy(self) -> NDArray[Any]:
         """The values as a new NumPy array of the same shape and dtype."""
-        return copied(self._read(), self._executor)
+        return self._copied(self._read())
 
     def to_numpy(self) -> NDArray[Any]:
         """The same as `numpy`, by the name that pandas gave it: matplotlib and others ask for it."""
@@ -55,7 +57,7 @@ class Exports(ArrayCore):
         read only, unless `copy` is True; else a copy. Raises `SharingError` (a BufferError) for a stream, for another
         device than the host, and where `copy` is False but one is needed.
         """
-        return capsule(self._read(), self._executor, stream, max_version, dl_device, copy)
+        return capsule(self._read(), self._executor, self._copied, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The host, as DLPack names it: that is where `__dlpack__` gives the values."""
@@ -74,13 +76,24 @@ class Exports(ArrayCore):
         `Runtime.over`), `LaunchError` where the values were spoilt.
         """
         self._report_places()
-        self._computed()  # which plans and builds without the lock
-        with self._executor.registry.lock:
-            node = self._computed()
-            settle(self._cell, node, self._executor)
-            if self._value:
-                self._detach()
-            return lent(self._computed(), self._executor, queue)
+        self._computed()
+        if self._value:
+            self._detach()
+        executor, found = base_executor(self._executor), list[Any]()
+
+        def attempt(make: bool) -> Missing | None:
+            with executor.registry.lock:  # nobody reads an element, or writes, in between
+                missing = compute_if_planned((self,), executor, make=make)
+                if missing is not None:
+                    return missing
+                settled = settled_if_planned(self._cell, self._node, executor, make=make)
+                if isinstance(settled, Missing):
+                    return settled
+                found.append(lent(self._computed(), self._executor, queue))
+                return None
+
+        until_planned(attempt)
+        return found[0]
 
     def _item(self, as_what: str, error: type[ShapeError] = ShapeError) -> Any:
         shape = self.shape
@@ -90,7 +103,7 @@ class Exports(ArrayCore):
                 place=calling_line(),
                 remedy="only an array with shape () is a single number: index it, or reduce it with any, all, sum, …",
             )
-        values = copied(self._read(), self._executor)
+        values = self._copied(self._read())
         return values.reshape(())[()] if shape else values[()]
 
     def __bool__(self) -> bool:

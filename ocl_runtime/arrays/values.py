@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import SharingError
-from ocl_runtime.plan.evaluate import evaluate
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -49,15 +47,18 @@ class SharesMemory(Protocol):
         """A PyOpenCL array over elements of a storage, or (None) over none."""
 
 
+def is_spread(node: Buffer) -> bool:
+    """Whether the values lie so far apart that they are brought together on the device before they are downloaded."""
+    low, high = node.layout.range()
+    return high - low > _WASTE * node.size
+
+
 def copied(node: Buffer, executor: Executor) -> NDArray[Any]:
     """The values as a new NumPy array."""
     dtype = node.dtype.numpy
     low, high = node.layout.range()
     if low == high:
         return np.empty(node.shape, dtype)
-    if not node.layout.is_dense and high - low > _WASTE * node.size:
-        (node,) = evaluate([graph.elementwise("copy", node)], [None], executor)
-        low, high = node.layout.range()
     found = executor.download(node.storage, node.dtype, low, high - low, caller(3)).result()
     if node.layout.is_dense:
         return found.reshape(node.shape)
@@ -102,13 +103,14 @@ def uncopied(node: Buffer, executor: Executor, dtype: Any = None) -> NDArray[Any
 def capsule(
     node: Buffer,
     executor: Executor,
+    copied: Callable[[Buffer], NDArray[Any]],
     stream: object,
     max_version: tuple[int, int] | None,
     dl_device: tuple[int, int] | None,
     copy: bool | None,
 ) -> Any:
     """The values on the host as DLPack gives them to others: in place where that is possible and can be said to be read
-    only, else a copy.
+    only, else `copied`.
 
     Raises `SharingError` for a stream, another device, and where `copy` is False but one is needed.
     """
@@ -137,7 +139,7 @@ def capsule(
             remedy="use copy=None, or say max_version=(1, 0) or newer",
         )
     if host is None:
-        host = copied(node, executor)
+        host = copied(node)
     make: Any = host.__dlpack__
     return make(max_version=max_version) if said else make()
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import chain, compress
 from operator import gt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ocl_ir.graph.build import (
     Assign,
@@ -170,6 +170,11 @@ def held_once(buffer: list[Node]) -> bool:
     if _counted is None:
         return False
     return {*map(_counted, buffer), *map(_counted, storage)} == {1 + _COUNTING} and not used_outside(storage[0])
+
+
+def references(objects: list[Any]) -> list[int] | None:
+    """How many references there are to each object, beside this list; None where nobody can tell."""
+    return None if _counted is None else [count - _COUNTING for count in map(_counted, objects)]
 
 
 def most_donated(buffers: Sequence[Node]) -> int:

@@ -45,23 +45,15 @@ def _make(wanted: Wanted, executor: Executor) -> None:
         executor.plans.make(wanted, executor)
 
 
-def evaluate(nodes: list[Node], cells: Sequence[Cell | None], executor: Executor) -> list[Buffer]:
-    """The results of nodes, which are as they are by now (`current`) and become the cells that were just these nodes;
-    None for a node that no cell is.
-
-    The list is emptied: whether somebody else holds a node decides who has to hear of its result.
-    """
-    with executor.registry.lock:
-        results = evaluate_if_planned(nodes, cells, executor, make=True)
-    assert not isinstance(results, Missing)
-    return results
-
-
 def evaluate_if_planned(
     nodes: list[Node], cells: Sequence[Cell | None], executor: Executor, *, make: bool = False
 ) -> list[Buffer] | Missing:
-    """The same where there is a plan and room, or both are to be made here; else does nothing, and says what is
-    missing, which is to be made without the lock. The registry's lock is held."""
+    """The results of nodes, which are as they are by now (`current`) and become the cells that were just these nodes;
+    None for a node that no cell is. This is where there is a plan and room, or both are to be made here; else it does
+    nothing, and says what is missing, which is to be made without the lock. The registry's lock is held.
+
+    The list is emptied: whether somebody else holds a node decides who has to hear of its result.
+    """
     registry = executor.registry
     registry.evaluations += 1
     evaluating = registry.evaluating
@@ -199,7 +191,7 @@ def _not_computed(roots: Sequence[Node]) -> list[Node]:
 
 
 def look(nodes: Callable[[], list[Node]], executor: Executor) -> str:
-    """What `evaluate` would do, as text; nothing where there is nothing to compute. What it takes to find out is not
+    """What computing would do, as text; nothing where there is nothing to compute. What it takes to find out is not
     kept, since no kernel of it is built, and done without the registry's lock, under which `nodes` is asked."""
     from ocl_runtime.plan.cache.evaluation import Evaluation
     from ocl_runtime.plan.cache.slots import Slots

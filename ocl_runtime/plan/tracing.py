@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,8 +36,8 @@ class Tracer(Protocol):
     def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
         """What nodes will be computed to."""
 
-    def compute_into(self, node: Node, cell: Cell, target: Buffer) -> None:
-        """What a node will be computed to, in the memory of a buffer that a cell holds."""
+    def compute_into(self, wanted: list[Node], cell: Cell, place: Callable[[], Buffer]) -> bool:
+        """What a single node will be computed to, in the memory of a cell, unless others need what lies there."""
 
     def owns(self, cell: Cell) -> bool:
         """Whether an array was made inside of the function, so that nobody else sees what it becomes."""

@@ -3,6 +3,7 @@
 call.py       a program with arrays for its parameters
 trees.py      arguments and results of Python functions
 arguments.py  the memory of a captured function's arguments, and what a program for them depends on
+exclusive.py  whether others need memory that it computes into
 trace.py      what a function does, written down
 captured.py   what it has become, for sizes that pass its guards
 capture.py    a program from what a Python function does

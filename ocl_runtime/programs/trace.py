@@ -6,9 +6,10 @@ bytes; each launch views them as it needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
+from weakref import ref
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node
@@ -33,6 +34,7 @@ from ocl_runtime.plan.launch import Argument, Plan
 from ocl_runtime.plan.planner import plan, planned_into
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.programs.arguments import Arguments
+from ocl_runtime.programs.exclusive import forget_unneeded, use_of
 
 
 class Planned:
@@ -70,8 +72,10 @@ class Trace:
         self._storages: dict[int, object] = {}
         self._inputs: list[Value] = []
         self._written: list[Value] = []
-        self._computed: dict[Node, Node] = {}
+        self._computed: dict[Node, Buffer] = {}
         """Nodes that the program has computed so far, with their results."""
+        self._lent: set[int] = set()
+        """By `id`, memory of arrays that are computed to it, which results of other nodes lie in, too."""
         self._born = executor.registry.captures = executor.registry.captures + 1
 
     def parameters(self, arguments: Arguments) -> list[Array]:
@@ -99,8 +103,9 @@ class Trace:
         planned = plan(list(dict.fromkeys(wanted)), self._executor)
         self.run(planned)
         results = dict(zip(planned.roots, planned.results, strict=True))
-        self._computed |= {node: results[one] for node, one in zip(nodes, wanted, strict=True)}
-        return [results[one] for one in wanted]
+        found = {node: self._apart(node, results[one]) for node, one in zip(nodes, wanted, strict=True)}
+        self._computed |= found
+        return [found[node] for node in nodes]
 
     def _copy(self, nodes: Sequence[Node]) -> list[Node]:
         """Nodes as they are by now, to be planned without the lock: others may compute what they are made of, and was
@@ -108,14 +113,35 @@ class Trace:
         with self._executor.registry.lock:
             return substitute(resolve(nodes), self._computed, copy=True)
 
-    def compute_into(self, node: Node, cell: Cell, target: Buffer) -> None:
-        """What a node will be computed to, in the memory of a buffer that a cell holds; over other memory where the
-        node reads that."""
-        number = self._arguments.get(cell)
+    def compute_into(self, wanted: list[Node], cell: Cell, place: Callable[[], Buffer]) -> bool:
+        """Computes a single value into the memory of a cell, at a place of it; over other memory where the value reads
+        that. Where others need what lies there it does nothing, and says so. The list is emptied."""
+        self.writes(cell)
+        number, node = self._arguments.get(cell), cell.node
+        over = [index for index, given in enumerate(self._given) if _are_one(given, node)]
+        if not isinstance(node, Buffer) or (over and number not in over):  # a part is computed; another array's memory
+            return False
+        params = [self._params[index]._cell.node for index in over if index != number]
+        kept = [node, *map(self._given.__getitem__, over), *[param for param in params if _are_one(param, node)]]
+        storage, value = id(node.storage), ref(wanted[0])
+        del node, params
+        forget_unneeded(self._computed)
+        use = use_of(wanted, kept, self._computed, traced=storage in self._storages)
+        root = value()
+        if not use.is_exclusive or root is None:
+            return False
         if number is not None and number not in self.into:
             self.into.append(number)
-        (wanted,) = self._copy([node])
-        self.run(planned_into([wanted, target], self._executor))
+        self.run(planned_into([*self._copy([root]), target := place()], self._executor))
+        self._computed = {node: result for node, result in self._computed.items() if id(result.storage) != storage}
+        if use.is_read:  # and who needs the value cannot compute it again
+            self._computed[root] = target
+            self._lent.add(storage)
+        return True
+
+    def _apart(self, node: Node, result: Buffer) -> Buffer:
+        """The result of a node; a copy where it lies in the memory of another array."""
+        return self._copied(result) if id(result.storage) in self._lent and not isinstance(node, Buffer) else result
 
     def owns(self, cell: Cell) -> bool:
         """Whether an array was made inside of the function."""
@@ -194,6 +220,8 @@ class Trace:
                 is_equal or id(node.storage) in overwritten or self._is_kept(node.storage)
             ):
                 found[place] = self._copied(node)
+            else:
+                found[place] = self._apart(root, node)
         # What lies in an argument that gets another value is taken from there before any of them gets it.
         changes = [
             (before, self._copied(after) if id(after.storage) in overwritten else after) for before, after in changes
@@ -260,3 +288,8 @@ class Trace:
             found = self._input(name, storage.nbytes)
             self._know(storage, found)
         return found
+
+
+def _are_one(node: Node, other: Node) -> bool:
+    """Whether two nodes lie in the same memory."""
+    return isinstance(node, Buffer) and isinstance(other, Buffer) and node.storage is other.storage

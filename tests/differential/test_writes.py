@@ -1,4 +1,4 @@
-"""Random programs that make, view, write, compute and drop arrays give what they give in NumPy."""
+"""Random programs that make, view, write, compute and drop arrays give what they give in NumPy, captured ones too."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import ocl_runtime as ocl
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same
 from tests.support.depth import with_builds
@@ -123,6 +124,8 @@ class Both:
                 n += n.dtype.type(1)
                 self.elements.append((most, n.max()))
             case 17:
+                if tracer.get() is not None:
+                    x.compute()  # the function is a part of what is captured, which computes no arguments
                 ours = captured_compute_into(x, x)
                 n[...] = np.maximum(n, n.dtype.type(2))
                 self.add(ours, n * n)
@@ -196,3 +199,32 @@ def test_with_memory_that_is_poisoned_when_it_is_freed(
     """Nothing reads what was overwritten in place or given back, and the commands are ordered."""
     runtime = Runtime(device, replace(engine.settings, poison=True, memory_limit=2**20))
     program(runtime, steps)
+
+
+@settings(max_examples=with_builds(settings.default.max_examples // 4))
+@given(STEPS)
+def test_captured_programs_of_writes_views_and_expressions_are_numpys(
+    runtime: Runtime, steps: list[tuple[int, int, int, int]]
+) -> None:
+    """What is read before memory is written, or computed into, is what was there; arguments are written, too."""
+    rng = np.random.default_rng(len(steps))
+    hosts = [rng.integers(-20, 20, shape).astype(dtype) for shape, dtype in (((4, 5), "f4"), ((6,), "i4"))]
+    expected: list[list[np.ndarray[Any, Any]]] = []
+
+    @ocl.capture
+    def captured(*given: Any) -> Any:
+        arguments = [host.copy() for host in hosts]
+        both = Both(list(given), list(arguments))
+        for kind, *numbers in steps:
+            if kind != 14:  # the size of x[mask] depends on values
+                both.step(kind, *numbers)
+        expected.append([*arguments, *both.numpy, *[np.asarray(n) for _, n in both.elements]])
+        return both.ours, [x for x, _ in both.elements]
+
+    with ocl.use(runtime), np.errstate(all="ignore"):
+        for _ in range(2):
+            arguments = [ocl.asarray(host.copy()) for host in hosts]
+            arrays, elements = captured(*arguments)
+            for x, n in zip([*arguments, *arrays, *elements], expected[0], strict=True):
+                assert_same(x.numpy(), n)
+    assert len(expected) == 1

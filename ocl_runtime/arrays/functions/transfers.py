@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -123,8 +124,8 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
 
     `out` must have been computed (an output made by `allocate`, or a view of one). As with `out[...] = x` its views see
     the new values, and copies, elements and expressions that were made before do not: if any of them needs that memory,
-    `out` gets other memory. Memory that PyOpenCL has, too, is written all the same, and whatever looks at it sees that;
-    so does what a captured function has made of the memory before it computes into it. Gives `out`.
+    `out` gets other memory. Memory that PyOpenCL has, too, is written all the same, and whatever looks at it sees that.
+    Gives `out`.
 
     Raises `ShapeError` or `DTypeError` where shape or dtype differ, `MixedDevicesError` for arrays of two runtimes.
     """
@@ -186,8 +187,10 @@ def _compute_into(x: Array, out: Array, *, make: bool) -> Missing | None:
             if is_computed:
                 out._replace(x._node)  # others keep what they need of that memory
             return compute_if_planned((out,), executor, make=make)
-        value, target = x._node, _memory(out)
-    trace.compute_into(value, cell, target)
+        wanted = [x._node]
+    if not trace.compute_into(wanted, cell, partial(_memory, out)):
+        out._replace(x._node)
+        compute_if_planned((out,), executor, make=True)
     return None
 
 

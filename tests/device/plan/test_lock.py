@@ -95,19 +95,76 @@ def test_others_go_on_while_memory_is_waited_for(runtime: Runtime, way: str, war
     assert len(results) == 2
 
 
+def freedom(runtime: Runtime) -> bool:
+    """Whether another thread could take the lock now."""
+    lock, free = runtime.executor.registry.lock, list[bool]()
+
+    def ask() -> None:
+        free.append(lock.acquire(blocking=False))
+        if free[-1]:
+            lock.release()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    return free[0]
+
+
+def elements_of_what_is_lent(x: Any) -> Any:
+    element = x[3] * 2
+    lent = x.to_pyopencl()
+    return element, lent
+
+
+def an_element_of_what_has_been_lent(x: Any) -> Any:
+    lent = x.to_pyopencl()
+    return x[3], lent
+
+
+def an_element_that_is_lent(x: Any) -> Any:
+    x.compute()
+    return x[3].to_pyopencl()
+
+
+def values_far_apart(x: Any) -> Any:
+    return ocl.broadcast_to(x, (40, 1000)).compute(), ocl.concat([x, x]).compute()[::100].numpy()
+
+
+def checks(x: Any) -> Any:
+    for number in range(70):
+        x[ocl.asarray([number])]
+    return x.numpy()
+
+
+@pytest.mark.parametrize(
+    "way",
+    [elements_of_what_is_lent, an_element_of_what_has_been_lent, an_element_that_is_lent, values_far_apart, checks],
+)
+def test_others_go_on_while_kernels_are_built(runtime: Runtime, way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For copies of elements, of what lies far apart, and for checks of places."""
+    runtime = Runtime(runtime.device, replace(runtime.executor.settings, check=way is checks))
+    build, counters, free = runtime.executor.build, runtime.executor.engine.counters, list[bool]()
+
+    def asked(kernels: Any) -> None:
+        compiled, is_free = counters.compiled, freedom(runtime)
+        build(kernels)
+        if counters.compiled > compiled:
+            free.append(is_free)
+
+    monkeypatch.setattr(runtime.executor, "build", asked)
+    with ocl.use(runtime):
+        x = ocl.asarray(np.arange(1000, dtype="f4")) + 1
+        way(x)
+    assert len(free) > 1
+    assert all(free)
+
+
 def test_others_go_on_while_streams_are_chosen(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many launches that need not come one after the other, for each sizes."""
     is_worth_streams, free = prepare.is_worth_streams, list[bool]()
 
-    def ask() -> None:
-        free.append(runtime.executor.registry.lock.acquire(blocking=False))
-        if free[-1]:
-            runtime.executor.registry.lock.release()
-
     def asked(schedule: Any) -> bool:
-        thread = threading.Thread(target=ask)
-        thread.start()
-        thread.join()
+        free.append(freedom(runtime))
         return is_worth_streams(schedule)
 
     monkeypatch.setattr(prepare, "is_worth_streams", asked)

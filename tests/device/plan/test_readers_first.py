@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ocl_runtime.arrays import exports
+from ocl_runtime.arrays import core
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
@@ -167,7 +167,7 @@ def test_a_view_that_is_read_while_another_thread_writes_is_as_it_was(
     host = np.arange(40, dtype="f4")
     x = ocl.asarray(host) + 0
     x.compute()
-    view, copied = x[3:6], exports.copied
+    view, copied = x[3:6], core.copied
 
     def write() -> None:
         with ocl.use(runtime):
@@ -180,7 +180,7 @@ def test_a_view_that_is_read_while_another_thread_writes_is_as_it_was(
         thread.join()
         return copied(*given)
 
-    monkeypatch.setattr(exports, "copied", late)
+    monkeypatch.setattr(core, "copied", late)
     assert_same(view.numpy(), host[3:6])
     monkeypatch.undo()
     host[4] = 9

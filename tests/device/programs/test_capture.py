@@ -154,6 +154,71 @@ def test_nothing_is_returned_too(runtime: Runtime) -> None:
     assert_same(x.numpy(), HOST * 8)
 
 
+@pytest.mark.parametrize("turn", ["value", "before"])
+def test_regression_what_was_there_before_compute_into_stays_what_it_was(runtime: Runtime, turn: str) -> None:
+    """The value itself, what it is made of, elements, views' copies and expressions; also in other memory."""
+
+    @capture
+    def step(x: Any) -> Any:
+        element, copied, backwards = x[3, 4], x.copy(), x[::-1].copy()
+        before, value = x * 2, x + 3
+        other = ocl.asarray(HOST + 5).compute()
+        later = other - 1
+        ocl.compute_into(other, x if turn == "before" else value * 4)
+        ocl.compute_into(x, before if turn == "before" else value)
+        return element, copied, backwards, before, value, other, later, x + 0
+
+    for _ in range(2):
+        x = ocl.asarray(HOST)
+        found = step(x)
+        before, value = HOST * 2, HOST + 3
+        written = before if turn == "before" else value
+        other = HOST if turn == "before" else value * 4
+        expected = [HOST[3, 4], HOST, HOST[::-1], before, value, other, HOST + 4, written]
+        for one, same in zip(found, expected, strict=True):
+            assert_same(one.numpy(), np.asarray(same))
+        assert_same(x.numpy(), written)
+        for one in found:  # each has memory of its own
+            if one.ndim:
+                ocl.compute_into(one, one * 0)
+        assert_same(x.numpy(), written)
+
+
+def test_compute_into_needs_no_other_memory_where_nobody_else_needs_what_it_writes_over(runtime: Runtime) -> None:
+    @capture
+    def steps(x: Any, y: Any) -> Any:
+        ocl.compute_into(x, x * 2 + y)
+        ocl.compute_into(y, x - y)
+        value = x + y
+        ocl.compute_into(x, value)
+        return value * 2
+
+    x, y = ocl.asarray(HOST), ocl.asarray(HOST + 1)
+    with counting(runtime) as counted:
+        result = steps(x, y)
+    assert counted["memory", "allocations"] == 1  # the result
+    first = HOST * 2 + (HOST + 1)
+    second = first - (HOST + 1)
+    assert_same(x.numpy(), first + second)
+    assert_same(y.numpy(), second)
+    assert_same(result.numpy(), (first + second) * 2)
+
+
+def test_arrays_from_outside_are_not_computed_into(runtime: Runtime) -> None:
+    """As they are not written: the function would do it once, and copies of theirs might share the memory."""
+    outside = ocl.asarray(HOST).compute()
+    copied = outside.copy()
+
+    @capture
+    def step(x: Any) -> Any:
+        ocl.compute_into(outside, x * 2)
+        return x + outside
+
+    with pytest.raises(Error, match="writes into an array that is not its own"):
+        step(ocl.asarray(HOST))
+    assert_same(copied.numpy(), HOST)
+
+
 def test_captured_functions_call_captured_functions(runtime: Runtime) -> None:
     inner = capture(lambda x: x * x)
     outer = capture(lambda x: inner(x) + inner(x + 1))

@@ -74,7 +74,7 @@ def test_places_that_are_there_raise_nothing(runtime: InterpretedRuntime) -> Non
     assert x[x > 5].numpy().tolist() == [6, 7, 8, 9, 10, 11]
     assert x[xp.zeros((0,), dtype="i4")].numpy().shape == (0, 4)
     assert runtime.checks is not None
-    runtime.checks.report(lambda nodes: [], lambda record: pytest.fail("nothing is left to be checked"))
+    runtime.checks.report(lambda record: pytest.fail("nothing is left to be checked"))
 
 
 def test_checks_do_not_pile_up(runtime: InterpretedRuntime) -> None:
@@ -85,6 +85,30 @@ def test_checks_do_not_pile_up(runtime: InterpretedRuntime) -> None:
     x[xp.asarray([4])]
     with pytest.raises(IndexingError, match="index 4 in"):
         x.numpy()
+
+
+def test_a_violation_stays_where_its_reader_is_interrupted_and_is_raised_once(runtime: InterpretedRuntime) -> None:
+    checks = runtime.checks
+    assert checks is not None
+    xp.zeros(3)[xp.asarray([5])]
+
+    def interrupted(record: Any) -> Any:
+        raise KeyboardInterrupt
+
+    def read_by_two(record: Any) -> Any:
+        if record is first:
+            with pytest.raises(IndexingError, match="index 5 in"):
+                checks.report(lambda record: np.array([1, 5]))  # as another thread does, which is done first
+            return np.array([1, 5])
+        return np.array([1, 7])
+
+    with pytest.raises(KeyboardInterrupt):
+        checks.report(interrupted)
+    first = checks._ended[0].node
+    xp.zeros(3)[xp.asarray([7])]  # noted later, and not with it
+    with pytest.raises(IndexingError, match="index 7 in"):
+        checks.report(read_by_two)
+    checks.report(lambda record: pytest.fail("nothing is left to be checked"))
 
 
 def test_looking_leaves_the_violation_to_who_reads() -> None:
