@@ -2,7 +2,7 @@
 ##
 ## The operands are names, or lanes of names (`v.s3`); `out` is a declared variable of type t.T that is none of them,
 ## because it is written before they are last read. A vector asks for the statements once a lane. `t` describes the
-## scalar type: T its C name, kind "int", "uint" or "float", bits its width.
+## scalar type: T its C name, kind "int", "uint" or "float", bits its width, floor the function that rounds it down.
 ##
 ## The temporaries `div` and `rem` cannot hide an operand: they are names of operations, which ir/ocl_ir/kernel/names.py gives to
 ## no variable. The results are NumPy's, bit for bit: integers give 0 where the divisor is 0, and the least one divided
@@ -25,7 +25,7 @@
     else if (div == 0)
         ${out} = copysign((${real})0, ${x} / ${y});
     else
-        ${out} = div - floor(div) > 0.5f ? floor(div) + 1 : floor(div);
+        ${out} = div - ${t.floor}(div) > 0.5f ? ${t.floor}(div) + 1 : ${t.floor}(div);
 }
 % elif t.kind == "int":
 if (${b} == 0) {

@@ -216,8 +216,7 @@ class Expressions:
             self.helpers[f"fast_{row.name}", given] = None
             return f"fast_{row.name}{{V}}({{0}})"
         if self._dialect.own_math and row.name in ROUNDING and element(given) in {F32, F64}:
-            self.helpers[f"whole_{row.name}", given] = None
-            return f"whole_{row.name}_{{T}}({{0}})"
+            return f"{self.rounding(row.name, given)}({{0}})"
         if self._dialect.own_math and row.name in BY_FOURS and element(given) == F64 and lanes(given) > 4:
             self.helpers[f"{row.name}_by_fours", given] = None
             return f"{row.name}_by_fours{{V}}({{0}}, {{1}})"
@@ -229,6 +228,13 @@ class Expressions:
         form = "vector" if vector else "narrow" if dtype.is_integer and dtype.bits < 32 else "scalar"
         keys = (f"{dtype.kind}/{form}", form, dtype.kind, "any")
         return spellings[next(key for key in keys if key in spellings)]
+
+    def rounding(self, name: str, given: ValueType) -> str:
+        """The function that rounds float32 or float64 to whole numbers, by the name of its operation."""
+        if not self._dialect.own_math:
+            return name
+        self.helpers[f"whole_{name}", given] = None
+        return f"whole_{name}_{value_type(given)}"
 
     def _structural(self, let: Let, type_: ValueType) -> Text:
         first = let.args[0]

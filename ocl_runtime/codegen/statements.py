@@ -37,7 +37,7 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.kernel.locals import Locals, Slot
 from ocl_ir.kernel.uniformity import Uniformity, uniformity
 from ocl_ir.ops import OPS
-from ocl_ir.types import BF16, BOOL, F32, DType, Pointer, ValueType, Vector, element, lanes
+from ocl_ir.types import BF16, BOOL, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.expressions import Dialect, Expressions, Text
 from ocl_runtime.codegen.spelling import memory_type, value_type
 from ocl_runtime.codegen.templates import render_def
@@ -72,6 +72,8 @@ class ScalarTypes:
     T: str
     kind: str
     bits: int
+    floor: str
+    """The function that rounds floats down."""
 
 
 class Statements:
@@ -157,7 +159,9 @@ class Statements:
         if not slot.shared:
             nodes.append(Node("declare_only", stmt, {"type": value_type(type_), "name": slot.name}))
         dtype = element(type_)
-        types = ScalarTypes(value_type(dtype), dtype.kind, dtype.bits)
+        is_rounded = stmt.op == "floordiv" and dtype.kind == "float"
+        floor = self._x.rounding("floor", F64 if dtype == F64 else F32) if is_rounded else "floor"
+        types = ScalarTypes(value_type(dtype), dtype.kind, dtype.bits, floor)
         for lane in range(lanes(type_)):
             component = f".s{lane:x}" if isinstance(type_, Vector) else ""
             a, b = (self._lane(arg, component) for arg in stmt.args)

@@ -266,6 +266,21 @@ def test_rounding_what_no_integer_holds(name: str, dtype: DType, value: float, e
     np.testing.assert_array_equal(engine.download(args["y"][0], dtype.numpy, 1).result(), expected)
 
 
+@pytest.mark.parametrize("value", _UNHELD)
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_floor_division_of_what_no_integer_holds(dtype: DType, value: float, engine: Engine) -> None:
+    """It rounds down, which PoCL took for unreachable where it knew the quotient to be infinite or NaN."""
+    if not engine.device.capabilities.computes(str(dtype)):
+        pytest.skip(f"the device has no {dtype}")
+    k = KernelBuilder("regression")
+    i, y = k.global_id(0, "i"), k.pointer("y", dtype)
+    divisor = k.variable(k.load(k.pointer("x", dtype), i), hint="divisor")
+    k.assign(divisor, k.const(1.0, dtype))
+    with k.for_(0, 2):
+        k.store(y, i, k.op("floordiv", k.const(value, dtype), divisor))
+    everywhere(k.build(), engine)
+
+
 def test_rounding_of_two_dtypes_in_one_kernel(engine: Engine) -> None:
     """The helper functions of both had one name."""
     if not engine.device.capabilities.computes("f64"):

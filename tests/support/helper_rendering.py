@@ -25,6 +25,7 @@ class CType:
 
     dtype: np.dtype
     lanes: int = 1
+    floor: str = "floor"
 
     def _named(self, kind: str) -> str:
         return SCALARS[f"{kind}{self.dtype.itemsize}"] + (str(self.lanes) if self.lanes > 1 else "")
