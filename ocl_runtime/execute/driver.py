@@ -271,14 +271,14 @@ class OpenCL:
         run, and perhaps one must; so it is not lost to a signal's exception. Between the call of OpenCL and the list
         there is no Python."""
         self._strays = [event for event in self._strays if self.status(event) > 0] if self._strays else []
-        found: list[Event] = []
+        events: list[Event] = []
         try:
             with _WAITING:  # for the driver to copy, as some do at once
-                found.extend(starmap(transfer, ((),)))
+                events.extend(starmap(transfer, ((),)))
         except BaseException:
-            self._strays += found
+            self._strays += events
             raise
-        return found[0]
+        return events[0]
 
     def map(
         self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Touches

@@ -191,10 +191,10 @@ class Engine:
         except BaseException:
             self._forget(new, chosen)
             raise
-        found = [known[id(kernel)] for kernel in kernels]
-        for executable in found:
+        executables = [known[id(kernel)] for kernel in kernels]
+        for executable in executables:
             _ = executable.program  # which another thread may be building
-        return found
+        return executables
 
     @property
     def _strategy(self) -> str:
@@ -233,7 +233,10 @@ class Engine:
         compilations = [self._compilation(kernel, strategy) for kernel in unknown.values()]
         for compilation in compilations:
             self._check_dtypes(compilation)
-        executables = [Executable(self.device, self.driver, one, self.programs, self.memory) for one in compilations]
+        executables = [
+            Executable(self.device, self.driver, compilation, self.programs, self.memory)
+            for compilation in compilations
+        ]
         new = dict(zip(unknown, executables, strict=True))
         with self._lock:
             for key, executable in new.items():
@@ -251,7 +254,7 @@ class Engine:
     def _build(self, new: Sequence[Executable]) -> None:
         """Builds what was compiled to source, as one program. Others go on meanwhile, unless they want the same."""
         if len(new) > 1:
-            self.programs.build_together([one.compilation.source.part for one in new])
+            self.programs.build_together([executable.compilation.source.part for executable in new])
         for executable in new:
             program = executable.program
             with self._lock:

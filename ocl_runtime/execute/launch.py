@@ -47,7 +47,7 @@ def _is_size(size: object) -> bool:
 class Launch:
     """A kernel with its arguments and sizes, checked and ready; it may be given to streams any number of times.
 
-    It holds its storages. For each pointer, `pointers` has the place of its buffer among the arguments, and what the
+    It holds its storages. For each pointer, `pointers` has the position of its buffer among the arguments, and what the
     kernel touches there, if anything. `what` names it in errors, `where` is the Python line that asked for it.
     """
 
@@ -104,8 +104,8 @@ class Executable:
         self.what = f"kernel {source.name}"
         """Its name in errors."""
         self._params = source.params
-        self._positions = {param.value.id: place for place, param in enumerate(self._params)}
-        """The place of each parameter by its id."""
+        self._positions = {param.value.id: position for position, param in enumerate(self._params)}
+        """The position of each parameter by its id."""
         self._modes = source.modes
         self._types: list[type[np.generic] | None] = []
         for param in self._params:
@@ -132,15 +132,15 @@ class Executable:
         `MixedDevicesError` for memory of another runtime.
         """
         sizes = self.padded(global_size, group_size)
-        given = self.checked(args)
+        arguments = self.checked(args)
         values: list[Any] = []
         touches: list[Touch] = []
         storages: list[Storage] = []
         pointers: list[tuple[int, Touch | None]] = []
-        for param, value, mode in zip(self._params, given, self._modes, strict=True):
+        for param, value, mode in zip(self._params, arguments, self._modes, strict=True):
             name, type_ = param.value.hint, param.value.type
             if isinstance(type_, Pointer):
-                storage, offset, touch = self._address(name, type_, value, self._promised(param, given), mode)
+                storage, offset, touch = self._address(name, type_, value, self._promised(param, arguments), mode)
                 touched = touch if mode and touch.low < touch.high else None
                 pointers.append((len(values), touched))
                 values += [storage.buffer, offset]
@@ -155,17 +155,17 @@ class Executable:
 
     def checked(self, args: Mapping[str, Argument] | Sequence[Argument]) -> Sequence[Argument]:
         """The arguments in the order of the parameters, memory for pointers and numbers for scalars."""
-        given = self._ordered(args) if isinstance(args, Mapping) else args
-        if len(given) != len(self._params):
-            raise self._unfit(f"got {len(given)} arguments")
-        for param, value in zip(self._params, given, strict=True):
+        arguments = self._ordered(args) if isinstance(args, Mapping) else args
+        if len(arguments) != len(self._params):
+            raise self._unfit(f"got {len(arguments)} arguments")
+        for param, value in zip(self._params, arguments, strict=True):
             if isinstance(value, tuple) and not isinstance(param.value.type, Pointer):
                 raise self._unfit(f"got a storage for {param.value.hint!r}, which takes a number")
             if not isinstance(value, tuple) and isinstance(param.value.type, Pointer):
                 raise self._unfit(
                     f"got {reprlib.repr(value)} for {param.value.hint!r}, which takes a storage and an offset"
                 )
-        return given
+        return arguments
 
     def handle(self) -> KernelHandle:
         """This thread's kernel object: a shared one would mix up the arguments of two threads."""
@@ -266,12 +266,12 @@ class Executable:
                 remedy="use a smaller group size",
             )
 
-    def _promised(self, param: Param, given: Sequence[Argument]) -> int | None:
+    def _promised(self, param: Param, arguments: Sequence[Argument]) -> int | None:
         """How many elements the kernel may touch from the offset on: the parameter's length where it is known."""
         if isinstance(param.length, Const):
             return int(param.length.value)
         number = self._positions.get(param.length.id) if param.length is not None else None
-        value = given[number] if number is not None else None
+        value = arguments[number] if number is not None else None
         return int(value) if isinstance(value, int | np.integer) else None
 
     def _address(

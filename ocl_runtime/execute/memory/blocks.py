@@ -186,14 +186,14 @@ class FreeBlocks:
 
     def pages(self, size: int, most: int) -> Iterator[Block]:
         """Those that are a page from a size up to `most`, the smallest first."""
-        for found in sorted(one for one in self._whole if size <= one <= most):
-            yield from self._whole[found]
+        for nbytes in sorted(nbytes for nbytes in self._whole if size <= nbytes <= most):
+            yield from self._whole[nbytes]
 
     def parts(self, size: int) -> Iterator[Block]:
         """Those of cut pages that have at least a size, the smallest first; then with what came back last joined."""
         for _ in range(1 + bool(self._parts)):
-            for place in range(bisect_left(self._joined, (size,)), len(self._joined)):
-                yield self._joined[place][2]
+            for index in range(bisect_left(self._joined, (size,)), len(self._joined)):
+                yield self._joined[index][2]
             self.join()
 
     def take(self, block: Block, size: int) -> Block:

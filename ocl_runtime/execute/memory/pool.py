@@ -194,14 +194,14 @@ class Pool:
         free = self._free
         for block in free.parts(size) if shared else free.pages(size, most):
             return block.ranges.commands()
-        found: list[Command] = []
+        commands: list[Command] = []
         missing = self._missing(size)
         # What the stream must wait for anyway comes first: a slow one shall not hold back the others.
         for page in sorted(free.empty, key=lambda page: not page.first.ready(stream)):
-            found += page.first.ranges.commands()
+            commands += page.first.ranges.commands()
             missing -= page.nbytes
             if missing <= 0:
-                return found
+                return commands
         return []
 
     # ------------------------------------------------------------------ coming back

@@ -164,8 +164,8 @@ class Memory:
             try:
                 made.block = pool.allocate(nbytes, stream, where, made, persistent=persistent, wait=wait)
             except NoRoomError:
-                for one in list(self.idle):
-                    one.give_up()
+                for holder in list(self.idle):
+                    holder.give_up()
                 made.block = pool.allocate(nbytes, stream, where, made, persistent=persistent, wait=wait)
         except NoRoomError as error:
             largest, most = pool.sizes.largest, pool.sizes.limit

@@ -50,7 +50,7 @@ class Bound:
         self.handles = handles
         self.buffers = len(schedule.buffers)
         """How many there are, without the arena."""
-        self.made = [(one.id, one.nbytes) for one in schedule.buffers if one.kind in {"result", "piece"}]
+        self.made = [(buffer.id, buffer.nbytes) for buffer in schedule.buffers if buffer.kind in {"result", "piece"}]
         self._in_pieces: Bound | None = None
         self.offsets, self.arena = schedule.offsets, schedule.arena
         self.lines: list[Where] = [node.command.where for node in schedule.nodes]
@@ -146,20 +146,20 @@ class Bound:
     # ------------------------------------------------------------------ what is touched
 
     def _touched(self, node: Node) -> list[Access]:
-        found = []
+        accesses = []
         for access in node.accesses:
             start = self.offsets.get(access.buffer)
             low, high, footprint = footprint_of(access.layout, access.itemsize, start or 0)
             if low < high:
                 buffer = access.buffer if start is None else ARENA
-                found.append(Access(buffer, access.mode, low, high, footprint))
-        return found
+                accesses.append(Access(buffer, access.mode, low, high, footprint))
+        return accesses
 
     def _ended(self) -> dict[int, list[Ended]]:
         schedule = self.schedule
-        found: dict[int, list[Ended]] = {}
+        ended: dict[int, list[Ended]] = {}
         for piece, nbytes, last in schedule.turns:  # they are all on one stream
-            found.setdefault(last, []).append(Ended(piece, 0, nbytes // 4 * 4, ()))
+            ended.setdefault(last, []).append(Ended(piece, 0, nbytes // 4 * 4, ()))
         lasts: dict[int, dict[int, int]] = {buffer: {} for buffer in schedule.lives}
         for number, node in enumerate(schedule.nodes):
             for access in node.accesses:
@@ -167,10 +167,10 @@ class Bound:
                     lasts[access.buffer][node.stream or 0] = number
         for buffer, (_, last) in schedule.lives.items():
             low = self.offsets[buffer]
-            others = tuple([one for one in lasts[buffer].items() if one[1] != last])
+            others = tuple([use for use in lasts[buffer].items() if use[1] != last])
             high = low + schedule.buffers[buffer].nbytes // 4 * 4
-            found.setdefault(last, []).append(Ended(ARENA, low, high, others))
-        return found
+            ended.setdefault(last, []).append(Ended(ARENA, low, high, others))
+        return ended
 
     # ------------------------------------------------------------------ what is enqueued
 
@@ -192,13 +192,13 @@ class Bound:
                 args.append(arg)
         sizes = executable.padded(node.sizes, node.command.group_size)
         # Memory that is listed by buffer has the arena at its end.
-        buffers = frozenset([self.buffers if one == ARENA else one for _, one, _ in pointers])
+        buffers = frozenset([self.buffers if buffer == ARENA else buffer for _, buffer, _ in pointers])
         return Dispatch(executable, sizes, tuple(args), tuple(pointers), tuple(numbers), self.handles.shared(buffers))
 
     def _transfer(self, node: Node) -> Transfer:
         buffers = self.schedule.buffers
-        on_host = next(one for one in node.accesses if buffers[one.buffer].kind.startswith("host"))
-        on_device = next(one for one in node.accesses if one is not on_host)
+        on_host = next(access for access in node.accesses if buffers[access.buffer].kind.startswith("host"))
+        on_device = next(access for access in node.accesses if access is not on_host)
         (low, high), (host_low, _) = on_device.range, on_host.range
         offset = self.offsets.get(on_device.buffer)
         buffer = on_device.buffer if offset is None else ARENA

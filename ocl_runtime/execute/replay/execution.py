@@ -16,7 +16,7 @@ from ocl_runtime.execute.driver import Error, Event, Queue
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import POISON, Storage
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.handles import Arguments, Memory, Own, Place
+from ocl_runtime.execute.replay.handles import Arguments, Binding, Memory, Own
 from ocl_runtime.execute.replay.steps import AccessNumbers, Dispatch, Ended, Transfer
 from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.streams.failures import Failure
@@ -46,7 +46,7 @@ class Execution(Program):
     """A program that is being given to the streams, as `streams.program` asks for it. A program that was given need not
     know the `memory` any more."""
 
-    __slots__ = ("_apart", "_bound", "_engine", "_handles", "_numbers", "_places", "_renumbered", "_stale", "memory")
+    __slots__ = ("_apart", "_bindings", "_bound", "_engine", "_handles", "_numbers", "_renumbered", "_stale", "memory")
 
     def __init__(self, engine: Engine, bound: Bound, what: str) -> None:
         self.what = what
@@ -76,21 +76,21 @@ class Execution(Program):
         """Makes it ready: what it touches, and kernel objects with the buffers whose arguments have to be set. Returns
         those of this thread, if there are any."""
         bound = self._bound
-        self._places = _places(self.memory, self._engine, self.what)
+        self._bindings = _bindings(self.memory, self._engine, self.what)
         touches = [self._touch(access) for access in bound.accesses]
         touch = touches.__getitem__
         self.looked = [[*map(touch, batch.lookups)] for batch in bound.batches]
         self.recorded = [[*map(touch, batch.records)] for batch in bound.batches]
         executables = bound.handles.executables
-        arguments = None if own is None else own.arguments(bound, self._places, executables)
+        arguments = None if own is None else own.arguments(bound, self._bindings, executables)
         if arguments is not None:
             self._handles = arguments.handles
-            self._stale = arguments.stale(bound, self._places)
+            self._stale = arguments.stale(bound, self._bindings)
             self._renumbered = not arguments.has(self._numbers)
             arguments.of = None  # until all are set
             arguments.used = monotonic()
         else:
-            self._handles = [one and one.handle() for one in executables]
+            self._handles = [executable and executable.handle() for executable in executables]
             self._stale, self._renumbered = None, True
         if bound.transfers or bound.handles.watched:
             self.keeps = self._kept()
@@ -100,11 +100,11 @@ class Execution(Program):
 
     def _touch(self, access: AccessNumbers) -> Touch:
         buffer, mode, low, high, footprint = access
-        one = self.memory[buffer]
-        if not isinstance(one, tuple):
-            assert one is not None
-            return self._engine.memory.host.touch(mode, one[low:high])
-        storage, offset = one
+        part = self.memory[buffer]
+        if not isinstance(part, tuple):
+            assert part is not None
+            return self._engine.memory.host.touch(mode, part[low:high])
+        storage, offset = part
         if storage.guests and type(storage) is not Storage:
             storage.touch(mode, 0, 0)  # it may refuse to be written
         block = storage.block
@@ -135,8 +135,8 @@ class Execution(Program):
         """The host memory of transfers, and how much steps move where that is measured."""
         nodes, commands = self._bound.schedule.nodes, self._bound.commands
         return [
-            Kept(node.nbytes, self.memory[one.host] if isinstance(one, Transfer) else None)
-            for node, one in zip(nodes, commands, strict=True)
+            Kept(node.nbytes, self.memory[command.host] if isinstance(command, Transfer) else None)
+            for node, command in zip(nodes, commands, strict=True)
         ]
 
     # ------------------------------------------------------------------ giving it
@@ -161,17 +161,17 @@ class Execution(Program):
             events.append(event)
             waits = None
             if ended:
-                for one in ended.get(number, ()):
-                    self._poison(queue, one, events)
+                for region in ended.get(number, ()):
+                    self._poison(queue, region, events)
 
     def _args(self, command: Dispatch) -> list[Any]:
         """Those of a launch over this memory."""
-        args, places = [*command.args], self._places
-        for place, buffer, itemsize in command.pointers:
-            args[place], start = places[buffer]
-            args[place + 1] += start // itemsize
-        for place, name in command.numbers:
-            args[place] = self._numbers[name]
+        args, bindings = [*command.args], self._bindings
+        for index, buffer, itemsize in command.pointers:
+            args[index], start = bindings[buffer]
+            args[index + 1] += start // itemsize
+        for index, name in command.numbers:
+            args[index] = self._numbers[name]
         return args
 
     def set_numbers(self, numbers: Mapping[str, Number]) -> None:
@@ -191,7 +191,7 @@ class Execution(Program):
         step already, by its stream or its event. (Measured times of such steps are those of the fills, then.)
         """
         number, low, high, others = ended
-        buffer, start = self._places[number]
+        buffer, start = self._bindings[number]
         part = self.memory[number]
         if high > low and isinstance(part, tuple):
             driver, apart = self._engine.driver, self._bound.spreads
@@ -207,13 +207,13 @@ class Execution(Program):
         """Kernel objects have the arguments of this run from now on. If they had them before, the next run may need no
         others either: then it is this program again."""
         bound, memory = self._bound, self.memory
-        arguments.places, arguments.numbers, arguments.program = self._places, self._numbers, None
+        arguments.bindings, arguments.numbers, arguments.program = self._bindings, self._numbers, None
         asked = bound.handles.listened or bound.handles.watched or bound.transfers or bound.ended
         is_new = self._stale is None or self._stale
         # Who lends memory is asked each time.
-        if not (is_new or asked or any(isinstance(one, tuple) and one[0].guests for one in memory)):
+        if not (is_new or asked or any(isinstance(part, tuple) and part[0].guests for part in memory)):
             arguments.expected = [
-                (number, one[0].block.ranges, one[1]) for number, one in enumerate(memory) if isinstance(one, tuple)
+                (number, part[0].block.ranges, part[1]) for number, part in enumerate(memory) if isinstance(part, tuple)
             ]
             if not bound.spreads:
                 self.repeats = list(map(self._repeat, bound.batches, self.recorded))
@@ -237,7 +237,7 @@ class Execution(Program):
         host = self.memory[transfer.host]
         assert isinstance(host, np.ndarray)
         piece = host[transfer.host_at : transfer.host_at + transfer.nbytes]
-        buffer, start = self._places[transfer.buffer]
+        buffer, start = self._bindings[transfer.buffer]
         driver = self._engine.driver
         command = driver.write if transfer.up else driver.read
         touched = self.of_step(number) if self._bound.handles.listened else ()
@@ -260,20 +260,20 @@ class Execution(Program):
         return Failure(self.names[number], self.lines[number], str(error)).error()
 
 
-def _places(memory: Memory, engine: Engine, what: str) -> list[Place]:
+def _bindings(memory: Memory, engine: Engine, what: str) -> list[Binding]:
     """Where each buffer of a program begins. Raises `MixedDevicesError` for memory of another runtime."""
-    places: list[Place] = []
+    bindings: list[Binding] = []
     own = engine.memory
-    for one in memory:
-        if isinstance(one, tuple):
-            storage, offset = one
+    for part in memory:
+        if isinstance(part, tuple):
+            storage, offset = part
             if storage.memory is not own:
                 raise _of_another_runtime(what, engine)
             block = storage.block
-            places.append((block.page.buffer, block.low + offset))
+            bindings.append((block.page.buffer, block.low + offset))
         else:
-            places.append((None, 0))
-    return places
+            bindings.append((None, 0))
+    return bindings
 
 
 def _of_another_runtime(what: str, engine: Engine) -> MixedDevicesError:

@@ -35,7 +35,7 @@ _WORTH_ANOTHER = 4
 _MOST_SEVERAL = _MOST_OWN // _MOST_SETS
 """Launches of a program that get several."""
 
-Place: TypeAlias = tuple[Buffer, int]
+Binding: TypeAlias = tuple[Buffer, int]
 """A buffer of the driver's, and the byte of it at which a buffer of the program begins."""
 Memory: TypeAlias = "list[tuple[Storage, int] | Bytes | None]"
 """What a call has bound, by buffer: a storage and the byte from which on it is the buffer's, or the bytes of a host
@@ -48,12 +48,14 @@ class Arguments:
     `expected`: (buffer, history of that memory, byte of it where the buffer begins); `used` is when they were last
     launched."""
 
-    __slots__ = ("expected", "handles", "numbers", "of", "places", "program", "used")
+    __slots__ = ("bindings", "expected", "handles", "numbers", "of", "program", "used")
 
     def __init__(self, executables: Sequence[Executable | None]) -> None:
-        self.handles: list[KernelHandle] = [None if one is None else one.new_handle() for one in executables]
+        self.handles: list[KernelHandle] = [
+            None if executable is None else executable.new_handle() for executable in executables
+        ]
         self.of: object = None
-        self.places: Sequence[Place] = ()
+        self.bindings: Sequence[Binding] = ()
         self.program: Any = None
         self.expected: Sequence[tuple[int, Ranges, int]] = ()
         self.numbers: Mapping[str, Any] = {}
@@ -67,14 +69,14 @@ class Arguments:
         signs = repeat(1)
         return [*map(copysign, signs, numbers.values())] == [*map(copysign, signs, map(own.__getitem__, numbers))]
 
-    def stale(self, of: object, places: Sequence[Place]) -> set[int] | None:
+    def stale(self, of: object, bindings: Sequence[Binding]) -> set[int] | None:
         """The buffers of a program that are somewhere else than for the last run; None where all has to be set."""
         if of is not self.of:
             return None
         return {
             number
-            for number, (place, old) in enumerate(zip(places, self.places, strict=True))
-            if place[0] is not old[0] or place[1] != old[1]
+            for number, (binding, old) in enumerate(zip(bindings, self.bindings, strict=True))
+            if binding[0] is not old[0] or binding[1] != old[1]
         }
 
 
@@ -88,7 +90,7 @@ class Own:
         self.sets = [Arguments(executables)]
         """None of them once their programs are to be freed."""
         self.busy = False
-        self._lately: deque[tuple[object, Sequence[Place]]] = deque(maxlen=_MOST_SETS)
+        self._lately: deque[tuple[object, Sequence[Binding]]] = deque(maxlen=_MOST_SETS)
         self._returns = 0
 
     @property
@@ -101,18 +103,18 @@ class Own:
         self.sets = []
 
     def arguments(
-        self, of: object, places: Sequence[Place], executables: Sequence[Executable | None]
+        self, of: object, bindings: Sequence[Binding], executables: Sequence[Executable | None]
     ) -> Arguments | None:
         """The objects for a run with sizes and memory: those that had the same, new ones where these come again and
         again, else the ones that were used longest ago. None where there are none any more."""
         sets = self.sets
         for arguments in sets:
-            if arguments.of is of and arguments.places == places:
+            if arguments.of is of and arguments.bindings == bindings:
                 return arguments
         if not sets:
             return None
-        self._returns += (of, places) in self._lately
-        self._lately.append((of, places))
+        self._returns += (of, bindings) in self._lately
+        self._lately.append((of, bindings))
         if self._returns < _WORTH_ANOTHER or len(sets) == _MOST_SETS or len(executables) > _MOST_SEVERAL:
             return min(sets, key=lambda arguments: arguments.used)
         self._returns = 0
@@ -141,7 +143,9 @@ class Handles:
         """Whether somebody wants to know of each launch."""
         self.listened = listened
         """Whether the driver wants to know what each touches."""
-        self.distinct = list({id(one): one for one in executables if one is not None}.values())
+        self.distinct = list(
+            {id(executable): executable for executable in executables if executable is not None}.values()
+        )
         self.asks_for_schedules = watched or listened or poison or shown
         """Whether more is asked of a schedule than what each run needs: it may be `shown`, too."""
         self.pattern: Any = None

@@ -61,19 +61,19 @@ class Alike(NamedTuple):
         own = numbers.accesses
         if self.is_plain:
             return [*map(own.__getitem__, cast("list[int]", self.tracked))]
-        found: list[AccessNumbers] = []
+        accesses: list[AccessNumbers] = []
         for number in self.tracked:
             if isinstance(number, Joined):
-                _, _, lows, highs, _ = zip(*[own[one] for one in number.numbers], strict=True)
-                found.append((number.buffer, number.mode, min(lows), max(highs), None))
+                _, _, lows, highs, _ = zip(*[own[index] for index in number.numbers], strict=True)
+                accesses.append((number.buffer, number.mode, min(lows), max(highs), None))
             else:
-                found.append(own[number])
-        return found
+                accesses.append(own[number])
+        return accesses
 
 
 class _Launched(NamedTuple):
     """A launch: `sizes` are the rows of its index space, `args` those of its arguments, and `scratch` those of these
-    that begin in the arena, as (place, buffer, bytes of an element)."""
+    that begin in the arena, as (index, buffer, bytes of an element)."""
 
     dispatch: Dispatch
     sizes: list[int]
@@ -101,7 +101,7 @@ class Pattern:
         self.alike: dict[Hashable, Alike] = {}
         self._fixed: list[Any] = []
         known = formulas.table.known
-        self._row: list[Size] = [Symbol(f"r{row}") if one is None else one for row, one in enumerate(known)]
+        self._row: list[Size] = [Symbol(f"r{row}") if value is None else value for row, value in enumerate(known)]
         self._table = table = Formulas([f"r{row}" for row in range(len(known))])
         ends = [self._ends(layout) for layout in formulas.layouts]
         scratch = formulas.schedule.lives
@@ -114,7 +114,7 @@ class Pattern:
         self._made = [(buffer.id, row) for buffer, row in formulas.buffers if buffer.kind == "result"]
         touched = dict.fromkeys(access for node in formulas.nodes for access in node.accesses)
         laid = [formulas.layouts[layout] for _, layout, _, _ in touched]
-        sizes = {row for one in laid for row in (one.shape if one.size is None else [one.size])}
+        sizes = {row for layout in laid for row in (layout.shape if layout.size is None else [layout.size])}
         sizes.update(*[node.sizes for node in formulas.nodes])
         self._sizes = sorted(sizes)
         """Numbers of elements and of work-items: where one of them is 0, something is left out."""
@@ -193,8 +193,8 @@ class Pattern:
         commands = []
         for (executable, (_, groups), _, *rest), over, order, scratch in self._launches:
             args = [*map(of, order)]
-            for place, buffer, itemsize in scratch:
-                args[place] += offsets[buffer] // itemsize
+            for index, buffer, itemsize in scratch:
+                args[index] += offsets[buffer] // itemsize
             commands.append(_dispatch((executable, (tuple(map(of, over)), groups), tuple(args), *rest)))
         made = [(buffer, rows[row]) for buffer, row in self._made]
         return Numbers(made, offsets, arena, commands, accesses, key)
@@ -206,7 +206,7 @@ class Pattern:
             seen: dict[Any, int] = {None: 0}
             footprints = [accesses[gaps.number][-1] for gaps in self._gaps]
             told = [footprint and (footprint.shape, footprint.strides, footprint.offset) for footprint in footprints]
-            key += [seen.setdefault(one, len(seen)) for one in told]
+            key += [seen.setdefault(layout, len(seen)) for layout in told]
         for ends_of in self._compared:
             ends = ends_of(own)
             key += map(bisect_left, repeat(sorted(ends)), ends)
@@ -223,7 +223,7 @@ class Pattern:
             number = of_access.get(access)
             if number is None:
                 buffer, mode, _, _, _ = access
-                joined = [other for other, one in enumerate(numbers.accesses) if one[0] == buffer]
+                joined = [other for other, candidate in enumerate(numbers.accesses) if candidate[0] == buffer]
                 tracked.append(Joined(buffer, mode, joined))
             else:
                 tracked.append(number)

@@ -38,11 +38,11 @@ class Replay:
         verify_order(schedule)
         self.schedule = schedule
         self._engine = engine
-        self._wanted = {one.name: one for one in schedule.buffers if one.kind not in {"result", "scratch"}}
-        self._inputs_of_the_host = [one for one in schedule.buffers if one.kind == "host input"]
+        self._wanted = {buffer.name: buffer for buffer in schedule.buffers if buffer.kind not in {"result", "scratch"}}
+        self._inputs_of_the_host = [buffer for buffer in schedule.buffers if buffer.kind == "host input"]
         self._bound = Bound(schedule, handles_for(engine, kernels_of(schedule)))
 
-    def __call__(self, given: Mapping[str, Part | Bytes]) -> list[tuple[Part, Place]]:
+    def __call__(self, arguments: Mapping[str, Part | Bytes]) -> list[tuple[Part, Place]]:
         """Starts the program on this thread's stream, over memory for each of its parameters by name.
 
         Gives each result as memory and the place in it. Raises `ShapeError` for memory that is missing, too small, or
@@ -50,47 +50,47 @@ class Replay:
         `Engine.submit` does; `OutOfMemoryError`.
         """
         self._engine.check_process()
-        memory = self._checked(given)
-        for one in self._inputs_of_the_host:
-            self._engine.memory.host.settle(memory[one.id])  # type: ignore[arg-type]  # as `_checked` made sure
+        memory = self._checked(arguments)
+        for buffer in self._inputs_of_the_host:
+            self._engine.memory.host.settle(memory[buffer.id])  # type: ignore[arg-type]  # as `_checked` made sure
         run(self._engine, self._bound, memory, self._name, self._bound.lines)
-        found = []
-        for place in self.schedule.results:
-            part = memory[place.buffer]
+        results = []
+        for result in self.schedule.results:
+            part = memory[result.buffer]
             assert isinstance(part, tuple)
-            found.append((Part(*part), place))
-        return found
+            results.append((Part(*part), result))
+        return results
 
     # ------------------------------------------------------------------ memory
 
-    def _checked(self, given: Mapping[str, Part | Bytes]) -> Memory:
-        wrong = sorted(set(self._wanted) ^ set(given))
+    def _checked(self, arguments: Mapping[str, Part | Bytes]) -> Memory:
+        wrong = sorted(set(self._wanted) ^ set(arguments))
         if wrong:
             raise ShapeError(
                 f"{self._name} is called with other parameters than it has: {', '.join(wrong)}",
                 place=calling_line(),
                 remedy=f"it takes {', '.join(self._wanted) or 'none'}",
             )
-        for name, one in self._wanted.items():
-            bound = given[name]
+        for name, buffer in self._wanted.items():
+            bound = arguments[name]
             if isinstance(bound, Part):
-                self._check(one, bound)
-            elif bound.nbytes != one.nbytes:
+                self._check(buffer, bound)
+            elif bound.nbytes != buffer.nbytes:
                 raise ShapeError(
-                    f"{self._name} got {bound.nbytes:,} bytes of the host for {name}, which has {one.nbytes:,}",
+                    f"{self._name} got {bound.nbytes:,} bytes of the host for {name}, which has {buffer.nbytes:,}",
                     place=calling_line(),
                     remedy="give an array of the parameter's shape and dtype",
                 )
-            twice = [other for other in self._wanted if other != name and self._share(given, name, other)]
-            if one.kind not in {"input", "host input"} and twice:
+            twice = [other for other in self._wanted if other != name and self._share(arguments, name, other)]
+            if buffer.kind not in {"input", "host input"} and twice:
                 raise ShapeError(
                     f"{self._name} got memory for {name}, which it writes, that is also {', '.join(twice)}",
                     place=calling_line(),
                     remedy="give memory of its own",
                 )
         memory: Memory = [None] * (len(self.schedule.buffers) + 1)
-        for name, one in self._wanted.items():
-            memory[one.id] = given[name]
+        for name, buffer in self._wanted.items():
+            memory[buffer.id] = arguments[name]
         return memory
 
     @property
@@ -118,9 +118,13 @@ class Replay:
                 remedy=f"give memory that begins at a multiple of {ALIGNED} bytes",
             )
 
-    def _share(self, given: Mapping[str, Part | Bytes], name: str, other: str) -> bool:
-        one, two = given[name], given[other]
-        if not isinstance(one, Part) or not isinstance(two, Part):
-            return not isinstance(one, Part) and not isinstance(two, Part) and np.may_share_memory(one, two)
-        nbytes, second = self._wanted[name].nbytes, self._wanted[other].nbytes
-        return one.storage is two.storage and one.offset < two.offset + second and two.offset < one.offset + nbytes
+    def _share(self, arguments: Mapping[str, Part | Bytes], name: str, other: str) -> bool:
+        first, second = arguments[name], arguments[other]
+        if not isinstance(first, Part) or not isinstance(second, Part):
+            return not isinstance(first, Part) and not isinstance(second, Part) and np.may_share_memory(first, second)
+        first_nbytes, second_nbytes = self._wanted[name].nbytes, self._wanted[other].nbytes
+        return (
+            first.storage is second.storage
+            and first.offset < second.offset + second_nbytes
+            and second.offset < first.offset + first_nbytes
+        )

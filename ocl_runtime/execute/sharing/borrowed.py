@@ -12,7 +12,7 @@ from ocl_runtime.errors import DTypeError, ShapeError, SharingError
 from ocl_runtime.execute.memory.blocks import Block, Page
 from ocl_runtime.execute.memory.storage import Memory, Storage
 from ocl_runtime.execute.sharing import foreign
-from ocl_runtime.execute.sharing.foreign import Given
+from ocl_runtime.execute.sharing.foreign import ImportedMemory
 from ocl_runtime.execute.streams.hazards import Touch
 
 _ALIGNED = 64
@@ -51,26 +51,26 @@ class Borrowed(Storage):
             )
 
 
-def block_of(found: Given, where: str, *, unified: bool) -> Block:
+def block_of(imported: ImportedMemory, where: str, *, unified: bool) -> Block:
     """All of a buffer, as a block without a history.
 
     Raises `SharingError` for one that kernels must not read, or that is not aligned as they expect.
     """
-    assert found.buffer is not None
-    if not foreign.read_by_kernels(found.buffer):
+    assert imported.buffer is not None
+    if not foreign.read_by_kernels(imported.buffer):
         raise SharingError(
             "the PyOpenCL buffer was made with mem_flags.WRITE_ONLY, so kernels must not read it",
             place=where,
             remedy="make it with READ_WRITE",
         )
-    address = foreign.host_address(found.buffer)
+    address = foreign.host_address(imported.buffer)
     if unified and address is not None and address % _ALIGNED:
         raise SharingError(
             f"the PyOpenCL buffer lies over memory of the host at an address that {_ALIGNED} does not divide",
             place=where,
             remedy="copy the host's array: asarray(x), or make the buffer with COPY_HOST_PTR",
         )
-    return Page(found.buffer, found.buffer.size, None, cut=False).first
+    return Page(imported.buffer, imported.buffer.size, None, cut=False).first
 
 
 def laid_out_in(storage: Storage, dtype: np.dtype[Any], layout: Layout, where: str) -> Layout:
@@ -88,17 +88,17 @@ def laid_out_in(storage: Storage, dtype: np.dtype[Any], layout: Layout, where: s
 
 
 def laid_out(
-    found: Given, dtype: np.dtype[Any] | None, shape: tuple[int, ...] | None, offset: int, where: str
+    imported: ImportedMemory, dtype: np.dtype[Any] | None, shape: tuple[int, ...] | None, offset: int, where: str
 ) -> tuple[np.dtype[Any], Layout]:
     """The dtype, and which elements of the whole buffer are meant."""
-    if found.dtype is not None:
+    if imported.dtype is not None:
         if dtype is not None or shape is not None or offset:
             raise DTypeError(
                 "a PyOpenCL array has a dtype, a shape and an offset of its own",
                 place=where,
                 remedy="leave them out; or give its base_data with dtype, shape and offset",
             )
-        dtype, shape, offset = found.dtype, found.shape, found.offset
+        dtype, shape, offset = imported.dtype, imported.shape, imported.offset
     elif dtype is None:
         raise DTypeError("a PyOpenCL buffer has no dtype", place=where, remedy="say it: from_pyopencl(x, dtype=…)")
     size = dtype.itemsize
@@ -108,23 +108,26 @@ def laid_out(
             place=where,
             remedy=f"give an offset in bytes that {size} divides",
         )
-    if any(stride % size for stride in found.strides or ()):
+    if any(stride % size for stride in imported.strides or ()):
         raise ShapeError(
-            f"elements of {dtype} with strides of {found.strides} bytes",
+            f"elements of {dtype} with strides of {imported.strides} bytes",
             place=where,
             remedy="copy them to an array without gaps first",
         )
-    first = found.start + offset
+    first = imported.start + offset
     if shape is None:
-        shape = (max(0, found.end - first) // size,)
-    strides = tuple(stride // size for stride in found.strides or ())
+        shape = (max(0, imported.end - first) // size,)
+    strides = tuple(stride // size for stride in imported.strides or ())
     layout = (
-        Layout(shape, strides, first // size) if found.strides is not None else Layout.contiguous(shape, first // size)
+        Layout(shape, strides, first // size)
+        if imported.strides is not None
+        else Layout.contiguous(shape, first // size)
     )
     low, high = layout.range()
-    if layout.size and (low * size < found.start or high * size > found.end):
+    if layout.size and (low * size < imported.start or high * size > imported.end):
         raise ShapeError(
-            f"shape {shape} of {dtype} from byte {offset} on in a PyOpenCL buffer of {found.end - found.start:,} bytes",
+            f"shape {shape} of {dtype} from byte {offset} on in a PyOpenCL buffer of "
+            f"{imported.end - imported.start:,} bytes",
             place=where,
             remedy="give a smaller shape, or a larger buffer",
         )

@@ -22,7 +22,7 @@ _REMEDY = "give a pyopencl.Buffer with dtype=…, or a pyopencl.array.Array"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class ImportedMemory:
     """Elements in memory that a user of PyOpenCL handed over.
 
     `buffer` is the whole memory object, retained, and None where there are no elements; a part of a buffer (a
@@ -49,38 +49,38 @@ class Given:
         return int(self.buffer.int_ptr)
 
 
-def looked_into(given: object, place: str) -> Given:
+def looked_into(obj: object, where: str) -> ImportedMemory:
     """What a buffer or an array of PyOpenCL's consists of.
 
     Raises `DTypeError` for anything else, `SharingError` for memory that is no buffer.
     """
-    if isinstance(given, pyopencl.array.Array):
-        data: Any = given.base_data
+    if isinstance(obj, pyopencl.array.Array):
+        data: Any = obj.base_data
         whole: dict[str, Any] = {
-            "dtype": given.dtype,
-            "shape": given.shape,
-            "strides": given.strides,
-            "offset": given.offset,
-            "queue": given.queue,
-            "events": tuple(given.events),
+            "dtype": obj.dtype,
+            "shape": obj.shape,
+            "strides": obj.strides,
+            "offset": obj.offset,
+            "queue": obj.queue,
+            "events": tuple(obj.events),
         }
         if data is None:
-            return Given(buffer=None, **whole)
+            return ImportedMemory(buffer=None, **whole)
     else:
-        data = given
+        data = obj
         whole = {"dtype": None, "shape": None, "strides": None, "offset": 0, "queue": None, "events": ()}
     if isinstance(data, cl.Image) or not isinstance(data, cl.MemoryObjectHolder):
-        if data is given:
-            raise DTypeError(f"from_pyopencl of a {type(given).__name__}", place=place, remedy=_REMEDY)
+        if data is obj:
+            raise DTypeError(f"from_pyopencl of a {type(obj).__name__}", place=where, remedy=_REMEDY)
         raise SharingError(
             f"the PyOpenCL array lies in a {type(data).__name__}, which is no buffer",
-            place=place,
+            place=where,
             remedy="copy it to an array in a buffer first",
         )
     part: Any = cl.Buffer.from_int_ptr(data.int_ptr, True)
     parent = part.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT)
     start = part.get_info(cl.mem_info.OFFSET) if parent is not None else 0
-    return Given(
+    return ImportedMemory(
         buffer=part if parent is None else cl.Buffer.from_int_ptr(parent.int_ptr, True),
         start=start,
         end=start + part.size,
@@ -90,9 +90,9 @@ def looked_into(given: object, place: str) -> Given:
     )
 
 
-def context_of(one: Any) -> Context:
+def context_of(obj: Any) -> Context:
     """That of a buffer, a queue or an event."""
-    context: Context = one.context
+    context: Context = obj.context
     return context
 
 
@@ -113,16 +113,16 @@ def host_address(buffer: Buffer) -> int | None:
     return int(buffer.get_host_array((1,), np.uint8).__array_interface__["data"][0])
 
 
-def checked_events(events: Sequence[Event], context: Context, place: str) -> list[Event]:
+def checked_events(events: Sequence[Event], context: Context, where: str) -> list[Event]:
     """The events themselves. Raises `DTypeError` for what is none, `MixedDevicesError` for another context's."""
     for event in events:
         if not isinstance(event, cl.Event):
             raise DTypeError(
-                f"wait_for has a {type(event).__name__}", place=place, remedy="give a list of pyopencl.Event"
+                f"wait_for has a {type(event).__name__}", place=where, remedy="give a list of pyopencl.Event"
             )
         if context_of(event) != context:
             raise MixedDevicesError(
-                "wait_for has an event of another context", place=place, remedy="wait for it on the host: event.wait()"
+                "wait_for has an event of another context", place=where, remedy="wait for it on the host: event.wait()"
             )
     return list(events)
 
@@ -143,9 +143,9 @@ def has_ended(event: Event) -> bool:
         return False
 
 
-def is_queue(one: object) -> bool:
+def is_queue(obj: object) -> bool:
     """Whether it is a queue of PyOpenCL's."""
-    return isinstance(one, cl.CommandQueue)
+    return isinstance(obj, cl.CommandQueue)
 
 
 def lent(buffer: Buffer, holder: object) -> Buffer:

@@ -32,7 +32,7 @@ from ocl_runtime.execute.memory.blocks import Block
 from ocl_runtime.execute.memory.storage import Memory, Storage
 from ocl_runtime.execute.sharing import foreign
 from ocl_runtime.execute.sharing.borrowed import Borrowed, block_of, laid_out, laid_out_in
-from ocl_runtime.execute.sharing.foreign import Given
+from ocl_runtime.execute.sharing.foreign import ImportedMemory
 from ocl_runtime.execute.streams.command import Command, Stream
 from ocl_runtime.execute.streams.hazards import Ranges, Touch
 from ocl_runtime.execute.streams.streams import Streams
@@ -106,7 +106,7 @@ class Sharing:
 
     def borrow(
         self,
-        given: object,
+        obj: object,
         dtype: np.dtype[Any] | None,
         shape: tuple[int, ...] | None,
         offset: int,
@@ -119,21 +119,21 @@ class Sharing:
         Raises `DTypeError`, `ShapeError` or `SharingError` for what cannot be had so, `MixedDevicesError` for another
         context's, `DeviceError` for an out-of-order queue.
         """
-        found = foreign.looked_into(given, where)
-        dtype, layout = laid_out(found, dtype, shape, offset, where)
-        if found.buffer is None or not layout.size:
+        imported = foreign.looked_into(obj, where)
+        dtype, layout = laid_out(imported, dtype, shape, offset, where)
+        if imported.buffer is None or not layout.size:
             return None, dtype, Layout.contiguous(layout.shape)
-        if foreign.context_of(found.buffer) != self._context:
+        if foreign.context_of(imported.buffer) != self._context:
             raise MixedDevicesError(
                 "the PyOpenCL memory belongs to another context than the runtime in use",
                 place=where,
                 remedy="make a runtime over that context, and use it: with use(Runtime.over(queue)): …",
             )
-        guest_queue = self._queue(found.queue if queue is None else queue, where)
-        events = foreign.checked_events([*found.events, *wait_for], self._context, where)
+        guest_queue = self._queue(imported.queue if queue is None else queue, where)
+        events = foreign.checked_events([*imported.events, *wait_for], self._context, where)
         with self._streams.lock:
             self._settle()
-            storage = self._lent_before(found, where)
+            storage = self._lent_before(imported, where)
             if storage is not None:  # its guests are those that it was lent to; of others, what there is now
                 shared = self._of(storage)
                 if storage not in shared.keep:
@@ -142,20 +142,22 @@ class Sharing:
                 events.append(self._driver.marker(guest_queue, None))
                 self._driver.flush(guest_queue)
             else:
-                storage = self._storage(found, where)
+                storage = self._storage(imported, where)
                 shared = self._of(storage)
                 if all(guest.queue != guest_queue for guest in shared.guests if guest.storage is None):
                     shared.guests.append(_Guest(guest_queue, shared))
             shared.events += events
         return storage, dtype, layout
 
-    def _lent_before(self, found: Given, where: str) -> Storage | None:
+    def _lent_before(self, imported: ImportedMemory, where: str) -> Storage | None:
         """Our own memory, if it is that which comes back."""
-        holder = found.holder
+        holder = imported.holder
         storage = holder.guest.storage if isinstance(holder, _Holder) else None
         if storage is not None and storage.memory is self._memory:
             return storage
-        if any(guest.storage is not None and guest.storage.buffer.int_ptr == found.address for guest in self._guests()):
+        if any(
+            guest.storage is not None and guest.storage.buffer.int_ptr == imported.address for guest in self._guests()
+        ):
             raise SharingError(
                 "the PyOpenCL buffer is memory of this runtime, by another object than to_pyopencl gave",
                 place=where,
@@ -163,23 +165,23 @@ class Sharing:
             )
         return None
 
-    def _storage(self, found: Given, where: str) -> Storage:
-        shared = self._borrowed.get(found.address)
+    def _storage(self, imported: ImportedMemory, where: str) -> Storage:
+        shared = self._borrowed.get(imported.address)
         storage = shared.storage() if shared is not None and shared.storage is not None else None
         if storage is None:
             if shared is None:
-                shared = _Shared(block_of(found, where, unified=self._unified), address=found.address)
+                shared = _Shared(block_of(imported, where, unified=self._unified), address=imported.address)
             # What is left of an earlier storage is its history, which the new one goes on with.
             storage = Borrowed(self._memory, shared.block)
             gone = _Gone(storage, self._gone.append)
             gone.of = shared
             shared.storage = gone
-            self._borrowed[found.address] = shared
+            self._borrowed[imported.address] = shared
             self._all[shared.block.ranges] = shared
             self._streams.guests = self
         assert shared is not None
-        if not any(one is found.keep for one in shared.keep):
-            shared.keep.append(found.keep)
+        if not any(kept is imported.keep for kept in shared.keep):
+            shared.keep.append(imported.keep)
         return storage
 
     # ------------------------------------------------------------------ ours
@@ -247,7 +249,7 @@ class Sharing:
         touched = self._touched(touches)
         queues: list[Queue] = []
         for shared in touched:
-            active = [one.queue for one in shared.guests if one.end is None]
+            active = [guest.queue for guest in shared.guests if guest.end is None]
             queues += [queue for queue in active if queue not in queues]
             if active:
                 shared.events = []  # the guest comes after this command, and with it whatever comes next
@@ -257,8 +259,8 @@ class Sharing:
                 self._driver.marker(queue, [command.event])
 
     def _touched(self, touches: Sequence[Touch]) -> list[_Shared]:
-        found = (self._all.get(touch.ranges) for touch in touches)
-        return list(dict.fromkeys(shared for shared in found if shared is not None))
+        entries = (self._all.get(touch.ranges) for touch in touches)
+        return list(dict.fromkeys(shared for shared in entries if shared is not None))
 
     def _markers(self, touched: Sequence[_Shared], queue: Queue) -> list[Event]:
         """Events of all that the guests of these memories were given so far, but for a queue itself."""
@@ -299,16 +301,16 @@ class Sharing:
 
     def _settle(self) -> None:
         while self._gone:
-            one = self._gone[0].of  # removed once it is dealt with
-            if isinstance(one, _Guest):
-                if one.end is None:
-                    end = self._driver.marker(one.queue, None)
-                    self._driver.flush(one.queue)
-                    if one.storage is not None:
-                        one.storage.guests -= 1
-                    one.end, one.holder = end, None
-                one = one.shared
-            self._ending[one] = None
+            record = self._gone[0].of  # removed once it is dealt with
+            if isinstance(record, _Guest):
+                if record.end is None:
+                    end = self._driver.marker(record.queue, None)
+                    self._driver.flush(record.queue)
+                    if record.storage is not None:
+                        record.storage.guests -= 1
+                    record.end, record.holder = end, None
+                record = record.shared
+            self._ending[record] = None
             self._gone.popleft()
         for shared in list(self._ending):
             shared.guests = [guest for guest in shared.guests if guest.end is None or not self._over(guest.end)]

@@ -96,7 +96,7 @@ class Completion:
         more = True
         if self.doubt or not self._all_well(pending):
             while more:
-                more = sum([self._look(one, streams) for one in streams if one.pending]) > 0
+                more = sum([self._look(stream, streams) for stream in streams if stream.pending]) > 0
 
     def _all_well(self, streams: Sequence[Stream]) -> bool:
         """The quick way: as long as nothing failed, what came before one that has completed has completed too. Does
@@ -184,8 +184,8 @@ class Completion:
     def _failed(self, command: Command, failure: Failure, streams: Sequence[Stream]) -> None:
         self.doubt = True
         self._log.basic("%s", failure)
-        for one in streams:
-            for other in one.pending:
+        for stream in streams:
+            for other in stream.pending:
                 if other.error is None and other.follows(command):
                     other.error = failure
         # The command itself comes last: until it is in error, this is done again.

@@ -55,5 +55,8 @@ def _is_nearly_all(touches: Sequence[Touch]) -> bool:
     ranges = touches[0].ranges
     span = max([touch.high for touch in touches]) - min([touch.low for touch in touches])
     gaps = [touch.footprint for touch in touches]
-    sizes = [math.prod(one.shape) if one else touch.high - touch.low for one, touch in zip(gaps, touches, strict=True)]
+    sizes = [
+        math.prod(footprint.shape) if footprint else touch.high - touch.low
+        for footprint, touch in zip(gaps, touches, strict=True)
+    ]
     return sum(sizes) >= span and _NEARLY * (ranges.high - ranges.low - span) <= ranges.high - ranges.low

@@ -105,30 +105,30 @@ class Ranges:
                 self._cut(at)
         return cells[bisect_right(cells, low, key=_low) - 1 : bisect_left(cells, high, key=_low)]
 
-    def one(self, cells: Sequence[Cell]) -> Cell:
+    def merge(self, cells: Sequence[Cell]) -> Cell:
         """A single cell in place of several that follow each other."""
         first = cells[0]
         first.high = cells[-1].high
-        place = bisect_right(self.cells, first.low, key=_low)
-        del self.cells[place : place + len(cells) - 1]
+        index = bisect_right(self.cells, first.low, key=_low)
+        del self.cells[index : index + len(cells) - 1]
         return first
 
     def _cut(self, at: int) -> int:
-        """The place of the cell that begins at a byte."""
+        """The index of the cell that begins at a byte."""
         cells = self.cells
-        place = bisect_right(cells, at, key=_low) - 1
-        cell = cells[place]
+        index = bisect_right(cells, at, key=_low) - 1
+        cell = cells[index]
         if cell.low < at < cell.high:
-            cells.insert(place + 1, Cell(at, cell.high, cell.writes, cell.reads.copy()))
+            cells.insert(index + 1, Cell(at, cell.high, cell.writes, cell.reads.copy()))
             cell.high = at
-        return place + (cell.low < at)
+        return index + (cell.low < at)
 
     def split(self, at: int) -> tuple[Ranges, Ranges]:
         """The bytes before `at` and those from there on, with their history."""
-        place = self._cut(at)
+        index = self._cut(at)
         cells = self.cells
-        first = Ranges(self.buffer, self.low, at, cells[:place], self.wide.copy())
-        rest = Ranges(self.buffer, at, self.high, cells[place:], self.wide)
+        first = Ranges(self.buffer, self.low, at, cells[:index], self.wide.copy())
+        rest = Ranges(self.buffer, at, self.high, cells[index:], self.wide)
         first.sole, rest.sole = self.sole or first.made_by(), self.sole  # to look at all of the rest takes long
         return first, rest
 
@@ -149,7 +149,7 @@ class Ranges:
                 kept.append(cell)
         if len(kept) > _MOST_CELLS // 2:  # well below the most, or the next access would call for this again
             at_once = 4 * len(kept) // _MOST_CELLS + 1
-            kept = [_merged(kept[place : place + at_once]) for place in range(0, len(kept), at_once)]
+            kept = [_merged(kept[start : start + at_once]) for start in range(0, len(kept), at_once)]
         self.cells, self.wide = kept, _running(self.wide)
         self._limit = min(max(_FEW_CELLS, 2 * len(kept)), _MOST_CELLS)  # so that each cell is looked at a few times
         self.sole = self.made_by()
@@ -157,8 +157,8 @@ class Ranges:
     def running(self, low: int, high: int, mode: int) -> list[Command]:
         """The commands that an access by the host to these bytes must come after."""
         cells = self.cells[bisect_right(self.cells, low, key=_low) - 1 : bisect_left(self.cells, high, key=_low)]
-        found = self._commands(cells) if mode & WRITE else (command for cell in cells for command, _ in cell.writes)
-        return [command for command in dict.fromkeys(found) if command.event is not None]
+        commands = self._commands(cells) if mode & WRITE else (command for cell in cells for command, _ in cell.writes)
+        return [command for command in dict.fromkeys(commands) if command.event is not None]
 
     def forget_failures(self) -> None:
         """What failed commands did is nothing to who has the memory now."""
@@ -244,8 +244,8 @@ def conflicts(touches: Iterable[Touch], stream: Stream, clock: Clock | None = No
                     needed.append(command)
                     known = command.joined(known)
     if len(needed) > 1:
-        found, needed = needed, _fewest(needed)
-        elided += len(found) - len(needed)
+        conflicting, needed = needed, _fewest(needed)
+        elided += len(conflicting) - len(needed)
     return needed, known, elided
 
 
@@ -253,7 +253,9 @@ def _fewest(commands: Iterable[Command]) -> list[Command]:
     """Without those that another one implies."""
     newest = {command.stream: command for command in commands}  # of a stream, each is newer than those before it
     return [
-        one for one in newest.values() if not any(other is not one and other.follows(one) for other in newest.values())
+        command
+        for command in newest.values()
+        if not any(other is not command and other.follows(command) for other in newest.values())
     ]
 
 
@@ -292,7 +294,7 @@ def record(touches: Iterable[Touch], command: Command) -> None:
             low, high = touch.low, touch.high
             cells = ranges.within(low, high) if low > ranges.low or high < ranges.high else ranges.cells
             if touch.mode & WRITE:
-                cell = cells[0] if len(cells) == 1 else ranges.one(cells)
+                cell = cells[0] if len(cells) == 1 else ranges.merge(cells)
                 cell.writes = (use,)
                 if cell.reads:
                     cell.reads = {}
@@ -311,7 +313,7 @@ def poison(touches: Iterable[Touch], command: Command) -> None:
         if touch.mode & WRITE:
             footprint = touch.footprint
             for cell in touch.cells():
-                if not any(one.error is not None and spoilt in (None, footprint) for one, spoilt in cell.writes):
+                if not any(writer.error is not None and spoilt in (None, footprint) for writer, spoilt in cell.writes):
                     cell.writes = _few((*cell.writes, (command, footprint)))
 
 
@@ -387,9 +389,9 @@ def _joined(*several: Reads) -> Reads:
     return _few_reads(reads)
 
 
-def _overlap(one: Layout | None, other: Layout | None, cell: Cell) -> bool:
+def _overlap(footprint: Layout | None, other: Layout | None, cell: Cell) -> bool:
     """Whether two accesses share a byte of a cell; None is all of it."""
-    if one is None and other is None:
+    if footprint is None and other is None:
         return True
     whole = Layout((cell.high - cell.low,), (1,), cell.low)
-    return (one or whole).overlaps(other or whole)
+    return (footprint or whole).overlaps(other or whole)

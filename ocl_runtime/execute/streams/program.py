@@ -195,9 +195,9 @@ def _give(streams: Streams, program: Program, events: list[Event]) -> None:
             known[batch.stream] = looked[2]
     for number, batch in enumerate(program.batches):
         stream = on[batch.stream]
-        needed, waits, found = before.get(number, _NOTHING)
+        needed, waits, clock = before.get(number, _NOTHING)
         if needed:  # only from here on: what a later batch waits for, those before it know nothing of
-            clocks[batch.stream] = later(clocks[batch.stream], found)
+            clocks[batch.stream] = later(clocks[batch.stream], clock)
         after = [command for command in map(commands.__getitem__, batch.waits) if command.stream is not stream]
         if after:
             waits = [*waits, *streams.waits_for(after, (), stream, program.names[batch.first])]
@@ -275,7 +275,7 @@ def _give_again(streams: Streams, program: Program, repeats: Sequence[Repeat], e
                 ranges.sole = None
         for ranges in writes:
             cells = ranges.cells
-            cell = cells[0] if len(cells) == 1 else ranges.one(cells)
+            cell = cells[0] if len(cells) == 1 else ranges.merge(cells)
             cell.writes = (use,)
             if cell.reads:
                 cell.reads = {}
@@ -321,16 +321,16 @@ def _given(
 
 def _refuse(streams: Streams, program: Program, events: Sequence[Event], error: Error) -> None:
     """The driver did not take a step: what was given before it is known in full, and the rest is in error."""
-    given = len(events)
+    failed = len(events)
     for batch in program.batches:
-        steps = range(batch.first, min(batch.last + 1, given))
+        steps = range(batch.first, min(batch.last + 1, failed))
         if steps:  # a command that comes after all that the stream was given
             stream, number = program.streams[batch.stream], steps[-1]
             stream.position += 1
             what, line = program.names[number], program.lines[number]
             command = Command(stream, stream.position, stream.known, what, line, events[number])
-            record([touch for one in steps for touch in program.of_step(one)], command)
+            record([touch for step in steps for touch in program.of_step(step)], command)
             stream.pending.append(command)
-    stream = next(program.streams[batch.stream] for batch in program.batches if batch.first <= given <= batch.last)
-    behind = [touch for number in range(given, len(program.names)) for touch in program.of_step(number)]
-    streams.refused(stream, behind, program.names[given], program.lines[given], (), error)
+    stream = next(program.streams[batch.stream] for batch in program.batches if batch.first <= failed <= batch.last)
+    behind = [touch for number in range(failed, len(program.names)) for touch in program.of_step(number)]
+    streams.refused(stream, behind, program.names[failed], program.lines[failed], (), error)

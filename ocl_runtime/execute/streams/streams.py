@@ -294,7 +294,7 @@ class Streams:
         """The driver did not take a command: perhaps because it knew already that one to wait for had failed."""
         with self.lock:
             self.look()
-            spoilt = next((one.error for one in needed if one.error is not None), None)
+            spoilt = next((producer.error for producer in needed if producer.error is not None), None)
             command = Command(stream, stream.position, stream.known, what, where)
             command.error = spoilt or Failure(what, where, str(error))
             self.completion.doubt = True
@@ -364,7 +364,7 @@ class Streams:
         """Waits for what a command comes after, for the drivers on which it fails before that has ended."""
         with self.lock:
             pending = itertools.chain.from_iterable(stream.pending for stream in self.all())
-            before = [one.event for one in filter(command.follows, pending)]
+            before = [earlier.event for earlier in filter(command.follows, pending)]
         for event in before:
             with suppress(Error):
                 self.driver.wait(event)
@@ -374,21 +374,21 @@ class Streams:
         with self.lock:
             if self.lost:
                 self.settle()
-            for one in self.all():
-                if not one.pending or one.flushed >= one.position:
+            for stream in self.all():
+                if not stream.pending or stream.flushed >= stream.position:
                     continue
                 with suppress(Error):  # waiting flushes too, but only the one queue
-                    self._flush(one)
-        for one in self.all():
-            while one.pending:
+                    self._flush(stream)
+        for stream in self.all():
+            while stream.pending:
                 with self.lock:
-                    count, last = len(one.pending), one.pending[-1] if one.pending else None
+                    count, last = len(stream.pending), stream.pending[-1] if stream.pending else None
                     event = last.event if last is not None else None
                 if last is None or event is None:
                     break
                 self.counters.host_waits += 1
                 refused = self._ended(last, event)
-                if len(one.pending) >= count:  # the driver no longer answers
+                if len(stream.pending) >= count:  # the driver no longer answers
                     if refused is not None:
                         self.completion.unreported.append(refused)
                     break

@@ -166,7 +166,7 @@ class Movers:
         mover = self._up_mover if up else self._down_mover
         pieces = self._up if up else self._down
         job = Job()
-        given: list[tuple[Event, Callable[[], None]]] = []
+        tasks: list[tuple[Event, Callable[[], None]]] = []
 
         def enqueue(queue: Queue, waits: list[Event] | None, touches: Sequence[Touch]) -> Event:
             # Under the streams' lock, so that jobs start in the order of their gates.
@@ -175,18 +175,20 @@ class Movers:
                 cells = touch.ranges.within(touch.low, touch.high)
                 job.sources = list(dict.fromkeys(command for cell in cells for command, _ in cell.writes))
             elif on_host is not None:
-                job.before = [one.event for one in on_host.ranges.running(on_host.low, on_host.high, on_host.mode)]
+                job.before = [
+                    command.event for command in on_host.ranges.running(on_host.low, on_host.high, on_host.mode)
+                ]
             transfer = partial(pieces, job, queue, storage, at, data, waits or [])
-            given.append((gate, partial(self._run, job, lane, gate, transfer)))
-            mover.give(given[0][1])
+            tasks.append((gate, partial(self._run, job, lane, gate, transfer)))
+            mover.give(tasks[0][1])
             return gate
 
         def ended(queue: Queue) -> Event:
-            if not given:
+            if not tasks:
                 return self._driver.marker(queue, None)
             job.wanted = False
-            mover.give(given[0][1])  # perhaps again; the gate opens when it is done for the first time
-            return given[0][0]
+            mover.give(tasks[0][1])  # perhaps again; the gate opens when it is done for the first time
+            return tasks[0][0]
 
         touches = [touch] if on_host is None else [touch, on_host]
         job.command = self._streams.submit(lane, touches, what, where, enqueue, keep=job, ended=ended)
@@ -220,7 +222,7 @@ class Movers:
     def _after_all_before(self, job: Job, lane: Stream) -> None:
         """Waits for what a job's gate comes after."""
         with self._streams.lock:
-            command = next((one for one in lane.pending if one.keep is job), None)
+            command = next((pending for pending in lane.pending if pending.keep is job), None)
         if command is not None:
             self._streams.before(command)
 

@@ -138,7 +138,7 @@ class Transfers:
         streams = self._streams
         streams.look()
         # Where kernels run on the host's own cores they are in the way on whichever stream.
-        busy = any(one.pending for one in streams.all()) if self._shared else bool(streams.aside.pending)
+        busy = any(stream.pending for stream in streams.all()) if self._shared else bool(streams.aside.pending)
         return None if busy else streams.aside
 
     # ------------------------------------------------------------------ down
