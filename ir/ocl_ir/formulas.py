@@ -158,8 +158,8 @@ def _needed(row: int, steps: Mapping[int, tuple[str, int, int]]) -> list[int]:
     """The rows of the steps that a row is made of, operands first."""
     needed, left = set[int](), [row]
     while left:
-        one = left.pop()
-        if one in steps and one not in needed:
-            needed.add(one)
-            left += steps[one][1:]
+        step = left.pop()
+        if step in steps and step not in needed:
+            needed.add(step)
+            left += steps[step][1:]
     return sorted(needed)

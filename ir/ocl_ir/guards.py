@@ -37,7 +37,7 @@ class Guards:
     """What code found out about the sizes of one call."""
 
     def __init__(self) -> None:
-        self.found: dict[Size, bool] = {}
+        self.conditions: dict[Size, bool] = {}
         """Conditions, with whether they were true."""
         self._first: dict[int, Symbol] = {}
         self._apart: list[str] = []
@@ -57,11 +57,11 @@ class Guards:
         """A size that a call binds, for code that takes integers. Sizes that are equal here are one, and 0 and 1 are
         known: both are guards, since most programs treat such sizes in another way."""
         if number in (0, 1):
-            self.found[term("eq", Symbol(name), number)] = True
+            self.conditions[term("eq", Symbol(name), number)] = True
             return number
         first = self._first.setdefault(number, Symbol(name))
         if first.name != name:
-            self.found[term("eq", Symbol(name), first)] = True
+            self.conditions[term("eq", Symbol(name), first)] = True
         return cast("int", Backed(number, first, self))
 
     def apart(self, name: str, number: int) -> int:
@@ -85,7 +85,7 @@ class Guards:
         return self._as_table()
 
     def __setstate__(self, state: _Table) -> None:
-        self.found, self._first, self._apart, self.closed = {}, {}, [], True
+        self.conditions, self._first, self._apart, self.closed = {}, {}, [], True
         self._table = 0, *state[1:]
         self._asked, self._wrong, self._written = 0, Counter(), None
 
@@ -108,16 +108,21 @@ class Guards:
 
     def _as_table(self) -> _Table:
         table = self._table
-        if table is None or table[0] != len(self.found):
-            names = sorted(frozenset().union(*map(symbols, self.found)))
+        if table is None or table[0] != len(self.conditions):
+            names = sorted(frozenset().union(*map(symbols, self.conditions)))
             formulas = Formulas(names)
-            conditions = {formulas.add(condition): truth for condition, truth in self.found.items()}
-            table = self._table = len(self.found), formulas, conditions
+            conditions = {formulas.add(condition): truth for condition, truth in self.conditions.items()}
+            table = self._table = len(self.conditions), formulas, conditions
             self._asked, self._wrong, self._written = 0, Counter(), None
         return table
 
     def __repr__(self) -> str:
-        return " and ".join(str(one) if truth else f"not ({one})" for one, truth in self.found.items()) or "none"
+        return (
+            " and ".join(
+                str(condition) if truth else f"not ({condition})" for condition, truth in self.conditions.items()
+            )
+            or "none"
+        )
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -237,7 +242,7 @@ class Backed:
         size, other_size, number, other_number = _sides(left, right)
         condition, truth = known_term(op, size, other_size), _OPERATORS[op](number, other_number)
         if type(condition) is not int:
-            self._open(other).found[condition] = truth
+            self._open(other).conditions[condition] = truth
         return truth
 
     def _open(self, other: Any) -> Guards:
@@ -270,7 +275,7 @@ class Backed:
 
     def __index__(self) -> int:
         if not self.guards.closed:
-            self.guards.found[term("eq", self.size, self.number)] = True
+            self.guards.conditions[term("eq", self.size, self.number)] = True
         return self.number
 
     __int__ = __index__
@@ -334,8 +339,8 @@ def formula(number: Any) -> Size:
 
 def formulas(numbers: tuple[Any, ...]) -> tuple[Any, ...]:
     """The numbers with formulas in place of sizes: to be told apart by, which asks nothing of the sizes."""
-    for one in numbers:
-        if type(one) is Backed:
+    for number in numbers:
+        if type(number) is Backed:
             return tuple(map(formula, numbers))
     return numbers
 

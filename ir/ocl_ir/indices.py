@@ -110,13 +110,13 @@ def _span_of_sizes(part: slice, length: int) -> Span:
         raise ValueError("slice step cannot be zero")
     lowest, highest = (0, length) if step > 0 else (-1, length - 1)
 
-    def end(given: object, otherwise: int) -> int:
-        if given is None:
+    def end(bound: object, otherwise: int) -> int:
+        if bound is None:
             return otherwise
-        place: int = integer(given)
-        if place < 0:
-            place += length
-        return min(max(place, lowest), highest)
+        index: int = integer(bound)
+        if index < 0:
+            index += length
+        return min(max(index, lowest), highest)
 
     start, stop = (lowest, highest) if step > 0 else (highest, lowest)
     start, stop = end(part.start, start), end(part.stop, stop)

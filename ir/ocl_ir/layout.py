@@ -252,7 +252,7 @@ def _boxes_overlap(first: Layout, second: Layout) -> bool | None:
     strides.sort(reverse=True)
     boxes: list[list[tuple[int, int]]] = []
     for layout, own in zip(layouts, axes, strict=True):
-        rest, box = layout.range()[0], list[tuple[int, int]]()  # (place, length) along each axis of the grid
+        rest, box = layout.range()[0], list[tuple[int, int]]()  # (start, length) along each axis of the grid
         for step in strides:
             lengths = [length for stride, length in own if stride == step]
             if len(lengths) > 1:
@@ -260,15 +260,15 @@ def _boxes_overlap(first: Layout, second: Layout) -> bool | None:
             box.append((rest // step, lengths[0] if lengths else 1))
             rest = rest % step
         reach = rest
-        for (place, length), step, row in zip(
+        for (start, length), step, row in zip(
             reversed(box), reversed(strides), (*reversed(strides[:-1]), None), strict=True
         ):
-            reach += (place + length - 1) * step
+            reach += (start + length - 1) * step
             if row is not None and reach >= row:
                 return None  # it runs over the end of a row
         boxes.append([*box, (rest, 1)])
     return all(
-        place < other + length and other < place + count for (place, count), (other, length) in zip(*boxes, strict=True)
+        start < other + length and other < start + count for (start, count), (other, length) in zip(*boxes, strict=True)
     )
 
 

@@ -116,8 +116,8 @@ _MIN = {
 
 
 def _row(name: str, types: str, spelling: Mapping[str, str], reference: Callable[..., Any], **more: Any) -> Op:
-    given, result = types.split("->")
-    return Op(name, given, result, spelling, _quietly(reference), **more)
+    operands, result = types.split("->")
+    return Op(name, operands, result, spelling, _quietly(reference), **more)
 
 
 def _unary_float(names: str, bound: float, reference: Callable[..., Any] | None = None, f16: float = 2.0) -> list[Op]:
@@ -320,18 +320,18 @@ def _elementwise_type(op: Op, args: tuple[ValueType, ...]) -> ValueType:
     if len(args) != op.arity:
         raise DTypeError(f"{op.name} takes {op.arity} operands, not {len(args)}")
     bound: dict[str, ValueType] = {}
-    for position, (letter, given) in enumerate(zip(op.operands, args, strict=True)):
-        if element(given).kind not in CLASSES[letter] or element(given).name == "bf16":
+    for position, (letter, type_) in enumerate(zip(op.operands, args, strict=True)):
+        if element(type_).kind not in CLASSES[letter] or element(type_).name == "bf16":
             raise DTypeError(
-                f"operand {position} of {op.name} is {given}, not {CLASS_NAMES[letter]}",
+                f"operand {position} of {op.name} is {type_}, not {CLASS_NAMES[letter]}",
                 remedy="convert the operand first",
             )
-        if bound.setdefault(letter, given) != given:
+        if bound.setdefault(letter, type_) != type_:
             raise DTypeError(
                 f"operands of {op.name} differ in type: {', '.join(map(str, args))}",
                 remedy="convert or splat one of them; kernel IR converts nothing by itself",
             )
-    if len({lanes(given) for given in args}) != 1:
+    if len({lanes(type_) for type_ in args}) != 1:
         raise DTypeError(f"operands of {op.name} differ in lanes: {', '.join(map(str, args))}")
     if op.helper.startswith("round_to") and element(args[0]) != F32:
         raise DTypeError(f"{op.name} takes f32, not {args[0]}")

@@ -58,9 +58,9 @@ class Reals:
         self._truths: dict[int, bool] = {}
         """By row, for those that are conditions: whether they were true."""
 
-    def real(self, place: int, number: float) -> Real:
+    def real(self, index: int, number: float) -> Real:
         """A float that a call gives."""
-        return Real(number, Slot(place), self)
+        return Real(number, Slot(index), self)
 
     def row(self, op: str, *operands: Slot | float | int) -> Slot:
         """The number of an operation."""
@@ -76,30 +76,32 @@ class Reals:
         """Takes note of a condition that code went by."""
         self._truths[self.row(op, *operands).number - self.count] = truth
 
-    def given(self, slot: Slot) -> Given:
+    def placeholder(self, slot: Slot) -> Given:
         """What stands for a number that kernels take."""
         if slot not in self.taken:
             self.taken.append(slot)
         return Given(self.taken.index(slot))
 
-    def values(self, given: Sequence[float]) -> list[Any] | None:
+    def values(self, floats: Sequence[float]) -> list[Any] | None:
         """All numbers of the table for the floats of a call; None where they do not agree in everything that was
         decided, or an operation gives no float for them."""
-        values: list[Any] = list(given)
-        for place, (op, operands) in enumerate(self.rows):
+        values: list[Any] = list(floats)
+        for row, (op, operands) in enumerate(self.rows):
             try:
-                value = _operation(op)(*[values[one.number] if type(one) is Slot else one for one in operands])
+                value = _operation(op)(
+                    *[values[operand.number] if type(operand) is Slot else operand for operand in operands]
+                )
             except ArithmeticError:
                 return None
-            truth = self._truths.get(place)
+            truth = self._truths.get(row)
             if (type(value) is not float) if truth is None else (bool(value) != truth):
                 return None
             values.append(value)
         return values
 
-    def hold(self, given: Sequence[float]) -> bool:
+    def hold(self, floats: Sequence[float]) -> bool:
         """Whether other floats agree in everything that was decided."""
-        return not self.rows or self.values(given) is not None
+        return not self.rows or self.values(floats) is not None
 
 
 def _traced(op: str, *, turned: bool = False) -> Callable[..., Any]:
@@ -241,7 +243,7 @@ def given_of(number: object) -> Given | None:
     """What stands for a `Real` in an expression; None for other numbers, and once the call is over."""
     if type(number) is not Real or number.reals.closed:
         return None
-    return number.reals.given(number.slot)
+    return number.reals.placeholder(number.slot)
 
 
 def plain_real(number: Any) -> Any:

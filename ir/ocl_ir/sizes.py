@@ -201,8 +201,8 @@ def parts(length: Size, size: Size) -> Size:
 def product(sizes: tuple[Size, ...]) -> Size:
     """Of all; 1 for none."""
     whole: Size = 1
-    for one in sizes:
-        whole = whole * one
+    for size in sizes:
+        whole = whole * size
     return whole
 
 
@@ -242,18 +242,18 @@ def value(size: Size, bound: Mapping[str, int]) -> int:
 
 def _value(size: Term, bound: Mapping[str, int]) -> int:
     """The number of a term of terms. A term that is in it many times is computed once, and no depth is too much."""
-    found: dict[int, int] = {}
+    values: dict[int, int] = {}
     left = [size]
     while left:
-        one = left[-1]
-        missing = [part for part in (one.left, one.right) if isinstance(part, Term) and id(part) not in found]
+        top = left[-1]
+        missing = [part for part in (top.left, top.right) if isinstance(part, Term) and id(part) not in values]
         if missing:
             left += missing
             continue
-        sides = (found[id(part)] if isinstance(part, Term) else value(part, bound) for part in (one.left, one.right))
-        found[id(one)] = _apply(one.op, *sides)
+        sides = (values[id(part)] if isinstance(part, Term) else value(part, bound) for part in (top.left, top.right))
+        values[id(top)] = _apply(top.op, *sides)
         left.pop()
-    return found[id(size)]
+    return values[id(size)]
 
 
 def symbols(size: Size) -> frozenset[str]:

@@ -35,8 +35,8 @@ class Line:
         self.at = at
 
     def __str__(self) -> str:
-        found = next((line for low, high, line in self.code.co_lines() if low <= self.at < high), None)
-        return f"{self.code.co_filename}:{self.code.co_firstlineno if found is None else found}"
+        line = next((line for low, high, line in self.code.co_lines() if low <= self.at < high), None)
+        return f"{self.code.co_filename}:{self.code.co_firstlineno if line is None else line}"
 
     @property
     def function(self) -> str:

@@ -153,18 +153,19 @@ def from_numpy(dtype: object) -> DType:
 
     Raises `DTypeError` for complex, structured, object, datetime, string and non-native byte-order dtypes.
     """
-    given = np.dtype(dtype)  # type: ignore[call-overload]
-    if not given.isnative:
+    numpy_dtype = np.dtype(dtype)  # type: ignore[call-overload]
+    if not numpy_dtype.isnative:
         raise DTypeError(
-            f"dtype {given.str} has the other byte order", remedy="convert it: x.astype(x.dtype.newbyteorder('='))"
+            f"dtype {numpy_dtype.str} has the other byte order",
+            remedy="convert it: x.astype(x.dtype.newbyteorder('='))",
         )
-    found = _FROM_NUMPY.get(given.str[1:])
-    if found is None:
+    type_ = _FROM_NUMPY.get(numpy_dtype.str[1:])
+    if type_ is None:
         raise DTypeError(
-            f"dtype {given} has no counterpart on a device",
+            f"dtype {numpy_dtype} has no counterpart on a device",
             remedy="use bool, int8 to int64, uint8 to uint64, float16, float32 or float64",
         )
-    return found
+    return type_
 
 
 _FROM_NUMPY = {np.dtype(code).str[1:]: DTYPES[name] for name, code in _NUMPY.items() if name != "bf16"}

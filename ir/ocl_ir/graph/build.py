@@ -111,8 +111,8 @@ def typed(op: str, dtype: DType, operands: tuple[Node, ...], where: Where = "") 
     order = None if flat or len(shape) < 2 else order_in_memory(operands)
     if order is not None:
         turned = [permute(operand, order) for operand in operands]
-        given = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
-        return permute(given, tuple(sorted(range(len(order)), key=order.__getitem__)))
+        permuted = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
+        return permute(permuted, tuple(sorted(range(len(order)), key=order.__getitem__)))
     return _deep(Elementwise(shape, dtype, line, flat, operands, op))
 
 
@@ -185,7 +185,7 @@ def reduce(
 
     order = None if arg.flat or len(whole) < 2 else order_in_memory((arg,))
     if order is not None:
-        inner = tuple(place for place, axis in enumerate(order) if axis in axes)
+        inner = tuple(position for position, axis in enumerate(order) if axis in axes)
         made = reduce(op, permute(arg, order), inner, dtype, keepdims=keepdims, where=where or caller())
         kept = [axis for axis in order if keepdims or axis not in axes]
         return permute(made, tuple(sorted(range(len(kept)), key=kept.__getitem__)))

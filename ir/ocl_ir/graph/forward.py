@@ -28,15 +28,15 @@ def forward(node: Node, result: Buffer) -> None:
 
 def turned_back(node: Node, result: Buffer) -> list[tuple[Node, Buffer]]:
     """What a result says of the nodes that it is only a permutation of: builders reach them through it."""
-    found: list[tuple[Node, Buffer]] = []
+    pairs: list[tuple[Node, Buffer]] = []
     while isinstance(node, Movement) and node.step.kind == "permute" and node.args:
         axes = cast("Shape", node.step.value)
         node = node.args[0]
         back = permute(result, tuple(sorted(range(len(axes)), key=axes.__getitem__)))
         assert isinstance(back, Buffer)
         result = back
-        found.append((node, result))
-    return found
+        pairs.append((node, result))
+    return pairs
 
 
 def apart(node: Buffer) -> Buffer:
@@ -88,12 +88,12 @@ def operands(node: Node) -> tuple[Node, ...]:
 
 def resolve(roots: Sequence[Node]) -> list[Node]:
     """What some nodes are by now, and so everything below them, for who walks them."""
-    found = [current(root) for root in roots]
-    known = set(found)
+    nodes = [current(root) for root in roots]
+    known = set(nodes)
     stack = list(known)
     while stack:
         for arg in operands(stack.pop()):
             if arg not in known:
                 known.add(arg)
                 stack.append(arg)
-    return found
+    return nodes

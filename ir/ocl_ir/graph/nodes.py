@@ -330,10 +330,10 @@ def accumulator(op: ReduceOp, dtype: DType) -> DType:
     return U8 if dtype.kind == "bool" else dtype
 
 
-def accumulating(op: ReduceOp, given: DType, dtype: DType) -> DType:
+def accumulating(op: ReduceOp, operand_dtype: DType, dtype: DType) -> DType:
     """What a sum asked for in another dtype is added up in: that one, since integers wrap the same, and floats are not
     rounded early."""
-    return dtype if dtype.is_integer or dtype.bits > 16 else accumulator(op, given)
+    return dtype if dtype.is_integer or dtype.bits > 16 else accumulator(op, operand_dtype)
 
 
 def walk(*roots: Node) -> Iterator[Node]:
@@ -355,7 +355,7 @@ def walk(*roots: Node) -> Iterator[Node]:
 def order_in_memory(operands: Sequence[Node]) -> tuple[int, ...] | None:
     """The order in which the axes of all operands lie in memory, if it is the same and not their own: then they are
     computed in that order, as NumPy does, so that neighbours in memory stay neighbours. Repeated elements fit any."""
-    found: tuple[int, ...] | None = None
+    common: tuple[int, ...] | None = None
     for operand in operands:
         if type(operand) is Movement:
             step = operand.step
@@ -374,7 +374,7 @@ def order_in_memory(operands: Sequence[Node]) -> tuple[int, ...] | None:
             if lies is None:
                 continue
             order = lies
-        if order == tuple(range(len(order))) or (found is not None and order != found):
+        if order == tuple(range(len(order))) or (common is not None and order != common):
             return None
-        found = order
-    return found
+        common = order
+    return common

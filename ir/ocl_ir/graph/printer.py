@@ -42,23 +42,23 @@ def text(node: Node, names: Mapping[Node, str] | None = None) -> str:
     """
     named = dict(names or {})
     result = named.pop(node, "y")
-    users = Counter(arg for one in walk(node) for arg in one.args)
+    users = Counter(arg for user in walk(node) for arg in user.args)
     inline: dict[Node, str] = {}
     lines: list[str] = []
     letters = 0
-    for one in walk(node):
-        if one in named:
-            inline[one] = named[one]
-        elif isinstance(one, Buffer):
-            inline[one] = letter(letters)
+    for current in walk(node):
+        if current in named:
+            inline[current] = named[current]
+        elif isinstance(current, Buffer):
+            inline[current] = letter(letters)
             letters += 1
         else:
-            inline[one] = _call(one, [inline[arg] for arg in one.args])
-            shared = users[one] > 1 and not isinstance(one, Scalar)
-            if one is not node and (shared or len(inline[one]) > _LONGEST):
+            inline[current] = _call(current, [inline[arg] for arg in current.args])
+            shared = users[current] > 1 and not isinstance(current, Scalar)
+            if current is not node and (shared or len(inline[current]) > _LONGEST):
                 name = f"t{len(lines)}"
-                lines.append(f"{name}: {one.typed} = {inline[one]}")
-                inline[one] = name
+                lines.append(f"{name}: {current.typed} = {inline[current]}")
+                inline[current] = name
     lines.append(f"{result}: {node.typed} = {inline[node]}")
     return "\n".join(lines) + "\n"
 
@@ -101,8 +101,8 @@ def statements(
 def letter(number: int) -> str:
     """The name of the leaf with a number: a, b, c, …, a1, b1, …; never one that counts, sizes or results have."""
     letters = "abcdefghpqruvwxz"
-    rounds, place = divmod(number, len(letters))
-    return f"{letters[place]}{rounds or ''}"
+    rounds, index = divmod(number, len(letters))
+    return f"{letters[index]}{rounds or ''}"
 
 
 def _call(node: Node, args: list[str]) -> str:

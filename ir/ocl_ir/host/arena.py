@@ -26,7 +26,7 @@ def pack(lives: Mapping[int, tuple[int, int]], nbytes: Mapping[int, int]) -> tup
     """(low, high) of what is free below the top, sorted."""
     offsets: dict[int, int] = {}
     top = arena = 0
-    for buffer in sorted(lives, key=lambda one: (lives[one][0], -sizes[one])):
+    for buffer in sorted(lives, key=lambda buffer: (lives[buffer][0], -sizes[buffer])):
         first, last = lives[buffer]
         size = sizes[buffer]
         while ends and ends[0][0] < first:
@@ -70,20 +70,20 @@ def in_pieces(schedule: Schedule) -> Schedule:
     ends: dict[int, int] = {}
     """The last step that uses each piece so far."""
     home: dict[int, int] = {}
-    for buffer in sorted(schedule.lives, key=lambda one: schedule.lives[one][0]):
+    for buffer in sorted(schedule.lives, key=lambda buffer: schedule.lives[buffer][0]):
         first, last = schedule.lives[buffer]
         size = buffers[buffer].nbytes
         free = [piece for piece, end in ends.items() if end < first]
         enough = [piece for piece in free if buffers[piece].nbytes >= size]
         if enough:
-            piece = min(enough, key=lambda one: buffers[one].nbytes)
+            piece = min(enough, key=lambda piece: buffers[piece].nbytes)
         else:
-            piece = max(free, key=lambda one: buffers[one].nbytes, default=buffer)
+            piece = max(free, key=lambda piece: buffers[piece].nbytes, default=buffer)
             buffers[piece] = replace(buffers[piece], nbytes=size, kind="piece")
         home[buffer] = piece
         ends[piece] = last
     nodes = tuple([_moved(node, home) for node in schedule.nodes])
-    turns = [(home[one], schedule.buffers[one].nbytes, last) for one, (_, last) in schedule.lives.items()]
+    turns = [(home[buffer], schedule.buffers[buffer].nbytes, last) for buffer, (_, last) in schedule.lives.items()]
     return replace(schedule, buffers=tuple(buffers), nodes=nodes, lives={}, offsets={}, arena=0, turns=tuple(turns))
 
 
@@ -91,5 +91,5 @@ def _moved(node: Node, home: Mapping[int, int]) -> Node:
     args = tuple(
         replace(arg, buffer=home.get(arg.buffer, arg.buffer)) if isinstance(arg, Place) else arg for arg in node.args
     )
-    accesses = tuple(replace(one, buffer=home.get(one.buffer, one.buffer)) for one in node.accesses)
+    accesses = tuple(replace(access, buffer=home.get(access.buffer, access.buffer)) for access in node.accesses)
     return replace(node, args=args, accesses=accesses, stream=None, waits=())

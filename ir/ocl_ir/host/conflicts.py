@@ -25,36 +25,36 @@ from ocl_ir.layout import Layout
 
 def conflicts(schedule: Schedule) -> list[list[int]]:
     """For each node the earlier ones that it conflicts with, in order, less those that a write between them hides."""
-    found: list[set[int]] = [set() for _ in schedule.nodes]
+    conflicting: list[set[int]] = [set() for _ in schedule.nodes]
     for uses in _by_memory(schedule):
         for node, earlier in _pairs(tuple(uses)):
-            found[node].add(earlier)
-    return [sorted(one) for one in found]
+            conflicting[node].add(earlier)
+    return [sorted(earlier) for earlier in conflicting]
 
 
 @lru_cache(maxsize=256)  # the passes over a schedule ask for the same one after the other
 def _pairs(uses: tuple[_Use, ...]) -> list[tuple[int, int]]:
     """The (later, earlier) of some memory."""
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     nodes = np.array([use.node for use in uses])
     lows = np.array([use.low for use in uses], dtype=np.int64)
     writes = np.array([use.writes for use in uses])
     combs = _combs(uses)
     hidden = np.zeros(len(uses), dtype=np.bool_)
     shown = np.empty((3, len(uses)), dtype=np.int64)
-    """Places, lows and highs of those earlier ones that are not hidden, and of some that are."""
+    """Indices, lows and highs of those earlier ones that are not hidden, and of some that are."""
     count, room = 0, 64
     of_layout: dict[Layout, list[int]] = {}
-    for place, use in enumerate(uses):
+    for index, use in enumerate(uses):
         before, begins, ends = shown[:, :count]
         meets = before[(begins < use.high) & (ends > use.low)]
         meets = meets[~hidden[meets] & (nodes[meets] != use.node)]
         if not use.writes:
             meets = meets[writes[meets]]
-        for earlier in _not_apart(meets, place, lows, combs)[::-1].tolist():
+        for earlier in _not_apart(meets, index, lows, combs)[::-1].tolist():
             other = uses[earlier]
             if (use.dense and other.dense) or use.layout.overlaps(other.layout):
-                found.append((use.node, other.node))
+                pairs.append((use.node, other.node))
                 if other.writes and (other.covers(use) or other.layout == use.layout):
                     break
         same = of_layout.setdefault(use.layout, [])
@@ -63,14 +63,14 @@ def _pairs(uses: tuple[_Use, ...]) -> list[tuple[int, int]]:
             same.clear()
             if use.dense:
                 hidden[before[(begins >= use.low) & (ends <= use.high)]] = True
-        same.append(place)
-        shown[:, count] = place, use.low, use.high
+        same.append(index)
+        shown[:, count] = index, use.low, use.high
         count += 1
         if count == room:
             kept = shown[:, :count][:, ~hidden[shown[0, :count]]]
             count = kept.shape[1]
             shown[:, :count], room = kept, 2 * count + 64
-    return found
+    return pairs
 
 
 class _Use(NamedTuple):
@@ -101,7 +101,7 @@ def _by_memory(schedule: Schedule) -> list[list[_Use]]:
                 written.add(memory)
     known: dict[tuple[int, int, int], Layout] = {}
     """In bytes, by the identity of a layout, the size of its elements, and where the buffer begins."""
-    found: list[list[_Use]] = []
+    groups: list[list[_Use]] = []
     for memory, accesses in of_memory.items():
         if memory not in written or accesses[0][0] == accesses[-1][0]:
             continue
@@ -114,8 +114,8 @@ def _by_memory(schedule: Schedule) -> list[list[_Use]]:
                 layout = known[key] = access.in_bytes(start)
             low, high = layout.range()
             uses.append(_Use(number, low, high, bool(access.mode & WRITE), access.layout.is_dense, layout))
-        found.append(uses)
-    return found
+        groups.append(uses)
+    return groups
 
 
 _Comb = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -126,12 +126,14 @@ def _combs(uses: Sequence[_Use]) -> list[_Comb]:
 
     There are several of each where an access has gaps in gaps. A period of 0 is none.
     """
-    found = [[] if use.dense else _teeth(use.layout) for use in uses]
-    levels = zip_longest(*found)
+    teeth = [[] if use.dense else _teeth(use.layout) for use in uses]
+    levels = zip_longest(*teeth)
     return [
         (
-            np.array([0 if one is None else one[0] for one in level], dtype=np.int64),
-            np.array([use.high - use.low if one is None else one[1] for use, one in zip(uses, level, strict=True)]),
+            np.array([0 if tooth is None else tooth[0] for tooth in level], dtype=np.int64),
+            np.array(
+                [use.high - use.low if tooth is None else tooth[1] for use, tooth in zip(uses, level, strict=True)]
+            ),
         )
         for level in levels
     ]
@@ -141,25 +143,25 @@ def _teeth(layout: Layout) -> list[tuple[int, int]]:
     """(period, bytes) of one access, those of the longest period first."""
     axes = zip(layout.shape, layout.strides, strict=True)
     steps = sorted((abs(stride), length - 1) for length, stride in axes if stride and length > 1)
-    found, reach = [], 1
-    for place, (step, most) in enumerate(steps):
-        period = math.gcd(*(one for one, _ in steps[place:]))
+    teeth, reach = [], 1
+    for index, (step, most) in enumerate(steps):
+        period = math.gcd(*(step for step, _ in steps[index:]))
         if period > reach:
-            found.append((period, reach))
+            teeth.append((period, reach))
         reach += step * most
-    return found[::-1]
+    return teeth[::-1]
 
 
 def _not_apart(
-    places: NDArray[np.intp], place: int, lows: NDArray[np.int64], combs: Sequence[_Comb]
+    indices: NDArray[np.intp], index: int, lows: NDArray[np.int64], combs: Sequence[_Comb]
 ) -> NDArray[np.intp]:
-    """Those of the accesses at some places that may touch a byte of the one at another place, by their combs."""
+    """Those of the accesses at some indices that may touch a byte of the one at another index, by their combs."""
     for periods, lengths in combs:
         # What has a period has also every divisor of it. In a period that both have, each begins somewhere.
-        period = np.maximum(np.gcd(periods[places], periods[place]), 1)
-        way = (lows[places] - lows[place]) % period
-        places = places[(way < lengths[place]) | (-way % period < lengths[places])]
-    return places
+        period = np.maximum(np.gcd(periods[indices], periods[index]), 1)
+        way = (lows[indices] - lows[index]) % period
+        indices = indices[(way < lengths[index]) | (-way % period < lengths[indices])]
+    return indices
 
 
 class Order:
@@ -175,8 +177,8 @@ class Order:
         clock = dict(self._known.get(stream, {}))
         for wait in waits:
             other, position = self._positions[wait]
-            for one, reached in self._clocks[wait].items():
-                clock[one] = max(clock.get(one, 0), reached)
+            for peer, reached in self._clocks[wait].items():
+                clock[peer] = max(clock.get(peer, 0), reached)
             clock[other] = max(clock.get(other, 0), position)
         position = clock.get(stream, 0) + 1
         self._positions.append((stream, position))

@@ -36,15 +36,15 @@ def text(program: Program) -> str:
 def neighbourhood(program: Program, stmt: Stmt | None) -> str:
     """The lines around a statement, which is marked; of the head where it is None."""
     lines = list(_lines(program))
-    at = next((place for place, (_, owner) in enumerate(lines) if owner is stmt), 0)
+    at = next((index for index, (_, owner) in enumerate(lines) if owner is stmt), 0)
     first = max(0, at - _AROUND)
     shown = lines[first : at + _AROUND + 1]
-    return "\n".join(f"{'>' if place == at else ' '} {line}" for place, (line, _) in enumerate(shown, first))
+    return "\n".join(f"{'>' if index == at else ' '} {line}" for index, (line, _) in enumerate(shown, first))
 
 
 def names(program: Program) -> dict[int, str]:
     """A name of its own for each value: its hint, with a number where another one has it."""
-    found: dict[int, str] = {}
+    named: dict[int, str] = {}
     taken: set[str] = set()
     defined = [param.value for param in program.params]
     defined += [stmt.value for stmt in walk(program.body) if isinstance(stmt, Alloc | View)]
@@ -55,8 +55,8 @@ def names(program: Program) -> dict[int, str]:
             numbers[base] = numbers.get(base, 0) + 1
             name = f"{base}_{numbers[base]}"
         taken.add(name)
-        found.setdefault(value.id, name)
-    return found
+        named.setdefault(value.id, name)
+    return named
 
 
 def statement(program: Program, stmt: Stmt) -> str:

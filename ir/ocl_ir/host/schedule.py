@@ -155,7 +155,7 @@ class Schedule:
 
     def is_transfer(self, node: Node) -> bool:
         """Whether a node copies between host and device."""
-        return any(self.buffers[one.buffer].kind.startswith("host") for one in node.accesses)
+        return any(self.buffers[access.buffer].kind.startswith("host") for access in node.accesses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class _Binder:
             buffer = self._buffers[place.buffer]
             if buffer.kind == "scratch":
                 self._buffers[place.buffer] = Buffer(buffer.id, buffer.nbytes, "result", buffer.name)
-        lives = lives_of(self._nodes, {one.id for one in self._buffers if one.kind == "scratch"})
+        lives = lives_of(self._nodes, {buffer.id for buffer in self._buffers if buffer.kind == "scratch"})
         return Schedule(
             program, self._sizes, tuple(self._buffers), tuple(self._nodes), tuple(results), lives, offsets={}
         )
@@ -313,7 +313,7 @@ class _Binder:
             )
         if target.buffer == source.buffer and target.layout.overlaps(source.layout):
             raise self._error("a copy between parts that overlap", "copy to other memory first")
-        at_host = [one for one in (target, source) if self._buffers[one.buffer].kind.startswith("host")]
+        at_host = [operand for operand in (target, source) if self._buffers[operand.buffer].kind.startswith("host")]
         if at_host and not (target.layout.is_dense and source.layout.is_dense):
             raise self._error(
                 "a copy between host and device with gaps on one side", "copy whole rows, and cut columns on the device"
@@ -372,10 +372,10 @@ class _Binder:
         return self._error(described(value, misfit, Listing(self._program).made, self._names), misfit.remedy)
 
     def _error(self, fact: str, remedy: str, kind: type[Error] = ShapeError) -> Error:
-        place = neighbourhood(self._program, self._stmt)
+        excerpt = neighbourhood(self._program, self._stmt)
         bound = ", ".join(f"{name} = {value}" for name, value in sorted(self._sizes.items()))
         where = self._stmt.where if self._stmt is not None else ""
-        notes = [place, f"with {bound}" if bound else "", f"asked for at {where}" if where else ""]
+        notes = [excerpt, f"with {bound}" if bound else "", f"asked for at {where}" if where else ""]
         return kind(fact, place="\n".join(filter(None, notes)), remedy=remedy)
 
 
@@ -391,10 +391,10 @@ def holds(dtype: DType, number: object) -> bool:
 
 def lives_of(nodes: Sequence[Node], scratch: set[int]) -> dict[int, tuple[int, int]]:
     """For each buffer that is scratch memory and used, the first and the last node that uses it."""
-    found: dict[int, tuple[int, int]] = {}
+    lives: dict[int, tuple[int, int]] = {}
     for number, node in enumerate(nodes):
         for access in node.accesses:
             if access.buffer in scratch:
-                first, _ = found.get(access.buffer, (number, number))
-                found[access.buffer] = first, number
-    return found
+                first, _ = lives.get(access.buffer, (number, number))
+                lives[access.buffer] = first, number
+    return lives

@@ -68,7 +68,7 @@ def unbound(program: Program) -> Schedule:
         if buffer.kind == "scratch":
             buffers[place.buffer] = Buffer(buffer.id, buffer.nbytes, "result", buffer.name)
     results = tuple([places[value.id] for value in program.results])
-    lives = lives_of(nodes, {one.id for one in buffers if one.kind == "scratch"})
+    lives = lives_of(nodes, {buffer.id for buffer in buffers if buffer.kind == "scratch"})
     return Schedule(program, {}, tuple(buffers), tuple(nodes), results, lives, offsets={})
 
 
@@ -128,9 +128,9 @@ class Unbound:
         self.layouts: list[LayoutRows] = []
         self._known: dict[SymbolicLayout | int, int] = {}
         """Their numbers, also by their identity."""
-        self.buffers = [(one, self.table.add(one.nbytes)) for one in schedule.buffers]
+        self.buffers = [(buffer, self.table.add(buffer.nbytes)) for buffer in schedule.buffers]
         self.nodes = [self._node(node) for node in schedule.nodes]
-        self._results = [self._memory(place) for place in schedule.results]
+        self._results = [self._memory(result) for result in schedule.results]
 
     def let_go(self) -> None:
         """Forgets what `at` does not need: the program's statements, and the formulas that the table was made of. They
@@ -149,7 +149,9 @@ class Unbound:
                 args.append(Row(self.table.add(size)))
             else:
                 args.append(arg)
-        accesses = tuple([(one.buffer, self._layout(one.layout), one.itemsize, one.mode) for one in node.accesses])
+        accesses = tuple(
+            [(access.buffer, self._layout(access.layout), access.itemsize, access.mode) for access in node.accesses]
+        )
         command = node.command
         if isinstance(command, Launch):  # whose arguments and sizes the node has
             command = replace(command, args=(), global_size=())
@@ -163,21 +165,21 @@ class Unbound:
     def _memory(self, place: Place) -> Memory:
         return Memory(place.buffer, place.dtype, self._layout(place.layout))
 
-    def _layout(self, given: Layout) -> int:
-        number = self._known.get(id(given))  # to tell it by its formulas takes longer
+    def _layout(self, layout: Layout) -> int:
+        number = self._known.get(id(layout))  # to tell it by its formulas takes longer
         if number is None:
-            layout = cast("SymbolicLayout", given)
-            number = self._known[id(given)] = self._known.setdefault(layout, len(self.layouts))
+            symbolic = cast("SymbolicLayout", layout)
+            number = self._known[id(layout)] = self._known.setdefault(symbolic, len(self.layouts))
             if number == len(self.layouts):
-                self.layouts.append(layout_rows(self.table, layout))
+                self.layouts.append(layout_rows(self.table, symbolic))
         return number
 
     def packed(self, rows: Sequence[int]) -> tuple[Mapping[int, int], int]:
         """Where each scratch buffer lies in an arena, for one stream, and the bytes of that."""
         lives = self.schedule.lives
         if len(lives) < 2:
-            return dict.fromkeys(lives, 0), sum([rounded(rows[self.buffers[one][1]]) for one in lives])
-        return pack(lives, {one: rows[self.buffers[one][1]] for one in lives})
+            return dict.fromkeys(lives, 0), sum([rounded(rows[self.buffers[buffer][1]]) for buffer in lives])
+        return pack(lives, {buffer: rows[self.buffers[buffer][1]] for buffer in lives})
 
     def at(self, rows: Sequence[int]) -> Schedule:
         """The schedule for the sizes that the table was filled in for: for one stream, with scratch memory in an
@@ -198,12 +200,12 @@ class Unbound:
                 bound = tuple([self._argument(arg, rows, layouts) for arg in args])
                 nodes.append(Node(command, bound, index_space, tuple(touched)))
         schedule = self.schedule
-        buffers = tuple([Buffer(one.id, rows[at], one.kind, one.name) for one, at in self.buffers])
+        buffers = tuple([Buffer(buffer.id, rows[at], buffer.kind, buffer.name) for buffer, at in self.buffers])
         lives = schedule.lives
         if len(nodes) < len(self.nodes):
             lives = lives_of(nodes, set(lives))
         results = tuple([Place(buffer, dtype, layouts[layout]) for buffer, dtype, layout in self._results])
-        offsets, arena = pack(lives, {one: buffers[one].nbytes for one in lives})
+        offsets, arena = pack(lives, {buffer: buffers[buffer].nbytes for buffer in lives})
         sizes = dict(zip(self.table.names, rows, strict=False))  # which come first
         return Schedule(schedule.program, sizes, buffers, tuple(nodes), results, lives, offsets, arena)
 

@@ -43,10 +43,10 @@ def verify(program: Program) -> None:
     listing = Listing(program)
     for check in CHECKS:
         for fault in check(listing):
-            place = neighbourhood(program, fault.stmt)
+            excerpt = neighbourhood(program, fault.stmt)
             if fault.stmt is not None and fault.stmt.where:
-                place += f"\nasked for at {fault.stmt.where}"
-            raise VerifyError(check.__name__, fault.fact, place=place, remedy=fault.remedy)
+                excerpt += f"\nasked for at {fault.stmt.where}"
+            raise VerifyError(check.__name__, fault.fact, place=excerpt, remedy=fault.remedy)
 
 
 # ---------------------------------------------------------------------- aliases
@@ -264,7 +264,7 @@ def copies_match(listing: Listing) -> Iterator[Fault]:
         if isinstance(stmt, Copy) and (
             stmt.target.dtype != stmt.source.dtype or len(stmt.target.shape) != len(stmt.source.shape)
         ):
-            shown = [f"{one.dtype} with {len(one.shape)} axes" for one in (stmt.source, stmt.target)]
+            shown = [f"{value.dtype} with {len(value.shape)} axes" for value in (stmt.source, stmt.target)]
             yield Fault(f"a copy of {shown[0]} to {shown[1]}", stmt, "copy between equal dtypes and shapes")
 
 

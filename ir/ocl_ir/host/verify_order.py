@@ -49,13 +49,13 @@ def text(schedule: Schedule, around: int | None = None) -> str:
 
 def touches(schedule: Schedule, node: Node) -> list[str]:
     """What a node does with memory, in words: one for each access."""
-    found = []
+    lines = []
     for access in node.accesses:
         low, high = access.range
         does = ("", "reads", "writes", "changes")[access.mode]
         gaps = "" if access.layout.is_dense else " with gaps"
-        found.append(f"{does} {schedule.buffers[access.buffer].name}[{low}…{high}]{gaps}")
-    return found
+        lines.append(f"{does} {schedule.buffers[access.buffer].name}[{low}…{high}]{gaps}")
+    return lines
 
 
 def _line(schedule: Schedule, node: Node) -> str:

@@ -69,7 +69,7 @@ class Written:
         else:
             there = self._elements(layout, itemsize) == _ONES[itemsize]
             if not there.all():
-                return _places(~there)
+                return _indices(~there)
         if layout.is_dense:
             self._ranges = _joined(self._ranges, low, high)
         self._known.add((layout, itemsize))
@@ -163,27 +163,27 @@ def _joined(ranges: list[tuple[int, int]], low: int, high: int) -> list[tuple[in
     return [*kept, (low, high)]
 
 
-def _places(missing: NDArray[np.bool_]) -> str:
+def _indices(missing: NDArray[np.bool_]) -> str:
     """Indices as Python writes them: slices, where these say it all, or the first few."""
     if missing.all():
         return "none of it was written"
-    places = np.argwhere(missing)
-    axes = [np.unique(column) for column in places.T]
+    indices = np.argwhere(missing)
+    axes = [np.unique(column) for column in indices.T]
     slices = [_slice(axis, length) for axis, length in zip(axes, missing.shape, strict=True)]
-    count = f"{len(places)} of {missing.size} elements"
-    if math.prod(map(len, axes)) == len(places) and all(slices):
+    count = f"{len(indices)} of {missing.size} elements"
+    if math.prod(map(len, axes)) == len(indices) and all(slices):
         return f"{count}: [{', '.join(slices)}]"
-    shown = ", ".join(str(place.tolist()) for place in places[:_MOST_SHOWN])
-    return f"{count}: {shown}{', …' if len(places) > _MOST_SHOWN else ''}"
+    shown = ", ".join(str(index.tolist()) for index in indices[:_MOST_SHOWN])
+    return f"{count}: {shown}{', …' if len(indices) > _MOST_SHOWN else ''}"
 
 
-def _slice(places: NDArray[np.intp], length: int) -> str:
+def _slice(indices: NDArray[np.intp], length: int) -> str:
     """Sorted indices as one index; nothing where they are none."""
-    if len(places) == length:
+    if len(indices) == length:
         return ":"
-    if len(places) == 1:
-        return str(places[0])
-    step = int(places[1] - places[0])
-    if (np.diff(places) != step).any():
+    if len(indices) == 1:
+        return str(indices[0])
+    step = int(indices[1] - indices[0])
+    if (np.diff(indices) != step).any():
         return ""
-    return f"{places[0]}:{places[-1] + 1}" + (f":{step}" if step > 1 else "")
+    return f"{indices[0]}:{indices[-1] + 1}" + (f":{step}" if step > 1 else "")

@@ -73,13 +73,13 @@ def _unravel(number: int, sizes: Triple) -> Triple:
 def launch(kernel: Kernel, global_size: tuple[int, ...], group_size: tuple[int, ...] | None) -> Launch:
     """The index space of a launch; without a group size the kernel's own, else one that fits."""
     whole = _triple("global_size", global_size)
-    given = None if group_size is None else _triple("group_size", group_size)
-    if kernel.group_size is not None and given not in {None, kernel.group_size}:
+    requested = None if group_size is None else _triple("group_size", group_size)
+    if kernel.group_size is not None and requested not in {None, kernel.group_size}:
         raise IRError(
-            f"kernel {kernel.name} needs groups of {kernel.group_size} work-items, not {given}",
+            f"kernel {kernel.name} needs groups of {kernel.group_size} work-items, not {requested}",
             remedy="leave group_size out",
         )
-    group = kernel.group_size or given or (_fitting(whole[0]), 1, 1)
+    group = kernel.group_size or requested or (_fitting(whole[0]), 1, 1)
     if any(w % g for w, g in zip(whole, group, strict=True)):
         raise IRError(
             f"groups of {group} work-items do not divide the global size {whole}",
@@ -132,27 +132,27 @@ _PYTHON = {
 }
 
 
-def _scalar(kernel: Kernel, name: str, dtype: DType, given: Argument) -> Data:
-    wrong_numpy = isinstance(given, np.generic) and given.dtype != dtype.numpy
-    wrong_bool = isinstance(given, bool) and dtype.kind != "bool"
-    if not isinstance(given, _PYTHON[dtype.kind]) or wrong_numpy or wrong_bool:
+def _scalar(kernel: Kernel, name: str, dtype: DType, argument: Argument) -> Data:
+    wrong_numpy = isinstance(argument, np.generic) and argument.dtype != dtype.numpy
+    wrong_bool = isinstance(argument, bool) and dtype.kind != "bool"
+    if not isinstance(argument, _PYTHON[dtype.kind]) or wrong_numpy or wrong_bool:
         remedy = f"pass a {dtype.numpy}"
-        raise DTypeError(f"{name} is {dtype}, and {given!r} is not", place=_head(kernel), remedy=remedy)
+        raise DTypeError(f"{name} is {dtype}, and {argument!r} is not", place=_head(kernel), remedy=remedy)
     if dtype.is_integer:
         limits = np.iinfo(dtype.numpy)
-        if not limits.min <= given <= limits.max:
+        if not limits.min <= argument <= limits.max:
             raise DTypeError(
-                f"{given} does not fit in {name}, which is {dtype}",
+                f"{argument} does not fit in {name}, which is {dtype}",
                 place=_head(kernel),
                 remedy=f"pass a number from {limits.min} to {limits.max}",
             )
-    return filled(given, dtype, 1)
+    return filled(argument, dtype, 1)
 
 
 def _memory(
-    kernel: Kernel, name: str, param: Param, pointer: Pointer, given: Argument, scalars: Mapping[int, Data]
+    kernel: Kernel, name: str, param: Param, pointer: Pointer, argument: Argument, scalars: Mapping[int, Data]
 ) -> Memory:
-    array, offset = given if isinstance(given, tuple) else (given, 0)
+    array, offset = argument if isinstance(argument, tuple) else (argument, 0)
     if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.flags.c_contiguous:
         fact = f"{name} takes a contiguous 1-D array, not {type(array).__name__}"
         raise DTypeError(fact, place=_head(kernel), remedy="pass x.ravel(), or (x.ravel(), offset)")

@@ -25,10 +25,10 @@ _UNDEFINED = 0xCD
 def run(
     program: Program,
     sizes: Mapping[str, int],
-    given: Mapping[str, NDArray[Any]],
+    arguments: Mapping[str, NDArray[Any]],
     numbers: Mapping[str, bool | int | float] = MappingProxyType({}),
 ) -> list[NDArray[Any]]:
-    """The results of a call, as copies; `numbers` are its scalars by name. Outputs and donated inputs among `given`
+    """The results of a call, as copies; `numbers` are its scalars by name. Outputs and donated inputs among `arguments`
     (contiguous arrays) are written.
 
     Raises what `ocl_ir.host.schedule.bind` does, what the interpreter of kernels does, and `ShapeError` for arrays that
@@ -38,7 +38,7 @@ def run(
     memory: dict[int, NDArray[np.uint8]] = {}
     for buffer in schedule.buffers:
         if buffer.kind not in {"result", "scratch"}:
-            array = given.get(buffer.name)
+            array = arguments.get(buffer.name)
             if array is None or array.nbytes != buffer.nbytes or not array.flags.c_contiguous:
                 raise ShapeError(
                     f"program {program.name} wants {buffer.nbytes:,} contiguous bytes for {buffer.name}",
@@ -49,7 +49,7 @@ def run(
             memory[buffer.id] = np.full(buffer.nbytes, _UNDEFINED, np.uint8)
     for node in schedule.nodes:
         _run(node, memory, numbers)
-    return [_elements(memory, place).copy() for place in schedule.results]
+    return [_elements(memory, result).copy() for result in schedule.results]
 
 
 def _run(node: Node, memory: Mapping[int, NDArray[np.uint8]], numbers: Mapping[str, bool | int | float]) -> None:

@@ -120,12 +120,12 @@ def _address(memory: Memory) -> int:
 
 
 def _overlapping(memories: Iterable[Memory]) -> list[list[Memory]]:
-    found: list[list[Memory]] = []
+    groups: list[list[Memory]] = []
     end = 0
     for memory in sorted(memories, key=_address):
-        if found and _address(memory) < end:
-            found[-1].append(memory)
+        if groups and _address(memory) < end:
+            groups[-1].append(memory)
         else:
-            found.append([memory])
+            groups.append([memory])
         end = max(end, _address(memory) + memory.data.nbytes)
-    return found
+    return groups

@@ -26,9 +26,9 @@ _KNOWN: dict[int, tuple[ref[Kernel], tuple[int, ...]]] = {}
 
 
 def _modes(kernel: Kernel) -> tuple[int, ...]:
-    found: dict[int, int] = {}
+    by_pointer: dict[int, int] = {}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Load | Store | Atomic):
             mode = READ if isinstance(stmt, Load) else WRITE if isinstance(stmt, Store) else READ | WRITE
-            found[stmt.pointer.id] = found.get(stmt.pointer.id, 0) | mode
-    return tuple(found.get(param.value.id, 0) for param in kernel.params)
+            by_pointer[stmt.pointer.id] = by_pointer.get(stmt.pointer.id, 0) | mode
+    return tuple(by_pointer.get(param.value.id, 0) for param in kernel.params)

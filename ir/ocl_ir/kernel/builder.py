@@ -96,14 +96,14 @@ class KernelBuilder:
             raise DTypeError(
                 f"{name} does not take a pointer", place=calling_line(), remedy="load from the pointer first"
             )
-        given = self._operands(name, args)
+        operands = self._operands(name, args)
         try:
-            type_ = result_type(name, tuple(arg.type for arg in given), result)
+            type_ = result_type(name, tuple(arg.type for arg in operands), result)
         except DTypeError as error:
             error.add_note(f"  place: {calling_line()}")
             raise
         value = self._value(type_, hint)
-        self._emit(Let(value, name, given, where=calling_line()))
+        self._emit(Let(value, name, operands, where=calling_line()))
         return Ref(self, value)
 
     def let(self, value: Like, hint: str = "") -> Ref:
@@ -196,10 +196,10 @@ class KernelBuilder:
     ) -> Ref | None:
         """Changes one element in one step; gives the value before, or None if it is not `used`."""
         dtype = _pointer(pointer).dtype
-        given = tuple(self._operand(arg, dtype) for arg in args)
+        operands = tuple(self._operand(arg, dtype) for arg in args)
         result = self._value(dtype, hint) if used else None
         at = self._operand(index, U32)
-        self._emit(Atomic(result, op, cast("Value", pointer.operand), at, given, where=calling_line()))
+        self._emit(Atomic(result, op, cast("Value", pointer.operand), at, operands, where=calling_line()))
         return None if result is None else Ref(self, result)
 
     def barrier(self, *, local: bool = True, global_: bool = False) -> None:
@@ -302,16 +302,16 @@ class KernelBuilder:
     def _fixed(self, operand: Operand) -> Operand:
         return self.let(operand).operand if isinstance(operand, Variable) else operand
 
-    def _operand(self, given: Like, beside: Type | None) -> Operand:
-        if isinstance(given, Ref):
-            if given.builder is not self:
+    def _operand(self, value: Like, beside: Type | None) -> Operand:
+        if isinstance(value, Ref):
+            if value.builder is not self:
                 raise IRError("a value of another kernel", place=calling_line(), remedy="use values of one builder")
-            return given.operand
-        if isinstance(given, Value | Variable | Const):
-            return given
+            return value.operand
+        if isinstance(value, Value | Variable | Const):
+            return value
         if beside is None or isinstance(beside, Pointer):
-            beside = _default_type(given)
-        return _literal(given, beside)
+            beside = _default_type(value)
+        return _literal(value, beside)
 
     def _operands(self, op: str, args: tuple[Like, ...]) -> tuple[Operand, ...]:
         """Gives numbers the type of the values beside them and splats scalars beside vectors."""
@@ -325,11 +325,11 @@ class KernelBuilder:
                 type_ = arg.type
                 if letter not in known or isinstance(type_, Vector):
                     known[letter] = type_
-        given = [self._operand(arg, known.get(letter)) for letter, arg in zip(letters, args, strict=True)]
-        widest = max((lanes(a.type) for a in given if not isinstance(a.type, Pointer)), default=1)
+        operands = [self._operand(arg, known.get(letter)) for letter, arg in zip(letters, args, strict=True)]
+        widest = max((lanes(a.type) for a in operands if not isinstance(a.type, Pointer)), default=1)
         if row is None or widest == 1:
-            return tuple(given)
-        return tuple(self._splatted(arg, widest) for arg in given)
+            return tuple(operands)
+        return tuple(self._splatted(arg, widest) for arg in operands)
 
     def _splatted(self, operand: Operand, count: int) -> Operand:
         if not isinstance(operand.type, DType):

@@ -41,15 +41,15 @@ def inlined(kernel: Kernel) -> Mapping[int, Let | Load]:
 
 def reads(stmt: Stmt, chosen: Mapping[int, Let | Load]) -> list[Value | Variable]:
     """The values and variables that the statement's line reads, through everything inlined into it."""
-    found: list[Value | Variable] = []
+    read: list[Value | Variable] = []
     waiting = list(reversed(operands(stmt)))
     while waiting:
         operand = waiting.pop()
         if isinstance(operand, Value) and operand.id in chosen:
             waiting.extend(reversed(operands(chosen[operand.id])))
         elif isinstance(operand, Value | Variable):
-            found.append(operand)
-    return found
+            read.append(operand)
+    return read
 
 
 class _Inliner:

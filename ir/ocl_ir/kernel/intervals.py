@@ -46,9 +46,9 @@ class Intervals:
         type_ = stmt.result.type
         if not element(type_).is_integer:
             return
-        found = self._size(stmt) if stmt.op in {"local_id", "local_size"} else self._computed(stmt)
-        if found is not None and _inside(found, _range(type_)):
-            self._known[stmt.result.id] = found
+        interval = self._size(stmt) if stmt.op in {"local_id", "local_size"} else self._computed(stmt)
+        if interval is not None and _inside(interval, _range(type_)):
+            self._known[stmt.result.id] = interval
 
     def _size(self, stmt: Let) -> Interval | None:
         dimension = stmt.args[0]
@@ -66,11 +66,11 @@ class Intervals:
     def _index(self, loop: For) -> Interval:
         start, stop = self.of(loop.start), self.of(loop.stop)
         if self.of(loop.step).low < 0:
-            found = Interval(stop.low + 1, start.high)
+            interval = Interval(stop.low + 1, start.high)
         else:
-            found = Interval(start.low, stop.high - 1)
+            interval = Interval(start.low, stop.high - 1)
         # A loop that never runs has no index: say nothing about what it would be.
-        return found if found.low <= found.high else _range(loop.index.type)
+        return interval if interval.low <= interval.high else _range(loop.index.type)
 
 
 def _range(type_: Type) -> Interval:

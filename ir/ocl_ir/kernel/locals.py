@@ -164,26 +164,26 @@ def allocate(kernel: Kernel, strategy: str = DEFAULT) -> Locals:
         raise IRError(f"there is no strategy {strategy!r} for locals", remedy=f"use one of {', '.join(STRATEGIES)}")
     if strategy == "ssa":
         kernel = promote(kernel)
-    chosen, given = inlined(kernel), names(kernel)
+    chosen, named = inlined(kernel), names(kernel)
     life = lives(kernel, chosen)
     how: Strategy = STRATEGIES[strategy]()
     slots: dict[int, Slot] = {}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Local):
             id_ = stmt.variable.id
-            slots[id_] = how.variable(stmt.variable, given[id_], life[id_])
+            slots[id_] = how.variable(stmt.variable, named[id_], life[id_])
             continue
         value = stmt.index if isinstance(stmt, For) else defined(stmt)
         if value is None or value.id in chosen:
             continue
         if isinstance(stmt, Array | Atomic | For):
-            slots[value.id] = Slot(value.type, given[value.id], constant=True, occupants=1)
+            slots[value.id] = Slot(value.type, named[value.id], constant=True, occupants=1)
         else:
-            slots[value.id] = how.binding(value, given[value.id], life[value.id])
-    taken = set(given.values())
+            slots[value.id] = how.binding(value, named[value.id], life[value.id])
+    taken = set(named.values())
     for number, slot in enumerate(dict.fromkeys(slot for slot in slots.values() if slot.shared)):
         slot.name = _free_name(f"{str(slot.type).replace(' ', '_')}_{number}", taken)
-    return Locals(kernel, strategy, given, slots, chosen)
+    return Locals(kernel, strategy, named, slots, chosen)
 
 
 def _free_name(wish: str, taken: set[str]) -> str:
@@ -225,10 +225,10 @@ def _promoted(block: Block, straight: frozenset[int], ids: Iterator[int]) -> Blo
             inner = map_blocks(stmt, lambda nested: _promoted(nested, straight, ids))
             out.append(map_operands(inner, current))
             continue
-        given = current(stmt.init if isinstance(stmt, Local) else stmt.value)
-        if isinstance(given, Variable):  # it stays a variable and may change later: keep what it holds now
-            kept = Value(next(ids), given.type, stmt.variable.hint)
-            out.append(Let(kept, "copy", (given,), where=stmt.where))
-            given = kept
-        held[stmt.variable.id] = given
+        value = current(stmt.init if isinstance(stmt, Local) else stmt.value)
+        if isinstance(value, Variable):  # it stays a variable and may change later: keep what it holds now
+            kept = Value(next(ids), value.type, stmt.variable.hint)
+            out.append(Let(kept, "copy", (value,), where=stmt.where))
+            value = kept
+        held[stmt.variable.id] = value
     return tuple(out)

@@ -95,7 +95,7 @@ def entry_name(kernel: Kernel) -> str:
 
 def names(kernel: Kernel) -> dict[int, str]:
     """The name of every value and variable, by id."""
-    given: dict[int, str] = {}
+    named: dict[int, str] = {}
     taken = set(RESERVED) | {kernel.name, entry_name(kernel)}
     numbers: dict[tuple[str, tuple[str, ...]], int] = {}
 
@@ -109,7 +109,7 @@ def names(kernel: Kernel) -> dict[int, str]:
             number += 1
             unique = f"{wish}_{number}"
         taken.update(unique + end for end in ("", *also))
-        given[id_], numbers[wish, also] = unique, number
+        named[id_], numbers[wish, also] = unique, number
 
     for param in kernel.params:
         # The generated source passes a global pointer as a buffer and an offset.
@@ -118,26 +118,26 @@ def names(kernel: Kernel) -> dict[int, str]:
     for stmt in walk(kernel.body):
         value = defined(stmt)
         if value is not None:
-            name(value.id, _clean(value.hint) or _described(stmt, value, given))
+            name(value.id, _clean(value.hint) or _described(stmt, value, named))
         elif isinstance(stmt, Local):
             name(stmt.variable.id, _clean(stmt.variable.hint) or "v")
         elif isinstance(stmt, For):
             name(stmt.index.id, _clean(stmt.index.hint) or "j")
-    return given
+    return named
 
 
 def _clean(hint: str) -> str:
     return hint if hint.isidentifier() and hint.isascii() and not hint.startswith("__") else ""
 
 
-def _described(stmt: object, value: Value, given: dict[int, str]) -> str:
+def _described(stmt: object, value: Value, named: dict[int, str]) -> str:
     match stmt:
         case Let():
             return _RESULTS.get(stmt.op, f"{stmt.op}_value")
         case Load():
-            return f"{given.get(stmt.pointer.id, 'loaded')}_value"
+            return f"{named.get(stmt.pointer.id, 'loaded')}_value"
         case Atomic():
-            return f"{given.get(stmt.pointer.id, 'atomic')}_before"
+            return f"{named.get(stmt.pointer.id, 'atomic')}_before"
         case Array():
             return "tile" if getattr(value.type, "space", "") == "local" else "items"
     raise AssertionError(stmt)

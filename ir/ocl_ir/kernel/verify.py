@@ -46,5 +46,5 @@ def verify(kernel: Kernel) -> None:
     """Raises `VerifyError` for the first rule that the kernel breaks."""
     for check in CHECKS:
         for fault in check(kernel):
-            place = neighbourhood(kernel, fault.stmt)
-            raise VerifyError(check.__name__, fault.fact, place=place, remedy=fault.remedy)
+            excerpt = neighbourhood(kernel, fault.stmt)
+            raise VerifyError(check.__name__, fault.fact, place=excerpt, remedy=fault.remedy)

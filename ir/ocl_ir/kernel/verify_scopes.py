@@ -128,14 +128,14 @@ class _Scopes:
         for operand in used:
             if isinstance(operand, Const):
                 continue
-            found = self._visible.get(operand.id)
-            if found is None:
+            declared = self._visible.get(operand.id)
+            if declared is None:
                 yield self._invisible(operand, stmt)
-            elif type(found) is not type(operand) or found.type != operand.type:
-                kind = type(found).__name__.lower()
+            elif type(declared) is not type(operand) or declared.type != operand.type:
+                kind = type(declared).__name__.lower()
                 yield Fault(
                     f"{name_of(self._kernel, operand)} is used as a {type(operand).__name__.lower()} of type "
-                    f"{operand.type}, and is a {kind} of type {found.type}",
+                    f"{operand.type}, and is a {kind} of type {declared.type}",
                     stmt,
                     "use the operand that the definition made",
                 )
@@ -149,9 +149,9 @@ class _Scopes:
                 stmt,
                 f"make it a variable declared before {around} (k.variable), and assign it inside",
             )
-        place = self._all.get(operand.id)
-        if place is not None:
-            fact = f"{name} is used before its definition {quoted(self._kernel, place)}"
+        definition = self._all.get(operand.id)
+        if definition is not None:
+            fact = f"{name} is used before its definition {quoted(self._kernel, definition)}"
             return Fault(fact, stmt, "move the definition up, or make it a variable with a first value")
         return Fault(f"{name} is used and never defined", stmt, "define it before, or make it a parameter")
 

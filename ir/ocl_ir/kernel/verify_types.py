@@ -176,21 +176,21 @@ def control_types(kernel: Kernel) -> Iterator[Fault]:
 
 
 def _operation_problem(stmt: Let) -> tuple[str, str] | None:
-    given = tuple(arg.type for arg in stmt.args)
-    wanted = _STRUCTURAL_ARITY.get(stmt.op, 1 if stmt.op in WORK_ITEM else len(given))
-    if len(given) != wanted:
-        return f"{stmt.op} takes {wanted} operands, not {len(given)}", "pass that many"
+    types = tuple(arg.type for arg in stmt.args)
+    wanted = _STRUCTURAL_ARITY.get(stmt.op, 1 if stmt.op in WORK_ITEM else len(types))
+    if len(types) != wanted:
+        return f"{stmt.op} takes {wanted} operands, not {len(types)}", "pass that many"
     if stmt.op in WORK_ITEM and not _is_literal_below(stmt.args[0], 3):
         return f"{stmt.op} is asked for a dimension that does not exist", "use the constant 0, 1 or 2"
     try:
-        gives = result_type(stmt.op, given, stmt.result.type)
+        gives = result_type(stmt.op, types, stmt.result.type)
     except DTypeError as error:
         return error.fact, error.remedy or "convert the operands"
     if gives != stmt.result.type:
         return f"{stmt.op} gives {gives}, and its result is declared {stmt.result.type}", f"declare it {gives}"
-    if stmt.op == "extract" and isinstance(given[0], Vector) and not _is_literal_below(stmt.args[1], given[0].lanes):
-        fact = f"{stmt.op} names no lane of {given[0]}"
-        return fact, f"name the lane by an integer constant from 0 to {given[0].lanes - 1}"
+    if stmt.op == "extract" and isinstance(types[0], Vector) and not _is_literal_below(stmt.args[1], types[0].lanes):
+        fact = f"{stmt.op} names no lane of {types[0]}"
+        return fact, f"name the lane by an integer constant from 0 to {types[0].lanes - 1}"
     return None
 
 

@@ -44,9 +44,9 @@ def length(op: str) -> int:
 
 
 class _Argument(NamedTuple):
-    """A number that the launch gives, by the place of its parameter."""
+    """A number that the launch gives, by the position of its parameter."""
 
-    place: int
+    position: int
 
 
 _End: TypeAlias = "int | _Argument"
@@ -69,12 +69,12 @@ def operations(kernel: Kernel, args: Sequence[object]) -> float:
 
     `args` stand in the order of the kernel's parameters; only the integers among them are looked at.
     """
-    found = _counted.get(id(kernel))
-    if found is None:
+    entry = _counted.get(id(kernel))
+    if entry is None:
         number = id(kernel)
         gone = weakref.ref(kernel, lambda _: _counted.pop(number, None))
-        found = _counted[number] = gone, _Reader(kernel).block(kernel.body)
-    return _total(found[1], args)
+        entry = _counted[number] = gone, _Reader(kernel).block(kernel.body)
+    return _total(entry[1], args)
 
 
 def _total(work: _Work, args: Sequence[object]) -> float:
@@ -87,7 +87,7 @@ def _total(work: _Work, args: Sequence[object]) -> float:
 
 
 def _number(end: _End, args: Sequence[object]) -> int | None:
-    known = args[end.place] if isinstance(end, _Argument) else end
+    known = args[end.position] if isinstance(end, _Argument) else end
     return known if isinstance(known, int) else None
 
 
@@ -102,8 +102,8 @@ class _Reader:
 
     def __init__(self, kernel: Kernel) -> None:
         self._ends: dict[int, _End] = {
-            param.value.id: _Argument(place)
-            for place, param in enumerate(kernel.params)
+            param.value.id: _Argument(position)
+            for position, param in enumerate(kernel.params)
             if not isinstance(param.value.type, Pointer)
         }
 

@@ -165,23 +165,23 @@ def _evaluated(stmt: Let, constants: list[Const]) -> Const | None:
     if not exact or (stmt.op in {"udiv", "urem"} and constants[1].value == 0):
         return None
     # One element is enough: the lanes of a constant vector are all equal.
-    given = [np.array([arg.value], dtype=element(arg.type).numpy) for arg in constants]
-    outcome = row.reference(*given)
+    arguments = [np.array([arg.value], dtype=element(arg.type).numpy) for arg in constants]
+    outcome = row.reference(*arguments)
     assert isinstance(stmt.result.type, DType | Vector)
     return Const(_python(outcome[0], element(stmt.result.type)), stmt.result.type)
 
 
 def _converted(constant: Const, result: Value) -> Const | None:
-    to, given = element(result.type), element(constant.type)
+    to, source = element(result.type), element(constant.type)
     assert isinstance(result.type, DType | Vector)
     assert lanes(result.type) == lanes(constant.type)
-    if given.is_float and not to.is_float and to.kind != "bool":
+    if source.is_float and not to.is_float and to.kind != "bool":
         truncated = float(np.trunc(constant.value))
         low, high = (np.iinfo(to.numpy).min, np.iinfo(to.numpy).max)
         if not low <= truncated <= high:  # unspecified: leave it to the device
             return None
     with np.errstate(all="ignore"):
-        value = np.array([constant.value], dtype=given.numpy).astype(to.numpy)[0]
+        value = np.array([constant.value], dtype=source.numpy).astype(to.numpy)[0]
     return Const(_python(value, to), result.type)
 
 

@@ -174,8 +174,8 @@ class _Body:
             self.out.append(Store(stmt.pointer, first, value, aligned, where=stmt.where))
             return
         for lane, index in enumerate(self._indices(stmt.index)):
-            one = self._extract(value, lane)
-            self.out.append(Store(stmt.pointer, index, one, stmt.align, where=stmt.where))
+            lane_value = self._extract(value, lane)
+            self.out.append(Store(stmt.pointer, index, lane_value, stmt.align, where=stmt.where))
 
     def _indices(self, index: Operand) -> list[Operand]:
         """The index of every lane, as scalars."""

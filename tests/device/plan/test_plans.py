@@ -438,7 +438,7 @@ def test_a_loop_over_rows_asks_little_of_sizes(runtime: Runtime, monkeypatch: py
     serve = Template.serve
 
     def noted(template: Template, executor: Planning, guards: Guards) -> None:
-        made.append((len(template.kernels), len(guards.found)))
+        made.append((len(template.kernels), len(guards.conditions)))
         serve(template, executor, guards)
 
     monkeypatch.setattr(Template, "serve", noted)

@@ -27,14 +27,14 @@ def backed(number: int = N, name: str = "n") -> tuple[Any, Guards]:
 
 
 def found(guards: Guards) -> dict[str, bool]:
-    return {str(condition): truth for condition, truth in guards.found.items()}
+    return {str(condition): truth for condition, truth in guards.conditions.items()}
 
 
 def test_arithmetic_keeps_the_formula_and_finds_nothing() -> None:
     n, guards = backed()
     whole = ((n + 1) * 3 - 2) // 4 % 5 + (7 - n) + -(-n // 16)
     assert formula(whole).__str__() == "((n + 1)*3 - 2)//4%5 + (7 - n) + (n + 15)//16"
-    assert guards.found == {}
+    assert guards.conditions == {}
     assert plain(whole) == ((N + 1) * 3 - 2) // 4 % 5 + (7 - N) + 2
 
 
@@ -42,7 +42,7 @@ def test_what_is_known_without_the_size_is_a_plain_integer() -> None:
     n, guards = backed()
     assert type(n * 0) is int
     assert (n == n + 0, n <= n, n < n, n + 1 == 1 + n) == (True, True, False, True)
-    assert guards.found == {}
+    assert guards.conditions == {}
 
 
 @pytest.mark.parametrize(
@@ -172,13 +172,13 @@ def test_what_is_no_number_is_for_the_other_side() -> None:
         with pytest.raises(TypeError):
             do(n, "text")
     assert (n == "text", n is None, n != "text") == (False, False, True)
-    assert guards.found == {}
+    assert guards.conditions == {}
 
 
 def test_layouts_of_sizes_are_told_apart_without_guards() -> None:
     n, guards = backed()
     one, same, other = (Layout.contiguous((size, 4)) for size in (n, n, n + 1))
-    guards.found.clear()
+    guards.conditions.clear()
     table = {one: 1, other: 2}
     assert (table[same], table[Layout.contiguous((n + 1, 4))]) == (1, 2)
     assert formulas((n, 3)) == (Symbol("n"), 3)
@@ -253,7 +253,7 @@ def test_shapes_broadcast_with_sizes() -> None:
 def test_a_size_apart_is_not_found_to_be_another_one_until_somebody_asks() -> None:
     guards = Guards()
     n, first, second = guards.size("n", 8), guards.apart("first", 8), guards.apart("second", 0)
-    assert not guards.found
+    assert not guards.conditions
     assert guards.names() == ["n", "first", "second"]
     assert (first + second) % 4 == 0
     assert guards.hold({"n": 5, "first": 3, "second": 1})

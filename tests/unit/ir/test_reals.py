@@ -110,7 +110,9 @@ def test_guards_that_divide_by_zero_do_not_hold() -> None:
 def test_numbers_that_kernels_take_are_listed_once_and_not_after_the_call() -> None:
     reals = Reals(2)
     s, t = reals.real(0, 1.5), reals.real(1, 2.5)
-    assert [given_of(one) for one in (s, t, s * 2, t, s * 2)] == [reals.given(Slot(place)) for place in (0, 1, 2, 1, 2)]
+    assert [given_of(one) for one in (s, t, s * 2, t, s * 2)] == [
+        reals.placeholder(Slot(index)) for index in (0, 1, 2, 1, 2)
+    ]
     assert reals.taken == [Slot(0), Slot(1), Slot(2)]
     reals.closed = True
     assert given_of(s) is None
