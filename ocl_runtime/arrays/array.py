@@ -58,15 +58,15 @@ def array_of(what: str, x: object) -> Array:
     return Array(node_of(what, x, executor), executor)
 
 
-def arrays_of(what: str, *given: object) -> list[Array]:
+def arrays_of(what: str, *values: object) -> list[Array]:
     """The same for several, of one runtime. Raises `MixedDevicesError` for arrays of two."""
-    executor = getattr(given[0], "_executor", None) if given else None
-    if executor is not None and all(isinstance(x, Array) and x._executor is executor for x in given):
-        return list(given)  # type: ignore[arg-type]
-    operands, executor = operands_of(what, given)
+    executor = getattr(values[0], "_executor", None) if values else None
+    if executor is not None and all(isinstance(x, Array) and x._executor is executor for x in values):
+        return list(values)  # type: ignore[arg-type]
+    operands, executor = operands_of(what, values)
     return [
         x if isinstance(x, Array) else Array(node_of(what, operand, executor), executor)
-        for x, operand in zip(given, operands, strict=True)
+        for x, operand in zip(values, operands, strict=True)
     ]
 
 

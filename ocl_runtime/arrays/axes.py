@@ -23,11 +23,11 @@ def axes_of(what: str, axis: int | Iterable[int] | None, ndim: int) -> tuple[int
         return tuple(range(ndim))
     if type(axis) is int and -ndim <= axis < ndim:
         return (axis % ndim,)
-    given = tuple(axis) if isinstance(axis, Iterable) else (axis,)
-    axes = tuple(axis_of(what, one, ndim) for one in given)
+    requested = tuple(axis) if isinstance(axis, Iterable) else (axis,)
+    axes = tuple(axis_of(what, number, ndim) for number in requested)
     if len(set(axes)) != len(axes):
         raise ShapeError(
-            f"{what} along axes {given}: one is named twice", place=calling_line(), remedy="name each axis once"
+            f"{what} along axes {requested}: one is named twice", place=calling_line(), remedy="name each axis once"
         )
     return axes
 
@@ -54,10 +54,10 @@ def shape_of(shape: int | Iterable[int], itemsize: int = 1) -> Shape:
     if type(shape) is int:
         shape = (shape,)
     lengths = shape if type(shape) is tuple else tuple(shape) if isinstance(shape, Iterable) else (shape,)
-    found = tuple([n if type(n) is int and n >= 0 else length_of("a shape", n) for n in lengths])
-    if math.prod(found) * itemsize > _MOST_BYTES:
-        raise ShapeError(f"shape {found} has too many elements", place=calling_line(), remedy="use a smaller shape")
-    return found
+    sizes = tuple([n if type(n) is int and n >= 0 else length_of("a shape", n) for n in lengths])
+    if math.prod(sizes) * itemsize > _MOST_BYTES:
+        raise ShapeError(f"shape {sizes} has too many elements", place=calling_line(), remedy="use a smaller shape")
+    return sizes
 
 
 def length_of(what: str, length: object) -> int:

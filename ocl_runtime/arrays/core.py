@@ -164,7 +164,7 @@ class ArrayCore:
             remedy="write into the array: x[0] = 3; or read a view: x[0, ...]",
         )
 
-    def _note_places(self, index: Node, axis: int, length: int) -> None:
+    def _note_indices(self, index: Node, axis: int, length: int) -> None:
         """An array on the device is an index of this one."""
         checks = self._executor.checks
         if checks is not None:
@@ -172,7 +172,7 @@ class ArrayCore:
             if record is not None:
                 compute_together((self._new(record),))
 
-    def _report_places(self) -> None:
+    def _report_indices(self) -> None:
         """Raises `IndexingError` for the first place since the last value was read that an axis did not have."""
         checks = self._executor.checks
         if checks is not None:

@@ -94,8 +94,8 @@ def set_default(runtime: AnyRuntime | str | Callable[[], AnyRuntime]) -> None:
     if isinstance(runtime, type) or (callable(runtime) and not _is_runtime(runtime)):
         _default.register(runtime)
         return
-    found = _runtime("set_default", runtime)
-    _default.register(lambda: found)
+    resolved = _runtime("set_default", runtime)
+    _default.register(lambda: resolved)
 
 
 def current() -> AnyRuntime:
@@ -145,8 +145,8 @@ def _runtime(name: str, runtime: object) -> AnyRuntime:
     return runtime
 
 
-def _is_runtime(given: object) -> TypeGuard[AnyRuntime]:
-    return not isinstance(given, type) and hasattr(getattr(given, "executor", None), "registry")
+def _is_runtime(obj: object) -> TypeGuard[AnyRuntime]:
+    return not isinstance(obj, type) and hasattr(getattr(obj, "executor", None), "registry")
 
 
 def executor_for(device: object) -> Executor:

@@ -24,7 +24,7 @@ class Exports(ArrayCore):
 
     def _read(self) -> Buffer:
         """The array, computed, with no place behind it that the checks know to be wrong."""
-        self._report_places()
+        self._report_indices()
         return self._computed()
 
     def numpy(self) -> NDArray[Any]:
@@ -75,11 +75,11 @@ class Exports(ArrayCore):
         Raises `DeviceError` for an out-of-order queue, `MixedDevicesError` for one of another context (see
         `Runtime.over`), `LaunchError` where the values were spoilt.
         """
-        self._report_places()
+        self._report_indices()
         self._computed()
         if self._value:
             self._detach()
-        executor, found = base_executor(self._executor), list[Any]()
+        executor, exported = base_executor(self._executor), list[Any]()
 
         def attempt(make: bool) -> Missing | None:
             with executor.registry.lock:  # nobody reads an element, or writes, in between
@@ -89,11 +89,11 @@ class Exports(ArrayCore):
                 settled = settled_if_planned(self._cell, self._node, executor, make=make)
                 if isinstance(settled, Missing):
                     return settled
-                found.append(lent(self._computed(), self._executor, queue))
+                exported.append(lent(self._computed(), self._executor, queue))
                 return None
 
         until_planned(attempt)
-        return found[0]
+        return exported[0]
 
     def _item(self, as_what: str, error: type[ShapeError] = ShapeError) -> Any:
         shape = self.shape

@@ -199,7 +199,7 @@ class Methods(Operators, Display):
                     place=calling_line(),
                     remedy="count them from 0, in row-major order",
                 )
-            index = tuple(number % size // stride % length for stride, length in _places(self.shape))
+            index = tuple(number % size // stride % length for stride, length in _row_major_axes(self.shape))
         return self[index].item()
 
     def tolist(self) -> Any:
@@ -218,10 +218,10 @@ class Methods(Operators, Display):
         return self if device == self.device else self._call("asarray", device=device)
 
 
-def _places(shape: tuple[int, ...]) -> list[tuple[int, int]]:
+def _row_major_axes(shape: tuple[int, ...]) -> list[tuple[int, int]]:
     """For each axis, how many elements a step along it is in row-major order, and its length."""
-    places, stride = list[tuple[int, int]](), 1
+    axes, stride = list[tuple[int, int]](), 1
     for length in reversed(shape):
-        places.append((stride, length))
+        axes.append((stride, length))
         stride *= length
-    return places[::-1]
+    return axes[::-1]

@@ -28,14 +28,16 @@ ArrayLike: TypeAlias = ArrayCore | Number | np.generic | NDArray[Any] | Sequence
 NumPy's have their own."""
 
 
-def operands_of(what: str, given: Sequence[object]) -> tuple[list[Operand], Executor]:
+def operands_of(what: str, values: Sequence[object]) -> tuple[list[Operand], Executor]:
     """The operands of an operation as nodes and Python numbers, and the runtime that they belong to. Values of the host
     are uploaded.
 
     Raises `DTypeError` for what no array can be made of, and `MixedDevicesError` for arrays of two runtimes.
     """
-    executor = executor_of(what, given)
-    return [one._node if isinstance(one, ArrayCore) else _operand(what, one, executor) for one in given], executor
+    executor = executor_of(what, values)
+    return [
+        value._node if isinstance(value, ArrayCore) else _operand(what, value, executor) for value in values
+    ], executor
 
 
 def is_operand(value: object) -> bool:

@@ -45,17 +45,17 @@ class _Recipes(dict[tuple[str, DType, "Kind", "Kind"], "_Recipe | None"]):
     operation."""
 
     def __missing__(self, key: tuple[str, DType, Kind, Kind]) -> _Recipe | None:
-        name, default_real, *given = key
-        kinds = tuple([kind for kind in given if kind is not None])
+        name, default_real, *operand_kinds = key
+        kinds = tuple([kind for kind in operand_kinds if kind is not None])
         common, op, dtype = typed(name, default_real, kinds)
         arrays = [kind for kind in kinds if isinstance(kind, DType)]
         # Comparisons of integers answer for numbers that their dtype does not hold.
         answers = len(arrays) < len(kinds) and TABLE[name].rule == "compare" and dtype.is_integer
-        found = None
+        recipe = None
         if op is not None and not answers:
-            found = _Recipe(op, cast("DType", result_type(op, (dtype,) * len(kinds))), dtype, common == F64)
-        self[key] = found
-        return found
+            recipe = _Recipe(op, cast("DType", result_type(op, (dtype,) * len(kinds))), dtype, common == F64)
+        self[key] = recipe
+        return recipe
 
 
 _RECIPES = _Recipes()
@@ -65,10 +65,10 @@ _USER = 3
 """How far out the user's frame is at the nearest, for `caller`: an operator or function has called what asks."""
 
 
-def operation(name: str, given: Sequence[object]) -> tuple[Node, Executor]:
+def operation(name: str, values: Sequence[object]) -> tuple[Node, Executor]:
     """What the function of this name in `ocl_runtime.arrays.meaning.table` makes of one to three operands, and the
     runtime of that. Errors are those of `operands_of` and of `apply`."""
-    operands, executor = operands_of(name, given)
+    operands, executor = operands_of(name, values)
     return apply(TABLE[name], operands, executor), executor
 
 

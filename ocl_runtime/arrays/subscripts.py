@@ -49,7 +49,7 @@ class Subscripts(ArrayCore):
         if type(key) is type(self):
             if key._executor is self._executor and self._is_of_rows(key, shape):
                 line = caller(2)
-                return self._new(rows_at(self._node_at(line), key._node_at(line), self._note_places, line))
+                return self._new(rows_at(self._node_at(line), key._node_at(line), self._note_indices, line))
         elif (step := known_index(shape, key)) is not None:
             if step.region is not None and not step.region.shape:  # an integer for each axis
                 return self._element(read(self._node, step))
@@ -62,7 +62,7 @@ class Subscripts(ArrayCore):
                 return self[axes][rest]
             parts = self._without_masks(parts)
             if any(map(is_array, parts)):
-                elements = picked(shape, parts, self._uploaded, self._note_places).of(self._node)
+                elements = picked(shape, parts, self._uploaded, self._note_indices).of(self._node)
                 return self._new(elements) if elements.shape else self._element(elements)
         step = Step("index", parse_index(shape, key))
         if len(parts) == len(shape) and _VIEWING.isdisjoint(map(type, parts)):
@@ -88,21 +88,21 @@ class Subscripts(ArrayCore):
         if _BASIC.issuperset(map(type, parts)):
             self._write_part(Step("index", parse_index(self.shape, key)), value)
             return
-        given, dtype = written_operand(value, self, caller()), self._dtype
+        operand, dtype = written_operand(value, self, caller()), self._dtype
         parts = self._parts(key)
         if len(parts) == 1 and _is_mask(parts[0]):
             mask, shape = self._mask_node(parts[0]), self.shape
             check(mask, shape, 0)
-            if not isinstance(given, Number):
+            if not isinstance(operand, Number):
                 rest = shape[len(mask.shape) :]
-                if len(given.shape) == len(rest) + 1 and given.shape[0] != 1:
+                if len(operand.shape) == len(rest) + 1 and operand.shape[0] != 1:
                     if isinstance(parts[0], np.ndarray):
-                        _check_count(parts[0], given.shape)
-                    if not given.shape[0]:
+                        _check_count(parts[0], operand.shape)
+                    if not operand.shape[0]:
                         return
-                    given = spread(fitted(given, dtype, (given.shape[0], *rest)), mask, shape)
+                    operand = spread(fitted(operand, dtype, (operand.shape[0], *rest)), mask, shape)
             with self._executor.registry.lock:  # what others write where the mask does not hold is not lost
-                node = self._replace(where_mask(mask, fitted(given, dtype, shape), self._node))
+                node = self._replace(where_mask(mask, fitted(operand, dtype, shape), self._node))
             self._relieve(node)
             return
         if any(map(_is_scalar_mask, parts)):
@@ -111,9 +111,9 @@ class Subscripts(ArrayCore):
             return
         parts = self._without_masks(parts)
         if any(map(is_array, parts)):
-            index = picked(self.shape, parts, self._uploaded, self._note_places)
+            index = picked(self.shape, parts, self._uploaded, self._note_indices)
             with self._executor.registry.lock:
-                node = self._replace(index.written(self._node, fitted(given, dtype, index.shape)))
+                node = self._replace(index.written(self._node, fitted(operand, dtype, index.shape)))
             self._relieve(node)
         else:
             self._write_part(Step("index", parse_index(self.shape, key)), value)
@@ -152,8 +152,8 @@ class Subscripts(ArrayCore):
 
     def _is_of_rows(self, index: ArrayCore, shape: Shape) -> bool:
         """Whether an array of integers picks along the first axis, and no size has a formula that says more."""
-        places = index.shape
-        return bool(index._dtype.is_integer and places and shape and shape[0] and is_plain((*shape, *places)))
+        index_shape = index.shape
+        return bool(index._dtype.is_integer and index_shape and shape and shape[0] and is_plain((*shape, *index_shape)))
 
     def _uploaded(self, host: NDArray[Any]) -> Node:
         return uploaded(host, self._executor)

@@ -33,7 +33,7 @@ class SharesMemory(Protocol):
 
     def borrow(
         self,
-        given: object,
+        obj: object,
         dtype: np.dtype[Any] | None,
         shape: tuple[int, ...] | None,
         offset: int,
@@ -59,11 +59,11 @@ def copied(node: Buffer, executor: Executor) -> NDArray[Any]:
     low, high = node.layout.range()
     if low == high:
         return np.empty(node.shape, dtype)
-    found = executor.download(node.storage, node.dtype, low, high - low, caller(3)).result()
+    values = executor.download(node.storage, node.dtype, low, high - low, caller(3)).result()
     if node.layout.is_dense:
-        return found.reshape(node.shape)
+        return values.reshape(node.shape)
     strides = [stride * dtype.itemsize for stride in node.layout.strides]
-    return as_strided(found[node.layout.offset - low :], node.shape, strides).copy()
+    return as_strided(values[node.layout.offset - low :], node.shape, strides).copy()
 
 
 def in_place(node: Buffer, executor: Executor) -> NDArray[Any] | None:
@@ -74,11 +74,11 @@ def in_place(node: Buffer, executor: Executor) -> NDArray[Any] | None:
         none.flags.writeable = False
         return none
     low, high = node.layout.range()
-    found = executor.view(node.storage, node.dtype, low, high - low, calling_line())
-    if found is None:
+    values = executor.view(node.storage, node.dtype, low, high - low, calling_line())
+    if values is None:
         return None
     strides = [stride * dtype.itemsize for stride in node.layout.strides]
-    return as_strided(found[node.layout.offset - low :], node.shape, strides, writeable=False)
+    return as_strided(values[node.layout.offset - low :], node.shape, strides, writeable=False)
 
 
 def uncopied(node: Buffer, executor: Executor, dtype: Any = None) -> NDArray[Any]:
@@ -89,15 +89,15 @@ def uncopied(node: Buffer, executor: Executor, dtype: Any = None) -> NDArray[Any
             place=calling_line(),
             remedy="use copy=None",
         )
-    found = in_place(node, executor)
-    if found is None:
+    values = in_place(node, executor)
+    if values is None:
         raise SharingError(
             "the values cannot be had without a copy: they are on a device with memory of its own, or PyOpenCL may "
             "write to them",
             place=calling_line(),
             remedy="use copy=None or x.numpy()",
         )
-    return found
+    return values
 
 
 def capsule(

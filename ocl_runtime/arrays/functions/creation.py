@@ -174,7 +174,7 @@ def arange(
         if not isinstance(number, Number):
             raise refused("arange", number)
     type_ = _dtype(
-        dtype, promote((int, *(one.__class__ for one in (first, last, step))), executor.default_real), executor
+        dtype, promote((int, *(number.__class__ for number in (first, last, step))), executor.default_real), executor
     )
     try:
         length = _count(first, last, step)
@@ -192,7 +192,7 @@ def arange(
 
 def _count(first: Any, last: Any, step: Any) -> int:
     """How many numbers there are from `first` below `last`."""
-    whole = all(isinstance(one, int | Backed) for one in (first, last, step))
+    whole = all(isinstance(number, int | Backed) for number in (first, last, step))
     count: int = -((first - last) // step) if whole else math.ceil((last - first) / step)
     return max(0, count)
 
@@ -200,12 +200,12 @@ def _count(first: Any, last: Any, step: Any) -> int:
 def _line(first: Number, step: Number, shape: Shape, dtype: DType) -> Node:
     """`first + i * step` along one axis; in half, `i` would soon be infinite."""
     counted = F32 if dtype == F16 else dtype
-    places = graph.iota(counted, Layout.contiguous(shape))
+    values = graph.iota(counted, Layout.contiguous(shape))
     if step != 1:
-        places = graph.elementwise("mul", places, graph.scalar(checked(step, counted), counted, shape))
+        values = graph.elementwise("mul", values, graph.scalar(checked(step, counted), counted, shape))
     if first:
-        places = graph.elementwise("add", places, graph.scalar(checked(first, counted), counted, shape))
-    return graph.convert(places, dtype)
+        values = graph.elementwise("add", values, graph.scalar(checked(first, counted), counted, shape))
+    return graph.convert(values, dtype)
 
 
 def linspace(
@@ -228,8 +228,8 @@ def linspace(
     line = Array(_line(float(start), (stop - start) / max(steps, 1), shape, type_), executor)
     if not endpoint or count < 2:
         return line
-    places = Array(graph.iota(I64, Layout.contiguous(shape)), executor)
-    return where(places == count - 1, float(stop), line)
+    indices = Array(graph.iota(I64, Layout.contiguous(shape)), executor)
+    return where(indices == count - 1, float(stop), line)
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, *, dtype: Any = None, device: object = None) -> Array:
@@ -282,10 +282,10 @@ def meshgrid(*vectors: ArrayLike, indexing: Literal["xy", "ij"] = "xy") -> list[
     order = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
         order[:2] = 1, 0
-    shape = tuple(arrays[place].size for place in order)
+    shape = tuple(arrays[index].size for index in order)
     grids = []
-    for place, x in enumerate(arrays):
-        axis = order.index(place)
+    for index, x in enumerate(arrays):
+        axis = order.index(index)
         lengths = tuple(x.size if other == axis else 1 for other in range(len(arrays)))
         grids.append(broadcast_to(reshape(x, lengths), shape))
     return grids

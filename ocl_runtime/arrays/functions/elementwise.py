@@ -218,8 +218,8 @@ def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
         test, first, second = nodes
         if test.dtype is BOOL and first.dtype is second.dtype and test.shape == first.shape == second.shape:
             return Array(graph.typed("select", first.dtype, nodes, line), x1._executor)
-    (given, *choices), executor = operands_of("where", [condition, x1, x2])
-    test = node_of("where", given, executor)
+    (predicate, *choices), executor = operands_of("where", [condition, x1, x2])
+    test = node_of("where", predicate, executor)
     if test.dtype != BOOL:
         raise DTypeError(
             f"the condition of where is {test.dtype.numpy}, not an array of bool",
@@ -249,5 +249,5 @@ def astype(x: ArrayLike, dtype: Any, /, copy: bool = True, *, device: object = N
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """The dtype that arrays, dtypes and Python scalars are promoted to."""
     scalar_or_array = bool | int | float | np.generic | Array
-    given = [x if isinstance(x, scalar_or_array) else to_dtype(x).numpy.type(0) for x in arrays_and_dtypes]
-    return common_dtype(*operands_of("result_type", given)).numpy
+    operands = [x if isinstance(x, scalar_or_array) else to_dtype(x).numpy.type(0) for x in arrays_and_dtypes]
+    return common_dtype(*operands_of("result_type", operands)).numpy

@@ -40,10 +40,10 @@ class NamespaceInfo:
         """
         target = executor_for(device).target
         names = ("bool_", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64")
-        found = {name.rstrip("_"): getattr(all_dtypes, name) for name in names}
+        dtypes = {name.rstrip("_"): getattr(all_dtypes, name) for name in names}
         return {
             name: dtype
-            for name, dtype in found.items()
+            for name, dtype in dtypes.items()
             if (target.fp64 or dtype != F64.numpy) and (kind is None or isdtype(dtype, kind))
         }
 

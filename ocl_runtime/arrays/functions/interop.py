@@ -101,7 +101,7 @@ def from_pyopencl(
     executor = current_executor()
     type_ = None if dtype is None else require(to_dtype(dtype), executor.target)
     wanted = None if shape is None else shape_of(shape, 1 if type_ is None else type_.size)
-    given = None if type_ is None else type_.numpy
+    numpy_dtype = None if type_ is None else type_.numpy
     where = calling_line()
-    storage, found, layout = sharing(executor).borrow(obj, given, wanted, offset, queue, wait_for, where)
-    return Array(graph.buffer(storage, require(to_dtype(found), executor.target), layout), executor)
+    storage, buffer_dtype, layout = sharing(executor).borrow(obj, numpy_dtype, wanted, offset, queue, wait_for, where)
+    return Array(graph.buffer(storage, require(to_dtype(buffer_dtype), executor.target), layout), executor)

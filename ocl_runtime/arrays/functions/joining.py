@@ -45,21 +45,21 @@ def concat(arrays: Sequence[ArrayLike] | Array, /, axis: int | None = 0) -> Arra
         raise ShapeError("concat of no arrays", place=calling_line(), remedy="give at least one")
     operands, executor = operands_of("concat", parts)
     first = parts[0].shape
-    place = axis_of("concat", 0 if axis is None else axis, len(first))
+    dim = axis_of("concat", 0 if axis is None else axis, len(first))
     for x in parts:
-        if x.ndim != len(first) or any(x.shape[one] != first[one] for one in range(x.ndim) if one != place):
+        if x.ndim != len(first) or any(x.shape[other] != first[other] for other in range(x.ndim) if other != dim):
             raise ShapeError(
-                f"concat of shapes {first} and {x.shape} along axis {place}",
+                f"concat of shapes {first} and {x.shape} along axis {dim}",
                 place=calling_line(),
                 remedy="only that axis may have different lengths",
             )
     dtype = common_dtype(operands, executor)
-    total = sum(x.shape[place] for x in parts)
-    shape = (*first[:place], total, *first[place + 1 :])
+    total = sum(x.shape[dim] for x in parts)
+    shape = (*first[:dim], total, *first[dim + 1 :])
     node, begin = graph.undefined(dtype, shape), 0
     for x in parts:
-        length = x.shape[place]
-        items = [Span(begin, 1, length) if one == place else Span(0, 1, size) for one, size in enumerate(shape)]
+        length = x.shape[dim]
+        items = [Span(begin, 1, length) if number == dim else Span(0, 1, size) for number, size in enumerate(shape)]
         if x.size:
             node = graph.assign(node, Layout.contiguous(shape).index(items), cast(x._node, dtype))
         begin += length
@@ -94,16 +94,16 @@ def roll(x: ArrayLike, /, shift: int | tuple[int, ...], axis: int | tuple[int, .
             f"roll by {len(shifts)} shifts along {len(axes)} axes", place=calling_line(), remedy="give as many of both"
         )
     by = [0] * x.ndim
-    for one, places in zip(axes, shifts, strict=True):
-        by[axis_of("roll", one, x.ndim)] += integer(places)
+    for dim, distance in zip(axes, shifts, strict=True):
+        by[axis_of("roll", dim, x.ndim)] += integer(distance)
 
-    def moved(number: int, place: Node) -> Node:
+    def moved(number: int, coordinate: Node) -> Node:
         if not by[number]:
-            return place
+            return coordinate
         length = x.shape[number]
-        behind = _op("add", place, length - by[number] % length)
+        behind = _op("add", coordinate, length - by[number] % length)
         # Below 0, numbers without a sign are large.
-        return graph.pair("minimum", place.dtype, behind, _op("sub", behind, length), place.line)
+        return graph.pair("minimum", coordinate.dtype, behind, _op("sub", behind, length), coordinate.line)
 
     return _looked_up(x, x.shape, moved) if x.size else x
 
@@ -112,11 +112,11 @@ def tile(x: ArrayLike, repetitions: tuple[int, ...], /) -> Array:
     """The array repeated along its axes, the last ones where there are fewer numbers than axes; more numbers than axes
     give new axes in front. Raises `ShapeError` for negative numbers."""
     x = array_of("tile", x)
-    times = [length_of("tile", one) for one in repetitions]
+    times = [length_of("tile", count) for count in repetitions]
     times = [1] * (x.ndim - len(times)) + times
     x = reshape(x, (1,) * (len(times) - x.ndim) + x.shape)
     shape = tuple(length * many for length, many in zip(x.shape, times, strict=True))
-    return _looked_up(x, shape, lambda axis, place: _op("urem", place, x.shape[axis]))
+    return _looked_up(x, shape, lambda axis, coordinate: _op("urem", coordinate, x.shape[axis]))
 
 
 def repeat(x: ArrayLike, repeats: int | Array | Iterable[int], /, axis: int | None = None) -> Array:
@@ -141,7 +141,9 @@ def repeat(x: ArrayLike, repeats: int | Array | Iterable[int], /, axis: int | No
         return x[(slice(None),) * number + (np.repeat(np.arange(x.shape[number]), times),)]
     many = length_of("repeat", repeats)
     shape = (*x.shape[:number], x.shape[number] * many, *x.shape[number + 1 :])
-    return _looked_up(x, shape, lambda axis, place: _op("udiv", place, many) if axis == number else place)
+    return _looked_up(
+        x, shape, lambda axis, coordinate: _op("udiv", coordinate, many) if axis == number else coordinate
+    )
 
 
 def diff(
@@ -152,12 +154,12 @@ def diff(
     Bools give whether neighbours differ. Raises `ShapeError` for a negative `n` and for shapes that do not fit.
     """
     x = array_of("diff", x)
-    place = axis_of("diff", axis, x.ndim)
-    around = [one for one in (prepend, x, append) if one is not None]
-    joined = concat(around, axis=place) if len(around) > 1 else x
+    dim = axis_of("diff", axis, x.ndim)
+    around = [array for array in (prepend, x, append) if array is not None]
+    joined = concat(around, axis=dim) if len(around) > 1 else x
     times = length_of("diff", n)
-    for _ in range(times if times < 2 else min(times, joined.shape[place])):  # then nothing is left
-        later, earlier = (joined[(slice(None),) * place + (part,)] for part in (slice(1, None), slice(None, -1)))
+    for _ in range(times if times < 2 else min(times, joined.shape[dim])):  # then nothing is left
+        later, earlier = (joined[(slice(None),) * dim + (part,)] for part in (slice(1, None), slice(None, -1)))
         joined = later != earlier if joined._dtype == BOOL else subtract(later, earlier)
     return joined
 
@@ -194,53 +196,55 @@ def pad(
             )
         return Array(filling, x._executor)
     if mode != "constant":
-        return _looked_up(x, shape, lambda axis, place: _PADDED[mode](place, x.shape[axis], widths[axis][0]))
+        return _looked_up(x, shape, lambda axis, coordinate: _PADDED[mode](coordinate, x.shape[axis], widths[axis][0]))
     inside: list[Node] = []
 
-    def moved(axis: int, place: Node) -> Node:
+    def moved(axis: int, coordinate: Node) -> Node:
         if not any(widths[axis]):
-            return place
-        there = _op("sub", place, widths[axis][0])  # below 0, numbers without a sign are large
+            return coordinate
+        there = _op("sub", coordinate, widths[axis][0])  # below 0, numbers without a sign are large
         inside.append(_op("lt", there, x.shape[axis], BOOL))
         return _op("minimum", there, x.shape[axis] - 1)
 
     padded, line = _looked_up(x, shape, moved), caller()
     if not inside:
         return padded
-    within = reduce(lambda one, other: graph.pair("and", BOOL, one, other, line), inside)
+    within = reduce(lambda left, right: graph.pair("and", BOOL, left, right, line), inside)
     return Array(graph.typed("select", x._dtype, (within, padded._node_at(line), filling), line), x._executor)
 
 
-def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
+def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     """A number before and one behind for each axis."""
-    pairs = given if isinstance(given, Sequence) else (given, given)
-    if not any(isinstance(one, Sequence) for one in pairs):
+    pairs = pad_width if isinstance(pad_width, Sequence) else (pad_width, pad_width)
+    if not any(isinstance(width, Sequence) for width in pairs):
         pairs = [pairs] * ndim
     pairs = list(pairs) * (ndim if len(pairs) == 1 else 1)
-    if len(pairs) != ndim or any(len(one) != 2 for one in pairs):
+    if len(pairs) != ndim or any(len(pair) != 2 for pair in pairs):
         raise ShapeError(
-            f"pad of {ndim} axes by {given}", place=calling_line(), remedy="give one number, a pair, or a pair for each"
+            f"pad of {ndim} axes by {pad_width}",
+            place=calling_line(),
+            remedy="give one number, a pair, or a pair for each",
         )
     return [(length_of("pad", before), length_of("pad", after)) for before, after in pairs]
 
 
-def _inside(place: Node, length: int, before: int) -> Node:
-    return _op("minimum", _op("sub", _op("maximum", place, before), before), length - 1)
+def _inside(coordinate: Node, length: int, before: int) -> Node:
+    return _op("minimum", _op("sub", _op("maximum", coordinate, before), before), length - 1)
 
 
-def _wrapped(place: Node, length: int, before: int) -> Node:
-    return _op("urem", _op("add", place, -before % length), length)
+def _wrapped(coordinate: Node, length: int, before: int) -> Node:
+    return _op("urem", _op("add", coordinate, -before % length), length)
 
 
-def _symmetric(place: Node, length: int, before: int) -> Node:
-    there = _wrapped(place, 2 * length, before)
+def _symmetric(coordinate: Node, length: int, before: int) -> Node:
+    there = _wrapped(coordinate, 2 * length, before)
     return graph.elementwise("minimum", there, _from(2 * length - 1, there))
 
 
-def _reflected(place: Node, length: int, before: int) -> Node:
+def _reflected(coordinate: Node, length: int, before: int) -> Node:
     if length == 1:
-        return _op("minimum", place, 0)
-    there = _wrapped(place, 2 * length - 2, before)
+        return _op("minimum", coordinate, 0)
+    there = _wrapped(coordinate, 2 * length - 2, before)
     return graph.elementwise("minimum", there, _from(2 * length - 2, there))
 
 
@@ -252,18 +256,18 @@ _PADDED: dict[str, Callable[[Node, int, int], Node]] = {
 }
 
 
-def _looked_up(x: Array, shape: tuple[int, ...], place: Callable[[int, Node], Node]) -> Array:
-    """The array of a shape whose elements are those of `x` at `place(axis, coordinate)`."""
+def _looked_up(x: Array, shape: tuple[int, ...], source: Callable[[int, Node], Node]) -> Array:
+    """The array of a shape whose elements are those of `x` at `source(axis, coordinate)`."""
     if not shape:
         return x
     line = caller()
-    places = [place(axis, counting(shape, axis, line)) for axis in range(len(shape))]
-    return Array(graph.gather(x._node_at(line), places, line), x._executor)
+    coordinates = [source(axis, counting(shape, axis, line)) for axis in range(len(shape))]
+    return Array(graph.gather(x._node_at(line), coordinates, line), x._executor)
 
 
-def _op(op: str, place: Node, number: int, dtype: DType | None = None) -> Node:
-    return graph.with_number(op, dtype or place.dtype, place, number, place.line)
+def _op(op: str, coordinate: Node, number: int, dtype: DType | None = None) -> Node:
+    return graph.with_number(op, dtype or coordinate.dtype, coordinate, number, coordinate.line)
 
 
-def _from(number: int, place: Node) -> Node:
-    return graph.with_number("sub", place.dtype, place, number, place.line, first=True)
+def _from(number: int, coordinate: Node) -> Node:
+    return graph.with_number("sub", coordinate.dtype, coordinate, number, coordinate.line, first=True)

@@ -34,10 +34,10 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, axis: int = -1) -> Array:
     """
     x1, x2 = arrays_of("vecdot", x1, x2)
     shared = min(x1.ndim, x2.ndim)
-    place = axis_of("vecdot", axis, shared) - shared
-    if x1.shape[place] != x2.shape[place]:
+    dim = axis_of("vecdot", axis, shared) - shared
+    if x1.shape[dim] != x2.shape[dim]:
         raise products.unfit("vecdot", x1._node, x2._node, "the axis has to be as long in both")
-    return Array(products.dot(x1._node, x2._node, place, x1._executor, caller()), x1._executor)
+    return Array(products.dot(x1._node, x2._node, dim, x1._executor, caller()), x1._executor)
 
 
 def tensordot(x1: ArrayLike, x2: ArrayLike, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:

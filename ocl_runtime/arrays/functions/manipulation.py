@@ -77,8 +77,8 @@ def moveaxis(x: ArrayLike, source: int | Iterable[int], destination: int | Itera
             f"moveaxis moves {len(from_)} axes to {len(to)} places", place=calling_line(), remedy="give as many of both"
         )
     order = [axis for axis in range(x.ndim) if axis not in from_]
-    for place, axis in sorted(zip(to, from_, strict=True)):
-        order.insert(place, axis)
+    for position, axis in sorted(zip(to, from_, strict=True)):
+        order.insert(position, axis)
     return permute_dims(x, order)
 
 
@@ -89,17 +89,17 @@ def reshape(x: ArrayLike, /, shape: int | Iterable[int], copy: bool | None = Non
     `copy=False` where only a copy has the shape.
     """
     x = array_of("reshape", x)
-    given = tuple(shape) if isinstance(shape, Iterable) else (shape,)
-    known = [length_of("a shape", length) for length in given if length != -1]
-    if len(known) < len(given):
+    lengths = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    known = [length_of("a shape", length) for length in lengths if length != -1]
+    if len(known) < len(lengths):
         rest = math.prod(known)
-        if len(known) < len(given) - 1 or rest == 0 or x.size % rest:
+        if len(known) < len(lengths) - 1 or rest == 0 or x.size % rest:
             raise ShapeError(
-                f"the length -1 in {given} cannot be found for {x.size} elements of shape {x.shape}",
+                f"the length -1 in {lengths} cannot be found for {x.size} elements of shape {x.shape}",
                 place=calling_line(),
                 remedy="leave one length open, and let the others divide the number of elements",
             )
-        known.insert(given.index(-1), x.size // rest)
+        known.insert(lengths.index(-1), x.size // rest)
     wanted = tuple(known)
     if not copy and tracer.get() is None and (index := _as_index(x.shape, wanted)) is not None:
         return x._stepped(index)
@@ -140,32 +140,32 @@ def expand_dims(x: ArrayLike, /, axis: int | tuple[int, ...] = 0) -> Array:
     x = array_of("expand_dims", x)
     ndim = x.ndim + (len(axis) if isinstance(axis, tuple) else 1)
     new = axes_of("expand_dims", axis, ndim)
-    return x[tuple(None if place in new else slice(None) for place in range(ndim))]
+    return x[tuple(None if dim in new else slice(None) for dim in range(ndim))]
 
 
 def squeeze(x: ArrayLike, /, axis: int | tuple[int, ...]) -> Array:
     """The array without axes of length 1. Raises `ShapeError` for an axis of another length."""
     x = array_of("squeeze", x)
     gone = axes_of("squeeze", axis, x.ndim)
-    for place in gone:
-        if x.shape[place] != 1:
+    for dim in gone:
+        if x.shape[dim] != 1:
             raise ShapeError(
-                f"squeeze of axis {place}, which has length {x.shape[place]}",
+                f"squeeze of axis {dim}, which has length {x.shape[dim]}",
                 place=calling_line(),
                 remedy="only axes of length 1 can go; index or reduce the others",
             )
-    return x[(*(0 if place in gone else slice(None) for place in range(x.ndim)), ...)]
+    return x[(*(0 if dim in gone else slice(None) for dim in range(x.ndim)), ...)]
 
 
 def flip(x: ArrayLike, /, axis: int | tuple[int, ...] | None = None) -> Array:
     """The elements in reverse order along axes, by default all. Raises `ShapeError` for axes that do not exist."""
     x = array_of("flip", x)
     turned = axes_of("flip", axis, x.ndim)
-    step = known_index(x.shape, tuple([_BACKWARDS if place in turned else _WHOLE for place in range(x.ndim)]))
+    step = known_index(x.shape, tuple([_BACKWARDS if dim in turned else _WHOLE for dim in range(x.ndim)]))
     if step is not None:
         return x._stepped(step)
     items = tuple(
-        Span(length - 1, -1, length) if place in turned else Span(0, 1, length) for place, length in enumerate(x.shape)
+        Span(length - 1, -1, length) if dim in turned else Span(0, 1, length) for dim, length in enumerate(x.shape)
     )
     return x._stepped(Step("index", items))
 
@@ -173,5 +173,5 @@ def flip(x: ArrayLike, /, axis: int | tuple[int, ...] | None = None) -> Array:
 def unstack(x: ArrayLike, /, axis: int = 0) -> tuple[Array, ...]:
     """The parts along an axis. Raises `ShapeError` for an axis that does not exist."""
     x = array_of("unstack", x)
-    place = axis_of("unstack", axis, x.ndim)
-    return tuple(x[(slice(None),) * place + (number,)] for number in range(x.shape[place]))
+    dim = axis_of("unstack", axis, x.ndim)
+    return tuple(x[(slice(None),) * dim + (number,)] for number in range(x.shape[dim]))

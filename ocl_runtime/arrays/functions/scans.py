@@ -47,16 +47,16 @@ def _scan(op: ScanOp, x: Array, axis: int | None, dtype: Any, include_initial: b
             place=calling_line(),
             remedy=f"say which: cumulative_{op}(x, axis=0)",
         )
-    place = axis_of(f"cumulative_{op}", 0 if axis is None else axis, x.ndim)
-    given = x._dtype
+    dim = axis_of(f"cumulative_{op}", 0 if axis is None else axis, x.ndim)
+    operand_dtype = x._dtype
     if dtype is None:
-        wanted = given if given.is_float else graph.accumulator(op, given)
+        wanted = operand_dtype if operand_dtype.is_float else graph.accumulator(op, operand_dtype)
     else:
         wanted = require(to_dtype(dtype), x._executor.target)
         if wanted == BOOL:
             raise DTypeError(f"cumulative_{op} in bool", place=calling_line(), remedy="use another dtype")
         x = astype(x, wanted.numpy, copy=False)
     if include_initial:
-        widths = [(int(one == place), 0) for one in range(x.ndim)]
+        widths = [(int(number == dim), 0) for number in range(x.ndim)]
         x = pad(astype(x, wanted.numpy, copy=False), widths, constant_values=int(op == "prod"))
-    return Array(graph.scan(op, x._node, place, wanted), x._executor)
+    return Array(graph.scan(op, x._node, dim, wanted), x._executor)

@@ -26,17 +26,17 @@ def argmax(x: ArrayLike, /, axis: int | None = None, *, keepdims: bool = False) 
 
     Raises `ShapeError` if there are no elements, `IndexingError` for an axis that does not exist.
     """
-    return _place("argmax", x, axis, keepdims)
+    return _index_of_extreme("argmax", x, axis, keepdims)
 
 
 def argmin(x: ArrayLike, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """The place of the least element along an axis, of the first where it is there several times; NaN counts as least.
     Otherwise as `argmax`."""
-    return _place("argmin", x, axis, keepdims)
+    return _index_of_extreme("argmin", x, axis, keepdims)
 
 
-def _place(what: str, given: ArrayLike, axis: int | None, keepdims: bool) -> Array:
-    x = array_of(what, given)
+def _index_of_extreme(what: str, operand: ArrayLike, axis: int | None, keepdims: bool) -> Array:
+    x = array_of(what, operand)
     number = None if axis is None else axis_of(what, axis, x.ndim)
     if not (x.size if number is None else x.shape[number]):
         raise ShapeError(
@@ -49,10 +49,10 @@ def _place(what: str, given: ArrayLike, axis: int | None, keepdims: bool) -> Arr
     if x._dtype.is_float:
         holds = holds | isnan(x)  # if there is one, nothing equals the extreme
     if number is None:
-        place, behind = graph.iota(I64, Layout.contiguous(x.shape)), x.size
+        index, behind = graph.iota(I64, Layout.contiguous(x.shape)), x.size
     else:
-        place, behind = graph.convert(counting(x.shape, number), I64), x.shape[number]
-    return _min(where(holds, Array(place, x._executor), behind), axis=number, keepdims=keepdims)
+        index, behind = graph.convert(counting(x.shape, number), I64), x.shape[number]
+    return _min(where(holds, Array(index, x._executor), behind), axis=number, keepdims=keepdims)
 
 
 def searchsorted(
@@ -84,8 +84,8 @@ def searchsorted(
         step *= 2
     while step:  # `below` elements are surely in front
         next_ = below + step
-        place = where(next_ <= count, next_ - 1, count - 1)
-        element = table[place if order is None else order[place]]
+        index = where(next_ <= count, next_ - 1, count - 1)
+        element = table[index if order is None else order[index]]
         below = where((next_ <= count) & _in_front(element, values, side), next_, below)
         step //= 2
     return below
@@ -112,5 +112,5 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     elements, values = arrays_of("isin", x1, x2)
     if not values.size:
         return Array(graph.scalar(invert, BOOL, elements.shape), elements._executor)
-    found = _any(expand_dims(elements, axis=-1) == reshape(values, -1), axis=-1)
-    return logical_not(found) if invert else found
+    matches = _any(expand_dims(elements, axis=-1) == reshape(values, -1), axis=-1)
+    return logical_not(matches) if invert else matches

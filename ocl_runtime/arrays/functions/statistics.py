@@ -108,8 +108,10 @@ def std(x: ArrayLike, /, axis: Axis = None, *, correction: float = 0.0, keepdims
 
 def _accumulated(op: ReduceOp, x: Array, axis: Axis, dtype: Any, keepdims: bool) -> Array:
     if dtype is None:
-        given = x._dtype
-        return _reduce(op, x, axis, given if given.is_float else graph.accumulator(op, given), keepdims)
+        operand_dtype = x._dtype
+        return _reduce(
+            op, x, axis, operand_dtype if operand_dtype.is_float else graph.accumulator(op, operand_dtype), keepdims
+        )
     wanted = require(to_dtype(dtype), x._executor.target)
     if wanted == BOOL:
         raise DTypeError(f"{op} in bool", place=calling_line(), remedy="use any or all")
@@ -133,8 +135,8 @@ def _reduce(op: ReduceOp, x: Array, axis: Axis, dtype: DType, keepdims: bool) ->
 def _count(x: Array, axis: Axis) -> int:
     """Elements that become one."""
     count = 1
-    for place in axes_of("a reduction", axis, x.ndim):
-        count *= x.shape[place]
+    for dim in axes_of("a reduction", axis, x.ndim):
+        count *= x.shape[dim]
     return count
 
 

@@ -17,7 +17,7 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64
 from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.arrays.meaning.indexing import counting, places
+from ocl_runtime.arrays.meaning.indexing import counting, indices_along
 from ocl_runtime.arrays.meaning.masks import coordinates
 from ocl_runtime.arrays.meaning.semantics import cast
 from ocl_runtime.arrays.operands import ArrayLike, operands_of, uploaded
@@ -38,15 +38,15 @@ def take(x: ArrayLike, indices: Any, /, axis: int | None = None) -> Array:
             place=calling_line(),
             remedy="say which: take(x, indices, axis=0)",
         )
-    place = axis_of("take", 0 if axis is None else axis, x.ndim)
-    return x[(slice(None),) * place + (indices,)]
+    dim = axis_of("take", 0 if axis is None else axis, x.ndim)
+    return x[(slice(None),) * dim + (indices,)]
 
 
 def take_along_axis(x: ArrayLike, indices: Any, /, axis: int = -1) -> Array:
     """The element at `x[…, indices[…, k, …], …]` for each place of `indices`, whose other axes are broadcast against
     those of `x`. Errors as of `take`."""
     x = array_of("take_along_axis", x)
-    place = axis_of("take_along_axis", axis, x.ndim)
+    dim = axis_of("take_along_axis", axis, x.ndim)
     host = None if isinstance(indices, Array) else np.asarray(indices)
     shape = indices.shape if host is None else host.shape
     if len(shape) != x.ndim:
@@ -55,15 +55,15 @@ def take_along_axis(x: ArrayLike, indices: Any, /, axis: int = -1) -> Array:
             place=calling_line(),
             remedy="give the indices as many axes as the array has",
         )
-    others = [_with(one, place, 1) for one in (x.shape, shape)]
+    others = [_with(lengths, dim, 1) for lengths in (x.shape, shape)]
     common = broadcast_shapes(*others)
-    wanted = _with(common, place, shape[place])
+    wanted = _with(common, dim, shape[dim])
     executor = operands_of("take_along_axis", [x, *([indices] if host is None else [])])[1]
     index = indices._node if host is None else host
-    found = places(index, place, x.shape[place], lambda values: uploaded(values, executor), x._note_places)
-    table = graph.expand(x._node, _with(common, place, x.shape[place]))
-    coordinates = [counting(wanted, one) for one in range(x.ndim)]
-    coordinates[place] = graph.expand(found, wanted)
+    positions = indices_along(index, dim, x.shape[dim], lambda values: uploaded(values, executor), x._note_indices)
+    table = graph.expand(x._node, _with(common, dim, x.shape[dim]))
+    coordinates = [counting(wanted, number) for number in range(x.ndim)]
+    coordinates[dim] = graph.expand(positions, wanted)
     return Array(graph.gather(table, coordinates), executor)
 
 
@@ -75,8 +75,8 @@ def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     x = array_of("nonzero", x)
     if not x.ndim:
         raise ShapeError("nonzero of an array of shape ()", place=calling_line(), remedy="use bool(x)")
-    found = coordinates(cast(x._node, BOOL), x._counted)
-    return tuple(Array(graph.convert(one, I64), x._executor) for one in found)
+    per_axis = coordinates(cast(x._node, BOOL), x._counted)
+    return tuple(Array(graph.convert(coordinate, I64), x._executor) for coordinate in per_axis)
 
 
 def _with(shape: Shape, axis: int, length: int) -> Shape:

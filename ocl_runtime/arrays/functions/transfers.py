@@ -53,7 +53,7 @@ class Download:
 
     def result(self) -> NDArray[Any]:
         """The values, once they have come. Raises `LaunchError` for the failure that spoilt them."""
-        self._x._report_places()
+        self._x._report_indices()
         return self._out if self._coming is None else self._coming.result().reshape(self._shape)
 
 

@@ -62,17 +62,17 @@ def require(dtype: DType, target: Target) -> DType:
 
 
 @lru_cache(maxsize=1024)
-def promote(given: tuple[DType | type, ...], default_real: DType) -> DType:
+def promote(types: tuple[DType | type, ...], default_real: DType) -> DType:
     """The dtype that arrays and Python numbers have in common, given by their dtypes and by their types."""
-    dtypes = [one for one in given if isinstance(one, DType)]
-    numbers = [one for one in given if not isinstance(one, DType)]
-    found = from_numpy(np.result_type(*(dtype.numpy for dtype in dtypes))) if dtypes else BOOL
-    if found.is_float:
-        return found
+    dtypes = [type_ for type_ in types if isinstance(type_, DType)]
+    numbers = [type_ for type_ in types if not isinstance(type_, DType)]
+    common = from_numpy(np.result_type(*(dtype.numpy for dtype in dtypes))) if dtypes else BOOL
+    if common.is_float:
+        return common
     if any(issubclass(number, float) for number in numbers):
         return default_real
     whole = any(not issubclass(number, bool) for number in numbers)
-    return I64 if whole and found == BOOL else found
+    return I64 if whole and common == BOOL else common
 
 
 _SURELY_HELD = 65504.0
@@ -87,8 +87,8 @@ def checked(value: Number, dtype: DType) -> Number | Given:
     if dtype.kind == "float":
         if type(value) is int or (type(value) is float and value):  # not 0.0, which has two signs
             return _rounded(value, dtype)
-        if type(value) is not float and (given := given_of(value)) is not None:
-            return given
+        if type(value) is not float and (placeholder := given_of(value)) is not None:
+            return placeholder
         return rounded(value, dtype)
     if dtype.is_integer:
         if isinstance(value, float):
@@ -146,15 +146,15 @@ def isdtype(dtype: object, kind: object) -> bool:
     Raises `DTypeError` for a kind that does not exist.
     """
     if isinstance(kind, tuple):
-        return any(isdtype(dtype, one) for one in kind)
-    given = to_dtype(dtype).numpy
+        return any(isdtype(dtype, member) for member in kind)
+    numpy_dtype = to_dtype(dtype).numpy
     if isinstance(kind, str):
         if kind not in _KINDS:
             raise DTypeError(
                 f"there is no kind {kind!r} of dtypes", place=calling_line(), remedy=f"use one of {', '.join(_KINDS)}"
             )
-        return given.kind in _KINDS[kind]
-    return given == to_dtype(kind).numpy
+        return numpy_dtype.kind in _KINDS[kind]
+    return numpy_dtype == to_dtype(kind).numpy
 
 
 def finfo(type_: object, /) -> Any:

@@ -69,21 +69,21 @@ class Picked(NamedTuple):
 
     def _coordinates(self) -> list[Node]:
         """The coordinates in the array itself."""
-        found: list[Node] = []
+        coordinates: list[Node] = []
         indices = iter(self.indices)
         for item in self.items:
             if item is None:
                 next(indices)
             elif not isinstance(item, Span):
-                found.append(graph.scalar(item, I64, self.shape, ""))
+                coordinates.append(graph.scalar(item, I64, self.shape, ""))
             else:
                 index = next(indices)
                 if item.step != 1 or item.start != 0:
                     index = graph.convert(index, I64)
                     index = graph.elementwise("mul", index, _number(item.step, index))
                     index = graph.elementwise("add", index, _number(item.start, index))
-                found.append(index)
-        return found
+                coordinates.append(index)
+        return coordinates
 
 
 def _last(shape: Shape, arrays: Mapping[int, Node]) -> Node:
@@ -119,7 +119,7 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload, note: Note) ->
     if len(parts) == 1 and isinstance(parts[0], AnyNode) and shape:
         index = cast("Node", parts[0])
         if formulas(shape) is shape and formulas(index.shape) is index.shape:  # which say of no size what it is
-            rows = places(index, 0, shape[0], upload, note)
+            rows = indices_along(index, 0, shape[0], upload, note)
             spans = tuple([Span(0, 1, length) for length in shape])
             return Picked(spans, _coordinates_of_rows(shape, rows, ""), {0: rows}, 0)
     parts, dots = _with_all_axes(shape, parts)
@@ -130,11 +130,11 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload, note: Note) ->
         axes.append(axis)
         axis += part is not None
     arrays = {
-        number: places(cast("Node", part), axes[number], shape[axes[number]], upload, note)
+        number: indices_along(cast("Node", part), axes[number], shape[axes[number]], upload, note)
         for number, part in enumerate(parts)
         if is_array(part)
     }
-    shared = _shared_shape([one.shape for one in arrays.values()])
+    shared = _shared_shape([node.shape for node in arrays.values()])
     lengths = [item.length if isinstance(item, Span) else 1 for item in items]
     kept = [number for number, part in enumerate(parts) if part is None or isinstance(part, slice)]
     advanced = [number for number in range(len(parts)) if number not in kept]
@@ -142,16 +142,16 @@ def picked(shape: Shape, parts: Sequence[object], upload: Upload, note: Note) ->
     together = advanced[-1] - advanced[0] == len(advanced) - 1 and not advanced[0] < dots <= advanced[-1]
     front = sum(number < advanced[0] for number in kept) if together else 0
     result = (*(lengths[n] for n in kept[:front]), *shared, *(lengths[n] for n in kept[front:]))
-    place = {number: at if at < front else at + len(shared) for at, number in enumerate(kept)}
+    result_axes = {number: at if at < front else at + len(shared) for at, number in enumerate(kept)}
     indices: list[Node] = []
     for number, item in enumerate(items):
         if number in arrays:
             arrays[number] = graph.expand(arrays[number], shared)
             indices.append(_widened(arrays[number], front, result))
         elif item is None or isinstance(item, Span):
-            indices.append(counting(result, place[number]))
+            indices.append(counting(result, result_axes[number]))
     of_view = [number for number, item in enumerate(items) if item is None or isinstance(item, Span)]
-    return Picked(items, tuple(indices), {of_view.index(number): one for number, one in arrays.items()}, front)
+    return Picked(items, tuple(indices), {of_view.index(number): node for number, node in arrays.items()}, front)
 
 
 class _Rows(NamedTuple):
@@ -225,11 +225,11 @@ def counting(shape: Shape, axis: int, where: Where = "") -> Node:
 
 
 def _counted(shape: Shape, axis: int) -> tuple[DType, Layout]:
-    strides = tuple([int(place == axis) for place in range(len(shape))])
+    strides = tuple([int(number == axis) for number in range(len(shape))])
     return U32 if shape[axis] < _FITS_I32 else U64, Layout(shape, strides)
 
 
-def places(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload, note: Note) -> Node:
+def indices_along(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload, note: Note) -> Node:
     """Places along an axis of a length, none of them negative or beyond it. Raises `DTypeError` for what is no
     integers, `IndexingError` for places on the host that are out of bounds."""
     dtype = index.dtype if isinstance(index, np.ndarray) else index.dtype.numpy
@@ -250,9 +250,9 @@ def places(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload, n
 def _checked(host: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
     if host.size:
         low, high = int(host.min()), int(host.max())
-        for one in (low, high):
-            if not -length <= one < length:
-                raise _out_of_bounds(f"index {one}", axis, length)
+        for index in (low, high):
+            if not -length <= index < length:
+                raise _out_of_bounds(f"index {index}", axis, length)
         if low < 0:
             host = np.where(host < 0, host + int(length), host)
     return host.astype(np.int32 if length <= _FITS_I32 else np.int64)

@@ -46,14 +46,14 @@ def coordinates(mask: Node, counted: Callable[[Node], tuple[Node, int]]) -> list
     if not count:
         return [graph.scalar(0, dtype, (0,)) for _ in mask.shape]
     flat = graph.reshape(mask, (mask.size,))
-    places = graph.iota(dtype, Layout.contiguous(flat.shape))
+    indices = graph.iota(dtype, Layout.contiguous(flat.shape))
     to = graph.elementwise("sub", numbers, graph.scalar(1, I64, numbers.shape, ""))
-    found = graph.scatter("set", graph.undefined(dtype, (count,)), places, flat, [to])
+    selected = graph.scatter("set", graph.undefined(dtype, (count,)), indices, flat, [to])
     along: list[Node] = []
     for axis, length in enumerate(mask.shape):
         inner = math.prod(mask.shape[axis + 1 :])
-        place = graph.elementwise("udiv", found, graph.scalar(inner, dtype, found.shape, ""))
-        along.append(graph.elementwise("urem", place, graph.scalar(length, dtype, found.shape, "")))
+        quotient = graph.elementwise("udiv", selected, graph.scalar(inner, dtype, selected.shape, ""))
+        along.append(graph.elementwise("urem", quotient, graph.scalar(length, dtype, selected.shape, "")))
     return along
 
 

@@ -45,7 +45,7 @@ def common_shape(operands: Sequence[Operand]) -> Shape:
             if first is None:
                 first = shape
             elif len(shape) != len(first) or shape != first:
-                return broadcast_shapes(*[one.shape for one in operands if isinstance(one, AnyNode)])
+                return broadcast_shapes(*[operand.shape for operand in operands if isinstance(operand, AnyNode)])
     return () if first is None else first
 
 

@@ -65,15 +65,15 @@ def fitted(value: Operand, dtype: DType, shape: Shape, where: Where = "") -> Nod
     """
     if isinstance(value, Number):
         return as_node(_number(value, dtype), dtype, shape)
-    given = value.shape
-    if given == shape and value.dtype is dtype:
+    value_shape = value.shape
+    if value_shape == shape and value.dtype is dtype:
         return value
     while len(value.shape) > len(shape) and value.shape[0] == 1:  # NumPy drops axes in front
         value = graph.reshape(value, value.shape[1:])
     ends = zip(reversed(value.shape), reversed(shape), strict=False)
     if len(value.shape) > len(shape) or not all(length in (1, wanted) for length, wanted in ends):
         raise ShapeError(
-            f"writing shape {given} into shape {shape}",
+            f"writing shape {value_shape} into shape {shape}",
             place=calling_line(),
             remedy="each axis, from the last on, has to have the same length or 1",
         )
