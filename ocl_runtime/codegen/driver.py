@@ -186,16 +186,16 @@ def _build_error(
     device: Device, source: str, log: str, options: Sequence[str], error: cl.Error, explain: Explain | None
 ) -> BuildError:
     faults = _faults(log, source)
-    places = [_neighbourhood(source, line, text, explain) for line, text in faults[:MOST_FAULTS]]
+    excerpts = [_neighbourhood(source, line, text, explain) for line, text in faults[:MOST_FAULTS]]
     if len(faults) > MOST_FAULTS:
-        places.append(f"and {len(faults) - MOST_FAULTS} more")
-    if not places:
-        places = [log or "the compiler said nothing"]
+        excerpts.append(f"and {len(faults) - MOST_FAULTS} more")
+    if not excerpts:
+        excerpts = [log or "the compiler said nothing"]
     return BuildError(
         f"OpenCL C did not build on {device}: {error}",
         source=source,
         log=log,
-        place="\n\n".join([*places, f"options: {' '.join(options)}"]),
+        place="\n\n".join([*excerpts, f"options: {' '.join(options)}"]),
         remedy="this error's .source and .log hold the whole text; a generated kernel that does not build is a fault "
         "of ocl-runtime, unless the device lacks what it asks for (ocl-devices shows that)",
     )
@@ -204,9 +204,9 @@ def _build_error(
 def _faults(log: str, source: str) -> list[tuple[int, str]]:
     """(line, message) of each error that the log places in the source."""
     lines = source.splitlines()
-    found = _places(_FAULTS, log) or _places(_WARNINGS, log) or _calls(log, lines)
+    faults = _matches(_FAULTS, log) or _matches(_WARNINGS, log) or _calls(log, lines)
     # A number beyond the end belongs to a header of the driver's.
-    return [fault for fault in dict.fromkeys(found) if 1 <= fault[0] <= len(lines)]
+    return [fault for fault in dict.fromkeys(faults) if 1 <= fault[0] <= len(lines)]
 
 
 def _calls(log: str, lines: Sequence[str]) -> list[tuple[int, str]]:
@@ -219,7 +219,7 @@ def _calls(log: str, lines: Sequence[str]) -> list[tuple[int, str]]:
     ]
 
 
-def _places(forms: Sequence[re.Pattern[str]], log: str) -> list[tuple[int, str]]:
+def _matches(forms: Sequence[re.Pattern[str]], log: str) -> list[tuple[int, str]]:
     return [(int(match["line"]), match["text"].strip()) for form in forms for match in form.finditer(log)]
 
 

@@ -167,10 +167,10 @@ class Expressions:
         return self._structural(let, type_) if row is None else self._spelled(row, let, type_)
 
     def _spelled(self, row: Op, let: Let, type_: ValueType) -> Text:
-        given = let.args[-1].type
-        assert not isinstance(given, Pointer)
+        source = let.args[-1].type
+        assert not isinstance(source, Pointer)
         less = _steps_down(let)
-        spelling = self._spelling(row, let, given) if less is None else "{0} - {1}"
+        spelling = self._spelling(row, let, source) if less is None else "{0} - {1}"
         form, args = _parsed(spelling), let.args if less is None else (let.args[0], less)
         infix, shift, same = "(" not in spelling, spelling in row.constant_shift.values(), row.operands
         texts: list[Text] = []
@@ -183,12 +183,12 @@ class Expressions:
                 bare = shift and position == 1
             text = self.operand(self._scalar_of(operand, args) if infix else operand, bare=bare)
             if _bool_bits(operand.type):
-                wanted = element(given).bits if element(given) != BOOL else 8
-                text = Text(self._as_mask(text, wanted, given), text.binds, wanted)
+                wanted = element(source).bits if element(source) != BOOL else 8
+                text = Text(self._as_mask(text, wanted, source), text.binds, wanted)
             texts.append(text)
         words = {
-            "T": value_type(given), "U": unsigned_type(given), "V": f"_{lanes(given)}" if lanes(given) > 1 else "",
-            "bits": element(given).bits, "top": element(given).bits - 1,
+            "T": value_type(source), "U": unsigned_type(source), "V": f"_{lanes(source)}" if lanes(source) > 1 else "",
+            "bits": element(source).bits, "top": element(source).bits - 1,
         }  # fmt: skip
         alone = 0 if row.constant_shift else None
         spelled = "".join(
@@ -197,32 +197,32 @@ class Expressions:
         )
         for word, value in words.items():
             spelled = spelled.replace(f"{{{word}}}", str(value))
-        mask = element(given).bits if row.result == "bool" and lanes(type_) > 1 else _bool_bits(type_)
+        mask = element(source).bits if row.result == "bool" and lanes(type_) > 1 else _bool_bits(type_)
         return Text(spelled, form.binds, mask, form.inner_binds)
 
     def _scalar_of(self, operand: Operand, args: tuple[Operand, ...]) -> Operand:
         """The scalar of a splat beside a vector, which C widens by itself; any other operand as it is."""
 
-        def splat(one: Operand) -> Let | None:
-            made = self._locals.inlined.get(one.id) if isinstance(one, Value) else None
+        def splat(arg: Operand) -> Let | None:
+            made = self._locals.inlined.get(arg.id) if isinstance(arg, Value) else None
             return made if isinstance(made, Let) and made.op == "splat" else None
 
         made = splat(operand)
-        vectors = [one for one in args if not isinstance(one, Const) and splat(one) is None]
+        vectors = [arg for arg in args if not isinstance(arg, Const) and splat(arg) is None]
         return made.args[0] if made is not None and vectors and element(operand.type) != BOOL else operand
 
-    def _spelling(self, row: Op, let: Let, given: ValueType) -> str:
-        if self._dialect.own_math and row.name in OWN_MATH and element(given).name == "f32":
-            self.helpers[f"fast_{row.name}", given] = None
+    def _spelling(self, row: Op, let: Let, source: ValueType) -> str:
+        if self._dialect.own_math and row.name in OWN_MATH and element(source).name == "f32":
+            self.helpers[f"fast_{row.name}", source] = None
             return f"fast_{row.name}{{V}}({{0}})"
-        if self._dialect.own_math and row.name in ROUNDING and element(given) in {F32, F64}:
-            return f"{self.rounding(row.name, given)}({{0}})"
-        if self._dialect.own_math and row.name in BY_FOURS and element(given) == F64 and lanes(given) > 4:
-            self.helpers[f"{row.name}_by_fours", given] = None
+        if self._dialect.own_math and row.name in ROUNDING and element(source) in {F32, F64}:
+            return f"{self.rounding(row.name, source)}({{0}})"
+        if self._dialect.own_math and row.name in BY_FOURS and element(source) == F64 and lanes(source) > 4:
+            self.helpers[f"{row.name}_by_fours", source] = None
             return f"{row.name}_by_fours{{V}}({{0}}, {{1}})"
         if row.helper:
-            self.helpers[row.helper, given] = None
-        dtype, vector, last = element(given), lanes(given) > 1, let.args[-1]
+            self.helpers[row.helper, source] = None
+        dtype, vector, last = element(source), lanes(source) > 1, let.args[-1]
         shifts = isinstance(last, Const) and row.constant_shift and 0 <= last.value < dtype.bits
         spellings = row.constant_shift if shifts else row.spelling
         form = "vector" if vector else "narrow" if dtype.is_integer and dtype.bits < 32 else "scalar"
@@ -257,7 +257,7 @@ class Expressions:
                 return Text(f"{component} != 0", _BINARY["!="]) if element(source) == BOOL else Text(component)
         joined = [self.operand(arg, bare=True) for arg in let.args]  # vector and splat
         sign = "-" if element(type_) == BOOL else ""
-        listed = ", ".join(f"{sign}{one.within(UNARY if sign else ANYTHING)}" for one in joined)
+        listed = ", ".join(f"{sign}{part.within(UNARY if sign else ANYTHING)}" for part in joined)
         return Text(f"({value_type(type_)})({listed})", UNARY, _bool_bits(type_))
 
     def _convert(self, text: Text, source: ValueType, target: ValueType) -> Text:
@@ -287,7 +287,7 @@ def _steps_down(let: Let) -> Const | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Placeholder:
     """Where an operand stands in a spelling: which one, how tightly it must bind, and whether it is wanted unsigned."""
 
     position: int
@@ -300,23 +300,23 @@ class _Place:
     """Whether a function takes it, which must see its exact type."""
 
 
-def _placed(place: _Place, texts: list[Text], args: tuple[Operand, ...], *, exact: bool) -> str:
+def _placed(placeholder: _Placeholder, texts: list[Text], args: tuple[Operand, ...], *, exact: bool) -> str:
     """The text of an operand where it stands; `exact`: nothing beside it gives a literal its type."""
-    text, operand = texts[place.position], args[place.position]
-    if not place.unsigned:
-        placed = text.text if text.binds == place.chain else text.within(place.binds)
-        return f"({placed})" if place.after_minus and placed.startswith("-") else placed
+    text, operand = texts[placeholder.position], args[placeholder.position]
+    if not placeholder.unsigned:
+        placed = text.text if text.binds == placeholder.chain else text.within(placeholder.binds)
+        return f"({placed})" if placeholder.after_minus and placed.startswith("-") else placed
     if isinstance(operand, Const) and isinstance(operand.type, DType):
         dtype = operand.type
         unsigned = Const(int(operand.value) % (1 << dtype.bits), DTYPES[f"u{dtype.bits}"])
-        return literal(unsigned, bare=dtype.bits >= 32 and not place.argument and not exact)
-    placed = text.unsigned(place.binds)
-    return f"({placed})" if place.after_minus and placed.startswith("-") else placed
+        return literal(unsigned, bare=dtype.bits >= 32 and not placeholder.argument and not exact)
+    placed = text.unsigned(placeholder.binds)
+    return f"({placed})" if placeholder.after_minus and placed.startswith("-") else placed
 
 
 @dataclass(frozen=True)
 class _Form:
-    pieces: tuple[str | _Place, ...]
+    pieces: tuple[str | _Placeholder, ...]
     binds: int
     inner_binds: int
     """What is inside of the outer cast of a wrapping operation binds so; -1 where there is none."""
@@ -330,14 +330,14 @@ _CALLED = re.compile(r"(\w\(|, )$")
 def _parsed(spelling: str) -> _Form:
     """Splits a spelling at its operands and finds what C's precedence asks of each and gives to the whole."""
     parts = _OPERAND.split(spelling)
-    pieces: list[str | _Place] = list(parts)
+    pieces: list[str | _Placeholder] = list(parts)
     for at in range(1, len(parts), 2):
         before, after = parts[at - 1], parts[at + 1]
         binds = max(_left(before), _right(after))
         argument = bool(_CALLED.search(before))
         operator = after.split()[0] if after.strip() and not before.strip() else ""
         chain = _BINARY[operator] if operator in _CLEARER else -1
-        pieces[at] = _Place(int(parts[at][-2]), binds, "{U}" in parts[at], before.endswith("-"), chain, argument)
+        pieces[at] = _Placeholder(int(parts[at][-2]), binds, "{U}" in parts[at], before.endswith("-"), chain, argument)
     wraps = spelling.startswith("({T})(") and "({U})" in spelling
     return _Form(tuple(pieces), _binding(spelling), _binding(spelling[len("({T})(") : -1]) if wraps else -1)
 

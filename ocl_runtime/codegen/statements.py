@@ -136,8 +136,8 @@ class Statements:
 
     def _variable(self, stmt: Local | Assign) -> list[Node]:
         slot = self._locals.slots[stmt.variable.id]
-        given = stmt.init if isinstance(stmt, Local) else stmt.value
-        text = self._x.assigned(self._x.operand(given), stmt.variable.type)
+        operand = stmt.init if isinstance(stmt, Local) else stmt.value
+        text = self._x.assigned(self._x.operand(operand), stmt.variable.type)
         if isinstance(stmt, Local) and not slot.shared:
             return [self._write(stmt, slot, stmt.variable.type, text, constant=False)]
         # A variable that starts in the slot of the dead value it is copied from needs no copy.

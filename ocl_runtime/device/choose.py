@@ -80,9 +80,9 @@ def _is_pocl(device: Device) -> bool:
 
 
 def _choose_asked(want: str, devices: tuple[Device, ...], cache_folder: Path | None) -> Device:
-    found = [device for device in devices if matches(device, want)]
+    matching = [device for device in devices if matches(device, want)]
     faults = []
-    for device in found:
+    for device in matching:
         fault = probe.fault(device, cache_folder)
         if fault is None:
             return device

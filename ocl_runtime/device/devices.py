@@ -31,7 +31,7 @@ class Device:
 @functools.cache
 def all_devices() -> tuple[Device, ...]:
     """Every device that the drivers list, usable or not, the most preferred first, simulators last."""
-    found = []
+    devices = []
     seen: Counter[str] = Counter()
     for platform in platforms():
         try:
@@ -46,8 +46,8 @@ def all_devices() -> tuple[Device, ...]:
             seen[device.key] += 1
             if seen[device.key] > 1:  # two cards of one model
                 device = replace(device, key=f"{device.key} | {seen[device.key]}")
-            found.append(device)
-    return tuple(sorted(found, key=_preference))
+            devices.append(device)
+    return tuple(sorted(devices, key=_preference))
 
 
 def describe(handle: cl.Device) -> Device:

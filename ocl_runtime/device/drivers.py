@@ -83,11 +83,11 @@ def _first_query() -> tuple[tuple[cl.Platform, ...], str]:
 def _query() -> tuple[tuple[cl.Platform, ...], str]:
     with _all_drivers_visible():
         try:
-            found = tuple(cl.get_platforms())
+            cl_platforms = tuple(cl.get_platforms())
         except cl.Error:  # PLATFORM_NOT_FOUND_KHR: the loader's way to say "none"
-            found = ()
+            cl_platforms = ()
     # Taken now: a build makes drivers load more libraries, and the digest must not depend on that.
-    return found, _loaded_drivers()
+    return cl_platforms, _loaded_drivers()
 
 
 def _loaded_drivers() -> str:
@@ -107,10 +107,10 @@ def library_names() -> list[str]:
     """What the temporary folder names: every driver known to the system, and those it forgot; no path to nothing."""
     names = list(_system_libraries())
     names += _more_libraries(names)
-    for found in (_intel_library(), _nvidia_library()):
+    for library in (_intel_library(), _nvidia_library()):
         # A bare name in an .icd gives way: the dynamic linker may not know the folder that we found the library in.
-        if found and not any("/" in name and Path(name).name == Path(found).name for name in names):
-            names = [*(name for name in names if name != Path(found).name), found]
+        if library and not any("/" in name and Path(name).name == Path(library).name for name in names):
+            names = [*(name for name in names if name != Path(library).name), library]
     return names
 
 

@@ -24,26 +24,26 @@ class Existing:
     queue: Queue | None = None
 
 
-def existing(given: object) -> Existing:
+def existing(obj: object) -> Existing:
     """A `pyopencl.Context` with one device, or an in-order `pyopencl.CommandQueue` with its context and device.
 
     The device is not probed: whoever has a context for it uses it already. Raises `DeviceError` for anything else.
     """
-    if isinstance(given, cl.CommandQueue):
-        return Existing(_device(given.device), given.context, in_order(given))
-    if not isinstance(given, cl.Context):
+    if isinstance(obj, cl.CommandQueue):
+        return Existing(_device(obj.device), obj.context, in_order(obj))
+    if not isinstance(obj, cl.Context):
         raise DeviceError(
-            f"a runtime over a {type(given).__name__}",
+            f"a runtime over a {type(obj).__name__}",
             place=calling_line(),
             remedy="give a pyopencl.Context or a pyopencl.CommandQueue; Runtime(device) makes its own",
         )
-    if len(given.devices) != 1:
+    if len(obj.devices) != 1:
         raise DeviceError(
-            f"a runtime over a context of {len(given.devices)} devices",
+            f"a runtime over a context of {len(obj.devices)} devices",
             place=calling_line(),
             remedy="give a queue of the device that is to compute: pyopencl.CommandQueue(context, device)",
         )
-    return Existing(_device(given.devices[0]), given)
+    return Existing(_device(obj.devices[0]), obj)
 
 
 def in_order(queue: Queue) -> Queue:

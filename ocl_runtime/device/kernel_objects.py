@@ -84,20 +84,20 @@ def _setter(types: tuple[type[np.generic] | None, ...]) -> Callable[..., None] |
     # The arguments are followed by what does not change, which is found from the end.
     fixed = (*range(len(chars)), *[b"" if char is None else char.encode() for char in chars])
     count = len(chars)
-    pointers = [place for place, char in enumerate(chars) if char is None]
-    numbers = [place for place, char in enumerate(chars) if char is not None]
-    of_pointers = [(place - 2 * count, place) for place in pointers]
-    of_numbers = [(place - 2 * count, place - count, place) for place in numbers]
+    pointers = [index for index, char in enumerate(chars) if char is None]
+    numbers = [index for index, char in enumerate(chars) if char is not None]
+    of_pointers = [(index - 2 * count, index) for index in pointers]
+    of_numbers = [(index - 2 * count, index - count, index) for index in numbers]
     pick_pointers, pick_numbers = (
         itemgetter(*chain.from_iterable(picked)) if picked else None for picked in (of_pointers, of_numbers)
     )
 
     def set_args(kernel: Any, *args: Any) -> None:
-        given = args + fixed
+        values = args + fixed
         if pick_pointers is not None:
-            kernel._set_arg_multi(pick_pointers(given))
+            kernel._set_arg_multi(pick_pointers(values))
         if pick_numbers is not None:
-            kernel._set_arg_buf_pack_multi(pick_numbers(given))
+            kernel._set_arg_buf_pack_multi(pick_numbers(values))
 
     return set_args
 

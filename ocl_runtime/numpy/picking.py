@@ -161,17 +161,17 @@ def _within(what: str, indices: Any, length: int, mode: str, executor: Executor)
     _check_mode(what, mode)
     if mode == "raise":
         return indices if isinstance(indices, Array) else np.asarray(host(indices))
-    places = array_of(indices, executor=executor)
-    return xp.remainder(places, length) if mode == "wrap" else xp.minimum(xp.maximum(places, 0), length - 1)
+    index_array = array_of(indices, executor=executor)
+    return xp.remainder(index_array, length) if mode == "wrap" else xp.minimum(xp.maximum(index_array, 0), length - 1)
 
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
     """The elements at places along an axis that differ along the others; without an axis, of the flat array."""
     x = array_of(arr)
-    places = indices if isinstance(indices, Array) else np.asarray(host(indices))
+    index_array = indices if isinstance(indices, Array) else np.asarray(host(indices))
     if axis is None:
-        return xp.take(xp.reshape(x, -1), places)
-    return xp.take_along_axis(x, places, axis=axis)
+        return xp.take(xp.reshape(x, -1), index_array)
+    return xp.take_along_axis(x, index_array, axis=axis)
 
 
 # ---------------------------------------------------------------------- writing
@@ -192,21 +192,21 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if isinstance(a, np.ndarray):
         np.put(a, host(ind), host(v), mode=mode)  # type: ignore[arg-type]
         return
-    places = xp.reshape(array_of(_checked(ind, a.size, mode, a._executor), executor=a._executor), -1)
-    places = xp.where(xp.less(places, 0), places + a.size, places)
+    indices = xp.reshape(array_of(_checked(ind, a.size, mode, a._executor), executor=a._executor), -1)
+    indices = xp.where(xp.less(indices, 0), indices + a.size, indices)
     values = array_of(v, a.dtype if is_weak(v) else None, a._executor)
-    a[unravel_index(places, a.shape)] = resize(values, places.shape)
+    a[unravel_index(indices, a.shape)] = resize(values, indices.shape)
 
 
 def _checked(ind: Any, count: int, mode: str, executor: Executor) -> Any:
     """Places of a flat array; out of bounds on the host they raise `IndexingError`."""
     if mode == "raise" and not isinstance(ind, Array):
-        places = np.asarray(host(ind))
-        if places.size and not -count <= int(places.min()) <= int(places.max()) < count:
+        indices = np.asarray(host(ind))
+        if indices.size and not -count <= int(indices.min()) <= int(indices.max()) < count:
             raise IndexingError(
                 f"put at places that {count} elements do not have", place=calling_line(), remedy='see mode="clip"'
             )
-        return places
+        return indices
     return ind if mode == "raise" else _within("put", ind, count, mode, executor)
 
 
@@ -215,16 +215,16 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     if isinstance(arr, np.ndarray):
         np.put_along_axis(arr, host(indices), host(values), axis)
         return
-    places = array_of(indices, executor=arr._executor)
+    index_array = array_of(indices, executor=arr._executor)
     if axis is None:
-        put(arr, places, values)
+        put(arr, index_array, values)
         return
     axis = axis_of("put_along_axis", axis, arr.ndim)
     index = []
     for number, length in enumerate(arr.shape):
         with xp.use(arr._executor):
             line = lying(xp.arange(length), number, arr.ndim)
-        index.append(places if number == axis else line)
+        index.append(index_array if number == axis else line)
     arr[tuple(index)] = values
 
 

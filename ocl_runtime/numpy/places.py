@@ -91,8 +91,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     step = sum(math.prod(a.shape[number + 1 :]) for number in range(a.ndim))
     end = a.size if wrap or a.ndim > 2 else min(a.size, a.shape[1] ** 2)
     with xp.use(a._executor):
-        places = xp.arange(0, end, step)
-    a[unravel_index(places, a.shape)] = resize(array_of(val, executor=a._executor), places.shape)
+        indices = xp.arange(0, end, step)
+    a[unravel_index(indices, a.shape)] = resize(array_of(val, executor=a._executor), indices.shape)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:

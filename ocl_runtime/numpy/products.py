@@ -273,5 +273,5 @@ def _correlated(what: str, long: Array, short: Array, mode: str) -> Array:
     first, count = cut[mode]
     padded = xp.pad(long, [(m - 1, m - 1)])
     with xp.use(long._executor):
-        places = xp.reshape(xp.arange(first, first + count), (-1, 1)) + xp.arange(m)
-    return _summed(padded[places], short, lambda x, y: xp.sum(x * y, axis=1, dtype=x.dtype))
+        indices = xp.reshape(xp.arange(first, first + count), (-1, 1)) + xp.arange(m)
+    return _summed(padded[indices], short, lambda x, y: xp.sum(x * y, axis=1, dtype=x.dtype))

@@ -141,10 +141,10 @@ class ufunc:  # noqa: N801
         taken = [_as(x, type_) for x, type_ in zip(terms, types, strict=False)]
         result = self._compute(*taken)
         results = result if isinstance(result, tuple) else (result,)
-        given = tuple([_as(x, type_) for x, type_ in zip(results, types[self.nin :], strict=True)])
-        if remembered is not None and all(map(is_, (*taken, *given), (*terms, *results))):
+        outputs = tuple([_as(x, type_) for x, type_ in zip(results, types[self.nin :], strict=True)])
+        if remembered is not None and all(map(is_, (*taken, *outputs), (*terms, *results))):
             self._as_it_is.add(remembered)
-        return given
+        return outputs
 
     @numpys
     def reduce(

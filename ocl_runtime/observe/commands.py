@@ -105,7 +105,7 @@ class Recording:
 
     # ------------------------------------------------------------------ what is written down
 
-    def _given(
+    def _recorded(
         self,
         what: str,
         queue: Queue,
@@ -119,9 +119,10 @@ class Recording:
         with self._lock:
             event = enqueue()
             accesses = [
-                Access(self._buffer(one.ranges.buffer), one.low, one.high, one.mode, one.footprint) for one in touched
+                Access(self._buffer(touch.ranges.buffer), touch.low, touch.high, touch.mode, touch.footprint)
+                for touch in touched
             ]
-            if moved is not None and touched and not any(_covers(one, moved) for one in accesses):
+            if moved is not None and touched and not any(_covers(access, moved) for access in accesses):
                 accesses.append(moved)
             commands = len(self._events)
             number = self._queues.setdefault(id(queue), (queue, len(self._queues)))[1]
@@ -188,7 +189,7 @@ class Recording:
         def enqueue() -> Event:
             return self.driver.launch(queue, kernel, args, sizes, waits, touched)
 
-        return self._given(name, queue, waits, touched, None, enqueue)
+        return self._recorded(name, queue, waits, touched, None, enqueue)
 
     def write(
         self,
@@ -205,7 +206,7 @@ class Recording:
             return self.driver.write(queue, buffer, at, source, waits, touched)
 
         moved = Access(self._buffer(buffer), at, at + source.nbytes, WRITE, None)
-        return self._given("write", queue, waits, touched, moved, enqueue)
+        return self._recorded("write", queue, waits, touched, moved, enqueue)
 
     def read(
         self,
@@ -222,7 +223,7 @@ class Recording:
             return self.driver.read(queue, buffer, at, target, waits, touched)
 
         moved = Access(self._buffer(buffer), at, at + target.nbytes, READ, None)
-        return self._given("read", queue, waits, touched, moved, enqueue)
+        return self._recorded("read", queue, waits, touched, moved, enqueue)
 
     def fill(
         self,
@@ -240,7 +241,7 @@ class Recording:
             return self.driver.fill(queue, buffer, at, nbytes, pattern, waits, touched)
 
         moved = Access(self._buffer(buffer), at, at + nbytes, WRITE, None)
-        return self._given("fill", queue, waits, touched, moved, enqueue)
+        return self._recorded("fill", queue, waits, touched, moved, enqueue)
 
     def map(
         self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Touches
@@ -254,7 +255,7 @@ class Recording:
             return event
 
         moved = Access(self._buffer(buffer), at, at + nbytes, READ, None)
-        return self._given("map", queue, waits, touched, moved, enqueue), mapped[0]
+        return self._recorded("map", queue, waits, touched, moved, enqueue), mapped[0]
 
     def enqueue(
         self,
@@ -270,7 +271,7 @@ class Recording:
         def enqueue() -> Event:
             return self.driver.enqueue(queue, kernel, global_size, group_size, offset, waits)
 
-        return self._given(str(getattr(kernel, "function_name", "kernel")), queue, waits, (), None, enqueue)
+        return self._recorded(str(getattr(kernel, "function_name", "kernel")), queue, waits, (), None, enqueue)
 
     def marker(self, queue: Queue, waits: list[Event] | None) -> Event:
         """Passed on and written down."""
@@ -278,7 +279,7 @@ class Recording:
         def enqueue() -> Event:
             return self.driver.marker(queue, waits)
 
-        return self._given("marker", queue, waits, (), None, enqueue)
+        return self._recorded("marker", queue, waits, (), None, enqueue)
 
     def gate(self, queue: Queue, waits: list[Event] | None, touched: Touches) -> Event:
         """Passed on and written down."""
@@ -286,7 +287,7 @@ class Recording:
         def enqueue() -> Event:
             return self.driver.gate(queue, waits, touched)
 
-        return self._given("gate", queue, waits, touched, None, enqueue, gate=True)
+        return self._recorded("gate", queue, waits, touched, None, enqueue, gate=True)
 
     def open(self, gate: Event, *, ok: bool) -> None:
         """Passed on. That it has opened counts once the host asks: nobody else can know."""
@@ -321,7 +322,7 @@ class Recording:
         self._learnt(before)
 
 
-def _covers(one: Access, other: Access) -> bool:
+def _covers(access: Access, other: Access) -> bool:
     """Whether an access includes all of another."""
-    same = one.buffer == other.buffer and not other.mode & ~one.mode and one.footprint is None
-    return same and one.low <= other.low and one.high >= other.high
+    same = access.buffer == other.buffer and not other.mode & ~access.mode and access.footprint is None
+    return same and access.low <= other.low and access.high >= other.high

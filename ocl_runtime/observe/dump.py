@@ -53,8 +53,8 @@ class FolderDump:
         """Writes the stages of a kernel."""
         expression = getattr(self._expression, "text", "")
         before = [Stage("graph", expression, "txt")] if expression else []
-        found = [*before, *stages(compilation, program)]
-        files = {f"{NAMES.index(stage.name):02}_{stage.name}.{stage.ending}": stage.text for stage in found}
+        all_stages = [*before, *stages(compilation, program)]
+        files = {f"{NAMES.index(stage.name):02}_{stage.name}.{stage.ending}": stage.text for stage in all_stages}
         self._write(compilation.kernel.name, files)
 
     def prepared(self, schedule: Schedule, stages: Sequence[tuple[str, Outcome]]) -> None:

@@ -59,8 +59,8 @@ def violations(log: Sequence[Entry], without: Wait | None = None) -> list[Violat
     order = Order(log)
     if without is None:
         return list(order.violations())
-    found = order.first_without(*without)
-    return [found] if found is not None else []
+    violation = order.first_without(*without)
+    return [violation] if violation is not None else []
 
 
 class Order:
@@ -70,14 +70,14 @@ class Order:
         gated = {entry.queue for entry in log if isinstance(entry, Logged) and entry.gate}
         self._lanes: dict[tuple[int, bool], int] = {}
         self.commands: list[Logged] = []
-        self._place: dict[Logged, int] = {}
+        self._index: dict[Logged, int] = {}
         """Of each command in `commands`, which has no pieces of transfers."""
         self._lane: list[int] = []
         self._position: list[int] = []
         self._before: list[int | None] = []
         """For each command the one before it in its lane."""
         self._entries: list[int | tuple[int, ...]] = []
-        """The log in places: a command, or those that the host learnt to have completed."""
+        """The log in indices: a command, or those that the host learnt to have completed."""
         self._entry: list[int] = []
         self._failed_at: dict[int, int] = {}
         """For each command that the host saw fail, how many commands there were by then."""
@@ -86,7 +86,7 @@ class Order:
             if isinstance(entry, Ended):
                 self._learnt(entry)
             elif entry.gate or entry.accesses or entry.queue not in gated:
-                place = self._place[entry] = len(self.commands)
+                index = self._index[entry] = len(self.commands)
                 lane = self._lanes.setdefault((entry.queue, entry.gate), len(self._lanes))
                 before = newest.get(lane)
                 self.commands.append(entry)
@@ -94,8 +94,8 @@ class Order:
                 self._before.append(before)
                 self._position.append(1 if before is None else self._position[before] + 1)
                 self._entry.append(len(self._entries))
-                self._entries.append(place)
-                newest[lane] = place
+                self._entries.append(index)
+                newest[lane] = index
         self._conflicts = [dict[int, tuple[int, Access, Access]]() for _ in self.commands]
         """For each command the newest one in each other lane that it must come after."""
         self._find_conflicts()
@@ -106,24 +106,24 @@ class Order:
             pass
 
     def _learnt(self, entry: Ended) -> None:
-        places = [self._place[command] for command in entry.commands if command in self._place]
+        indices = [self._index[command] for command in entry.commands if command in self._index]
         if entry.well:
-            self._entries.append(tuple(places))
+            self._entries.append(tuple(indices))
         else:
-            self._failed_at.update(dict.fromkeys(places, len(self.commands)))
+            self._failed_at.update(dict.fromkeys(indices, len(self.commands)))
 
     def violations(self) -> Iterator[Violation]:
         """Every pair of commands that may run at once and must not: for each command and lane, the newest."""
-        for place, clock in enumerate(self._ends):
-            yield from self._violations(place, clock)
+        for index, clock in enumerate(self._ends):
+            yield from self._violations(index, clock)
 
     def first_without(self, command: Logged, wait: Logged) -> Violation | None:
         """What would go wrong if a command did not wait for another one; None if nothing would."""
-        start = self._place[command]
+        start = self._index[command]
         ends = self._ends[:start]
-        for place, clock in self._clocks(start, self._host[start], ends, (start, self._place[wait])):
-            for found in self._violations(place, clock):
-                return found
+        for index, clock in self._clocks(start, self._host[start], ends, (start, self._index[wait])):
+            for violation in self._violations(index, clock):
+                return violation
         return None
 
     def redundant(self) -> list[Wait]:
@@ -139,16 +139,16 @@ class Order:
     def _clocks(
         self, start: int, host: Clock, ends: list[Clock], without: tuple[int, int] | None
     ) -> Iterator[tuple[int, Clock]]:
-        """Each command from place `start` on with the clock of its end, which goes into `ends` too."""
+        """Each command from index `start` on with the clock of its end, which goes into `ends` too."""
         if not self.commands:
             return
         for entry in self._entries[self._entry[start] :]:
             if isinstance(entry, tuple):
-                host = _newest(host, *(ends[place] for place in entry))
+                host = _newest(host, *(ends[index] for index in entry))
                 continue
             before = self._before[entry]
             clocks = [] if before is None else [ends[before]]
-            waits = [self._place[wait] for wait in self.commands[entry].waits]
+            waits = [self._index[wait] for wait in self.commands[entry].waits]
             clocks += [ends[wait] for wait in waits if (entry, wait) != without]
             clock = list(_newest(host, *clocks))
             clock[self._lane[entry]] = self._position[entry]
@@ -157,28 +157,28 @@ class Order:
                 self._host.append(host)
             yield entry, ends[-1]
 
-    def _violations(self, place: int, clock: Clock) -> Iterator[Violation]:
-        for lane, (first, one, other) in self._conflicts[place].items():
+    def _violations(self, index: int, clock: Clock) -> Iterator[Violation]:
+        for lane, (first, access, other) in self._conflicts[index].items():
             if clock[lane] < self._position[first]:
-                low, high = max(one.low, other.low), min(one.high, other.high)
-                commands = self.commands[first], self.commands[place]
-                yield Violation(*commands, low, high, one.buffer, clock[lane], self._position[first])
+                low, high = max(access.low, other.low), min(access.high, other.high)
+                commands = self.commands[first], self.commands[index]
+                yield Violation(*commands, low, high, access.buffer, clock[lane], self._position[first])
 
     # ------------------------------------------------------------------ conflicts
 
     def _find_conflicts(self) -> None:
         by_buffer: dict[int, list[tuple[int, Access]]] = {}
-        for place, command in enumerate(self.commands):
+        for index, command in enumerate(self.commands):
             for access in command.accesses:
-                by_buffer.setdefault(access.buffer, []).append((place, access))
+                by_buffer.setdefault(access.buffer, []).append((index, access))
         for accesses in by_buffer.values():
             table = _Table(accesses, self._lane, self._failed_at)
-            for number, (place, access) in enumerate(accesses):
+            for number, (index, access) in enumerate(accesses):
                 if access.low < access.high:
-                    for first, one in table.conflicts(number):
-                        known = self._conflicts[place].get(self._lane[first])
+                    for first, earlier in table.conflicts(number):
+                        known = self._conflicts[index].get(self._lane[first])
                         if known is None or known[0] < first:
-                            self._conflicts[place][self._lane[first]] = first, one, access
+                            self._conflicts[index][self._lane[first]] = first, earlier, access
 
 
 class _Table:
@@ -186,37 +186,37 @@ class _Table:
 
     def __init__(self, accesses: list[tuple[int, Access]], lanes: list[int], failed_at: dict[int, int]) -> None:
         self._accesses = accesses
-        places = [place for place, _ in accesses]
-        self._place = np.array(places)
-        self._lane = np.array([lanes[place] for place in places])
+        indices = [index for index, _ in accesses]
+        self._index = np.array(indices)
+        self._lane = np.array([lanes[index] for index in indices])
         self._low, self._high = (np.array([access[at] for _, access in accesses]) for at in (1, 2))
         self._writes = np.array([bool(access.mode & WRITE) for _, access in accesses])
-        self._until = np.array([failed_at.get(place, 1 << 62) for place in places])
+        self._until = np.array([failed_at.get(index, 1 << 62) for index in indices])
         """Commands from there on need not come after it any more."""
 
     def conflicts(self, number: int) -> Iterator[tuple[int, Access]]:
         """The newest earlier command of each other lane that conflicts with access `number`, and its access."""
-        place, access = self._accesses[number]
-        found: Any = (self._low[:number] < access.high) & (self._high[:number] > access.low)
-        found &= (self._lane[:number] != self._lane[number]) & (self._until[:number] > place)
+        index, access = self._accesses[number]
+        conflicting: Any = (self._low[:number] < access.high) & (self._high[:number] > access.low)
+        conflicting &= (self._lane[:number] != self._lane[number]) & (self._until[:number] > index)
         if not access.mode & WRITE:
-            found &= self._writes[:number]
-        numbers = np.flatnonzero(found)
+            conflicting &= self._writes[:number]
+        numbers = np.flatnonzero(conflicting)
         lanes = self._lane[numbers]
         while numbers.size:
             lane = lanes[-1]
-            for one in numbers[lanes == lane][::-1]:
-                if _share(self._accesses[one][1], access):
-                    yield self._accesses[one]
+            for earlier in numbers[lanes == lane][::-1]:
+                if _share(self._accesses[earlier][1], access):
+                    yield self._accesses[earlier]
                     break
             numbers, lanes = numbers[lanes != lane], lanes[lanes != lane]
 
 
-def _share(one: Access, other: Access) -> bool:
+def _share(access: Access, other: Access) -> bool:
     """Whether two accesses with overlapping ranges share a byte."""
-    if one.footprint is None and other.footprint is None:
+    if access.footprint is None and other.footprint is None:
         return True
-    return _overlap(one.footprint or _dense(one), other.footprint or _dense(other))
+    return _overlap(access.footprint or _dense(access), other.footprint or _dense(other))
 
 
 def _dense(access: Access) -> Layout:
@@ -224,8 +224,8 @@ def _dense(access: Access) -> Layout:
 
 
 @lru_cache(maxsize=4096)
-def _overlap(one: Layout, other: Layout) -> bool:
-    return one.overlaps(other)
+def _overlap(layout: Layout, other: Layout) -> bool:
+    return layout.overlaps(other)
 
 
 def _newest(*clocks: Clock) -> Clock:

@@ -43,15 +43,15 @@ def stream_of(node: Node) -> int:
 
 def columns(schedule: Schedule) -> list[int]:
     """For each node how many others at least come before it, one after the other."""
-    found: list[int] = []
+    by_node: list[int] = []
     newest: dict[int, int] = {}
     for node in schedule.nodes:
         stream = stream_of(node)
-        before = [found[wait] for wait in node.waits]
+        before = [by_node[wait] for wait in node.waits]
         column = max([newest.get(stream, -1), *before]) + 1
         newest[stream] = column
-        found.append(column)
-    return found
+        by_node.append(column)
+    return by_node
 
 
 def streams_svg(schedule: Schedule) -> str:
@@ -60,11 +60,11 @@ def streams_svg(schedule: Schedule) -> str:
     count = max(at, default=0) + 1
     pitch = min(_MOST, max(_LEAST, _WIDTH / count))
     box = pitch * 0.72
-    lane = {stream: _TOP + place * _LANE for place, stream in enumerate(streams)}
+    lane = {stream: _TOP + index * _LANE for index, stream in enumerate(streams)}
     head = summary(schedule)
     width = max(_LEFT + count * pitch + _EDGE, headline(head))
-    kinds = {what: place for place, what in enumerate(dict.fromkeys(node.what for node in schedule.nodes))}
-    legend = Legend.of([(colour(place), what) for what, place in kinds.items()], width - 2 * _EDGE)
+    kinds = {what: index for index, what in enumerate(dict.fromkeys(node.what for node in schedule.nodes))}
+    legend = Legend.of([(colour(index), what) for what, index in kinds.items()], width - 2 * _EDGE)
     below = _TOP + len(streams) * _LANE
     drawing = Drawing(width, below + legend.height + _EDGE, f"streams of {schedule.program.name}")
     drawing.text((_EDGE, 18), head, "head")
@@ -134,13 +134,17 @@ def _quoted(text: str) -> str:
 
 def _wait(schedule: Schedule, earlier: int, later: int) -> tuple[str, str]:
     """What kind of wait it is, and for what."""
-    pairs = [(one, two) for one in schedule.nodes[earlier].accesses for two in schedule.nodes[later].accesses]
-    names = [schedule.buffers[one.buffer].name for one, two in pairs if _conflict(one, two)]
+    pairs = [(first, second) for first in schedule.nodes[earlier].accesses for second in schedule.nodes[later].accesses]
+    names = [schedule.buffers[first.buffer].name for first, second in pairs if _conflict(first, second)]
     about = ", ".join(dict.fromkeys(names))
     if about:
         return "wait", f"{later} waits for {earlier}: {about}"
     return "wait memory", f"{later} waits for {earlier}: for scratch memory, which it takes over"
 
 
-def _conflict(one: Access, two: Access) -> bool:
-    return one.buffer == two.buffer and bool((one.mode | two.mode) & WRITE) and one.in_bytes().overlaps(two.in_bytes())
+def _conflict(first: Access, second: Access) -> bool:
+    return (
+        first.buffer == second.buffer
+        and bool((first.mode | second.mode) & WRITE)
+        and first.in_bytes().overlaps(second.in_bytes())
+    )

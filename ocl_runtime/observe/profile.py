@@ -39,13 +39,13 @@ class Profile(list[Timed]):
     @property
     def rows(self) -> list[Row]:
         """The commands by name and line."""
-        found: dict[tuple[str, str], Row] = {}
-        for one in self:
-            row = found.setdefault((one.what, one.where), Row(one.what, one.where))
+        rows: dict[tuple[str, str], Row] = {}
+        for command in self:
+            row = rows.setdefault((command.what, command.where), Row(command.what, command.where))
             row.calls += 1
-            row.time += one.end - one.start
-            row.nbytes += one.nbytes
-        return sorted(found.values(), key=lambda row: (-row.time, row.what, row.where))
+            row.time += command.end - command.start
+            row.nbytes += command.nbytes
+        return sorted(rows.values(), key=lambda row: (-row.time, row.what, row.where))
 
     def __str__(self) -> str:
         if not self.measured:
@@ -73,7 +73,7 @@ def _line(cells: tuple[str, ...], widths: list[int]) -> str:
     """The name and the line begin at the left, numbers end at the right."""
     last = len(cells) - 1
     padded = [
-        f"{cell:{width}}" if place in {0, last} else f"{cell:>{width}}"
-        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        f"{cell:{width}}" if index in {0, last} else f"{cell:>{width}}"
+        for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ]
     return "  ".join(padded).rstrip()

@@ -37,18 +37,18 @@ class Stage:
 
 def stages(compilation: Compilation, program: Program | None = None) -> list[Stage]:
     """The stages of one kernel from its IR on; the last two only with a program."""
-    found: list[Stage] = []
+    collected: list[Stage] = []
     before = ""
     for name, kernel in compilation.stages:
         now = text(kernel)
-        found.append(Stage(name, f"no change by {name}\n" if now == before else now, "ir"))
+        collected.append(Stage(name, f"no change by {name}\n" if now == before else now, "ir"))
         before = now
-    found.append(Stage("locals", locals_text(compilation), "txt"))
-    found.append(Stage("source", compilation.source.text, "cl"))
+    collected.append(Stage("locals", locals_text(compilation), "txt"))
+    collected.append(Stage("source", compilation.source.text, "cl"))
     if program is not None:
-        found.append(Stage("log", _log_text(program), "txt"))
-        found.append(Stage("binary", binary_text(program), "txt"))
-    return found
+        collected.append(Stage("log", _log_text(program), "txt"))
+        collected.append(Stage("binary", binary_text(program), "txt"))
+    return collected
 
 
 def plan_stages(fusion: Fusion) -> list[Stage]:

@@ -45,7 +45,7 @@ _LONGEST, _MOST_KEYS = 40, 60
 
 def clean(text: str) -> str:
     """Text without the characters that XML does not have."""
-    return "".join(one if one.isprintable() or one in "\n\t" else "\N{REPLACEMENT CHARACTER}" for one in text)
+    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def escape(text: str) -> str:
@@ -133,18 +133,18 @@ class Drawing:
         self, kind: str, at: tuple[float, float], size: tuple[float, float], fill: str = "", title: str = ""
     ) -> None:
         """A rectangle, by its upper left corner and its width and height."""
-        place = " ".join(
+        attributes = " ".join(
             f'{name}="{_number(value)}"'
             for name, value in zip(("x", "y", "width", "height"), (*at, *size), strict=True)
         )
         style = f' fill="{escape(fill)}"' if fill else ""
-        self._lines.append(f'<rect class="{escape(kind)}" {place}{style}>{_title(title)}</rect>')
+        self._lines.append(f'<rect class="{escape(kind)}" {attributes}{style}>{_title(title)}</rect>')
 
     def line(self, kind: str, start: tuple[float, float], end: tuple[float, float], title: str = "") -> None:
         """A straight line."""
         (x1, y1), (x2, y2) = start, end
-        place = f'x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" y2="{_number(y2)}"'
-        self._lines.append(f'<line class="{escape(kind)}" {place}>{_title(title)}</line>')
+        attributes = f'x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" y2="{_number(y2)}"'
+        self._lines.append(f'<line class="{escape(kind)}" {attributes}>{_title(title)}</line>')
 
     def arrow(self, kind: str, name: str, points: Sequence[tuple[float, float]], title: str = "") -> None:
         """A curve through points, level at each of them, from left to right, with an arrow at its end."""
@@ -164,8 +164,8 @@ class Drawing:
         if content:
             x, y = at
             style = f' class="{escape(kind)}"' if kind else ""
-            place = f'x="{_number(x)}" y="{_number(y)}" text-anchor="{anchor}"'
-            self._lines.append(f"<text{style} {place}>{escape(content)}</text>")
+            attributes = f'x="{_number(x)}" y="{_number(y)}" text-anchor="{anchor}"'
+            self._lines.append(f"<text{style} {attributes}>{escape(content)}</text>")
 
     def legend(self, at: tuple[float, float], legend: Legend) -> None:
         """A legend, from its upper left corner on."""

@@ -58,31 +58,31 @@ class Overlap:
 def at_work(timed: Sequence[Timed]) -> list[tuple[int, int, int]]:
     """How many streams are at work when: (from, to, how many), without the times when none is."""
     changes: list[tuple[int, int, int]] = []
-    for one in timed:
-        if one.end > one.start:
-            changes += [(one.start, 1, one.stream), (one.end, -1, one.stream)]
+    for command in timed:
+        if command.end > command.start:
+            changes += [(command.start, 1, command.stream), (command.end, -1, command.stream)]
     changes.sort()
     running: dict[int, int] = {}
-    found: list[tuple[int, int, int]] = []
+    intervals: list[tuple[int, int, int]] = []
     before = 0
     for now, change, stream in changes:
         count = len(running)
         if count and now > before:
-            if found and found[-1][1:] == (before, count):
-                found[-1] = (found[-1][0], now, count)
+            if intervals and intervals[-1][1:] == (before, count):
+                intervals[-1] = (intervals[-1][0], now, count)
             else:
-                found.append((before, now, count))
+                intervals.append((before, now, count))
         before = now
         running[stream] = running.get(stream, 0) + change
         if not running[stream]:
             del running[stream]
-    return found
+    return intervals
 
 
 def overlap(timed: Sequence[Timed]) -> Overlap:
     """How well the streams ran at once."""
     parts = at_work(timed)
-    span = max((one.end for one in timed), default=0) - min((one.start for one in timed), default=0)
+    span = max((command.end for command in timed), default=0) - min((command.start for command in timed), default=0)
     together = sum(end - start for start, end, count in parts if count > 1)
     return Overlap(span, together, max((count for _, _, count in parts), default=0))
 
@@ -126,18 +126,21 @@ def write_timeline(profile: Profile, title: str, streams: int, path: Path) -> No
 def timeline_svg(timed: Sequence[Timed], title: str, streams: int | None = None) -> str:
     """The picture in that page: a lane for each stream, and below how many are at work."""
     timed = _in_order(timed)
-    first, last = min((one.start for one in timed), default=0), max((one.end for one in timed), default=0)
+    first, last = (
+        min((command.start for command in timed), default=0),
+        max((command.end for command in timed), default=0),
+    )
     span, lanes = max(last - first, 1), _lanes(timed)
-    usual = sorted(max(one.end - one.start, 1) for one in timed)[len(timed) // 2] if timed else span
+    usual = sorted(max(command.end - command.start, 1) for command in timed)[len(timed) // 2] if timed else span
     wide = min(_MOST, max(_LEAST, _WIDE * span / usual))
-    lane = {stream: _TOP + place * _LANE for place, stream in enumerate(lanes)}
+    lane = {stream: _TOP + index * _LANE for index, stream in enumerate(lanes)}
     below = _TOP + len(lanes) * _LANE
 
     def x(time: int) -> float:
         return _LEFT + wide * (time - first) / span
 
-    kinds = {what: place for place, what in enumerate(dict.fromkeys(one.what for one in timed))}
-    legend = Legend.of([(colour(place), what) for what, place in kinds.items()], min(wide, _LEAST))
+    kinds = {what: index for index, what in enumerate(dict.fromkeys(command.what for command in timed))}
+    legend = Legend.of([(colour(index), what) for what, index in kinds.items()], min(wide, _LEAST))
     drawing = Drawing(max(_LEFT + wide + _RIGHT, headline(title)), below + _LANE + 30 + legend.height, title)
     drawing.text((10, 18), title, "head")
     for stream in lanes:
@@ -147,13 +150,13 @@ def timeline_svg(timed: Sequence[Timed], title: str, streams: int | None = None)
     for time in steps(span, 12):
         drawing.line("grid", (x(first + time), _TOP), (x(first + time), below + _LANE))
         drawing.text((x(first + time), below + _LANE + 14), _ms(time), anchor="middle")
-    for number, one in enumerate(timed):
-        with drawing.group("command", f"command-{number}", _title(one, first)):
-            width = max(x(one.end) - x(one.start), 0.5)
-            corner = x(one.start), lane[one.stream] + (_LANE - _BAR) / 2
-            drawing.rect("box", corner, (width, _BAR), colour(kinds[one.what]))
-            middle = x(one.start) + width / 2, lane[one.stream] + _LANE / 2
-            drawing.text(middle, fitting(width - 4, one.what), anchor="middle")
+    for number, command in enumerate(timed):
+        with drawing.group("command", f"command-{number}", _title(command, first)):
+            width = max(x(command.end) - x(command.start), 0.5)
+            corner = x(command.start), lane[command.stream] + (_LANE - _BAR) / 2
+            drawing.rect("box", corner, (width, _BAR), colour(kinds[command.what]))
+            middle = x(command.start) + width / 2, lane[command.stream] + _LANE / 2
+            drawing.text(middle, fitting(width - 4, command.what), anchor="middle")
     _draw_at_work(drawing, timed, x, below)
     drawing.legend((_LEFT, below + _LANE + 22), legend)
     return str(drawing)
@@ -172,22 +175,22 @@ def _draw_at_work(drawing: Drawing, timed: Sequence[Timed], x: Callable[[int], f
 
 def trace_json(timed: Sequence[Timed], process: str = "ocl_runtime", streams: int | None = None) -> str:
     """The commands in the Trace Event Format: complete events ("X") in microseconds, streams as threads."""
-    first = min((one.start for one in timed), default=0)
+    first = min((command.start for command in timed), default=0)
     events: list[dict[str, Any]] = [_named("process_name", _thread(0), name=process)]
     for stream in _lanes(timed):
         events.append(_named("thread_name", _thread(stream), name=lane_name(stream, streams)))
         events.append(_named("thread_sort_index", _thread(stream), sort_index=stream))
-    for one in _in_order(timed):
+    for command in _in_order(timed):
         events.append(
             {
-                "name": one.what,
+                "name": command.what,
                 "cat": "command",
                 "ph": "X",
                 "pid": _PROCESS,
-                "tid": _thread(one.stream),
-                "ts": (one.start - first) / 1e3,
-                "dur": (one.end - one.start) / 1e3,
-                "args": {"where": one.where},
+                "tid": _thread(command.stream),
+                "ts": (command.start - first) / 1e3,
+                "dur": (command.end - command.start) / 1e3,
+                "args": {"where": command.where},
             }
         )
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, indent=1) + "\n"
@@ -200,7 +203,7 @@ def lane_name(stream: int, streams: int | None = None) -> str:
 
 
 def _in_order(timed: Sequence[Timed]) -> list[Timed]:
-    return sorted(timed, key=lambda one: (one.start, one.stream, one.end, one.what, one.where))
+    return sorted(timed, key=lambda command: (command.start, command.stream, command.end, command.what, command.where))
 
 
 def _named(what: str, thread: int, **args: object) -> dict[str, Any]:
@@ -212,12 +215,12 @@ def _thread(stream: int) -> int:
 
 
 def _lanes(timed: Sequence[Timed]) -> list[int]:
-    return sorted({one.stream for one in timed})
+    return sorted({command.stream for command in timed})
 
 
-def _title(one: Timed, first: int) -> str:
-    times = f"{_ms(one.end - one.start)}, from {_ms(one.start - first)} on"
-    return "\n".join(filter(None, (one.what, times, one.where)))
+def _title(command: Timed, first: int) -> str:
+    times = f"{_ms(command.end - command.start)}, from {_ms(command.start - first)} on"
+    return "\n".join(filter(None, (command.what, times, command.where)))
 
 
 def _ms(nanoseconds: int) -> str:

@@ -204,7 +204,7 @@ def _give(streams: Streams, program: Program, events: list[Event]) -> None:
             needed = [*needed, *after]
             for command in after:
                 clocks[batch.stream] = command.joined(clocks[batch.stream])
-        commands.append(_given(streams, program, number, stream, clocks[batch.stream], needed, waits, events))
+        commands.append(_submitted(streams, program, number, stream, clocks[batch.stream], needed, waits, events))
 
 
 def _give_in_order(streams: Streams, program: Program, events: list[Event]) -> None:
@@ -285,7 +285,7 @@ def _give_again(streams: Streams, program: Program, repeats: Sequence[Repeat], e
         pending.append(command)
 
 
-def _given(
+def _submitted(
     streams: Streams,
     program: Program,
     number: int,
