@@ -193,7 +193,7 @@ class DeviceExecutor:
 
     def borrow(
         self,
-        given: object,
+        obj: object,
         dtype: np.dtype[Any] | None,
         shape: tuple[int, ...] | None,
         offset: int,
@@ -204,7 +204,7 @@ class DeviceExecutor:
         """The memory of a PyOpenCL buffer or array, with what lies where in it; see `execute.sharing.sharing`."""
         _not_captured()
         self.engine.check_process()
-        return self.engine.sharing.borrow(given, dtype, shape, offset, queue, wait_for, where)
+        return self.engine.sharing.borrow(obj, dtype, shape, offset, queue, wait_for, where)
 
     def lend(self, storage: Storage | None, dtype: DType, layout: Layout, queue: object, where: str = "") -> Any:
         """A PyOpenCL array over elements of a storage; see `execute.sharing.sharing`."""
@@ -231,8 +231,8 @@ class DeviceExecutor:
         if trace is None:
             self.engine.launch(kernel, args, global_size, group_size)
             return
-        given = self.engine.executable(kernel).checked(args)
-        written = [Address(*one) if isinstance(one, tuple) else one for one in given]
+        arguments = self.engine.executable(kernel).checked(args)
+        written = [Address(*arg) if isinstance(arg, tuple) else arg for arg in arguments]
         trace.launch(kernel, written, global_size, group_size)
 
     def announce(self, roots: Sequence[Node]) -> None:

@@ -90,14 +90,14 @@ class PrivateFolder:
     def files(self) -> list[tuple[float, int, str]]:
         """(time of last use, bytes, name) of every file, least recently used first; leftovers of killed writers too."""
         path = self._open()
-        found = []
+        entries = []
         if path is not None:
             with contextlib.suppress(OSError):
                 for file in path.iterdir():
                     with contextlib.suppress(FileNotFoundError):  # another process evicted it
                         status = file.lstat()
-                        found.append((status.st_mtime, status.st_size, file.name))
-        return sorted(found)
+                        entries.append((status.st_mtime, status.st_size, file.name))
+        return sorted(entries)
 
     def _open(self) -> Path | None:
         """The folder, made and checked at its first use: a process that never needs it leaves no trace."""

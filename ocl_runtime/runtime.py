@@ -62,8 +62,8 @@ class Runtime:
         runtime, is that very queue: what the program enqueues there before and after is in order with it. The device is
         taken without being probed. Raises `DeviceError` for an out-of-order queue and a context of several devices.
         """
-        found = existing(given)
-        return cls(found.device, settings, recorder, over=found)
+        context = existing(given)
+        return cls(context.device, settings, recorder, over=context)
 
     def __repr__(self) -> str:
         return f"Runtime({self.device})"

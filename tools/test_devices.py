@@ -66,9 +66,9 @@ def table(outcomes: Sequence[Outcome]) -> str:
     width = max(len(outcome.device) for outcome in outcomes)
     head = f"{'device':{width}}  {'passed':>6}  {'failed':>6}  {'skipped':>7}  {'seconds':>7}"
     lines = [
-        f"{one.device:{width}}  {one.passed:6}  {one.failed:6}  {one.skipped:7}  {one.seconds:7.1f}"
-        f"{'' if one.exit_code in {0, 1} else f'  pytest ended with {one.exit_code}'}"
-        for one in outcomes
+        f"{outcome.device:{width}}  {outcome.passed:6}  {outcome.failed:6}  {outcome.skipped:7}  {outcome.seconds:7.1f}"
+        f"{'' if outcome.exit_code in {0, 1} else f'  pytest ended with {outcome.exit_code}'}"
+        for outcome in outcomes
     ]
     return "\n".join([head, *lines])
 

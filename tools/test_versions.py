@@ -24,12 +24,12 @@ NOT_RUN = ("ruff", "mypy", "import-linter")
 
 def pythons() -> dict[int, str]:
     """The CPythons that are here and new enough, by the minor version of 3: those on the path, and pyenv's."""
-    found = {sys.version_info.minor: sys.executable}
+    commands = {sys.version_info.minor: sys.executable}
     for command in _candidates():
         done = subprocess.run([command, "-c", _VERSION], capture_output=True, text=True, check=False)
         if done.returncode == 0:  # pyenv has commands for versions that are not chosen
-            found.setdefault(int(done.stdout), command)
-    return {minor: command for minor, command in found.items() if minor >= _least_python()}
+            commands.setdefault(int(done.stdout), command)
+    return {minor: command for minor, command in commands.items() if minor >= _least_python()}
 
 
 _VERSION = "import sys, venv; print(sys.version_info.minor if sys.implementation.name == 'cpython' else 0)"
@@ -58,7 +58,9 @@ def lowest() -> list[str]:
     extras: dict[str, list[str]] = project["optional-dependencies"]  # type: ignore[assignment]
     dependencies: list[str] = project["dependencies"]  # type: ignore[assignment]
     wanted = [*dependencies, *extras["tools"], *extras["test"]]
-    return [one.replace(">=", "==") for one in wanted if re.split(r"[><=;]", one)[0] not in NOT_RUN]
+    return [
+        requirement.replace(">=", "==") for requirement in wanted if re.split(r"[><=;]", requirement)[0] not in NOT_RUN
+    ]
 
 
 def tested(name: str, python: str, requirements: Sequence[str], arguments: Sequence[str]) -> int:

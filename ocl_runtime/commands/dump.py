@@ -49,7 +49,7 @@ A running program writes the same with OCL_RUNTIME_DUMP=folder in its environmen
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command."""
     options, rest = _parser().parse_known_args(arguments)
-    rest = [one for one in rest if one != "--"]
+    rest = [arg for arg in rest if arg != "--"]
     if rest and not _is_program(options.what):
         _parser().error(f"unrecognized arguments: {' '.join(rest)}")
     try:
@@ -187,10 +187,10 @@ def _show(folders: Iterable[Path], named: Sequence[str], out: Path | None) -> No
     Of a picture that was named, prints its text if a person can read that, else how to have it.
     """
     wanted = named or _STAGES
-    folders = sorted(folders, key=lambda one: int(one.name.partition("_")[0]))
+    folders = sorted(folders, key=lambda path: int(path.name.partition("_")[0]))
     programs = plans = 0
     for folder in folders:
-        name, files = folder.name.partition("_")[2], sorted(folder.iterdir(), key=_place)
+        name, files = folder.name.partition("_")[2], sorted(folder.iterdir(), key=_stage_order)
         programs += any(file.stem in PROGRAM_NAMES for file in files)
         plans += any(file.stem in PLAN_NAMES for file in files)
         for file in files:
@@ -209,7 +209,7 @@ def _show(folders: Iterable[Path], named: Sequence[str], out: Path | None) -> No
         print(f"{len(folders) - programs - plans} kernels{and_programs} in {out}")
 
 
-def _place(file: Path) -> tuple[int, str]:
+def _stage_order(file: Path) -> tuple[int, str]:
     """In the order of the stages, which files of kernels have in their names."""
     return _UNNUMBERED.index(file.stem) if file.stem in _UNNUMBERED else 0, file.name
 

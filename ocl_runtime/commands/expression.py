@@ -282,7 +282,7 @@ def _declared(declaration: str, sizes: dict[str, int]) -> tuple[str, DType, tupl
         raise Error(f"{name!r} is a word of Python's own", place=declaration, remedy="use another name")
     dtype = DTYPES.get(wanted) or _from_numpy_name(wanted)
     if dtype is None or dtype == BF16:
-        known = ", ".join(one for one in DTYPES if one != "bf16")
+        known = ", ".join(other for other in DTYPES if other != "bf16")
         raise DTypeError(f"{wanted!r} is no dtype of an array", place=declaration, remedy=f"use one of {known}")
     shape = []
     for axis in filter(None, (part.strip() for part in (axes or "").split(","))):

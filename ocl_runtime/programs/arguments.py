@@ -31,29 +31,29 @@ class Range(NamedTuple):
 class Arguments:
     """Computed arrays that a function was called with.
 
-    `nodes` and `executors` are theirs; `places` says for each in which of the `ranges` it lies (-1: it has no
+    `nodes` and `executors` are theirs; `range_indices` says for each in which of the `ranges` it lies (-1: it has no
     elements). A program depends on their `family`: dtypes, numbers of axes, and who shares memory. A call with one
     binds `sizes`: the lengths of each axis of an argument, and where it has gaps the strides, in order.
     """
 
     def __init__(self, nodes: Sequence[Buffer], executors: Sequence[Executor]) -> None:
         self.nodes, self.executors = nodes, executors
-        self.ranges, self.places = ranges, places = _ranges(nodes)
+        self.ranges, self.range_indices = ranges, range_indices = _ranges(nodes)
         self._all_alone = len(ranges) == len(nodes)
         sizes: list[int] = []
         family: list[Hashable] = []
         for number, (node, executor) in enumerate(zip(nodes, executors, strict=True)):
-            layout, dtype, place = node.layout, node.dtype, places[number]
+            layout, dtype, range_index = node.layout, node.dtype, range_indices[number]
             if self._all_alone or self._alone(number):
                 dense, low = layout.is_dense, layout.range()[0]
-                if ranges[place].low:
-                    low -= ranges[place].low // dtype.size
-                family.append((executor.default_real, dtype, place, len(layout.shape), dense, low))
+                if ranges[range_index].low:
+                    low -= ranges[range_index].low // dtype.size
+                family.append((executor.default_real, dtype, range_index, len(layout.shape), dense, low))
                 sizes += layout.shape
                 if not dense:
                     sizes += layout.strides
             else:
-                family.append((executor.default_real, dtype, place, self.layouts[number]))
+                family.append((executor.default_real, dtype, range_index, self.layouts[number]))
         self.sizes = tuple(sizes)
         self.family: Hashable = tuple(family)
 
@@ -61,8 +61,8 @@ class Arguments:
     def layouts(self) -> list[Layout]:
         """How each lies in its range."""
         return [
-            node.layout if place < 0 else moved(node, self.ranges[place].low)
-            for node, place in zip(self.nodes, self.places, strict=True)
+            node.layout if range_index < 0 else moved(node, self.ranges[range_index].low)
+            for node, range_index in zip(self.nodes, self.range_indices, strict=True)
         ]
 
     def names(self) -> list[str]:
@@ -79,31 +79,31 @@ class Arguments:
     def backed(self, guards: Guards) -> list[Layout]:
         """The layouts in their ranges, made of sizes where they may be others."""
         sizes = {name: guards.size(name, number) for name, number in zip(self.names(), self.sizes, strict=True)}
-        found = []
+        layouts = []
         for number, layout in enumerate(self.layouts):
             if not self._alone(number):
-                found.append(layout)
+                layouts.append(layout)
                 continue
             axes, low = range(layout.ndim), layout.range()[0]
             made = Layout.contiguous(tuple(sizes[f"n{number}_{axis}"] for axis in axes), low)
             if not layout.is_dense:
                 made = replace(made, strides=tuple(sizes[f"s{number}_{axis}"] for axis in axes))
                 made = replace(made, offset=low + (low - made.range()[0]))
-            found.append(made)
-        return found
+            layouts.append(made)
+        return layouts
 
     def nbytes(self, layouts: Sequence[Layout]) -> list[int]:
         """The size of each range, made of the sizes in the layouts of who lies in it."""
-        found = [one.high - one.low for one in self.ranges]
+        sizes = [span.high - span.low for span in self.ranges]
         for number, (node, layout) in enumerate(zip(self.nodes, layouts, strict=True)):
             if self._alone(number):
-                found[self.places[number]] = layout.range()[1] * node.dtype.size
-        return found
+                sizes[self.range_indices[number]] = layout.range()[1] * node.dtype.size
+        return sizes
 
     def _alone(self, number: int) -> bool:
         """Whether an argument has memory of its own."""
-        place = self.places[number]
-        return self._all_alone or (place >= 0 and self.places.count(place) == 1)
+        range_index = self.range_indices[number]
+        return self._all_alone or (range_index >= 0 and self.range_indices.count(range_index) == 1)
 
 
 def moved(node: Buffer, low: int) -> Layout:
@@ -117,20 +117,20 @@ def _ranges(nodes: Sequence[Buffer]) -> tuple[list[Range], list[int]]:
     if None not in storages and len({*map(id, storages)}) == len(nodes):
         return [*map(_range, nodes)], [*range(len(nodes))]
     spans: list[Range] = []
-    places: list[int] = []
+    range_indices: list[int] = []
     for node in nodes:
         if node.storage is None:
-            places.append(-1)
+            range_indices.append(-1)
             continue
         (storage, low, high), number = _range(node), len(spans)
         for other, (known, begin, last) in enumerate(spans):
             if known is storage and low < last and begin < high:
                 low, high, number = min(low, begin), max(high, last), min(number, other)
-                places = [number if place == other else place for place in places]
+                range_indices = [number if index == other else index for index in range_indices]
         spans[number : number + 1] = [Range(storage, low, high)]
-        places.append(number)
-    used = sorted(set(places) - {-1})
-    return [spans[number] for number in used], [-1 if place < 0 else used.index(place) for place in places]
+        range_indices.append(number)
+    used = sorted(set(range_indices) - {-1})
+    return [spans[number] for number in used], [-1 if index < 0 else used.index(index) for index in range_indices]
 
 
 def _range(node: Buffer) -> Range:

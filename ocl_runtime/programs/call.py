@@ -61,7 +61,7 @@ class Prepared:
         return text(self.program)
 
     def __call__(
-        self, *given: Array | NDArray[Any], **named: Array | NDArray[Any] | int
+        self, *positional: Array | NDArray[Any], **named: Array | NDArray[Any] | int
     ) -> Array | tuple[Array, ...] | None:
         """Starts the program: inputs and outputs in their order or by name, other sizes by name.
 
@@ -76,15 +76,17 @@ class Prepared:
                 place=calling_line(),
                 remedy="call it outside of the captured function",
             )
-        arrays = self._arguments(given, named)
+        arrays = self._arguments(positional, named)
         sizes = self._sizes(
-            arrays, {name: int(one) for name, one in named.items() if isinstance(one, int | np.integer)}
+            arrays, {name: int(number) for name, number in named.items() if isinstance(number, int | np.integer)}
         )
         replay, _ = self.prepared(sizes)
         parts = {name: self._part(param, arrays[name]) for name, param in self._params.items()}
         results = tuple(
-            Array(graph.buffer(part.storage, place.dtype, _moved(place.layout, part, place.dtype.size)), self.executor)
-            for part, place in replay(parts)
+            Array(
+                graph.buffer(part.storage, result.dtype, _moved(result.layout, part, result.dtype.size)), self.executor
+            )
+            for part, result in replay(parts)
         )
         return None if not results else results[0] if len(results) == 1 else results
 
@@ -92,10 +94,10 @@ class Prepared:
         """What a call with these sizes replays, and how well its memory was planned."""
         key = tuple(sizes[symbol.name] for symbol in self.program.symbols)
         with self._lock:
-            found = self._prepared.get(key)
-            if found is not None:
+            cached = self._prepared.get(key)
+            if cached is not None:
                 self._prepared.move_to_end(key)
-                return found
+                return cached
         executor = self.executor
         stages: list[tuple[str, Outcome]] = []
         schedule = prepare_schedule(self.program, sizes, executor.host_target, lambda *stage: stages.append(stage))
@@ -111,45 +113,45 @@ class Prepared:
     # ------------------------------------------------------------------ arguments
 
     def _arguments(
-        self, given: tuple[Array | NDArray[Any], ...], named: Mapping[str, Array | NDArray[Any] | int]
+        self, positional: tuple[Array | NDArray[Any], ...], named: Mapping[str, Array | NDArray[Any] | int]
     ) -> dict[str, Array | NDArray[Any]]:
         names = list(self._params)
-        found: dict[str, Any] = dict(zip(names, given, strict=False))
+        arguments: dict[str, Any] = dict(zip(names, positional, strict=False))
         symbols = {symbol.name for symbol in self.program.symbols}
-        twice = [name for name in named if name in found]
-        found |= {name: one for name, one in named.items() if name not in symbols}
-        wrong = sorted(set(found) ^ set(names))
-        if len(given) > len(names) or twice or wrong:
-            raise self._unfit(f"got {len(given)} arrays in order and {', '.join(named) or 'none'} by name")
-        for name, one in found.items():
-            self._check(name, one)
-        return found
+        twice = [name for name in named if name in arguments]
+        arguments |= {name: argument for name, argument in named.items() if name not in symbols}
+        wrong = sorted(set(arguments) ^ set(names))
+        if len(positional) > len(names) or twice or wrong:
+            raise self._unfit(f"got {len(positional)} arrays in order and {', '.join(named) or 'none'} by name")
+        for name, argument in arguments.items():
+            self._check(name, argument)
+        return arguments
 
-    def _check(self, name: str, given: object) -> None:
+    def _check(self, name: str, argument: object) -> None:
         """That an argument is an array of the right side, dtype and runtime."""
         param = self._params[name]
         wanted = np.ndarray if param.host else Array
-        if not isinstance(given, wanted):
+        if not isinstance(argument, wanted):
             raise DTypeError(
-                f"program {self.program.name} got a {type(given).__name__} for {name}",
+                f"program {self.program.name} got a {type(argument).__name__} for {name}",
                 place=calling_line(),
                 remedy="give a NumPy array: it is memory of the host" if param.host else "give an array: asarray(x)",
             )
-        if isinstance(given, Array) and base_executor(given._executor) is not self.executor:
+        if isinstance(argument, Array) and base_executor(argument._executor) is not self.executor:
             raise MixedDevicesError(
                 f"program {self.program.name} got an array of another runtime for {name}",
                 place=calling_line(),
                 remedy="move it first: with use(runtime): asarray(x.numpy())",
             )
-        dtype = given._dtype.numpy if isinstance(given, Array) else given.dtype
+        dtype = argument._dtype.numpy if isinstance(argument, Array) else argument.dtype
         if dtype != param.value.dtype.numpy:
             raise DTypeError(
                 f"program {self.program.name} got {dtype} for {name}",
                 place=calling_line(),
                 remedy=f"it takes {param.value.dtype.numpy}: astype(x, …)",
             )
-        if isinstance(given, np.ndarray) and not (
-            given.flags.c_contiguous and (given.flags.writeable or not param.output)
+        if isinstance(argument, np.ndarray) and not (
+            argument.flags.c_contiguous and (argument.flags.writeable or not param.output)
         ):
             raise ShapeError(
                 f"program {self.program.name} got an array for {name} that is not contiguous or cannot be written",
@@ -158,7 +160,7 @@ class Prepared:
             )
 
     def _sizes(self, arrays: Mapping[str, Array | NDArray[Any]], named: Mapping[str, int]) -> dict[str, int]:
-        bound: dict[str, tuple[int, str]] = {name: (one, "by name") for name, one in named.items()}
+        bound: dict[str, tuple[int, str]] = {name: (number, "by name") for name, number in named.items()}
         for name, param in self._params.items():
             shape = arrays[name].shape
             if len(shape) != len(param.value.shape):
@@ -170,7 +172,7 @@ class Prepared:
                         raise self._unfit(
                             f"got {size} = {known} {where}, and {size} = {length} by axis {axis} of {name}", ShapeError
                         )
-        sizes = {name: one for name, (one, _) in bound.items()}
+        sizes = {name: number for name, (number, _) in bound.items()}
         missing = [symbol.name for symbol in self.program.symbols if symbol.name not in sizes]
         if missing or len(sizes) > len(self.program.symbols):
             raise self._unfit(
@@ -182,11 +184,11 @@ class Prepared:
                 raise self._misfit(name, param.value.shape, arrays[name].shape)
         return sizes
 
-    def _part(self, param: Parameter, given: Array | NDArray[Any]) -> Part | Bytes:
+    def _part(self, param: Parameter, array: Array | NDArray[Any]) -> Part | Bytes:
         """The memory of an array: its own where that is dense, else a copy, which only an input may be."""
-        if isinstance(given, np.ndarray):
-            return given.reshape(-1).view(np.uint8)
-        node = given._computed()
+        if isinstance(array, np.ndarray):
+            return array.reshape(-1).view(np.uint8)
+        node = array._computed()
         if not node.size:
             return Part(self.executor.allocate(ALIGNED, "an empty array"))
         offset = node.layout.offset * node.dtype.size
@@ -198,7 +200,7 @@ class Prepared:
                 place=calling_line(),
                 remedy="give an array of its own",
             )
-        return Part(contiguous(given).storage)
+        return Part(contiguous(array).storage)
 
     def _misfit(self, name: str, wanted: tuple[Size, ...], got: tuple[int, ...]) -> ShapeError:
         return ShapeError(

@@ -84,11 +84,11 @@ class _Programs:
             self.captured.move_to_end(family)
             programs = programs[::-1]
             for captured in programs:
-                found = self.prepared.get((captured, sizes))
-                if found is None or (floats and not captured.reals.hold(floats)):
+                specialized = self.prepared.get((captured, sizes))
+                if specialized is None or (floats and not captured.reals.hold(floats)):
                     continue
                 self.prepared.move_to_end((captured, sizes))
-                return found
+                return specialized
         for captured in programs:
             named = dict(zip(captured.names, sizes, strict=True))
             if captured.guards.hold(named) and (not floats or captured.reals.hold(floats)):
@@ -186,9 +186,9 @@ class _Function:
         kinds = tuple(map(type, args))
         if not kwargs and _ARRAYS_AND_FLOATS.issuperset(kinds):
             shape = positional(kinds)
-            arrays = [one for one in args if type(one) is Array]
+            arrays = [arg for arg in args if type(arg) is Array]
             if len(arrays) < len(args):
-                floats = [one for one in args if type(one) is float]
+                floats = [arg for arg in args if type(arg) is float]
         else:
             arrays, shape = flatten((args, kwargs), what, floats)
         if not arrays:
@@ -243,28 +243,28 @@ class _Function:
             arguments = _arguments(arrays, executor)
             look = _look(shape, arrays)[0]
         family, sizes = (shape, arguments.family), arguments.sizes
-        starts = [one.low for one in arguments.ranges]
-        found = programs.find(family, sizes, floats)
-        if not isinstance(found, Prepared):
+        starts = [span.low for span in arguments.ranges]
+        specialized = programs.find(family, sizes, floats)
+        if not isinstance(specialized, Prepared):
             with programs.making(family):
-                found = programs.find(family, sizes, floats)  # another thread may have made it meanwhile
-                if not isinstance(found, Prepared):
-                    found = self._prepared(found, arguments, shape, floats, programs, executor)
-                programs.note(sizes, None, Call(found, starts))
-        programs.note(sizes, look, Call(found, starts))
-        if not (found.captured.assigned or found.captured.into):
-            return replay(found, arguments.ranges, starts, floats, executor)
+                specialized = programs.find(family, sizes, floats)  # another thread may have made it meanwhile
+                if not isinstance(specialized, Prepared):
+                    specialized = self._prepared(specialized, arguments, shape, floats, programs, executor)
+                programs.note(sizes, None, Call(specialized, starts))
+        programs.note(sizes, look, Call(specialized, starts))
+        if not (specialized.captured.assigned or specialized.captured.into):
+            return replay(specialized, arguments.ranges, starts, floats, executor)
         del arguments  # who refers to memory needs it
         for attempt in count():
             try:
                 with executor.registry.lock:
-                    shared = _shared(found.captured, arrays)
+                    shared = _shared(specialized.captured, arrays)
                     if not shared:
                         settled = _in_memory(arrays)
                         if settled is None or ((shape, settled.family), settled.sizes) != (family, sizes):
                             break  # a copy lies in another way, or another thread has written
-                        starts = [one.low for one in settled.ranges]
-                        return replay(found, settled.ranges, starts, floats, executor, wait=attempt >= _ATTEMPTS)
+                        starts = [span.low for span in settled.ranges]
+                        return replay(specialized, settled.ranges, starts, floats, executor, wait=attempt >= _ATTEMPTS)
                 _own(shared)
             except NoRoomYetError as error:
                 error.wait()
@@ -282,9 +282,9 @@ class _Function:
     ) -> Prepared:
         """A program for arguments: one whose guards they pass, or a new one."""
         if captured is not None:
-            found = rebound(captured, arguments.sizes, executor)
-            if found is not None:
-                return found
+            specialized = rebound(captured, arguments.sizes, executor)
+            if specialized is not None:
+                return specialized
         with progress():
             if captured is None:
                 try:

@@ -87,14 +87,14 @@ class Captured:
         self._table = Formulas(symbols) if self.unbound is None else self.unbound.table
         self._order = [self.names.index(name) for name in self._table.names]
         self._results = [
-            (place, dtype, layout_rows(self._table, layout), real)
-            for (place, dtype, layout), real in zip(self.results, self.default_reals, strict=True)
+            (index, dtype, layout_rows(self._table, layout), real)
+            for (index, dtype, layout), real in zip(self.results, self.default_reals, strict=True)
         ]
         self._numbers = [
             (number.name, slot.number, number.dtype)
-            for place, slot in enumerate(self.reals.taken)
+            for index, slot in enumerate(self.reals.taken)
             for number in self.program.numbers
-            if number.name == number_name(Given(place), number.dtype)
+            if number.name == number_name(Given(index), number.dtype)
         ]
 
     def numbers(self, floats: Sequence[float]) -> dict[str, float]:
@@ -105,13 +105,13 @@ class Captured:
 
     def rows(self, sizes: Sequence[int]) -> list[int]:
         """What formulas say of the sizes of a call."""
-        return self._table.values([sizes[place] for place in self._order])
+        return self._table.values([sizes[index] for index in self._order])
 
-    def results_at(self, rows: Sequence[int], places: Sequence[Place]) -> list[_Result]:
-        """What comes out, where the program's results are in these places."""
+    def results_at(self, rows: Sequence[int], results: Sequence[Place]) -> list[_Result]:
+        """What comes out, where the program's results are these."""
         return [
-            (None if place is None else places[place].buffer, dtype, layout.at(rows), real)
-            for place, dtype, layout, real in self._results
+            (None if index is None else results[index].buffer, dtype, layout.at(rows), real)
+            for index, dtype, layout, real in self._results
         ]
 
 
@@ -141,23 +141,23 @@ def captured_by(
     """Runs a function once with arrays that have no memory, and floats that keep their formula."""
     guards, reals = Guards(), Reals(len(floats))
     trace = Trace(name, executor, guards)
-    numbers = [reals.real(place, number) for place, number in enumerate(floats)]
+    numbers = [reals.real(index, number) for index, number in enumerate(floats)]
     args, kwargs = unflatten(shape, trace.parameters(arguments), cast("list[float]", numbers))
     try:
         tracer.set(trace)
         with unchosen():  # streams of a program are counted from the caller's
             returned, returned_shape = flatten(function(*args, **kwargs), f"{name} is captured and returned")
-            program, results = trace.end([one._node for one in returned])
+            program, results = trace.end([array._node for array in returned])
     finally:
         tracer.set(None)  # of a captured function inside of a captured one, the Python runs
         guards.close()
         reals.closed = True
     returned_shape = with_leaves(returned_shape, plain_real)
     numbers_of: dict[int, list[int]] = {}
-    for number, one in enumerate(returned):
-        numbers_of.setdefault(id(one), []).append(number)
+    for number, array in enumerate(returned):
+        numbers_of.setdefault(id(array), []).append(number)
     repeated = [(number, first) for first, *again in numbers_of.values() for number in again]
-    default_reals = [None if one._executor is executor else one._executor.default_real for one in returned]
+    default_reals = [None if array._executor is executor else array._executor.default_real for array in returned]
     formulas, branching = None, False
     if is_straight(program):
         name, symbolic = _over_formulas(program, executor.kernels)[-1]
@@ -243,8 +243,8 @@ def replay(
         (arguments[origin].storage, starts[origin]) if isinstance(origin, int) else (in_memory(origin.node).storage, 0)
         for origin in captured.origins
     ]
-    given = len(memory)
-    memory += [None] * (bound.buffers + 1 - given)
+    param_count = len(memory)
+    memory += [None] * (bound.buffers + 1 - param_count)
     numbers = captured.numbers(floats) if floats else _NO_NUMBERS
     run(executor.engine, bound, memory, captured.what, bound.lines, numbers, wait=wait)
     line = caller()
@@ -253,7 +253,7 @@ def replay(
         owner = executor if real is None else with_real(executor, real)
         if of is None:
             node = buffer(None, dtype, layout, line)
-        elif of >= given:
+        elif of >= param_count:
             node = buffer(memory[of][0], dtype, layout, line)
         else:  # an argument's memory, which others may look at
             storage, start = memory[of]

@@ -51,8 +51,8 @@ def use_of(wanted: list[Node], kept: list[Node], computed: Mapping[Node, Buffer]
     wanted.clear()
     kept.clear()
     del nodes, reading, results, asked
-    found = references(counted)
-    is_exclusive = found is not None and all(map(le, found, expected)) and references(memory) == [buffers + traced]
+    counts = references(counted)
+    is_exclusive = counts is not None and all(map(le, counts, expected)) and references(memory) == [buffers + traced]
     return Use(is_exclusive, is_read)
 
 
@@ -69,9 +69,9 @@ def forget_unneeded(computed: dict[Node, Buffer]) -> None:
 
 def _reading(nodes: Sequence[Node], number: int, computed: Mapping[Node, Buffer]) -> set[Node]:
     """Those of some nodes, operands before their users, that read memory with an `id`."""
-    found: set[Node] = set()
+    readers: set[Node] = set()
     for node in nodes:
         result = node if isinstance(node, Buffer) else computed.get(node)
-        if not found.isdisjoint(node.args) if result is None else id(result.storage) == number:
-            found.add(node)
-    return found
+        if not readers.isdisjoint(node.args) if result is None else id(result.storage) == number:
+            readers.add(node)
+    return readers

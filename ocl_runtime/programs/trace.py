@@ -48,9 +48,9 @@ class Planned:
 
 
 class Result(NamedTuple):
-    """A result of a captured function: its place among the program's (None: it has no elements), and how it lies."""
+    """A result of a captured function: its position among the program's (None: it has no elements), and how it lies."""
 
-    place: int | None
+    position: int | None
     dtype: DType
     layout: SymbolicLayout
 
@@ -87,14 +87,17 @@ class Trace:
         for number, stand_in in enumerate(stand_ins):
             self._know(stand_in, self._input(f"x{number}", stand_in.nbytes))
         self._params = [
-            Array(graph.buffer(None if place < 0 else stand_ins[place], node.dtype, layout), executor)
-            for node, executor, layout, place in zip(
-                arguments.nodes, arguments.executors, layouts, arguments.places, strict=True
+            Array(graph.buffer(None if range_index < 0 else stand_ins[range_index], node.dtype, layout), executor)
+            for node, executor, layout, range_index in zip(
+                arguments.nodes, arguments.executors, layouts, arguments.range_indices, strict=True
             )
         ]
-        self._given = [one._node for one in self._params]
-        self._arguments = {one._cell: number for number, one in enumerate(self._params)}
-        self._shared = [place >= 0 and arguments.places.count(place) > 1 for place in arguments.places]
+        self._param_nodes = [param._node for param in self._params]
+        self._arguments = {param._cell: number for number, param in enumerate(self._params)}
+        self._shared = [
+            range_index >= 0 and arguments.range_indices.count(range_index) > 1
+            for range_index in arguments.range_indices
+        ]
         return self._params
 
     def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
@@ -103,9 +106,9 @@ class Trace:
         planned = plan(list(dict.fromkeys(wanted)), self._executor)
         self.run(planned)
         results = dict(zip(planned.roots, planned.results, strict=True))
-        found = {node: self._apart(node, results[one]) for node, one in zip(nodes, wanted, strict=True)}
-        self._computed |= found
-        return [found[node] for node in nodes]
+        computed = {node: self._apart(node, results[root]) for node, root in zip(nodes, wanted, strict=True)}
+        self._computed |= computed
+        return [computed[node] for node in nodes]
 
     def _copy(self, nodes: Sequence[Node]) -> list[Node]:
         """Nodes as they are by now, to be planned without the lock: others may compute what they are made of, and was
@@ -118,11 +121,15 @@ class Trace:
         that. Where others need what lies there it does nothing, and says so. The list is emptied."""
         self.writes(cell)
         number, node = self._arguments.get(cell), cell.node
-        over = [index for index, given in enumerate(self._given) if _are_one(given, node)]
+        over = [index for index, param_node in enumerate(self._param_nodes) if _same_memory(param_node, node)]
         if not isinstance(node, Buffer) or (over and number not in over):  # a part is computed; another array's memory
             return False
         params = [self._params[index]._cell.node for index in over if index != number]
-        kept = [node, *map(self._given.__getitem__, over), *[param for param in params if _are_one(param, node)]]
+        kept = [
+            node,
+            *map(self._param_nodes.__getitem__, over),
+            *[param for param in params if _same_memory(param, node)],
+        ]
         storage, value = id(node.storage), ref(wanted[0])
         del node, params
         forget_unneeded(self._computed)
@@ -206,7 +213,7 @@ class Trace:
         wanted = self._copy([*roots, *(after for _, after in written)])
         planned = plan(wanted, self._executor, donation=donation)
         self.run(planned)
-        found = list(planned.results[: len(roots)])
+        results = list(planned.results[: len(roots)])
         changes = [
             (before, after)
             for (before, _), after in zip(written, planned.results[len(roots) :], strict=True)
@@ -214,21 +221,21 @@ class Trace:
         ]
         overwritten = {id(before.storage) for before, _ in changes}
         first: dict[Node, Node] = {}
-        for place, (node, root, merged) in enumerate(zip(found, roots, wanted, strict=False)):
+        for index, (node, root, merged) in enumerate(zip(results, roots, wanted, strict=False)):
             is_equal = first.setdefault(merged, root) is not root  # but another array, and each may be written over
             if node.storage is not None and (
                 is_equal or id(node.storage) in overwritten or self._is_kept(node.storage)
             ):
-                found[place] = self._copied(node)
+                results[index] = self._copied(node)
             else:
-                found[place] = self._apart(root, node)
+                results[index] = self._apart(root, node)
         # What lies in an argument that gets another value is taken from there before any of them gets it.
         changes = [
             (before, self._copied(after) if id(after.storage) in overwritten else after) for before, after in changes
         ]
         for before, after in changes:
             self.run(plan([after], self._executor, into={after: before}))
-        return found
+        return results
 
     def _copied(self, node: Buffer) -> Buffer:
         copied = plan([node], self._executor, dense=True)
@@ -237,9 +244,9 @@ class Trace:
 
     def _written_arguments(self) -> list[tuple[Buffer, Node]]:
         """What the function has written into: what it was given, and what that is to be."""
-        found: list[tuple[Buffer, Node]] = []
-        for number, (one, before) in enumerate(zip(self._params, self._given, strict=True)):
-            if one._node is before or not isinstance(before, Buffer) or before.storage is None:
+        written: list[tuple[Buffer, Node]] = []
+        for number, (param, before) in enumerate(zip(self._params, self._param_nodes, strict=True)):
+            if param._node is before or not isinstance(before, Buffer) or before.storage is None:
                 continue
             if self._shared[number]:
                 raise Error(
@@ -247,9 +254,9 @@ class Trace:
                     place=calling_line(),
                     remedy="give the array once, and make views of it inside",
                 )
-            found.append((before, one._node))
+            written.append((before, param._node))
             self.assigned.append(number)
-        return found
+        return written
 
     def _is_kept(self, storage: object) -> bool:
         value = self._values.get(id(storage))
@@ -274,8 +281,8 @@ class Trace:
 
     def _value(self, storage: Any) -> Value:
         """The value of a storage; one that has memory already is a constant of the program."""
-        found = self._values.get(id(storage))
-        if found is None:
+        value = self._values.get(id(storage))
+        if value is None:
             if not isinstance(storage, Storage):
                 raise Error(
                     "a captured function uses an array that another captured function kept",
@@ -285,11 +292,11 @@ class Trace:
             name = f"constant{len(self.constants)}"
             whole = graph.buffer(storage, U8, Layout((storage.nbytes,), (1,)))
             self.constants[name] = Cell(whole, self._executor.registry)
-            found = self._input(name, storage.nbytes)
-            self._know(storage, found)
-        return found
+            value = self._input(name, storage.nbytes)
+            self._know(storage, value)
+        return value
 
 
-def _are_one(node: Node, other: Node) -> bool:
+def _same_memory(node: Node, other: Node) -> bool:
     """Whether two nodes lie in the same memory."""
     return isinstance(node, Buffer) and isinstance(other, Buffer) and node.storage is other.storage
