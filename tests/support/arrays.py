@@ -33,27 +33,27 @@ def has(runtime: Runtime, dtype: str) -> bool:
 
 def edges(dtype: str) -> np.ndarray:
     """Values where something changes: signs, zeros, limits, NaN."""
-    given = np.dtype(dtype)
-    if given.kind == "b":
+    type_ = np.dtype(dtype)
+    if type_.kind == "b":
         return np.array([False, True])
-    if given.kind == "f":
-        info = np.finfo(given)
+    if type_.kind == "f":
+        info = np.finfo(type_)
         some = np.array([0, 0.3, 0.5, 1, 1.5, 2, 7, 100, 1000, info.max, info.tiny, np.inf])
-        return np.concatenate([some, -some, [np.nan]]).astype(given)
-    info = np.iinfo(given)
-    low = [info.min, info.min + 1, 0, 1, 2, 3, 7, given.itemsize * 8 - 1, info.max - 1, info.max]
-    return np.array([*low, *([-1, -2, -7] if info.min else [])], given)
+        return np.concatenate([some, -some, [np.nan]]).astype(type_)
+    info = np.iinfo(type_)
+    low = [info.min, info.min + 1, 0, 1, 2, 3, 7, type_.itemsize * 8 - 1, info.max - 1, info.max]
+    return np.array([*low, *([-1, -2, -7] if info.min else [])], type_)
 
 
 def pairs(dtype: str, more: int = 75, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """All pairs of the edges, and some random ones of ordinary size; never a multiple of the lanes."""
-    a, b = (np.ascontiguousarray(one.ravel()) for one in np.meshgrid(edges(dtype), edges(dtype)))
+    a, b = (np.ascontiguousarray(array.ravel()) for array in np.meshgrid(edges(dtype), edges(dtype)))
     rng = np.random.default_rng(seed)
     if np.dtype(dtype).kind == "f":
         random = [rng.standard_normal(more) * 3 for _ in range(2)]
     else:
         random = [rng.integers(-20 if np.dtype(dtype).kind == "i" else 0, 20, more) for _ in range(2)]
-    a, b = (np.concatenate([one, other.astype(dtype)]) for one, other in zip((a, b), random, strict=True))
+    a, b = (np.concatenate([array, other.astype(dtype)]) for array, other in zip((a, b), random, strict=True))
     return (a, b) if a.size % 4 else (a[1:], b[1:])
 
 
@@ -64,20 +64,22 @@ def ordinary(dtype: str, *shape: int, seed: int = 0) -> np.ndarray:
     return rng.integers(low, 2 if dtype == "?" else 5, shape).astype(dtype)
 
 
-def assert_same(found: np.ndarray, expected: np.ndarray, *given: np.ndarray, zeros: bool = True) -> None:
+def assert_same(actual: np.ndarray, expected: np.ndarray, *operands: np.ndarray, zeros: bool = True) -> None:
     """Equal dtype, shape and bits; NaNs are alike, and so are zeros if `zeros` is false."""
-    assert found.dtype == expected.dtype
-    assert found.shape == expected.shape
-    bits = f"u{found.dtype.itemsize}"
-    same = np.ascontiguousarray(found).view(bits) == np.ascontiguousarray(expected).view(bits)
-    if found.dtype.kind == "f":
-        same |= np.isnan(found) & np.isnan(expected)
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    bits = f"u{actual.dtype.itemsize}"
+    same = np.ascontiguousarray(actual).view(bits) == np.ascontiguousarray(expected).view(bits)
+    if actual.dtype.kind == "f":
+        same |= np.isnan(actual) & np.isnan(expected)
     if not zeros:
-        same |= found == expected
+        same |= actual == expected
     wrong = np.flatnonzero(~same.ravel())
     if wrong.size:
-        shown = [(*(one.ravel()[at] for one in given), found.ravel()[at], expected.ravel()[at]) for at in wrong[:5]]
-        raise AssertionError(f"{wrong.size} of {found.size} differ; (given, found, expected): {shown}")
+        shown = [
+            (*(array.ravel()[at] for array in operands), actual.ravel()[at], expected.ravel()[at]) for at in wrong[:5]
+        ]
+        raise AssertionError(f"{wrong.size} of {actual.size} differ; (operands, actual, expected): {shown}")
 
 
 @dataclass

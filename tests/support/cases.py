@@ -869,8 +869,8 @@ def planned(name: str, rows: int, columns: int, numbers: Args) -> None:
     root = graph.elementwise("mul", total, graph.scalar(0.25, F32, total.shape))
     (launch,) = plan([root], runtime.executor).launches
 
-    def expected(given: Args) -> Args:
-        x = given["a"].reshape(rows, columns)
+    def expected(arguments: Args) -> Args:
+        x = arguments["a"].reshape(rows, columns)
         up, down, left, right = (x[view] for view in views)
         return {"y": ((up + down + left + right) * np.float32(0.25)).ravel()}
 
@@ -886,4 +886,4 @@ def planned(name: str, rows: int, columns: int, numbers: Args) -> None:
 planned("four_neighbours_in_lanes", 9, 20, {"a_stride0": 5, "y_stride0": 9})  # counted in vectors
 planned("four_neighbours_in_rows", 12, 11, {"a_stride0": 11, "y_stride0": 9})
 
-BY_NAME = {one.name: one for one in CASES}
+BY_NAME = {case.name: case for case in CASES}

@@ -21,13 +21,13 @@ from ocl_runtime.execute.streams.command import Stream
 
 
 def run(
-    engine: Engine, schedule: Schedule, given: Mapping[str, Part | Bytes], where: str = ""
+    engine: Engine, schedule: Schedule, arguments: Mapping[str, Part | Bytes], where: str = ""
 ) -> list[tuple[Part, Place]]:
     """Runs the program over memory for each of its parameters; gives each result as memory and the place in it.
 
     Nodes go to their streams, counted from the calling thread's on. Raises as `Engine.launch` does.
     """
-    memory = {one.id: given[one.name] for one in schedule.buffers if one.name in given}
+    memory = {buffer.id: arguments[buffer.name] for buffer in schedule.buffers if buffer.name in arguments}
     last = {buffer: ends for buffer, (_, ends) in schedule.lives.items()}
     home = engine.streams.current()
     for number, node in enumerate(schedule.nodes):
@@ -45,11 +45,11 @@ def run(
             if last.get(access.buffer) == number:
                 memory.pop(access.buffer, None)
     results = []
-    for place in schedule.results:
-        part = memory.get(place.buffer)
+    for result in schedule.results:
+        part = memory.get(result.buffer)
         if not isinstance(part, Part):  # a result without elements
             part = Part(engine.allocate(1, where))
-        results.append((part, place))
+        results.append((part, result))
     return results
 
 
@@ -80,8 +80,10 @@ def _transfer(
     where: Where,
 ) -> None:
     """Copies between an array of the host and the device."""
-    at_host: Access = next(one for one in node.accesses if schedule.buffers[one.buffer].kind.startswith("host"))
-    on_device = next(one for one in node.accesses if one is not at_host)
+    at_host: Access = next(
+        access for access in node.accesses if schedule.buffers[access.buffer].kind.startswith("host")
+    )
+    on_device = next(access for access in node.accesses if access is not at_host)
     part, host = memory[on_device.buffer], memory[at_host.buffer]
     assert isinstance(part, Part)
     assert not isinstance(host, Part)

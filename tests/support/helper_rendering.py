@@ -110,10 +110,10 @@ class Bench:
         size = inputs[0].size
         items = -(-size // lanes)
         flags = cl.mem_flags
-        padded = [np.ones(items * lanes, one.dtype) for one in inputs]
-        for target, given in zip(padded, inputs, strict=True):
-            target[:size] = given
-        buffers = [cl.Buffer(self.context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=one) for one in padded]
+        padded = [np.ones(items * lanes, array.dtype) for array in inputs]
+        for target, source in zip(padded, inputs, strict=True):
+            target[:size] = source
+        buffers = [cl.Buffer(self.context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=array) for array in padded]
         out = np.empty_like(padded[0])
         result = cl.Buffer(self.context, flags.WRITE_ONLY, out.nbytes)
         cl.Kernel(program, name)(self.queue, (items,), None, *buffers, result)
@@ -125,8 +125,8 @@ class Bench:
         flags = cl.mem_flags
         out = np.empty(count, inputs[0].dtype)
         result = cl.Buffer(self.context, flags.WRITE_ONLY, out.nbytes)
-        buffers = [cl.Buffer(self.context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=one) for one in inputs]
+        buffers = [cl.Buffer(self.context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=array) for array in inputs]
         (kernel,) = program.all_kernels()
-        kernel(self.queue, (items,), None, *(arg for one in (*buffers, result) for arg in (one, np.uint64(0))))
+        kernel(self.queue, (items,), None, *(arg for buffer in (*buffers, result) for arg in (buffer, np.uint64(0))))
         cl.enqueue_copy(self.queue, out, result)
         return out

@@ -103,10 +103,10 @@ class InterpretedRuntime:
     def download(
         self, storage: Storage, dtype: DType, start: int, count: int, where: str = "", out: np.ndarray | None = None
     ) -> Came:
-        found = storage.elements(dtype.numpy)[start : start + count].copy()
+        elements = storage.elements(dtype.numpy)[start : start + count].copy()
         if out is None:
-            return Came(found)
-        out.reshape(-1)[:] = found
+            return Came(elements)
+        out.reshape(-1)[:] = elements
         return Came(out)
 
     def view(self, storage: Storage, dtype: DType, start: int, count: int, where: str = "") -> np.ndarray | None:
@@ -130,10 +130,10 @@ class InterpretedRuntime:
             args = [arg._replace(storage=None) if isinstance(arg, Address) else arg for arg in launch.args]
             self.launched.append(replace(launch, args=tuple(args)))
             kernel = self._passed(launch.kernel)
-            given: dict[str, Any] = {}
+            arguments: dict[str, Any] = {}
             for param, arg in zip(kernel.params, launch.args, strict=True):
                 if isinstance(arg, Address):
-                    given[param.value.hint] = (arg.storage.elements(param.value.type.dtype.numpy), arg.offset)
+                    arguments[param.value.hint] = (arg.storage.elements(param.value.type.dtype.numpy), arg.offset)
                 else:
-                    given[param.value.hint] = arg
-            run(kernel, given, launch.global_size, launch.group_size)
+                    arguments[param.value.hint] = arg
+            run(kernel, arguments, launch.global_size, launch.group_size)

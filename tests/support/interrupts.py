@@ -29,20 +29,20 @@ class Interrupt(BaseException):
 
 
 @cache
-def places(code: CodeType) -> frozenset[int]:
+def interruptible_offsets(code: CodeType) -> frozenset[int]:
     """The offsets in a function's code that are reached just after a handler could have run. What that raises belongs
     to the instruction before, so not those where a handler of exceptions begins or ends: there, a lock that a `with`
     gives back as it should would stay taken."""
-    found: set[int] = set()
+    offsets: set[int] = set()
     before: dis.Instruction | None = None
-    for one in dis.get_instructions(code):
-        if before is not None and handler(code, before.offset) == handler(code, one.offset):
-            found.add(one.offset)
-        calls = one.opname.startswith("CALL") and not one.opname.startswith("CALL_INTRINSIC")
-        before = one if calls or one.opname == "RESUME" else None
-        if "BACKWARD" in one.opname and "NO_INTERRUPT" not in one.opname:
-            found.add(int(one.argval))
-    return frozenset(found)
+    for instruction in dis.get_instructions(code):
+        if before is not None and handler(code, before.offset) == handler(code, instruction.offset):
+            offsets.add(instruction.offset)
+        calls = instruction.opname.startswith("CALL") and not instruction.opname.startswith("CALL_INTRINSIC")
+        before = instruction if calls or instruction.opname == "RESUME" else None
+        if "BACKWARD" in instruction.opname and "NO_INTERRUPT" not in instruction.opname:
+            offsets.add(int(instruction.argval))
+    return frozenset(offsets)
 
 
 @cache
@@ -79,8 +79,8 @@ class Injection(ABC):
             gc.enable()
         return kind is Interrupt
 
-    def _swallow(self, given: Any) -> None:
-        self.unraisable.append(f"{given.exc_value!r} in {given.object!r}")
+    def _swallow(self, unraisable: Any) -> None:
+        self.unraisable.append(f"{unraisable.exc_value!r} in {unraisable.object!r}")
 
     @abstractmethod
     def _watch(self) -> None: ...
@@ -116,7 +116,7 @@ class Traced(Injection):
             return self._local
         returned = frame in self._calling
         self._calling.discard(frame)
-        if frame.f_lasti in places(frame.f_code) and not returned:
+        if frame.f_lasti in interruptible_offsets(frame.f_code) and not returned:
             self.count += 1
             if self.count == self.at:
                 self.came = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

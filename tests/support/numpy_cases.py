@@ -22,7 +22,7 @@ _DTYPES = {"f": "f4", "d": "f8", "h": "f2", "i": "i4", "l": "i8", "c": "i1", "u"
 
 def names(namespace: Any) -> dict[str, Any]:
     """The names of the expressions, for one of the two namespaces."""
-    found: dict[str, Any] = {"np": namespace, "H": numpy.asarray}
+    named: dict[str, Any] = {"np": namespace, "H": numpy.asarray}
     for kind, dtype in _DTYPES.items():
         values = _FLOATS if kind in "fdhnp" else _INTS if kind in "ilc" else abs(_INTS) if kind == "u" else _INTS > 2
         values = values.astype(dtype)
@@ -32,8 +32,8 @@ def names(namespace: Any) -> dict[str, Any]:
             values = abs(values) + 0.25
         for rank, shape in _SHAPES.items():
             host = values.astype(dtype)[: int(numpy.prod(shape))].reshape(shape)
-            found[kind + rank] = namespace.asarray(host)
-    return found
+            named[kind + rank] = namespace.asarray(host)
+    return named
 
 
 CASES = """
@@ -764,17 +764,17 @@ EXPRESSIONS = [line for line in CASES.splitlines() if line and _known(line)]
 _TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12}
 
 
-def same(found: Any, expected: Any) -> None:
+def same(actual: Any, expected: Any) -> None:
     """Equal structure, dtypes and shapes, and values up to rounding. NumPy's scalars are arrays of shape ()."""
     if isinstance(expected, list | tuple):
-        assert isinstance(found, list | tuple)
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            same(one, other)
-    elif isinstance(expected, numpy.ndarray | numpy.generic) and not isinstance(found, bool):
-        assert isinstance(found, Array)
-        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        assert isinstance(actual, list | tuple)
+        assert len(actual) == len(expected)
+        for item, other in zip(actual, expected, strict=True):
+            same(item, other)
+    elif isinstance(expected, numpy.ndarray | numpy.generic) and not isinstance(actual, bool):
+        assert isinstance(actual, Array)
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
         within = _TOLERANCE.get(expected.dtype.name, 0)
-        numpy.testing.assert_allclose(found.numpy(), expected, rtol=within, atol=within)
+        numpy.testing.assert_allclose(actual.numpy(), expected, rtol=within, atol=within)
     else:
-        assert found == expected
+        assert actual == expected

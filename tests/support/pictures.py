@@ -14,9 +14,9 @@ def parsed(svg: str) -> ElementTree.Element:
 
 
 def groups(svg: str, kind: str) -> dict[str, ElementTree.Element]:
-    found = [one for one in parsed(svg).iter(f"{SVG}g") if one.get("class") == kind]
-    by_id = {str(one.get("id")): one for one in found}
-    assert len(by_id) == len(found), "two groups have one id"
+    elements = [element for element in parsed(svg).iter(f"{SVG}g") if element.get("class") == kind]
+    by_id = {str(element.get("id")): element for element in elements}
+    assert len(by_id) == len(elements), "two groups have one id"
     return by_id
 
 

@@ -58,10 +58,10 @@ def accumulate() -> Kernel:
     k = KernelBuilder("accumulate")
     n = k.scalar("n", U32)
     x, total = k.pointer("x", F32, length=n), k.pointer("total", F32, length=1)
-    found = k.variable(k.load(total, 0), hint="found")
+    accumulator = k.variable(k.load(total, 0), hint="found")
     with k.for_(0, n) as i:
-        k.assign(found, found + k.load(x, i))
-    k.store(total, 0, found)
+        k.assign(accumulator, accumulator + k.load(x, i))
+    k.store(total, 0, accumulator)
     return k.build()
 
 

@@ -21,7 +21,7 @@ class Writer:
     def __init__(self, name: str) -> None:
         self.p = HostBuilder(name)
 
-    def given(self, name: str, size: int) -> Value:
+    def input(self, name: str, size: int) -> Value:
         return self.p.input(name, F32, (size,))
 
     def made(self, *sources: Value, size: int | None = None) -> Value:
@@ -45,7 +45,7 @@ def length(value: Value) -> int:
 def unet(levels: int = 5, size: int = 1 << 18) -> Program:
     """Down to half the size each level, and up again beside what was kept of the way down."""
     w = Writer("unet")
-    now, kept = w.given("x", size), []
+    now, kept = w.input("x", size), []
     for _ in range(levels):
         now = w.made(w.made(now))
         kept.append(now)
@@ -60,7 +60,7 @@ def transformer(blocks: int = 6, tokens: int = 256, width: int = 256) -> Program
     """Attention and a feed-forward layer with residuals, block after block."""
     w = Writer("transformer")
     size = tokens * width
-    now = w.given("x", size)
+    now = w.input("x", size)
     for _ in range(blocks):
         normed = w.made(now)
         q, k, v = (w.made(normed) for _ in range(3))
@@ -76,7 +76,7 @@ def transformer(blocks: int = 6, tokens: int = 256, width: int = 256) -> Program
 def multigrid(levels: int = 6, size: int = 1 << 18) -> Program:
     """A V-cycle: smooth, residual, restrict, and back with corrections."""
     w = Writer("multigrid")
-    u, f = w.given("u", size), w.given("f", size)
+    u, f = w.input("u", size), w.input("f", size)
     stack = []
     for _ in range(levels):
         u = w.made(w.made(u, f), f)
@@ -93,7 +93,7 @@ def multigrid(levels: int = 6, size: int = 1 << 18) -> Program:
 def butterflies(stages: int = 10, size: int = 1 << 16) -> Program:
     """Each stage reads all of the last one into another array, in halves on two streams."""
     w = Writer("butterflies")
-    now = w.given("x", size)
+    now = w.input("x", size)
     for _ in range(stages):
         new = w.p.alloc(F32, (size,), "t")
         for half in range(2):
@@ -107,7 +107,7 @@ def butterflies(stages: int = 10, size: int = 1 << 16) -> Program:
 def photograph(size: int = 1 << 18, radius: int = 2) -> Program:
     """The demo: a weighted sum over neighbours, gradients, edges."""
     w = Writer("photograph")
-    image = w.given("image", size)
+    image = w.input("image", size)
     total, weights = w.made(image), w.made(image)
     for _ in range((2 * radius + 1) ** 2):
         alike = w.made(image)
@@ -123,7 +123,7 @@ def photograph(size: int = 1 << 18, radius: int = 2) -> Program:
 def tiles(count: int = 16, size: int = 1 << 16, streams: int = 4) -> Program:
     """Parts on streams, each with scratch memory of its own."""
     w = Writer("tiles")
-    x = w.given("x", count * size)
+    x = w.input("x", count * size)
     y = w.p.alloc(F32, (count * size,), "y")
     for part in range(count):
         with w.p.stream(part % streams):
@@ -137,7 +137,7 @@ def tiles(count: int = 16, size: int = 1 << 16, streams: int = 4) -> Program:
 def residual_network(blocks: int = 12, size: int = 1 << 17) -> Program:
     """Two layers and a shortcut, the size halving every fourth block."""
     w = Writer("residual_network")
-    now = w.given("x", size)
+    now = w.input("x", size)
     for block in range(blocks):
         target = length(now) // (2 if block % 4 == 3 else 1)
         inner = w.made(w.made(now), size=target)
@@ -148,7 +148,7 @@ def residual_network(blocks: int = 12, size: int = 1 << 17) -> Program:
 def runge_kutta(steps: int = 5, size: int = 1 << 16) -> Program:
     """Four slopes a step, each from the last one."""
     w = Writer("runge_kutta")
-    u = w.given("u", size)
+    u = w.input("u", size)
     for _ in range(steps):
         slopes = [w.made(u)]
         for _ in range(3):
@@ -161,7 +161,7 @@ def backward(layers: int = 10, size: int = 1 << 16) -> Program:
     """Training: what the way forward computed is kept for the way back."""
     w = Writer("backward")
     rng = random.Random(1)
-    now, kept = w.given("x", size), []
+    now, kept = w.input("x", size), []
     for _ in range(layers):
         now = w.made(now, size=size * rng.choice([1, 1, 2, 4]))
         kept.append(now)
@@ -176,7 +176,7 @@ def backward(layers: int = 10, size: int = 1 << 16) -> Program:
 def pyramid(levels: int = 7, size: int = 1 << 18) -> Program:
     """Laplacian pyramid: blur and subtract at every level, then put together again."""
     w = Writer("pyramid")
-    now, bands = w.given("x", size), []
+    now, bands = w.input("x", size), []
     for _ in range(levels):
         blurred = w.made(w.made(now))
         bands.append(w.made(now, blurred))
@@ -189,7 +189,7 @@ def pyramid(levels: int = 7, size: int = 1 << 18) -> Program:
 def conjugate_gradient(steps: int = 12, size: int = 1 << 17) -> Program:
     """Four vectors and a few numbers, replaced in every step."""
     w = Writer("conjugate_gradient")
-    x, r = w.given("x", size), w.given("b", size)
+    x, r = w.input("x", size), w.input("b", size)
     direction = w.made(r)
     for _ in range(steps):
         product = w.made(direction)
@@ -201,8 +201,8 @@ def conjugate_gradient(steps: int = 12, size: int = 1 << 17) -> Program:
 
 
 PROGRAMS: dict[str, Callable[[], Program]] = {
-    one.__name__: one  # type: ignore[attr-defined]
-    for one in (
+    function.__name__: function  # type: ignore[attr-defined]
+    for function in (
         unet,
         transformer,
         multigrid,

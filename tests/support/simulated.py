@@ -59,7 +59,7 @@ class Queue:
 
     def __init__(self) -> None:
         self.pending: deque[Command] = deque()
-        self.given = 0
+        self.enqueued = 0
         self.flushed = 0
 
 
@@ -71,7 +71,7 @@ class Command:
         self.run = run
         self.waits = waits
         self.status = 3
-        self.place = 0
+        self.position = 0
         self.slow = False
         self.fails = False
 
@@ -233,7 +233,7 @@ class Simulated:
     def flush(self, queue: Queue) -> None:
         self._called("flush")
         with self._changed:
-            queue.flushed = queue.given
+            queue.flushed = queue.enqueued
             self._sometimes()
 
     def status(self, event: Command) -> int:
@@ -250,7 +250,7 @@ class Simulated:
         self._called("wait")
         with self._changed:
             if event.queue is not None:
-                event.queue.flushed = max(event.queue.flushed, event.place)
+                event.queue.flushed = max(event.queue.flushed, event.position)
             self._run_until([event])
         if event.status < 0:
             raise cl.RuntimeError(f"clWaitForEvents failed: {SPOILT}")
@@ -258,7 +258,7 @@ class Simulated:
     def finish(self, queue: Queue) -> None:
         self._called("finish")
         with self._changed:
-            queue.flushed = queue.given
+            queue.flushed = queue.enqueued
             self._run_until(list(queue.pending))
 
     # ------------------------------------------------------------------ inside
@@ -288,8 +288,8 @@ class Simulated:
         assert not any(buffer.released for buffer in buffers), "a released buffer is used"
         with self._changed:
             command = self._numbered(Command(queue, run, tuple(waits or ())))
-            queue.given += 1
-            command.place = queue.given
+            queue.enqueued += 1
+            command.position = queue.enqueued
             queue.pending.append(command)
             if self.behind == "at once" and any(wait.status < 0 for wait in command.waits):
                 raise StuckError("what waits for an event that has failed already never ends")
@@ -327,7 +327,7 @@ class Simulated:
                 pending.popleft()
             follows = True
             for command in pending:
-                if command.place > queue.flushed:
+                if command.position > queue.flushed:
                     break
                 if follows and not command.ended and all(wait.ended for wait in command.waits):
                     yield command
@@ -356,20 +356,20 @@ class Simulated:
         command.run, command.waits = None, ()
         if status < 0 and self.behind == "at once":
             for queue in self._queues:
-                for one in queue.pending:
-                    if not one.ended and command in one.waits:
-                        self._end(one, SPOILT)
+                for waiting in queue.pending:
+                    if not waiting.ended and command in waiting.waits:
+                        self._end(waiting, SPOILT)
 
 
 class _Borrowed:
     """Host memory that somebody else must keep alive."""
 
-    def __init__(self, given: Bytes) -> None:
-        owner: Any = given
+    def __init__(self, host: Bytes) -> None:
+        owner: Any = host
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
-        self.nbytes = given.nbytes
-        self._at = given.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+        self.nbytes = host.nbytes
+        self._at = host.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
         self._owner = weakref.ref(owner)
 
     def bytes(self) -> Bytes:
@@ -380,13 +380,13 @@ class _Borrowed:
 
 def _ancestors(events: list[Command]) -> set[Command]:
     """The commands that must end for events to happen, and which have not."""
-    found: set[Command] = set()
+    ancestors: set[Command] = set()
     left = [event for event in events if not event.ended]
     while left:
         command = left.pop()
-        if command in found:
+        if command in ancestors:
             continue
-        found.add(command)
+        ancestors.add(command)
         left += [wait for wait in command.waits if not wait.ended]
         if command.queue is not None:
             for before in command.queue.pending:
@@ -394,4 +394,4 @@ def _ancestors(events: list[Command]) -> set[Command]:
                     break
                 if not before.ended:
                     left.append(before)
-    return found
+    return ancestors

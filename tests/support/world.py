@@ -103,8 +103,8 @@ class World:
 
     def waits(self, command: Command) -> list[Command]:
         """The commands in the wait list of one that was given."""
-        given = {logged: one for one, logged in self._logged.items()}
-        return [given[wait] for wait in self._logged[command].waits]
+        commands = {logged: command for command, logged in self._logged.items()}
+        return [commands[wait] for wait in self._logged[command].waits]
 
     def set(self, number: int, storage: Storage, value: int, **more: Any) -> Command:
         """A kernel that gives all bytes of a storage a value."""
