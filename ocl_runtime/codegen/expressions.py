@@ -229,12 +229,12 @@ class Expressions:
         keys = (f"{dtype.kind}/{form}", form, dtype.kind, "any")
         return spellings[next(key for key in keys if key in spellings)]
 
-    def rounding(self, name: str, given: ValueType) -> str:
+    def rounding(self, name: str, type_: ValueType) -> str:
         """The function that rounds float32 or float64 to whole numbers, by the name of its operation."""
         if not self._dialect.own_math:
             return name
-        self.helpers[f"whole_{name}", given] = None
-        return f"whole_{name}_{value_type(given)}"
+        self.helpers[f"whole_{name}", type_] = None
+        return f"whole_{name}_{value_type(type_)}"
 
     def _structural(self, let: Let, type_: ValueType) -> Text:
         first = let.args[0]
