@@ -88,6 +88,12 @@ class Layout:
         return dense
 
     @property
+    def repeats(self) -> bool:
+        """Whether elements are in memory once and stand for several."""
+        strides = self.strides
+        return 0 in strides and any(not stride and n > 1 for n, stride in zip(self.shape, strides, strict=True))
+
+    @property
     def order(self) -> tuple[int, ...] | None:
         """The axes as they lie in memory, the one with the longest stride first; None where elements are repeated, and
         any order would do."""

@@ -7,8 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import caller, calling_line
 from ocl_runtime.arrays.core import ArrayCore, compute_if_planned, until_planned
 from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.reals import base_executor
@@ -76,9 +77,12 @@ class Exports(ArrayCore):
         `Runtime.over`), `LaunchError` where the values were spoilt.
         """
         self._report_indices()
-        self._computed()
+        node = self._computed()
         if self._value:
             self._detach()
+        elif node.layout.repeats and not any(step.kind == "expand" for step in self._steps):
+            self._write(graph.elementwise("copy", node), caller())  # `x[...] = row` made it the row's memory
+        del node  # whoever has it needs it
         executor, exported = base_executor(self._executor), list[Any]()
 
         def attempt(make: bool) -> Missing | None:

@@ -57,11 +57,12 @@ class Cell:
 
 
 def alone(cell: Cell) -> bool:
-    """Whether nothing but a cell and its views needs the memory that it has been computed to, under the lock."""
+    """Whether nothing but a cell and its views needs the memory that it has been computed to, and each element has its
+    own there, under the lock."""
     cell.become(cell.node)  # in the place of the node that was computed, which may hold the memory for others
     node = [cell.node]
     assert isinstance(node[0], Buffer)
-    return node[0].storage is None or held_once(node)
+    return node[0].storage is None or (not node[0].layout.repeats and held_once(node))
 
 
 class Evaluating:

@@ -1,6 +1,7 @@
 """Host programs as users call them:
 
 call.py       a program with arrays for its parameters
+own_memory.py memory that a program may write over
 trees.py      arguments and results of Python functions
 arguments.py  the memory of a captured function's arguments, and what a program for them depends on
 exclusive.py  whether others need memory that it computes into

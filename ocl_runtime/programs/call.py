@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from ocl_ir.graph import build as graph
 from ocl_ir.host.grammar import Parameter, Program
 from ocl_ir.host.printer import text
-from ocl_ir.host.schedule import MemoryPlan
+from ocl_ir.host.schedule import MemoryPlan, Place
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, Symbol, value
 from ocl_ir.source_line import calling_line
@@ -27,7 +28,7 @@ from ocl_runtime.arrays import Array, current
 from ocl_runtime.arrays.current_runtime import AnyRuntime
 from ocl_runtime.arrays.functions.transfers import contiguous
 from ocl_runtime.arrays.reals import base_executor
-from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, ShapeError
+from ocl_runtime.errors import DTypeError, Error, LaunchError, MixedDevicesError, NoRoomYetError, ShapeError
 from ocl_runtime.execute.driver import Bytes
 from ocl_runtime.execute.replay.execution import Part
 from ocl_runtime.execute.replay.replay import ALIGNED, Replay
@@ -35,7 +36,10 @@ from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.host.prepare import Outcome
 from ocl_runtime.plan.host.prepare import prepare as prepare_schedule
 from ocl_runtime.plan.tracing import tracer
+from ocl_runtime.programs.own_memory import is_lent, own, shared
 
+_ATTEMPTS = 6
+"""To find memory without waiting for it under the registry's lock."""
 _MOST_PREPARED = 64
 """Sizes for which a program stays prepared."""
 
@@ -81,14 +85,45 @@ class Prepared:
             arrays, {name: int(number) for name, number in named.items() if isinstance(number, int | np.integer)}
         )
         replay, _ = self.prepared(sizes)
-        parts = {name: self._part(param, arrays[name]) for name, param in self._params.items()}
         results = tuple(
             Array(
                 graph.buffer(part.storage, result.dtype, _moved(result.layout, part, result.dtype.size)), self.executor
             )
-            for part, result in replay(parts)
+            for part, result in self._replayed(replay, arrays)
         )
         return None if not results else results[0] if len(results) == 1 else results
+
+    def _replayed(self, replay: Replay, arrays: Mapping[str, Array | NDArray[Any]]) -> list[tuple[Part, Place]]:
+        """Replays over the memory of arrays; those that it writes, and whose memory others need, get other memory."""
+        on_device = {name: array for name, array in arrays.items() if isinstance(array, Array)}
+        for array in on_device.values():
+            array._computed()  # which plans and builds without the lock
+        params = self._params
+        written = {
+            name: array
+            for name, array in on_device.items()
+            if params[name].output or params[name].written or params[name].donated
+        }
+        attempts = count()
+        while written:
+            try:
+                with self.executor.registry.lock:
+                    needed = shared([array for array in written.values() if not is_lent(array._cell.node)])
+                    if not needed:
+                        return replay(self._parts(arrays), wait=next(attempts) >= _ATTEMPTS)
+                for name in [name for name, array in written.items() if any(array is other for other in needed)]:
+                    try:
+                        own([written[name]])
+                    except LaunchError:
+                        if not params[name].output:
+                            raise
+                        del written[name]  # what lies there is spoilt: nobody needs it
+            except NoRoomYetError as error:
+                error.wait()
+        return replay(self._parts(arrays))
+
+    def _parts(self, arrays: Mapping[str, Array | NDArray[Any]]) -> dict[str, Part | Bytes]:
+        return {name: self._part(param, arrays[name]) for name, param in self._params.items()}
 
     def prepared(self, sizes: Mapping[str, int]) -> tuple[Replay, MemoryPlan]:
         """What a call with these sizes replays, and how well its memory was planned."""

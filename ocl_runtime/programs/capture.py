@@ -27,20 +27,18 @@ from itertools import count
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
-from ocl_ir.graph.build import Buffer, Node, elementwise
+from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
-from ocl_runtime.arrays.core import compute_node
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import DTypeError, NoRoomYetError
 from ocl_runtime.executor import DeviceExecutor
-from ocl_runtime.plan.donation import used_outside
-from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, rebound, replay
+from ocl_runtime.programs.own_memory import is_lent, own, shared
 from ocl_runtime.programs.trees import Shape, flatten, positional
 
 _MOST_PREPARED = 64
@@ -258,14 +256,14 @@ class _Function:
         for attempt in count():
             try:
                 with executor.registry.lock:
-                    shared = _shared(specialized.captured, arrays)
-                    if not shared:
+                    needed = _shared(specialized.captured, arrays)
+                    if not needed:
                         settled = _in_memory(arrays)
                         if settled is None or ((shape, settled.family), settled.sizes) != (family, sizes):
                             break  # a copy lies in another way, or another thread has written
                         starts = [span.low for span in settled.ranges]
                         return replay(specialized, settled.ranges, starts, floats, executor, wait=attempt >= _ATTEMPTS)
-                _own(shared)
+                own(needed)
             except NoRoomYetError as error:
                 error.wait()
             settled = None
@@ -341,24 +339,4 @@ def _shared(captured: Captured, arrays: Sequence[Array]) -> list[Array]:
     """The arrays whose memory a program overwrites, and others need; and views of what has no memory yet.
     Memory that PyOpenCL has, too, is computed into all the same."""
     written = [arrays[number] for number in captured.assigned]
-    written += [x for x in map(arrays.__getitem__, captured.into) if not _is_outside(x._cell.node)]
-    return [x for x in written if type(x._cell.node) is not Buffer or not alone(x._cell)]
-
-
-def _is_outside(node: Node) -> bool:
-    return isinstance(node, Buffer) and node.storage is not None and used_outside(node.storage)
-
-
-def _own(shared: Sequence[Array]) -> None:
-    """Computes, or copies, the whole arrays that these may be views of, so that nobody else needs their memory; unless
-    another thread writes them meanwhile."""
-    for x in shared:
-        cell, node = x._cell, x._cell.node
-        if type(node) is not Buffer:
-            compute_node(x._executor, ref(node), ref(cell))
-            continue
-        copied = Array(elementwise("copy", node), x._executor)
-        copied._computed()
-        with x._executor.registry.lock:
-            if cell.node is node:
-                cell.become(copied._cell.node)
+    return shared([*written, *[x for x in map(arrays.__getitem__, captured.into) if not is_lent(x._cell.node)]])

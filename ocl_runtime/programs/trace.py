@@ -122,7 +122,9 @@ class Trace:
         self.writes(cell)
         number, node = self._arguments.get(cell), cell.node
         over = [index for index, param_node in enumerate(self._param_nodes) if _same_memory(param_node, node)]
-        if not isinstance(node, Buffer) or (over and number not in over):  # a part is computed; another array's memory
+        if (
+            not isinstance(node, Buffer) or node.layout.repeats or (over and number not in over)
+        ):  # a part is computed; another array's memory
             return False
         params = [self._params[index]._cell.node for index in over if index != number]
         kept = [

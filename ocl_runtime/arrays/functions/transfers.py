@@ -29,7 +29,6 @@ from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
-from ocl_runtime.plan.donation import used_outside
 from ocl_runtime.plan.evaluate import Missing, evaluate_into
 from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
@@ -152,9 +151,8 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
             place=calling_line(),
             remedy="convert it first: astype(x, dtype)",
         )
-    shape, strides, repeats = target.shape, target.layout.strides, False
-    for length, stride in zip(shape, strides, strict=True):
-        repeats = repeats or (length > 1 and not stride)
+    shape, strides = target.shape, target.layout.strides
+    repeats = any(step.kind == "expand" for step in out._steps)  # what `x[...] = row` repeats gets other memory
     if shape != x.shape or repeats:
         raise ShapeError(
             f"compute_into shape {shape} with strides {strides} from shape {x.shape}",
@@ -177,9 +175,9 @@ def _compute_into(x: Array, out: Array, *, make: bool) -> Missing | None:
         if trace is None:
             # Another thread, or an attempt before this one, may have written it.
             is_computed, storage = type(cell.node) is Buffer, getattr(cell.node, "storage", None)
-            is_outside = storage is not None and used_outside(storage)
+            is_lent = bool(getattr(storage, "guests", 0))
             del storage  # whoever has it needs it
-            if is_computed and (is_outside or alone(cell)):
+            if is_computed and (is_lent or alone(cell)):
                 settled = settled_if_planned(cell, x._node, executor, make=make)
                 if isinstance(settled, Missing):
                     return settled

@@ -42,18 +42,18 @@ class Replay:
         self._inputs_of_the_host = [buffer for buffer in schedule.buffers if buffer.kind == "host input"]
         self._bound = Bound(schedule, handles_for(engine, kernels_of(schedule)))
 
-    def __call__(self, arguments: Mapping[str, Part | Bytes]) -> list[tuple[Part, Place]]:
+    def __call__(self, arguments: Mapping[str, Part | Bytes], *, wait: bool = True) -> list[tuple[Part, Place]]:
         """Starts the program on this thread's stream, over memory for each of its parameters by name.
 
         Gives each result as memory and the place in it. Raises `ShapeError` for memory that is missing, too small, or
         written and also another parameter's; `MixedDevicesError` for another runtime's; `LaunchError` as
-        `Engine.submit` does; `OutOfMemoryError`.
+        `Engine.submit` does; `OutOfMemoryError`, and unless it may `wait`, `NoRoomYetError`, as `Memory.allocate` does.
         """
         self._engine.check_process()
         memory = self._checked(arguments)
         for buffer in self._inputs_of_the_host:
             self._engine.memory.host.settle(memory[buffer.id])  # type: ignore[arg-type]  # as `_checked` made sure
-        run(self._engine, self._bound, memory, self._name, self._bound.lines)
+        run(self._engine, self._bound, memory, self._name, self._bound.lines, wait=wait)
         results = []
         for result in self.schedule.results:
             part = memory[result.buffer]

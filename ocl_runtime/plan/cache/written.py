@@ -71,11 +71,13 @@ def _own_references() -> int:
     exec("def count():\n    n0, = [object()]\n    return references(n0)", code)
     tracer, profiler = sys.gettrace(), sys.getprofile()
     sys.settrace(None)
-    sys.setprofile(None)
+    if callable(profiler):  # cProfile's is written in C: it refers to no variables, and could not be set again
+        sys.setprofile(None)
     try:
         count: int = code["count"]()
     finally:
-        sys.setprofile(profiler)
+        if callable(profiler):
+            sys.setprofile(profiler)
         sys.settrace(tracer)
     return count
 

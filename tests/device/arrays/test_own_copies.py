@@ -14,6 +14,7 @@ import ocl_runtime as ocl
 import ocl_runtime.numpy as xnp
 from ocl_ir.graph.build import Buffer
 from ocl_runtime.device import Device
+from ocl_runtime.errors import ShapeError, SharingError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
@@ -259,3 +260,72 @@ def test_what_is_written_into_a_view_of_an_expression_is_written_into_that(
     np.testing.assert_array_equal(other.numpy(), expected.T)
     np.testing.assert_array_equal(x.numpy(), expected)
     np.testing.assert_array_equal(seen.numpy(), view(expected))
+
+
+@ocl.capture
+def captured_write(x: Any, value: Any) -> None:
+    x[...] = value
+
+
+@ocl.capture
+def captured_add(x: Any, value: Any) -> None:
+    x += value
+
+
+@ocl.capture
+def captured_compute_into(x: Any, value: Any) -> None:
+    ocl.compute_into(x, value)
+
+
+REPEATED: dict[str, Callable[[], Any]] = {
+    "written with a number": lambda: of_row(np.array(0, "f4")),
+    "written with a row": lambda: of_row(np.zeros(3, "f4")),
+    "backwards": lambda: of_row(np.zeros(3, "f4"))[::-1],
+    "a copy of what was broadcast": lambda: ocl.broadcast_to(ocl.asarray(np.zeros(3, "f4")), (2, 3)).copy().compute(),
+}
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "captured write": captured_write,
+    "captured +=": captured_add,
+    "captured compute_into": captured_compute_into,
+    "compute_into": ocl.compute_into,
+}
+
+
+def of_row(row: np.ndarray) -> Any:
+    x = ocl.asarray(np.ones((2, 3), "f4"))
+    x[...] = ocl.asarray(row)
+    return x.compute()
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("made", REPEATED.values(), ids=REPEATED)
+def test_what_repeats_a_row_gets_memory_for_each_element(
+    runtime: Runtime, made: Callable[[], Any], write: Callable[[Any, Any], Any]
+) -> None:
+    """It shares the memory of the row until it is written."""
+    host = np.arange(6, dtype="f4").reshape(2, 3)
+    for _ in range(2):
+        x = made()
+        write(x, ocl.asarray(host))
+        assert x.numpy().tolist() == host.tolist()
+
+
+@pytest.mark.parametrize("write", [captured_write, captured_add, captured_compute_into, ocl.compute_into])
+def test_what_was_broadcast_is_not_written(runtime: Runtime, write: Callable[[Any, Any], Any]) -> None:
+    row, host = ocl.asarray(np.zeros(3, "f4")), np.ones((2, 3), "f4")
+    with pytest.raises(ShapeError, match=r"broadcast|strides \(0, 1\)"):
+        write(ocl.broadcast_to(row, (2, 3)), ocl.asarray(host))
+    assert row.numpy().tolist() == [0, 0, 0]
+
+
+def test_compute_into_leaves_what_was_built_on_memory_that_numpy_looks_at(runtime: Runtime) -> None:
+    x = ocl.asarray(np.arange(4, dtype="f4"))
+    try:
+        seen = np.asarray(x, copy=False)
+    except SharingError:
+        pytest.skip("the device has memory of its own")
+    y = x + 0.5
+    ocl.compute_into(x, x * 10)
+    assert x.numpy().tolist() == [0, 10, 20, 30]
+    assert y.numpy().tolist() == [0.5, 1.5, 2.5, 3.5]
+    assert seen.tolist() == [0, 1, 2, 3]

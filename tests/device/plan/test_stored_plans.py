@@ -405,7 +405,7 @@ def test_a_plan_keeps_no_more_than_one_that_was_read(device: Device, tmp_path: P
     def keeps(plan: Any) -> tuple[bool, bool, bool]:
         formulas = plan._details.formulas
         program, guards = formulas.schedule.program, vars(plan.guards)
-        return bool(program.body or program.params), bool(formulas.table._number), bool(guards.get("found"))
+        return bool(program.body or program.params), bool(formulas.table._number), bool(guards.get("conditions"))
 
     made, read, shown = runtime(device, tmp_path), runtime(device, tmp_path), runtime(device, None)
     for each in (made, read, shown):

@@ -373,3 +373,27 @@ def test_a_captured_function_calls_no_program(runtime: Runtime) -> None:
         ocl.capture(lambda x: program(x) + 1)(array)
     assert caught.value.remedy == "call it outside of the captured function"
     assert (program(array) + 1).shape == (8,)
+
+
+@pytest.mark.parametrize("how", ["written", "output", "donated"])
+def test_regression_what_others_need_of_memory_that_a_program_writes_stays(runtime: Runtime, how: str) -> None:
+    """Copies, elements and expressions; the memory is written in place where nobody needs any of it."""
+    p = HostBuilder("over")
+    n = p.size("n")
+    x = p.input("x", F32, (n,), written=how == "written", donated=how == "donated")
+    y = x if how == "written" else p.output("y", F32, (n,)) if how == "output" else p.alloc(F32, (n,), "t")
+    p.launch(SCALE, (n, x, y), (n,))
+    program = prepare(p.build(y) if how == "donated" else p.build())
+    for needed in (True, False):
+        array = ocl.asarray(HOST)
+        copied, element, expression = (array.copy(), array[3], array + 1) if needed else (None, None, None)
+        with counting(runtime) as counted:
+            program(*([ocl.asarray(HOST)] if how == "output" else []), array)
+        if needed:
+            assert_same(copied.numpy(), HOST)
+            assert float(element) == HOST[3]
+            assert_same(expression.numpy(), HOST + 1)
+        else:
+            assert counted["memory", "allocations"] == (how != "written")  # the input there, the result
+        if how != "donated":
+            assert_same(array.numpy(), scaled(HOST))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
 import random
+import sys
 from collections.abc import Hashable, Sequence
 from typing import cast
 
@@ -14,6 +16,7 @@ from ocl_ir.graph.forward import forward, operands
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32
 from ocl_runtime.plan import structure
+from ocl_runtime.plan.cache import written
 from ocl_runtime.plan.donation import DonationPlaces, Holders
 from ocl_runtime.plan.structure import Structure
 
@@ -235,3 +238,15 @@ def test_ways_in_which_nodes_are_held_are_forgotten() -> None:
         del held
     assert len(found) == 256
     assert len(holders._known) <= 64
+
+
+def test_references_are_counted_alike_under_a_profiler() -> None:
+    """cProfile's, which is written in C, cannot be set again."""
+    profiler = cProfile.Profile()
+    profiler.enable()
+    try:
+        count = written._own_references()
+        assert sys.getprofile() is profiler
+    finally:
+        profiler.disable()
+    assert count == written._own_references()
