@@ -151,6 +151,11 @@ class ArrayCore:
             cell.become(node)
         return node
 
+    @property
+    def _is_broadcast(self) -> bool:
+        """Whether it is a view that repeats elements, into which nobody writes."""
+        return any(step.kind == "expand" for step in self._steps)
+
     def _relieve(self, node: Node) -> None:
         """Starts long pending work that a write has made longer."""
         if node.depth >= BOUND:

@@ -15,6 +15,7 @@ from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.arrays.values import CPU, capsule, lent, uncopied
 from ocl_runtime.errors import DTypeError, RankError, ShapeError
+from ocl_runtime.plan.donation import is_lent
 from ocl_runtime.plan.evaluate import Missing
 
 
@@ -80,7 +81,7 @@ class Exports(ArrayCore):
         node = self._computed()
         if self._value:
             self._detach()
-        elif node.layout.repeats and not any(step.kind == "expand" for step in self._steps):
+        elif node.layout.repeats and not (self._is_broadcast or is_lent(node.storage)):
             self._write(graph.elementwise("copy", node), caller())  # `x[...] = row` made it the row's memory
         del node  # whoever has it needs it
         executor, exported = base_executor(self._executor), list[Any]()

@@ -185,7 +185,12 @@ def most_donated(buffers: Sequence[Node]) -> int:
 
 def used_outside(storage: Storage) -> bool:
     """Whether another library uses memory too, which would see what is written there."""
-    return bool(getattr(storage, "guests", 0) or getattr(storage, "views", ()))
+    return is_lent(storage) or bool(getattr(storage, "views", ()))
+
+
+def is_lent(storage: Storage | None) -> bool:
+    """Whether another library may write to memory, and is to see what is written there: PyOpenCL."""
+    return bool(getattr(storage, "guests", 0))
 
 
 _counted: Callable[[object], int] | None = getattr(sys, "getrefcount", None)

@@ -36,8 +36,9 @@ class Tracer(Protocol):
     def compute(self, nodes: Sequence[Node]) -> list[Buffer]:
         """What nodes will be computed to."""
 
-    def compute_into(self, wanted: list[Node], cell: Cell, place: Callable[[], Buffer]) -> bool:
-        """What a single node will be computed to, in the memory of a cell, unless others need what lies there."""
+    def compute_into(self, wanted: list[Node], cell: Cell, *, target: Callable[[], Buffer]) -> bool:
+        """What a single node will be computed to, in a part of the memory of a cell, unless others need what lies
+        there."""
 
     def owns(self, cell: Cell) -> bool:
         """Whether an array was made inside of the function, so that nobody else sees what it becomes."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer
 from ocl_ir.host.grammar import Parameter, Program
 from ocl_ir.host.printer import text
 from ocl_ir.host.schedule import MemoryPlan, Place
@@ -36,10 +37,8 @@ from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.host.prepare import Outcome
 from ocl_runtime.plan.host.prepare import prepare as prepare_schedule
 from ocl_runtime.plan.tracing import tracer
-from ocl_runtime.programs.own_memory import is_lent, own, shared
+from ocl_runtime.programs.own_memory import ATTEMPTS, is_lent_out, own, shared
 
-_ATTEMPTS = 6
-"""To find memory without waiting for it under the registry's lock."""
 _MOST_PREPARED = 64
 """Sizes for which a program stays prepared."""
 
@@ -93,29 +92,33 @@ class Prepared:
         )
         return None if not results else results[0] if len(results) == 1 else results
 
-    def _replayed(self, replay: Replay, arrays: Mapping[str, Array | NDArray[Any]]) -> list[tuple[Part, Place]]:
+    def _replayed(self, replay: Replay, arrays: dict[str, Array | NDArray[Any]]) -> list[tuple[Part, Place]]:
         """Replays over the memory of arrays; those that it writes, and whose memory others need, get other memory."""
-        on_device = {name: array for name, array in arrays.items() if isinstance(array, Array)}
-        for array in on_device.values():
-            array._computed()  # which plans and builds without the lock
-        params = self._params
-        written = {
-            name: array
-            for name, array in on_device.items()
-            if params[name].output or params[name].written or params[name].donated
-        }
+        written: dict[str, Array] = {}
+        for name, param in self._params.items():
+            array = arrays[name]
+            if isinstance(array, Array) and (param.output or param.written or param.donated):
+                written[name] = array
+        if not written:
+            return replay(self._parts(arrays))
+        for name, array in arrays.items():  # which plans and builds without the lock
+            if isinstance(array, Array):
+                node = array._computed()
+                if name not in written and not _lies_well(node):
+                    arrays[name] = Array(contiguous(array), self.executor)
+                del node  # whoever has it needs it
         attempts = count()
         while written:
             try:
                 with self.executor.registry.lock:
-                    needed = shared([array for array in written.values() if not is_lent(array._cell.node)])
+                    needed = shared([array for array in written.values() if not is_lent_out(array)])
                     if not needed:
-                        return replay(self._parts(arrays), wait=next(attempts) >= _ATTEMPTS)
+                        return replay(self._parts(arrays), wait=next(attempts) >= ATTEMPTS)
                 for name in [name for name, array in written.items() if any(array is other for other in needed)]:
                     try:
                         own([written[name]])
                     except LaunchError:
-                        if not params[name].output:
+                        if not self._params[name].output:
                             raise
                         del written[name]  # what lies there is spoilt: nobody needs it
             except NoRoomYetError as error:
@@ -226,9 +229,8 @@ class Prepared:
         node = array._computed()
         if not node.size:
             return Part(self.executor.allocate(ALIGNED, "an empty array"))
-        offset = node.layout.offset * node.dtype.size
-        if node.layout.is_dense and offset % ALIGNED == 0:
-            return Part(node.storage, offset)
+        if _lies_well(node):
+            return Part(node.storage, node.layout.offset * node.dtype.size)
         if param.output or param.donated or param.written:
             raise ShapeError(
                 f"program {self.program.name} would write {param.value.hint}, which is a view with gaps or not aligned",
@@ -247,6 +249,11 @@ class Prepared:
     def _unfit(self, fact: str, kind: type[ShapeError] | type[DTypeError] = ShapeError) -> ShapeError | DTypeError:
         takes = text(self.program).splitlines()[0]
         return kind(f"program {self.program.name} {fact}", place=calling_line(), remedy=f"call it as it is: {takes}")
+
+
+def _lies_well(node: Buffer) -> bool:
+    """Whether a program takes memory as it is."""
+    return node.layout.is_dense and node.layout.offset * node.dtype.size % ALIGNED == 0
 
 
 def _moved(layout: Layout, part: Part, itemsize: int) -> Layout:

@@ -38,15 +38,13 @@ from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, rebound, replay
-from ocl_runtime.programs.own_memory import is_lent, own, shared
+from ocl_runtime.programs.own_memory import ATTEMPTS, is_lent_out, own, shared
 from ocl_runtime.programs.trees import Shape, flatten, positional
 
 _MOST_PREPARED = 64
 """Programs with their sizes bound that one function keeps."""
 _MOST_LAUNCHES = 2**15
 """Of these programs, unless it is one: they take about 64 MiB of the host's memory."""
-_ATTEMPTS = 6
-"""To find memory without waiting for it under the registry's lock."""
 _MOST_CALLS = 64
 """Arguments that are just so, for which it knows at once what to replay."""
 _MOST_PROGRAMS = 16
@@ -262,7 +260,7 @@ class _Function:
                         if settled is None or ((shape, settled.family), settled.sizes) != (family, sizes):
                             break  # a copy lies in another way, or another thread has written
                         starts = [span.low for span in settled.ranges]
-                        return replay(specialized, settled.ranges, starts, floats, executor, wait=attempt >= _ATTEMPTS)
+                        return replay(specialized, settled.ranges, starts, floats, executor, wait=attempt >= ATTEMPTS)
                 own(needed)
             except NoRoomYetError as error:
                 error.wait()
@@ -339,4 +337,4 @@ def _shared(captured: Captured, arrays: Sequence[Array]) -> list[Array]:
     """The arrays whose memory a program overwrites, and others need; and views of what has no memory yet.
     Memory that PyOpenCL has, too, is computed into all the same."""
     written = [arrays[number] for number in captured.assigned]
-    return shared([*written, *[x for x in map(arrays.__getitem__, captured.into) if not is_lent(x._cell.node)]])
+    return shared([*written, *[x for x in map(arrays.__getitem__, captured.into) if not is_lent_out(x)]])

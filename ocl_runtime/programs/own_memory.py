@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from weakref import ref
 
-from ocl_ir.graph.build import Buffer, Node, elementwise
+from ocl_ir.graph.build import Buffer, elementwise
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import compute_node
 from ocl_runtime.errors import ShapeError
+from ocl_runtime.plan.donation import is_lent
 from ocl_runtime.plan.registry import alone
+
+ATTEMPTS = 6
+"""To find memory without waiting for it under the registry's lock."""
 
 
 def shared(arrays: Sequence[Array]) -> list[Array]:
     """Those of some arrays whose memory others need, and views of what has no memory yet. Under the registry's lock.
     Raises `ShapeError` for what was broadcast."""
     for x in arrays:
-        if any(step.kind == "expand" for step in x._steps):
+        if x._is_broadcast:
             raise ShapeError(
                 f"a program writes into shape {x.shape} of an array that was broadcast, where elements are repeated",
                 place=calling_line(),
@@ -30,9 +34,10 @@ def shared(arrays: Sequence[Array]) -> list[Array]:
     return [x for x in arrays if type(x._cell.node) is not Buffer or not alone(x._cell)]
 
 
-def is_lent(node: Node) -> bool:
+def is_lent_out(x: Array) -> bool:
     """Whether PyOpenCL has the memory, too, and is to see what is written there."""
-    return isinstance(node, Buffer) and node.storage is not None and bool(getattr(node.storage, "guests", 0))
+    node = x._cell.node
+    return isinstance(node, Buffer) and is_lent(node.storage)
 
 
 def own(arrays: Sequence[Array]) -> None:

@@ -116,9 +116,9 @@ class Trace:
         with self._executor.registry.lock:
             return substitute(resolve(nodes), self._computed, copy=True)
 
-    def compute_into(self, wanted: list[Node], cell: Cell, place: Callable[[], Buffer]) -> bool:
-        """Computes a single value into the memory of a cell, at a place of it; over other memory where the value reads
-        that. Where others need what lies there it does nothing, and says so. The list is emptied."""
+    def compute_into(self, wanted: list[Node], cell: Cell, *, target: Callable[[], Buffer]) -> bool:
+        """Computes a single value into the memory of a cell, into the part that is its target; over other memory where
+        the value reads that. Where others need what lies there it does nothing, and says so. The list is emptied."""
         self.writes(cell)
         number, node = self._arguments.get(cell), cell.node
         over = [index for index, param_node in enumerate(self._param_nodes) if _same_memory(param_node, node)]
@@ -141,10 +141,10 @@ class Trace:
             return False
         if number is not None and number not in self.into:
             self.into.append(number)
-        self.run(planned_into([*self._copy([root]), target := place()], self._executor))
+        self.run(planned_into([*self._copy([root]), result := target()], self._executor))
         self._computed = {node: result for node, result in self._computed.items() if id(result.storage) != storage}
         if use.is_read:  # and who needs the value cannot compute it again
-            self._computed[root] = target
+            self._computed[root] = result
             self._lent.add(storage)
         return True
 

@@ -29,6 +29,7 @@ from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
+from ocl_runtime.plan.donation import is_lent
 from ocl_runtime.plan.evaluate import Missing, evaluate_into
 from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
@@ -152,7 +153,8 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
             remedy="convert it first: astype(x, dtype)",
         )
     shape, strides = target.shape, target.layout.strides
-    repeats = any(step.kind == "expand" for step in out._steps)  # what `x[...] = row` repeats gets other memory
+    # What `x[...] = row` repeats gets other memory, but PyOpenCL is to see what is written.
+    repeats = out._is_broadcast or (target.layout.repeats and is_lent(target.storage))
     if shape != x.shape or repeats:
         raise ShapeError(
             f"compute_into shape {shape} with strides {strides} from shape {x.shape}",
@@ -175,9 +177,9 @@ def _compute_into(x: Array, out: Array, *, make: bool) -> Missing | None:
         if trace is None:
             # Another thread, or an attempt before this one, may have written it.
             is_computed, storage = type(cell.node) is Buffer, getattr(cell.node, "storage", None)
-            is_lent = bool(getattr(storage, "guests", 0))
+            is_outside = is_lent(storage)
             del storage  # whoever has it needs it
-            if is_computed and (is_lent or alone(cell)):
+            if is_computed and (is_outside or alone(cell)):
                 settled = settled_if_planned(cell, x._node, executor, make=make)
                 if isinstance(settled, Missing):
                     return settled
@@ -186,7 +188,7 @@ def _compute_into(x: Array, out: Array, *, make: bool) -> Missing | None:
                 out._replace(x._node)  # others keep what they need of that memory
             return compute_if_planned((out,), executor, make=make)
         wanted = [x._node]
-    if not trace.compute_into(wanted, cell, partial(_memory, out)):
+    if not trace.compute_into(wanted, cell, target=partial(_memory, out)):
         out._replace(x._node)
         compute_if_planned((out,), executor, make=True)
     return None

@@ -329,3 +329,17 @@ def test_compute_into_leaves_what_was_built_on_memory_that_numpy_looks_at(runtim
     assert x.numpy().tolist() == [0, 10, 20, 30]
     assert y.numpy().tolist() == [0.5, 1.5, 2.5, 3.5]
     assert seen.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("made", REPEATED.values(), ids=REPEATED)
+def test_what_repeats_a_row_is_lent_with_memory_for_each_element(runtime: Runtime, made: Callable[[], Any]) -> None:
+    """What PyOpenCL writes into one element shows in that one."""
+    x = made()
+    lent = x.to_pyopencl()
+    host = np.arange(6, dtype="f4").reshape(2, 3)
+    lent.set(host) if lent.flags.c_contiguous else lent[::-1].set(host[::-1].copy())
+    assert x.numpy().tolist() == host.tolist()
+
+
+def test_what_was_broadcast_is_lent_as_it_is(runtime: Runtime) -> None:
+    assert ocl.broadcast_to(ocl.asarray(np.zeros(3, "f4")), (2, 3)).to_pyopencl().strides == (0, 4)

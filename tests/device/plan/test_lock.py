@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ocl_ir.host.builder import HostBuilder
 from ocl_ir.kernel.accesses import WRITE
+from ocl_ir.types import F32
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.plan.host import prepare
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
+from tests.support.programs import SCALE
 from tests.support.wrapped import PATIENCE, held
 
 MIB = 2**20
@@ -136,12 +139,28 @@ def checks(x: Any) -> Any:
     return x.numpy()
 
 
+def an_argument_with_gaps(x: Any) -> Any:
+    p = HostBuilder("over")
+    n = p.size("n")
+    p.launch(SCALE, (n, p.input("x", F32, (n,)), p.output("y", F32, (n,))), (n,))
+    out = ocl.allocate((500,), dtype="f4")
+    ocl.prepare(p.build())(x.compute()[::2], out)
+    return out.numpy()
+
+
 @pytest.mark.parametrize(
     "way",
-    [elements_of_what_is_lent, an_element_of_what_has_been_lent, an_element_that_is_lent, values_far_apart, checks],
+    [
+        an_argument_with_gaps,
+        elements_of_what_is_lent,
+        an_element_of_what_has_been_lent,
+        an_element_that_is_lent,
+        values_far_apart,
+        checks,
+    ],
 )
 def test_others_go_on_while_kernels_are_built(runtime: Runtime, way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For copies of elements, of what lies far apart, and for checks of places."""
+    """For copies of elements, of what lies far apart or has gaps, and for checks of places."""
     runtime = Runtime(runtime.device, replace(runtime.executor.settings, check=way is checks))
     build, counters, free = runtime.executor.build, runtime.executor.engine.counters, list[bool]()
 

@@ -175,12 +175,12 @@ def test_regression_what_was_there_before_compute_into_stays_what_it_was(runtime
         written = before if turn == "before" else value
         other = HOST if turn == "before" else value * 4
         expected = [HOST[3, 4], HOST, HOST[::-1], before, value, other, HOST + 4, written]
-        for one, same in zip(found, expected, strict=True):
-            assert_same(one.numpy(), np.asarray(same))
+        for result, values in zip(found, expected, strict=True):
+            assert_same(result.numpy(), np.asarray(values))
         assert_same(x.numpy(), written)
-        for one in found:  # each has memory of its own
-            if one.ndim:
-                ocl.compute_into(one, one * 0)
+        for result in found:  # each has memory of its own
+            if result.ndim:
+                ocl.compute_into(result, result * 0)
         assert_same(x.numpy(), written)
 
 
