@@ -27,7 +27,8 @@ from ocl_runtime.arrays.pending import BOUND, relieve
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import WithReal, base_executor
 from ocl_runtime.arrays.values import copied, is_spread
-from ocl_runtime.errors import DTypeError, MixedDevicesError
+from ocl_runtime.errors import DTypeError, MixedDevicesError, ShapeError
+from ocl_runtime.plan.donation import is_lent
 from ocl_runtime.plan.evaluate import Missing, evaluate_if_planned
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
@@ -148,6 +149,8 @@ class ArrayCore:
                 trace.writes(cell)
             cell.reads = None  # a program puts them in front of what it writes
             node = written(cell.node, self._steps if steps is None else steps, value, where)
+            if type(node) is Buffer and is_lent(node.storage):
+                node = graph.elementwise("copy", node, where=where)  # what PyOpenCL writes there is another array's
             cell.become(node)
         return node
 
@@ -167,6 +170,14 @@ class ArrayCore:
             "writing into an element that was read with integers: that is a value, as in NumPy",
             place=calling_line(),
             remedy="write into the array: x[0] = 3; or read a view: x[0, ...]",
+        )
+
+    def _repeating(self, what: str) -> ShapeError:
+        """The error for a write into a view that repeats elements."""
+        return ShapeError(
+            f"{what} shape {self.shape} of an array that was broadcast, where elements are repeated",
+            place=calling_line(),
+            remedy="give the array that was broadcast, or a copy",
         )
 
     def _note_indices(self, index: Node, axis: int, length: int) -> None:
@@ -197,6 +208,19 @@ class ArrayCore:
                 return None
 
         until_planned(attempt)
+
+    def _own(self) -> None:
+        """Computes, or copies, the whole array that it may be a view of, so that nobody else needs its memory; unless
+        another thread writes it meanwhile."""
+        cell, node = self._cell, self._cell.node
+        if type(node) is not Buffer:
+            compute_node(self._executor, weakref.ref(node), weakref.ref(cell))
+            return
+        copied = self._new(graph.elementwise("copy", node))
+        copied._computed()
+        with self._executor.registry.lock:
+            if cell.node is node:
+                cell.become(copied._cell.node)
 
     def _computed(self) -> Buffer:
         while True:

@@ -7,16 +7,17 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer
-from ocl_ir.source_line import caller, calling_line
-from ocl_runtime.arrays.core import ArrayCore, compute_if_planned, until_planned
+from ocl_ir.source_line import calling_line
+from ocl_runtime.arrays.core import ArrayCore, until_planned
 from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.arrays.values import CPU, capsule, lent, uncopied
 from ocl_runtime.errors import DTypeError, RankError, ShapeError
 from ocl_runtime.plan.donation import is_lent
 from ocl_runtime.plan.evaluate import Missing
+from ocl_runtime.plan.registry import alone
+from ocl_runtime.plan.tracing import tracer
 
 
 class Exports(ArrayCore):
@@ -68,7 +69,9 @@ class Exports(ArrayCore):
     def to_pyopencl(self, queue: Any = None) -> Any:
         """A `pyopencl.array.Array` over the memory of this array, which is computed first, without a copy.
 
-        It may be written to, and whatever looks at that memory sees the new values. It keeps the memory, which is
+        It may be written to, which the array and its views see, and so does what is made of them later. Copies,
+        elements and expressions of before do not: as long as any of them needs that memory, the array gets other memory
+        first, which takes a copy. It keeps the memory, which is
         shared with `queue` (by default `Runtime.queue`) until the last PyOpenCL array over it is gone: on the device,
         each command of ours on it comes after all that the queue was given before, and before all that it is given
         later. Other queues are ordered with it by events. Kernels of the user's take `base_data` and `offset`. An
@@ -78,26 +81,29 @@ class Exports(ArrayCore):
         `Runtime.over`), `LaunchError` where the values were spoilt.
         """
         self._report_indices()
-        node = self._computed()
+        if tracer.get() is not None:
+            return lent(self._computed(), self._executor, queue)  # raises
         if self._value:
+            self._computed()
             self._detach()
-        elif node.layout.repeats and not (self._is_broadcast or is_lent(node.storage)):
-            self._write(graph.elementwise("copy", node), caller())  # `x[...] = row` made it the row's memory
-        del node  # whoever has it needs it
-        executor, exported = base_executor(self._executor), list[Any]()
+        executor, cell, exported = base_executor(self._executor), self._cell, list[Any]()
 
         def attempt(make: bool) -> Missing | None:
             with executor.registry.lock:  # nobody reads an element, or writes, in between
-                missing = compute_if_planned((self,), executor, make=make)
-                if missing is not None:
-                    return missing
-                settled = settled_if_planned(self._cell, self._node, executor, make=make)
+                if type(cell.node) is not Buffer:
+                    return None
+                settled = settled_if_planned(cell, self._node, executor, make=make)
                 if isinstance(settled, Missing):
                     return settled
-                exported.append(lent(self._computed(), self._executor, queue))
+                del settled  # whoever has it needs it
+                if is_lent(getattr(cell.node, "storage", None)) or alone(cell):
+                    exported.append(lent(self._computed(), self._executor, queue))
                 return None
 
-        until_planned(attempt)
+        while not exported:
+            until_planned(attempt)
+            if not exported:
+                self._own()
         return exported[0]
 
     def _item(self, as_what: str, error: type[ShapeError] = ShapeError) -> Any:

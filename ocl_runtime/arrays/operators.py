@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self, TypeVar, cast
 
-from ocl_ir.graph.build import Node
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.guards import Number
 from ocl_ir.source_line import Line, caller, calling_line
-from ocl_runtime.arrays.core import ArrayCore
+from ocl_runtime.arrays.core import ArrayCore, compute_together
 from ocl_runtime.arrays.meaning.products import matmul
 from ocl_runtime.arrays.meaning.semantics import cast as converted
 from ocl_runtime.arrays.meaning.writing import check_kind
 from ocl_runtime.arrays.operands import is_operand, operands_of
 from ocl_runtime.arrays.operations import binary, reflected, unary
 from ocl_runtime.errors import DTypeError, ShapeError
+from ocl_runtime.plan.donation import is_lent
 
 _NUMBERS = frozenset({float, int})
 _Array = TypeVar("_Array", bound="Operators")
@@ -116,7 +118,12 @@ class Operators(ArrayCore):
         return (other // self, other % self) if is_operand(other) else NotImplemented
 
     def __pos__(self) -> Self:
-        return self._new(self._node)
+        node = self._node
+        if type(node) is not Buffer or not is_lent(node.storage):
+            return self._new(node)  # until one of them is written they share the memory
+        copied = self._new(graph.elementwise("copy", node))
+        compute_together((copied,))  # before PyOpenCL writes there
+        return copied
 
     def __copy__(self) -> Self:
         return +self

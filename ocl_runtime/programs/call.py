@@ -37,7 +37,7 @@ from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.host.prepare import Outcome
 from ocl_runtime.plan.host.prepare import prepare as prepare_schedule
 from ocl_runtime.plan.tracing import tracer
-from ocl_runtime.programs.own_memory import ATTEMPTS, is_lent_out, own, shared
+from ocl_runtime.programs.own_memory import ATTEMPTS, is_lent_out, shared
 
 _MOST_PREPARED = 64
 """Sizes for which a program stays prepared."""
@@ -110,20 +110,34 @@ class Prepared:
         attempts = count()
         while written:
             try:
-                with self.executor.registry.lock:
-                    needed = shared([array for array in written.values() if not is_lent_out(array)])
-                    if not needed:
-                        return replay(self._parts(arrays), wait=next(attempts) >= ATTEMPTS)
-                for name in [name for name, array in written.items() if any(array is other for other in needed)]:
-                    try:
-                        own([written[name]])
-                    except LaunchError:
-                        if not self._params[name].output:
-                            raise
-                        del written[name]  # what lies there is spoilt: nobody needs it
+                results = self._replayed_over_own(replay, arrays, written, wait=next(attempts) >= ATTEMPTS)
             except NoRoomYetError as error:
                 error.wait()
+            else:
+                if results is not None:
+                    return results
         return replay(self._parts(arrays))
+
+    def _replayed_over_own(
+        self, replay: Replay, arrays: Mapping[str, Array | NDArray[Any]], written: dict[str, Array], *, wait: bool
+    ) -> list[tuple[Part, Place]] | None:
+        """Replays where nobody else needs the memory that is written. Else gives arrays memory of their own; of those
+        that are `written`, outputs go whose memory is spoilt: nobody needs what lies there."""
+        with self.executor.registry.lock:
+            needed = shared(_not_lent(written))
+            if not needed:
+                return replay(self._parts(arrays), wait=wait)
+        for name, array in [*written.items()]:
+            if any(array is other for other in needed):
+                if not array._computed().layout.repeats:  # else it will lie in another way
+                    self._check_placed(self._params[name], array._computed())
+                try:
+                    array._own()
+                except LaunchError:
+                    if not self._params[name].output:
+                        raise
+                    del written[name]
+        return None
 
     def _parts(self, arrays: Mapping[str, Array | NDArray[Any]]) -> dict[str, Part | Bytes]:
         return {name: self._part(param, arrays[name]) for name, param in self._params.items()}
@@ -232,12 +246,17 @@ class Prepared:
         if _lies_well(node):
             return Part(node.storage, node.layout.offset * node.dtype.size)
         if param.output or param.donated or param.written:
+            self._check_placed(param, node)
+        return Part(contiguous(array).storage)
+
+    def _check_placed(self, param: Parameter, node: Buffer) -> None:
+        """That a program can write where an argument lies."""
+        if not _lies_well(node):
             raise ShapeError(
                 f"program {self.program.name} would write {param.value.hint}, which is a view with gaps or not aligned",
                 place=calling_line(),
                 remedy="give an array of its own",
             )
-        return Part(contiguous(array).storage)
 
     def _misfit(self, name: str, wanted: tuple[Size, ...], got: tuple[int, ...]) -> ShapeError:
         return ShapeError(
@@ -249,6 +268,10 @@ class Prepared:
     def _unfit(self, fact: str, kind: type[ShapeError] | type[DTypeError] = ShapeError) -> ShapeError | DTypeError:
         takes = text(self.program).splitlines()[0]
         return kind(f"program {self.program.name} {fact}", place=calling_line(), remedy=f"call it as it is: {takes}")
+
+
+def _not_lent(written: Mapping[str, Array]) -> list[Array]:
+    return [array for array in written.values() if not is_lent_out(array)]
 
 
 def _lies_well(node: Buffer) -> bool:

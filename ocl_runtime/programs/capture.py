@@ -39,6 +39,7 @@ from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, rebound, replay
 from ocl_runtime.programs.own_memory import ATTEMPTS, is_lent_out, own, shared
+from ocl_runtime.programs.trace import SharedArgumentsError
 from ocl_runtime.programs.trees import Shape, flatten, positional
 
 _MOST_PREPARED = 64
@@ -214,7 +215,10 @@ class _Function:
             return self._first(arrays, shape, floats, programs, executor, look, nodes)
         except _UnopenError:
             programs.note_floats(shape, False)
-            return self.call(args, kwargs)
+        except SharedArgumentsError:
+            if not _set_apart(arrays):
+                raise
+        return self.call(args, kwargs)
 
     def _first(
         self,
@@ -285,6 +289,8 @@ class _Function:
             if captured is None:
                 try:
                     captured = captured_by(self._function, self._name, arguments, shape, floats, executor)
+                except SharedArgumentsError:
+                    raise
                 except Exception as error:
                     raise (_UnopenError if floats else error) from error
                 programs.keep((shape, arguments.family), captured)
@@ -315,6 +321,17 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
     if len({id(node.storage) for node in nodes}) < len(nodes):
         return None, []
     return tuple(parts), nodes
+
+
+def _set_apart(arrays: Sequence[Array]) -> bool:
+    """Gives copies memory of their own that still share that of another argument; whether there are any. Views of one
+    array stay together."""
+    cells = {id(x._cell): x for x in arrays}.values()
+    storages = [x._computed().storage for x in cells]
+    copies = [x for number, x in enumerate(cells) if storages[number] in storages[:number]]
+    del storages  # who refers to memory needs it
+    own(copies)
+    return bool(copies)
 
 
 def _arguments(arrays: Sequence[Array], executor: DeviceExecutor) -> Arguments:

@@ -7,13 +7,9 @@ an array whose memory others need gets memory of its own before a program writes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from weakref import ref
 
-from ocl_ir.graph.build import Buffer, elementwise
-from ocl_ir.source_line import calling_line
+from ocl_ir.graph.build import Buffer
 from ocl_runtime.arrays import Array
-from ocl_runtime.arrays.core import compute_node
-from ocl_runtime.errors import ShapeError
 from ocl_runtime.plan.donation import is_lent
 from ocl_runtime.plan.registry import alone
 
@@ -22,16 +18,15 @@ ATTEMPTS = 6
 
 
 def shared(arrays: Sequence[Array]) -> list[Array]:
-    """Those of some arrays whose memory others need, and views of what has no memory yet. Under the registry's lock.
-    Raises `ShapeError` for what was broadcast."""
+    """Those of some arrays whose memory others need, and views of what has no memory yet, one for all views of an
+    array. Under the registry's lock. Raises `ShapeError` for what was broadcast, `DTypeError` for an element."""
     for x in arrays:
+        if x._value:
+            raise x._not_writable()
         if x._is_broadcast:
-            raise ShapeError(
-                f"a program writes into shape {x.shape} of an array that was broadcast, where elements are repeated",
-                place=calling_line(),
-                remedy="give the array that was broadcast, or a copy",
-            )
-    return [x for x in arrays if type(x._cell.node) is not Buffer or not alone(x._cell)]
+            raise x._repeating("a program writes into")
+    whole = {id(x._cell): x for x in arrays}.values()
+    return [x for x in whole if type(x._cell.node) is not Buffer or not alone(x._cell)]
 
 
 def is_lent_out(x: Array) -> bool:
@@ -41,15 +36,6 @@ def is_lent_out(x: Array) -> bool:
 
 
 def own(arrays: Sequence[Array]) -> None:
-    """Computes, or copies, the whole arrays that these may be views of, so that nobody else needs their memory; unless
-    another thread writes them meanwhile."""
+    """Gives each of some arrays memory that nobody else needs, unless another thread writes it meanwhile."""
     for x in arrays:
-        cell, node = x._cell, x._cell.node
-        if type(node) is not Buffer:
-            compute_node(x._executor, ref(node), ref(cell))
-            continue
-        copied = Array(elementwise("copy", node), x._executor)
-        copied._computed()
-        with x._executor.registry.lock:
-            if cell.node is node:
-                cell.become(copied._cell.node)
+        x._own()

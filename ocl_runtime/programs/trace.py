@@ -55,6 +55,10 @@ class Result(NamedTuple):
     layout: SymbolicLayout
 
 
+class SharedArgumentsError(Error):
+    """A captured function writes into an argument that shares memory with another one."""
+
+
 class Trace:
     """Writes down one function. `constants` are memory that the program refers to, by parameter; cells, so that nobody
     writes over it. `assigned` are the arguments that it writes into, by number, and `into` those whose memory it
@@ -251,7 +255,7 @@ class Trace:
             if param._node is before or not isinstance(before, Buffer) or before.storage is None:
                 continue
             if self._shared[number]:
-                raise Error(
+                raise SharedArgumentsError(
                     "a captured function writes into an argument that shares memory with another one",
                     place=calling_line(),
                     remedy="give the array once, and make views of it inside",

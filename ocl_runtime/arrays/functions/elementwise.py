@@ -161,8 +161,7 @@ def imag(x: ArrayLike, /) -> Array:
 
 def positive(x: ArrayLike, /) -> Array:
     """The elements as they are, as a new array."""
-    x = array_of("positive", x)
-    return Array(x._node, x._executor)
+    return +array_of("positive", x)
 
 
 def square(x: ArrayLike, /) -> Array:

@@ -152,15 +152,15 @@ def compute_into(out: Array, x: ArrayLike, /) -> Array:
             place=calling_line(),
             remedy="convert it first: astype(x, dtype)",
         )
-    shape, strides = target.shape, target.layout.strides
-    # What `x[...] = row` repeats gets other memory, but PyOpenCL is to see what is written.
-    repeats = out._is_broadcast or (target.layout.repeats and is_lent(target.storage))
-    if shape != x.shape or repeats:
+    if target.shape != x.shape:
         raise ShapeError(
-            f"compute_into shape {shape} with strides {strides} from shape {x.shape}",
+            f"compute_into shape {target.shape} from shape {x.shape}",
             place=calling_line(),
-            remedy="use equal shapes, and an array that is not broadcast",
+            remedy="use equal shapes: broadcast_to(x, shape) repeats what is missing",
         )
+    # What `x[...] = row` repeats gets other memory, but PyOpenCL is to see what is written.
+    if out._is_broadcast or (target.layout.repeats and is_lent(target.storage)):
+        raise out._repeating("compute_into")
     del target  # whoever has it needs it
     missing = _compute_into(x, out, make=False)
     if missing is not None:

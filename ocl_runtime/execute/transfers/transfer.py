@@ -219,18 +219,19 @@ class Transfers:
         has memory of its own."""
         if not self._shared:
             return None
-        low, nbytes = offset * dtype.itemsize, count * dtype.itemsize
-        touch, mapped = storage.touch(READ, low, low + nbytes), []
+        low, high = offset * dtype.itemsize, (offset + count) * dtype.itemsize
+        touch, mapped = storage.touch(READ, low, high), []
 
         def enqueue(queue: Queue, waits: list[Event] | None, touches: Sequence[Touch]) -> Event:
-            event, host = self._driver.map(queue, storage.buffer, storage.start + low, nbytes, waits, touches)
+            # Always all of it: of maps that begin at one byte but differ in size, Intel's driver unmaps only some.
+            event, host = self._driver.map(queue, storage.buffer, storage.start, storage.nbytes, waits, touches)
             mapped.append(host)
             return event
 
-        what = f"the view of {nbytes:,} bytes"
+        what = f"the view of {high - low:,} bytes"
         command = self._streams.submit(self._stream_of(touch), [touch], what, where, enqueue, keep=storage)
         self._streams.wait(command)
-        return array_over(storage, mapped[0], dtype)
+        return array_over(storage, mapped[0][low:high], dtype)
 
     def _stream_of(self, touch: Touch) -> Stream:
         """The stream whose last command wrote these bytes, since nothing has to be waited for there; else that of

@@ -129,6 +129,23 @@ def test_what_cannot_be_moved(runtime: Runtime) -> None:
         assert "test_async_arrays.py:" in caught.value.place
 
 
+def test_many_views_in_place_of_parts_of_one_array(runtime: Runtime) -> None:
+    """A driver that unmaps only some of them ended the process: of maps that begin at one byte and differ in size."""
+    if not runtime.device.capabilities.unified_memory:
+        pytest.skip("the device has memory of its own")
+    random, views = np.random.default_rng(0), list[tuple[np.ndarray, list[int]]]()
+    arrays = [ocl.asarray(np.arange(4, dtype="i4") + 4 * number).compute() for number in range(20)]
+    parts = [slice(None), slice(1, None), slice(None, 2), slice(None, None, 2), slice(None, None, -1)]
+    for _ in range(3000):
+        number, part = int(random.integers(20)), parts[random.integers(5)]
+        views.append((np.asarray(arrays[number][part], copy=False), list(range(4 * number, 4 * number + 4))[part]))
+        if random.random() < 0.2:
+            view, values = views.pop(int(random.integers(len(views))))
+            assert view.tolist() == values
+        if random.random() < 0.1:
+            views.clear()
+
+
 def test_shared_memory_is_read_in_place(runtime: Runtime) -> None:
     """Without a copy, read-only, and for as long as the view lives; elsewhere it is an error."""
     x = (ocl.asarray(HOST) + 1).compute()

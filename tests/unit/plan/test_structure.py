@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import cProfile
 import random
-import sys
 from collections.abc import Hashable, Sequence
 from typing import cast
 
@@ -241,12 +240,14 @@ def test_ways_in_which_nodes_are_held_are_forgotten() -> None:
 
 
 def test_references_are_counted_alike_under_a_profiler() -> None:
-    """cProfile's, which is written in C, cannot be set again."""
+    """cProfile's, which is written in C, cannot be set again, and goes on. (From Python 3.12 on it is none that
+    `sys.getprofile` gives.)"""
     profiler = cProfile.Profile()
     profiler.enable()
     try:
         count = written._own_references()
-        assert sys.getprofile() is profiler
+        leaf(8)
     finally:
         profiler.disable()
     assert count == written._own_references()
+    assert leaf.__code__ in [entry.code for entry in profiler.getstats()]
