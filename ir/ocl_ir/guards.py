@@ -324,9 +324,9 @@ NUMBERS = (bool, int, float, Backed)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A number that is not known while a plan is made, not even by example: number `place` of those that it gets."""
+    """A number that is not known while a plan is made, not even by example: number `index` of those that it gets."""
 
-    place: int
+    index: int
 
 
 def formula(number: Any) -> Size:

@@ -27,7 +27,7 @@ from ocl_runtime.observe.stages import NAMES, PLAN_NAMES, PROGRAM_NAMES
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.unplanned import Unplanned
-from ocl_runtime.plan.donation import DonationPlaces
+from ocl_runtime.plan.donation import DonationIndices
 from ocl_runtime.plan.host.prepare import described
 from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.structure import Structure
@@ -118,7 +118,7 @@ def _expression(options: argparse.Namespace, folder: Path) -> None:
     parsed = parse(options.what, options.declarations, planner)
     fusions: list[Fusion] = []
     structure = Structure([parsed.node])
-    unplanned = Unplanned(structure, DonationPlaces((), ()), fusions.append, parsed.names)
+    unplanned = Unplanned(structure, DonationIndices((), ()), fusions.append, parsed.names)
     evaluation = Evaluation(template := Template(unplanned, planner), template.first(), structure, planner.allocate)
     foreign = [stage for stage in options.stage or () if stage in PROGRAM_NAMES]
     if foreign and len(template.kernels) < 2:

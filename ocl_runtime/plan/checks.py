@@ -46,7 +46,9 @@ class _Record:
         """Every element of an index array must be a place of the axis."""
         self.sites.append(site)
         flat = graph.reshape(index, (index.size,))
-        first = graph.reduce("min", graph.elementwise("select", _outside(flat, site.length), *_places(flat)), (0,), I64)
+        first = graph.reduce(
+            "min", graph.elementwise("select", _outside(flat, site.length), *_positions(flat)), (0,), I64
+        )
         fails = graph.elementwise("lt", first, graph.scalar(index.size, I64))
         within = graph.elementwise("minimum", first, graph.scalar(index.size - 1, I64))
         value = graph.convert(graph.gather(flat, [within]), I64)
@@ -122,6 +124,6 @@ def _outside(flat: Node, length: int) -> Node:
     return graph.elementwise("or", behind, graph.elementwise("lt", flat, graph.scalar(-length, I64, flat.shape)))
 
 
-def _places(flat: Node) -> tuple[Node, Node]:
-    """The places themselves, and the one behind all of them."""
+def _positions(flat: Node) -> tuple[Node, Node]:
+    """The positions themselves, and the one behind all of them."""
     return graph.iota(I64, Layout(flat.shape, (1,))), graph.scalar(flat.size, I64, flat.shape)

@@ -41,7 +41,7 @@ class Donation(NamedTuple):
     needed: Collection[Node]
 
 
-class DonationPlaces(NamedTuple):
+class DonationIndices(NamedTuple):
     """The same by number, as a structure lists them; `computes`, whether any of the needed ones is an operation."""
 
     storages: tuple[int, ...]
@@ -53,7 +53,7 @@ class _Needs(NamedTuple):
     """What is needed where others hold some nodes, with nothing donated; and for each storage that others may not need,
     the buffers that it has in this expression."""
 
-    least: DonationPlaces
+    least: DonationIndices
     storages: tuple[tuple[int, tuple[int, ...]], ...]
 
 
@@ -72,22 +72,22 @@ class Holders:
 
     def __init__(self, structure: Structure) -> None:
         nodes = structure.nodes
-        place = {node: place for place, node in enumerate(nodes)}
-        args = [tuple([place[arg] for arg in node.args]) if node.args else () for node in nodes]
+        index_of = {node: index for index, node in enumerate(nodes)}
+        args = [tuple([index_of[arg] for arg in node.args]) if node.args else () for node in nodes]
         uses = Counter(chain.from_iterable(args))
         self._roots = set(structure.roots)
         self._numbers = {number for number, node in enumerate(nodes) if type(node) is Scalar or type(node) is Iota}
         # Whoever has a root gets its result, and nobody needs that of a number.
         never = self._roots | self._numbers
-        self._own = [sys.maxsize if one in never else uses[one] + _COUNTING for one in range(len(nodes))]
+        self._own = [sys.maxsize if index in never else uses[index] + _COUNTING for index in range(len(nodes))]
         """The most references that a node has where nobody else holds it."""
         self._args: dict[int, tuple[int, ...]] = {}
         """Of each node, users before their operands. The collector of garbage forgets tuples of numbers."""
-        ready = [one for one in self._roots if not uses[one]]
+        ready = [index for index in self._roots if not uses[index]]
         while ready:
-            one = ready.pop()
-            self._args[one] = args[one]
-            for arg in args[one]:
+            index = ready.pop()
+            self._args[index] = args[index]
+            for arg in args[index]:
                 uses[arg] -= 1
                 if not uses[arg]:
                     ready.append(arg)
@@ -96,10 +96,10 @@ class Holders:
         self._buffers = [own[id(storage)] for storage in structure.storages]
         """How many buffers each storage has."""
 
-    def donation(self, structure: Structure) -> DonationPlaces:
+    def donation(self, structure: Structure) -> DonationIndices:
         """What only this expression needs, of those with the structure."""
         if _counted is None:
-            return DonationPlaces((), tuple(range(len(structure.nodes))))
+            return DonationIndices((), tuple(range(len(structure.nodes))))
         held = tuple(map(gt, map(_counted, structure.nodes), self._own))
         needs = self._known.get(held)
         if needs is None:
@@ -110,20 +110,22 @@ class Holders:
             return needs.least
         references = list(map(_counted, structure.storages))
         free = []
-        for place, buffers in needs.storages:
-            storage = structure.storages[place]
-            if references[place] == len(buffers) + _COUNTING and not (
-                storage.nbytes > most_donated([structure.nodes[one] for one in buffers]) or used_outside(storage)
+        for index, buffers in needs.storages:
+            storage = structure.storages[index]
+            if references[index] == len(buffers) + _COUNTING and not (
+                storage.nbytes > most_donated([structure.nodes[buffer] for buffer in buffers]) or used_outside(storage)
             ):
-                free.append(place)
-        return DonationPlaces(tuple(free), needs.least.needed, needs.least.computes)
+                free.append(index)
+        return DonationIndices(tuple(free), needs.least.needed, needs.least.computes)
 
     def look(self, structure: Structure) -> Held:
         """What `donation` finds at nodes, for who counts references in another way."""
         assert _counted is not None
         held = tuple(map(gt, map(_counted, structure.nodes), self._own))
         counted = zip(self._own, held, strict=True)
-        nodes = [(place, own - _COUNTING, one) for place, (own, one) in enumerate(counted) if own != sys.maxsize]
+        nodes = [
+            (index, own - _COUNTING, is_held) for index, (own, is_held) in enumerate(counted) if own != sys.maxsize
+        ]
         needs = self._needs(held, structure)
         return Held(nodes, needs.storages, needs.least.needed)
 
@@ -147,20 +149,21 @@ class Holders:
         """Who holds a node needs its operands, too, but those of a root, and of what always ends a kernel: these get
         their results."""
         wanted = list(held)
-        storage = {id(one): place for place, one in enumerate(structure.storages) if one is not None}
+        index_of = {id(storage): index for index, storage in enumerate(structure.storages) if storage is not None}
         buffers: dict[int, list[int]] = {}
-        for place, args in self._args.items():
-            node = structure.nodes[place]
-            computed = place in self._roots or isinstance(node, Reduce | Contract | Scan | Assign | Scatter)
-            if wanted[place] and place not in self._numbers and not computed:
+        for index, args in self._args.items():
+            node = structure.nodes[index]
+            computed = index in self._roots or isinstance(node, Reduce | Contract | Scan | Assign | Scatter)
+            if wanted[index] and index not in self._numbers and not computed:
                 for arg in args:
                     wanted[arg] = True
             elif isinstance(node, Buffer) and node.storage is not None:
-                buffers.setdefault(storage[id(node.storage)], []).append(place)
-        needed = tuple([place for place, one in enumerate(wanted) if one and place not in self._numbers])
-        computes = any(isinstance(structure.nodes[place], Elementwise | Gather) for place in needed)
+                buffers.setdefault(index_of[id(node.storage)], []).append(index)
+        needed = tuple([index for index, is_wanted in enumerate(wanted) if is_wanted and index not in self._numbers])
+        computes = any(isinstance(structure.nodes[index], Elementwise | Gather) for index in needed)
         return _Needs(
-            DonationPlaces((), needed, computes), tuple([(place, tuple(own)) for place, own in sorted(buffers.items())])
+            DonationIndices((), needed, computes),
+            tuple([(index, tuple(own)) for index, own in sorted(buffers.items())]),
         )
 
 
@@ -180,7 +183,7 @@ def references(objects: list[Any]) -> list[int] | None:
 def most_donated(buffers: Sequence[Node]) -> int:
     """The bytes of a storage beyond which most of it would be kept for nothing by a result of the size of its
     buffers."""
-    return 2 * max([one.size * one.dtype.size for one in buffers])
+    return 2 * max([buffer.size * buffer.dtype.size for buffer in buffers])
 
 
 def used_outside(storage: Storage) -> bool:

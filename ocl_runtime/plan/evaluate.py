@@ -23,7 +23,7 @@ from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.cache.plans import Wanted
-    from ocl_runtime.plan.donation import DonationPlaces
+    from ocl_runtime.plan.donation import DonationIndices
     from ocl_runtime.plan.executor import Executor
 
 
@@ -163,7 +163,7 @@ def _evaluated(
 
 def _structure(
     wanted: list[Node], executor: Executor, *, keeping: bool = True
-) -> tuple[Structure, DonationPlaces | None, History]:
+) -> tuple[Structure, DonationIndices | None, History]:
     """That of some nodes, with what becomes a result besides: what others need of memory that is written over, and what
     they hold that is computed on the way, where memory is not short."""
     structure = Structure(wanted)
@@ -171,7 +171,7 @@ def _structure(
     donation = kept.donation(structure)
     if not (donation.computes or structure.writes):
         return structure, donation, NO_HISTORY
-    needed = [structure.nodes[place] for place in donation.needed]
+    needed = [structure.nodes[index] for index in donation.needed]
     copied = readers_of(structure, needed, kept.later) if structure.writes else []
     del needed
     if not donation.computes:
@@ -218,8 +218,8 @@ def look(nodes: Callable[[], list[Node]], executor: Executor) -> str:
 
     while True:
         with executor.registry.lock:
-            found = attempt()
-        if isinstance(found, str):
-            return found
-        draft, unplanned = found
+            outcome = attempt()
+        if isinstance(outcome, str):
+            return outcome
+        draft, unplanned = outcome
         drafts[draft] = Template(unplanned, slots)

@@ -25,7 +25,7 @@ def explain(plan: AnyPlan, inputs: Sequence[object], kept: Mapping[Node, str] = 
     moved = [_moved(launch) for launch in plan.launches]
     planned = substitute(plan.roots, {})  # what is written twice is computed once
     lines = [part.rstrip("\n") for part in dict.fromkeys(map(text, planned))]
-    own = {id(one) for one in inputs}
+    own = {id(storage) for storage in inputs}
     least = _least(plan, own)
     total = sum(read + written for read, written in moved)
     count = len(plan.launches)
@@ -35,7 +35,7 @@ def explain(plan: AnyPlan, inputs: Sequence[object], kept: Mapping[Node, str] = 
         + (f": {total / least:.2f} times as many" if least else "")
     )
     for number, (launch, (read, written)) in enumerate(zip(plan.launches, moved, strict=True), 1):
-        over = "×".join(str(one) for one in launch.global_size if one != 1) or "1"
+        over = "×".join(str(size) for size in launch.global_size if size != 1) or "1"
         name = in_function(launch.kernel.name, launch.where)
         lines.append(
             f"  {number}. {name}  {over} work-items in groups of {launch.group_size[0]}, "
@@ -46,9 +46,9 @@ def explain(plan: AnyPlan, inputs: Sequence[object], kept: Mapping[Node, str] = 
     for node, why in plan.why.items():
         if node not in plan.roots:
             lines.append(f"  {_name(node)} is computed by itself: {why}")
-    for one in plan.in_place:
-        where = "written over an operand" if not one.reason else f"memory of its own: {one.reason}"
-        lines.append(f"  {_name(one.root)}: {where}")
+    for result in plan.in_place:
+        where = "written over an operand" if not result.reason else f"memory of its own: {result.reason}"
+        lines.append(f"  {_name(result.root)}: {where}")
     made = {id(arg.storage): arg.storage for launch in plan.launches for arg in launch.args if isinstance(arg, Address)}
     sizes = [storage.nbytes for number, storage in made.items() if number not in own]
     lines.append(f"memory: {len(sizes)} allocation{'s' * (len(sizes) != 1)}, {sum(sizes):,} bytes")

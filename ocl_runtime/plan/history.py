@@ -73,19 +73,19 @@ def _why(node: Node, shared: set[int], kept: Collection[Node], target: Target) -
     if isinstance(node, Gather):
         return "its elements are taken from computed places"
     operations = loads = 0
-    for looked_at, one in enumerate(made_of(node, kept), start=1):
+    for looked_at, below in enumerate(made_of(node, kept), start=1):
         if looked_at > _MOST_LOOKED_AT:
             return f"it is made of more than {_MOST_LOOKED_AT} nodes"
-        if isinstance(one, Buffer):
+        if isinstance(below, Buffer):
             loads += 1
-            if one.storage is not None and id(one.storage) not in shared and not is_live(one):
+            if below.storage is not None and id(below.storage) not in shared and not is_live(below):
                 return "nobody else needs the memory that it is made of"
-        elif one is not node and _is_in_memory(one, kept):
+        elif below is not node and _is_in_memory(below, kept):
             loads += 1
-        elif isinstance(one, Elementwise):
-            operations += operation(one.op, [arg.dtype for arg in one.args])
-    found = choice(1, operations, loads, 2 * node.dtype.size, target)
-    return str(found) if found.keeps else ""
+        elif isinstance(below, Elementwise):
+            operations += operation(below.op, [arg.dtype for arg in below.args])
+    preferred = choice(1, operations, loads, 2 * node.dtype.size, target)
+    return str(preferred) if preferred.keeps else ""
 
 
 def made_of(value: Node, kept: Collection[Node]) -> Iterator[Node]:

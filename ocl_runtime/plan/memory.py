@@ -75,7 +75,7 @@ class PlanMemory:
     def begin(self, bundle: Bundle) -> None:
         """What it reads has been planned."""
         self._alike.clear()
-        sources = self._sources = {id(leaf): self._found(leaf) for leaf in bundle.leaves}
+        sources = self._sources = {id(leaf): self._merged(leaf) for leaf in bundle.leaves}
         self._operands = [
             (value, made, made.source)
             for value in bundle.values
@@ -84,7 +84,7 @@ class PlanMemory:
         self._leaves_of = Counter([id(storage_of(sources[id(leaf)])) for leaf in bundle.leaves])
         self._reads = Counter([leaf.source if leaf.computed else id(storage_of(leaf)) for leaf in bundle.leaves])
 
-    def _found(self, leaf: Leaf) -> Leaf:
+    def _merged(self, leaf: Leaf) -> Leaf:
         if not leaf.computed:
             return leaf
         return leaf._replace(source=self._handles.get(leaf.source, Status.READ_ONLY), computed=False)

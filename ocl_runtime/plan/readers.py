@@ -34,7 +34,7 @@ def readers_of(structure: Structure, held: Collection[Node], later: Sequence[int
     written = [base.storage if type(base) is Buffer else base for base in bases]
     if not later and own.issuperset(filter(None, map(_VIEW, chain.from_iterable(map(noted, written))))):
         return []  # nearly always
-    found: dict[Node, None] = {}
+    views_read: dict[Node, None] = {}
     for base in bases:
         if isinstance(base, Buffer):
             storage = base.storage
@@ -49,8 +49,8 @@ def readers_of(structure: Structure, held: Collection[Node], later: Sequence[int
         # A copy reads and writes each byte, as one of the whole would; equal views are one copy.
         nbytes = {form(node): node.size * node.dtype.size for node in views}
         if views and sum(nbytes.values()) < base.size * base.dtype.size:
-            found.update(views)
-    return list(found)
+            views_read.update(views)
+    return list(views_read)
 
 
 def noted(written: Any) -> Sequence[ref[Node]]:

@@ -91,7 +91,7 @@ class Structure:
         first = len(nodes)
         args = self._reach(roots)
         kinds = tuple(map(type, nodes))
-        places = dict(zip(map(id, nodes), range(len(nodes)), strict=True))
+        index_of = dict(zip(map(id, nodes), range(len(nodes)), strict=True))
         number, memory, parts = numbers.setdefault, self._memory, self._parts
         others = map(is_not, islice(kinds, first, None), repeat(Elementwise))
         for node in compress(islice(nodes, first, None), others):
@@ -110,21 +110,21 @@ class Structure:
                 scalars.append(node)
                 parts += (node.dtype, number(node.shape, len(numbers)))
             elif type(node) is Assign:
-                self.writes.append(places[id(node)])
+                self.writes.append(index_of[id(node)])
                 region = node.region
                 parts.append(number((region.shape, region.strides, region.offset), len(numbers)))
             else:
                 if type(node) is Scatter:
-                    self.writes.append(places[id(node)])
+                    self.writes.append(index_of[id(node)])
                 parts += _parts(node, numbers)
         pattern, sizes = _pattern(tuple(numbers))
         self.sizes = (*sizes, *map(plain, self._offsets))
-        self.roots += tuple([places[id(root)] for root in roots])
-        self.copied = tuple([places[id(root)] for root in copied])
+        self.roots += tuple([index_of[id(root)] for root in roots])
+        self.copied = tuple([index_of[id(root)] for root in copied])
         self.scalars: list[Number | Given] = [node.value for node in scalars]
         self.alike = _alike(scalars) if len(scalars) > _FEW_SCALARS else ()
         operations = tuple(map(_OPERATION, compress(nodes, map(is_, kinds, repeat(Elementwise)))))
-        self._uses += map(places.__getitem__, map(id, chain.from_iterable(args)))
+        self._uses += map(index_of.__getitem__, map(id, chain.from_iterable(args)))
         self.key: Hashable = (
             kinds, operations, tuple(parts), tuple(self._uses), pattern, self.roots, self.into, self.copied, self.alike
         )  # fmt: skip
@@ -193,16 +193,16 @@ class Structure:
         of_scalars = self._of_scalars
         scalar: dict[Node, Number | Given] = dict(zip(of_scalars, scalars, strict=True))
         first_of: dict[Node, Node] = dict(zip(of_scalars, [of_scalars[first] for first in self.alike], strict=False))
-        place = {node: str(place) for place, node in enumerate(self.nodes)}
+        label = {node: str(index) for index, node in enumerate(self.nodes)}
         made: dict[Node, Node] = {}
         numbered: dict[Hashable, Node] = {}
         for node in walk(*[self.nodes[root] for root in self.roots]):
-            one = first_of.get(node, node)
-            args = tuple([made[arg] for arg in one.args])
-            value = (form(one), args)
+            origin = first_of.get(node, node)
+            args = tuple([made[arg] for arg in origin.args])
+            value = (form(origin), args)
             known = numbered.get(value)
             if known is None:
-                known = numbered[value] = _again(one, args, memory, numbers, offset, scalar, place[one])
+                known = numbered[value] = _again(origin, args, memory, numbers, offset, scalar, label[origin])
             made[node] = known
         nodes = [made[node] for node in self.nodes]
         apart: set[Node] = set()
@@ -318,13 +318,13 @@ def _again(
     def number(size: int) -> int:
         return numbers((size,))[0]
 
-    def layout(given: Layout) -> Layout:
-        return Layout(numbers(given.shape), numbers(given.strides), number(given.offset))
+    def layout(value: Layout) -> Layout:
+        return Layout(numbers(value.shape), numbers(value.strides), number(value.offset))
 
-    def item(given: Any) -> Any:
-        if isinstance(given, Span):
-            return Span(*numbers((given.start, given.step, given.length)))
-        return None if given is None else number(given)
+    def item(value: Any) -> Any:
+        if isinstance(value, Span):
+            return Span(*numbers((value.start, value.step, value.length)))
+        return None if value is None else number(value)
 
     match node:
         case Elementwise() | Gather() | Scatter() | Reduce() | Contract() | Scan():  # which have no sizes of their own

@@ -21,7 +21,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer
 from ocl_ir.host.grammar import Parameter, Program
 from ocl_ir.host.printer import text
-from ocl_ir.host.schedule import MemoryPlan, Place
+from ocl_ir.host.schedule import BufferView, MemoryPlan
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Size, Symbol, value
 from ocl_ir.source_line import calling_line
@@ -92,7 +92,7 @@ class Prepared:
         )
         return None if not results else results[0] if len(results) == 1 else results
 
-    def _replayed(self, replay: Replay, arrays: dict[str, Array | NDArray[Any]]) -> list[tuple[Part, Place]]:
+    def _replayed(self, replay: Replay, arrays: dict[str, Array | NDArray[Any]]) -> list[tuple[Part, BufferView]]:
         """Replays over the memory of arrays; those that it writes, and whose memory others need, get other memory."""
         written: dict[str, Array] = {}
         for name, param in self._params.items():
@@ -120,7 +120,7 @@ class Prepared:
 
     def _replayed_over_own(
         self, replay: Replay, arrays: Mapping[str, Array | NDArray[Any]], written: dict[str, Array], *, wait: bool
-    ) -> list[tuple[Part, Place]] | None:
+    ) -> list[tuple[Part, BufferView]] | None:
         """Replays where nobody else needs the memory that is written. Else gives arrays memory of their own; of those
         that are `written`, outputs go whose memory is spoilt: nobody needs what lies there."""
         with self.executor.registry.lock:

@@ -16,7 +16,7 @@ from ocl_ir.formulas import Formulas
 from ocl_ir.graph.build import Buffer, Node, buffer
 from ocl_ir.guards import Given, Guards
 from ocl_ir.host.grammar import Program
-from ocl_ir.host.schedule import Place, Schedule
+from ocl_ir.host.schedule import BufferView, Schedule
 from ocl_ir.host.unbound import Unbound, branches, filled, is_straight, layout_rows, unbound
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.layout import Layout
@@ -107,7 +107,7 @@ class Captured:
         """What formulas say of the sizes of a call."""
         return self._table.values([sizes[index] for index in self._order])
 
-    def results_at(self, rows: Sequence[int], results: Sequence[Place]) -> list[_Result]:
+    def results_at(self, rows: Sequence[int], results: Sequence[BufferView]) -> list[_Result]:
         """What comes out, where the program's results are these."""
         return [
             (None if index is None else results[index].buffer, dtype, layout.at(rows), real)

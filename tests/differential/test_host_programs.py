@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from ocl_ir.host.conflicts import conflicts
-from ocl_ir.host.schedule import Place, Schedule
+from ocl_ir.host.schedule import BufferView, Schedule
 from ocl_ir.host.verify_order import unordered
 from ocl_ir.interpret.host import run as interpret
 from ocl_runtime.device import Device
@@ -75,7 +75,7 @@ def inputs(made: Made) -> dict[str, np.ndarray]:
 
 
 def on_device(
-    engine: Engine, made: Made, run: Callable[[Mapping[str, Part]], list[tuple[Part, Place]]]
+    engine: Engine, made: Made, run: Callable[[Mapping[str, Part]], list[tuple[Part, BufferView]]]
 ) -> list[np.ndarray]:
     parts = {name: Part(engine.upload(array)) for name, array in inputs(made).items()}
     results = run(parts)

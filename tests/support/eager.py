@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ocl_ir.host.grammar import Launch
-from ocl_ir.host.schedule import Access, Node, Place, Schedule
+from ocl_ir.host.schedule import Access, BufferView, Node, Schedule
 from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
@@ -22,7 +22,7 @@ from ocl_runtime.execute.streams.command import Stream
 
 def run(
     engine: Engine, schedule: Schedule, arguments: Mapping[str, Part | Bytes], where: str = ""
-) -> list[tuple[Part, Place]]:
+) -> list[tuple[Part, BufferView]]:
     """Runs the program over memory for each of its parameters; gives each result as memory and the place in it.
 
     Nodes go to their streams, counted from the calling thread's on. Raises as `Engine.launch` does.
@@ -59,7 +59,7 @@ def _arguments(node: Node, memory: Mapping[int, Part | Bytes]) -> list[Any]:
     accesses = iter(node.accesses)
     args: list[Any] = []
     for arg, mode in zip(node.args, modes(node.command.kernel), strict=True):
-        if not isinstance(arg, Place):
+        if not isinstance(arg, BufferView):
             args.append(arg)
             continue
         part = memory[arg.buffer]

@@ -90,7 +90,7 @@ def statements(
         else:
             call = _call(node, [called[arg] for arg in node.args])
             if isinstance(node, Scalar) and isinstance(node.value, Given) and scalars:
-                call = _number(scalars[node.value.place])
+                call = _number(scalars[node.value.index])
             called[node] = call
             if node in results or node in apart or not isinstance(node, Movement | Scalar | Iota | Undefined):
                 called[node] = results.get(node, f"%{len(lines)}")
@@ -144,7 +144,7 @@ def _item(item: Item) -> str:
 
 
 def _number(value: object) -> str:
-    return f"s{value.place}" if isinstance(value, Given) else repr(example(value))
+    return f"s{value.index}" if isinstance(value, Given) else repr(example(value))
 
 
 def _numbers(numbers: Sequence[Any]) -> str:

@@ -10,7 +10,7 @@ from bisect import insort
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ocl_ir.host.schedule import Node, Place, Schedule
+from ocl_ir.host.schedule import BufferView, Node, Schedule
 
 UNIT = 256
 """Bytes that divide every offset."""
@@ -89,7 +89,8 @@ def in_pieces(schedule: Schedule) -> Schedule:
 
 def _moved(node: Node, home: Mapping[int, int]) -> Node:
     args = tuple(
-        replace(arg, buffer=home.get(arg.buffer, arg.buffer)) if isinstance(arg, Place) else arg for arg in node.args
+        replace(arg, buffer=home.get(arg.buffer, arg.buffer)) if isinstance(arg, BufferView) else arg
+        for arg in node.args
     )
     accesses = tuple(replace(access, buffer=home.get(access.buffer, access.buffer)) for access in node.accesses)
     return replace(node, args=args, accesses=accesses, stream=None, waits=())

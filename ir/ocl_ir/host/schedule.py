@@ -92,7 +92,7 @@ class Access:
 
 
 @dataclass(slots=True, unsafe_hash=True)  # frozen, making one takes several times as long
-class Place:
+class BufferView:
     """A value bound to memory: elements of a buffer."""
 
     buffer: int
@@ -100,7 +100,7 @@ class Place:
     layout: Layout
 
 
-Argument: TypeAlias = "Place | Number | int | float | bool"
+Argument: TypeAlias = "BufferView | Number | int | float | bool"
 
 
 @dataclass(slots=True, unsafe_hash=True)  # frozen, making one takes several times as long
@@ -144,7 +144,7 @@ class Schedule:
     bound: Mapping[str, int]
     buffers: tuple[Buffer, ...]
     nodes: tuple[Node, ...]
-    results: tuple[Place, ...]
+    results: tuple[BufferView, ...]
     lives: Mapping[int, tuple[int, int]]
     offsets: Mapping[int, int]
     arena: int = 0
@@ -185,7 +185,7 @@ class _Binder:
         self._names = names(program)
         self._buffers: list[Buffer] = []
         self._nodes: list[Node] = []
-        self._places: dict[int, Place] = {}
+        self._views: dict[int, BufferView] = {}
         self._written: list[Written] = []
         self._stmt: Stmt | None = None
 
@@ -207,15 +207,15 @@ class _Binder:
         self._stmt = None
         for param in program.params:
             if param.output:
-                self._check_written(self._places[param.value.id], param.value, "is an output")
+                self._check_written(self._views[param.value.id], param.value, "is an output")
         results = []
         for value in program.results:
-            place = self._place(value)
-            self._check_written(place, value, "is a result")
-            results.append(place)
-            buffer = self._buffers[place.buffer]
+            view = self._view_of(value)
+            self._check_written(view, value, "is a result")
+            results.append(view)
+            buffer = self._buffers[view.buffer]
             if buffer.kind == "scratch":
-                self._buffers[place.buffer] = Buffer(buffer.id, buffer.nbytes, "result", buffer.name)
+                self._buffers[view.buffer] = Buffer(buffer.id, buffer.nbytes, "result", buffer.name)
         lives = lives_of(self._nodes, {buffer.id for buffer in self._buffers if buffer.kind == "scratch"})
         return Schedule(
             program, self._sizes, tuple(self._buffers), tuple(self._nodes), tuple(results), lives, offsets={}
@@ -242,7 +242,7 @@ class _Binder:
                 case Copy():
                     self._copy(stmt)
                 case Fill():
-                    self._add(stmt, (self._place(stmt.target), stmt.number), (), [(stmt.target, WRITE)])
+                    self._add(stmt, (self._view_of(stmt.target), stmt.number), (), [(stmt.target, WRITE)])
 
     def _loop(self, stmt: For) -> None:
         step = self._number(stmt.step)
@@ -253,23 +253,23 @@ class _Binder:
             self._block(stmt.body)
         self._sizes.pop(stmt.index.name, None)
 
-    def _new(self, value: Value, kind: Kind) -> Place:
+    def _new(self, value: Value, kind: Kind) -> BufferView:
         layout = bound_layout(value.layout, self._sizes)
         if any(length < 0 for length in layout.shape):
             raise self._error(f"{self._name(value)} has the shape {layout.shape}", "use sizes that are not negative")
         buffer = Buffer(len(self._buffers), layout.size * value.dtype.size, kind, self._name(value))
         self._buffers.append(buffer)
         self._written.append(Written(buffer.nbytes, whole=kind in {"input", "written", "donated", "host input"}))
-        place = self._places[value.id] = Place(buffer.id, value.dtype, layout)
-        return place
+        view = self._views[value.id] = BufferView(buffer.id, value.dtype, layout)
+        return view
 
     def _view(self, stmt: View) -> None:
-        base, dtype = self._place(stmt.base), stmt.value.dtype
+        base, dtype = self._view_of(stmt.base), stmt.value.dtype
         layout = bound_layout(stmt.value.layout, self._sizes)
         misfit = view_misfit(layout, dtype, self._buffers[base.buffer].nbytes)
         if misfit is not None:
             raise self._misfit(stmt.value, misfit)
-        self._places[stmt.value.id] = Place(base.buffer, dtype, layout)
+        self._views[stmt.value.id] = BufferView(base.buffer, dtype, layout)
 
     def _launch(self, stmt: Launch) -> None:
         args: list[Argument] = []
@@ -290,11 +290,11 @@ class _Binder:
                 if isinstance(known, int):
                     numbers[param.value.id] = known
             else:
-                args.append(self._place(arg))
+                args.append(self._view_of(arg))
         for param, arg, mode in zip(stmt.kernel.params, stmt.args, modes(stmt.kernel), strict=True):
             if isinstance(arg, Value):
-                place = self._place(arg)
-                misfit = pointer_misfit(stmt, param, place.layout, self._buffers[place.buffer].nbytes, numbers)
+                view = self._view_of(arg)
+                misfit = pointer_misfit(stmt, param, view.layout, self._buffers[view.buffer].nbytes, numbers)
                 if misfit is not None:
                     raise self._misfit(arg, misfit)
                 if mode:
@@ -306,7 +306,7 @@ class _Binder:
             self._add(stmt, tuple(args), sizes, touched)
 
     def _copy(self, stmt: Copy) -> None:
-        target, source = self._place(stmt.target), self._place(stmt.source)
+        target, source = self._view_of(stmt.target), self._view_of(stmt.source)
         if target.layout.shape != source.layout.shape:
             raise self._error(
                 f"a copy of shape {source.layout.shape} to shape {target.layout.shape}", "copy between equal shapes"
@@ -325,12 +325,12 @@ class _Binder:
     ) -> None:
         accesses = []
         for value, mode in touched:
-            place = self._place(value)
-            if not place.layout.size:
+            view = self._view_of(value)
+            if not view.layout.size:
                 continue
             if mode & READ:
-                self._check_written(place, value, "is read")
-            accesses.append(Access(place.buffer, place.layout, place.dtype.size, mode))
+                self._check_written(view, value, "is read")
+            accesses.append(Access(view.buffer, view.layout, view.dtype.size, mode))
         for access in accesses:
             if access.mode & WRITE:
                 self._written[access.buffer].add(access.layout, access.itemsize)
@@ -343,18 +343,18 @@ class _Binder:
 
     # ------------------------------------------------------------------ values
 
-    def _place(self, value: Value) -> Place:
-        place = self._places.get(value.id)
-        if place is None:
+    def _view_of(self, value: Value) -> BufferView:
+        view = self._views.get(value.id)
+        if view is None:
             raise self._error(
                 f"{self._name(value)} was never computed: the branch that defines it was not taken",
                 "define it on every way to its use",
                 IRError,
             )
-        return place
+        return view
 
-    def _check_written(self, place: Place, value: Value, use: str) -> None:
-        missing = self._written[place.buffer].missing(place.layout, place.dtype.size)
+    def _check_written(self, view: BufferView, value: Value, use: str) -> None:
+        missing = self._written[view.buffer].missing(view.layout, view.dtype.size)
         if missing:
             raise self._error(
                 f"{self._name(value)} {use} and was never computed ({missing})",

@@ -14,7 +14,7 @@ from ocl_ir.formulas import Formulas
 from ocl_ir.host.arena import pack, rounded
 from ocl_ir.host.grammar import Alloc, Command, Free, Launch, Program, SymbolicLayout, Value, View
 from ocl_ir.host.printer import names
-from ocl_ir.host.schedule import Access, Argument, Buffer, Kind, Node, Place, Schedule, lives_of
+from ocl_ir.host.schedule import Access, Argument, Buffer, BufferView, Kind, Node, Schedule, lives_of
 from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.layout import Layout
 from ocl_ir.sizes import Symbol, Term, product
@@ -33,7 +33,7 @@ def unbound(program: Program) -> Schedule:
     """The schedule of a straight program: as `schedule.bind` makes it, with formulas for all that sizes decide."""
     named = names(program)
     buffers: list[Buffer] = []
-    places: dict[int, Place] = {}
+    views: dict[int, BufferView] = {}
     sizes: dict[tuple[int, int], int] = {}
     """Bytes, by the identity of a layout and the size of its elements."""
 
@@ -42,7 +42,7 @@ def unbound(program: Program) -> Schedule:
         if key not in sizes:
             sizes[key] = cast("int", product(value.shape) * value.dtype.size)
         buffers.append(Buffer(len(buffers), sizes[key], kind, named.get(value.id, value.hint)))
-        places[value.id] = Place(len(buffers) - 1, value.dtype, cast("Layout", value.layout))
+        views[value.id] = BufferView(len(buffers) - 1, value.dtype, cast("Layout", value.layout))
 
     for param in program.params:
         kind: Kind = "output" if param.output else "donated" if param.donated else "input"
@@ -52,22 +52,22 @@ def unbound(program: Program) -> Schedule:
         if type(stmt) is Alloc:
             new(stmt.value, "scratch")
         elif type(stmt) is View:
-            base = places[stmt.base.id]
-            places[stmt.value.id] = Place(base.buffer, stmt.value.dtype, cast("Layout", stmt.value.layout))
+            base = views[stmt.base.id]
+            views[stmt.value.id] = BufferView(base.buffer, stmt.value.dtype, cast("Layout", stmt.value.layout))
         elif type(stmt) is Launch:
-            args: list[Any] = [places[arg.id] if type(arg) is Value else arg for arg in stmt.args]
+            args: list[Any] = [views[arg.id] if type(arg) is Value else arg for arg in stmt.args]
             accesses = [
                 Access(arg.buffer, arg.layout, arg.dtype.size, mode)
                 for arg, mode in zip(args, modes(stmt.kernel), strict=True)
-                if type(arg) is Place and mode
+                if type(arg) is BufferView and mode
             ]
             nodes.append(Node(stmt, tuple(args), cast("tuple[int, ...]", stmt.global_size), tuple(accesses)))
     for value in program.results:
-        place = places[value.id]
-        buffer = buffers[place.buffer]
+        view = views[value.id]
+        buffer = buffers[view.buffer]
         if buffer.kind == "scratch":
-            buffers[place.buffer] = Buffer(buffer.id, buffer.nbytes, "result", buffer.name)
-    results = tuple([places[value.id] for value in program.results])
+            buffers[view.buffer] = Buffer(buffer.id, buffer.nbytes, "result", buffer.name)
+    results = tuple([views[value.id] for value in program.results])
     lives = lives_of(nodes, {buffer.id for buffer in buffers if buffer.kind == "scratch"})
     return Schedule(program, {}, tuple(buffers), tuple(nodes), results, lives, offsets={})
 
@@ -143,7 +143,7 @@ class Unbound:
     def _node(self, node: Node) -> UnboundNode:
         args: list[Any] = []
         for arg in node.args:
-            if type(arg) is Place:
+            if type(arg) is BufferView:
                 args.append(self._memory(arg))
             elif isinstance(size := cast("object", arg), Symbol | Term):
                 args.append(Row(self.table.add(size)))
@@ -162,8 +162,8 @@ class Unbound:
         """Those of all nodes, in order; their arguments and sizes are the nodes'."""
         return [node.command for node in self.nodes]
 
-    def _memory(self, place: Place) -> Memory:
-        return Memory(place.buffer, place.dtype, self._layout(place.layout))
+    def _memory(self, view: BufferView) -> Memory:
+        return Memory(view.buffer, view.dtype, self._layout(view.layout))
 
     def _layout(self, layout: Layout) -> int:
         number = self._known.get(id(layout))  # to tell it by its formulas takes longer
@@ -204,7 +204,7 @@ class Unbound:
         lives = schedule.lives
         if len(nodes) < len(self.nodes):
             lives = lives_of(nodes, set(lives))
-        results = tuple([Place(buffer, dtype, layouts[layout]) for buffer, dtype, layout in self._results])
+        results = tuple([BufferView(buffer, dtype, layouts[layout]) for buffer, dtype, layout in self._results])
         offsets, arena = pack(lives, {buffer: buffers[buffer].nbytes for buffer in lives})
         sizes = dict(zip(self.table.names, rows, strict=False))  # which come first
         return Schedule(schedule.program, sizes, buffers, tuple(nodes), results, lives, offsets, arena)
@@ -212,7 +212,7 @@ class Unbound:
     @staticmethod
     def _argument(arg: Any, rows: Sequence[int], layouts: list[Layout]) -> Argument:
         if type(arg) is Memory:
-            return Place(arg.buffer, arg.dtype, layouts[arg.layout])
+            return BufferView(arg.buffer, arg.dtype, layouts[arg.layout])
         return rows[arg.number] if type(arg) is Row else arg
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ocl_ir.errors import ShapeError
 from ocl_ir.host.grammar import Copy, Fill, Launch, Number, Program
-from ocl_ir.host.schedule import Node, Place, bind
+from ocl_ir.host.schedule import BufferView, Node, bind
 from ocl_ir.interpret.kernel import run as run_kernel
 
 _UNDEFINED = 0xCD
@@ -57,18 +57,18 @@ def _run(node: Node, memory: Mapping[int, NDArray[np.uint8]], numbers: Mapping[s
     match command:
         case Fill():
             (target, number) = node.args
-            assert isinstance(target, Place)
-            assert not isinstance(number, Place)
+            assert isinstance(target, BufferView)
+            assert not isinstance(number, BufferView)
             _elements(memory, target)[...] = number
         case Copy():
             target, source = node.args
-            assert isinstance(target, Place)
-            assert isinstance(source, Place)
+            assert isinstance(target, BufferView)
+            assert isinstance(source, BufferView)
             _elements(memory, target)[...] = _elements(memory, source)
         case Launch():
             args: dict[str, Any] = {}
             for param, arg in zip(command.kernel.params, node.args, strict=True):
-                if isinstance(arg, Place):
+                if isinstance(arg, BufferView):
                     whole = memory[arg.buffer].view(arg.dtype.numpy)
                     args[param.value.hint] = (whole, arg.layout.range()[0])
                 else:
@@ -78,9 +78,9 @@ def _run(node: Node, memory: Mapping[int, NDArray[np.uint8]], numbers: Mapping[s
             run_kernel(command.kernel, args, padded, groups)
 
 
-def _elements(memory: Mapping[int, NDArray[np.uint8]], place: Place) -> NDArray[Any]:
-    dtype, layout = place.dtype.numpy, place.layout
+def _elements(memory: Mapping[int, NDArray[np.uint8]], view: BufferView) -> NDArray[Any]:
+    dtype, layout = view.dtype.numpy, view.layout
     if not layout.size:
         return np.empty(layout.shape, dtype)
     strides = tuple(stride * dtype.itemsize for stride in layout.strides)
-    return as_strided(memory[place.buffer].view(dtype)[layout.offset :], layout.shape, strides)
+    return as_strided(memory[view.buffer].view(dtype)[layout.offset :], layout.shape, strides)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from ocl_ir.host.arena import in_pieces
 from ocl_ir.host.grammar import Launch, Number
-from ocl_ir.host.schedule import Node, Place, Schedule
+from ocl_ir.host.schedule import BufferView, Node, Schedule
 from ocl_ir.host.unbound import Unbound
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.source_line import Where
@@ -180,7 +180,7 @@ class Bound:
         pointers: list[Pointer] = []
         numbers: list[tuple[int, str]] = []
         for arg in node.args:
-            if isinstance(arg, Place):
+            if isinstance(arg, BufferView):
                 first, itemsize = arg.layout.range()[0], arg.dtype.size
                 offset = self.offsets.get(arg.buffer)
                 pointers.append((len(args), arg.buffer if offset is None else ARENA, itemsize))

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.host.schedule import Buffer, Place, Schedule
+from ocl_ir.host.schedule import Buffer, BufferView, Schedule
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.source_line import calling_line
 from ocl_runtime.errors import MixedDevicesError
@@ -42,7 +42,7 @@ class Replay:
         self._inputs_of_the_host = [buffer for buffer in schedule.buffers if buffer.kind == "host input"]
         self._bound = Bound(schedule, handles_for(engine, kernels_of(schedule)))
 
-    def __call__(self, arguments: Mapping[str, Part | Bytes], *, wait: bool = True) -> list[tuple[Part, Place]]:
+    def __call__(self, arguments: Mapping[str, Part | Bytes], *, wait: bool = True) -> list[tuple[Part, BufferView]]:
         """Starts the program on this thread's stream, over memory for each of its parameters by name.
 
         Gives each result as memory and the place in it. Raises `ShapeError` for memory that is missing, too small, or

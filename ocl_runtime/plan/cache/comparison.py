@@ -115,13 +115,13 @@ class Comparison:
         """The text of all lines, without the expression."""
         return Text("\n".join(["def function(roots, cells, executor):", *self.lines]), self.names)
 
-    def _take(self, given: str, now: str, args: Sequence[Node]) -> None:
+    def _take(self, operands: str, now: str, args: Sequence[Node]) -> None:
         """Names the operands of a node, and compares them: as they are `now`, where one has been computed since."""
         targets, differ, checks, again = [], [], [], []
-        for place, node in enumerate(args):
+        for index, node in enumerate(args):
             name = f"n{self._number[node]}"
             if node in self._seen:
-                again.append(f"again{place}")
+                again.append(f"again{index}")
                 targets.append(again[-1])
                 differ.append(f"{again[-1]} is not {name}")
                 continue
@@ -131,13 +131,13 @@ class Comparison:
             checks += self._own(name, node)
         names = f"{', '.join(targets)},"
         if not now:
-            self.add(f"{names} = {given}")
+            self.add(f"{names} = {operands}")
             self.refuse(differ)
         elif any(isinstance(node, Movement) and isinstance(node.args[0], Movement) for node in args):
             self.add(f"{names} = {now}")
             self.refuse(differ)
         else:
-            self.add(f"{names} = {given}")
+            self.add(f"{names} = {operands}")
             new = [(name, node) for name, node in zip(targets, args, strict=True) if name not in again]
             computed = [f"{name}.result is not None" for name, _ in new]
             # What moves memory may be a view of it by now; another thread may be making it one.
@@ -202,7 +202,7 @@ def _distinct(names: Sequence[str]) -> str:
 def _alike(nodes: Sequence[Node]) -> list[list[int]]:
     """By number, the nodes that might be one and the same in an expression of which all else has been compared: they
     are of one kind, and so are their operands, all the way down to memory, which differs."""
-    number = {node: place for place, node in enumerate(nodes)}
+    number = {node: index for index, node in enumerate(nodes)}
     kinds: dict[Hashable, list[int]] = {}
     kind_of: dict[Node, int] = {}
     for node in walk(*nodes):

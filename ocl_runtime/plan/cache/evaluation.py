@@ -10,8 +10,8 @@ from ocl_ir.graph.build import Buffer, Node, Storage, buffer
 from ocl_ir.guards import plain
 from ocl_ir.host.grammar import Launch as Command
 from ocl_ir.host.grammar import Number
+from ocl_ir.host.schedule import BufferView
 from ocl_ir.host.schedule import Node as Scheduled
-from ocl_ir.host.schedule import Place
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, DType, element
 from ocl_runtime.errors import OutOfMemoryError
@@ -55,23 +55,23 @@ class Evaluation:
     def lines(self) -> list[Where]:
         """Those of the steps."""
         nodes = self._structure.nodes
-        return [nodes[one].line if isinstance(one, int) else one for one in self.sized.askers]
+        return [nodes[asker].line if isinstance(asker, int) else asker for asker in self.sized.askers]
 
     def numbers(self) -> dict[str, bool | int | float]:
         """Scalar arguments, by name."""
         scalars = self._structure.scalars
-        return {name: passed_number(scalars[place], dtype) for name, place, dtype in self.template.numbers}
+        return {name: passed_number(scalars[index], dtype) for name, index, dtype in self.template.numbers}
 
     def hand_over(self, anew: Callable[[Storage], Storage]) -> None:
         """Gives memory that was written over another identity: nodes that still name the old one must not be
         computed."""
-        for place in self.template.taken:
-            self.storages[place] = anew(self.storages[place])
+        for index in self.template.taken:
+            self.storages[index] = anew(self.storages[index])
 
     @property
     def roots(self) -> tuple[Node, ...]:
         """The nodes that were asked for."""
-        return tuple([self._structure.nodes[place] for place in self._structure.roots])
+        return tuple([self._structure.nodes[index] for index in self._structure.roots])
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -85,20 +85,20 @@ class Evaluation:
         args: list[Argument] = []
         most = self.template.most(command, self._structure.sizes)
         for param, arg, elements in zip(command.kernel.params, node.args, most, strict=True):
-            if isinstance(arg, Place):
+            if isinstance(arg, BufferView):
                 args.append(self._address(arg, offsets)._replace(most=elements))
             else:
                 args.append(passed(numbers[arg.name] if isinstance(arg, Number) else arg, element(param.value.type)))
         over, groups = cast("tuple[Sizes, Sizes]", (node.sizes, command.group_size))
         return Launch(command.kernel, tuple(args), over, groups, self.line(asker(command.where)), node.stream or 0)
 
-    def _address(self, place: Place, offsets: Mapping[int, int]) -> Address:
-        itemsize, start = place.dtype.size, offsets.get(place.buffer)
+    def _address(self, view: BufferView, offsets: Mapping[int, int]) -> Address:
+        itemsize, start = view.dtype.size, offsets.get(view.buffer)
         if start is None:
-            slot = self.template.slots[place.buffer]
-            storage = self.pieces[place.buffer] if slot is None else self.storages[slot]
-            return Address(storage, place.layout.range()[0], place.layout)
-        layout = replace(place.layout, offset=place.layout.offset + start // itemsize)
+            slot = self.template.slots[view.buffer]
+            storage = self.pieces[view.buffer] if slot is None else self.storages[slot]
+            return Address(storage, view.layout.range()[0], view.layout)
+        layout = replace(view.layout, offset=view.layout.offset + start // itemsize)
         return Address(self.arena, layout.range()[0], layout)
 
     @property
@@ -106,8 +106,8 @@ class Evaluation:
         """What is in memory once they have run, by node."""
         nodes, storages = self._structure.nodes, self.storages
         made: dict[Node, Buffer] = {}
-        for place, slot, dtype, layout in self.sized.computed:
-            node = nodes[place]
+        for index, slot, dtype, layout in self.sized.computed:
+            node = nodes[index]
             made[node] = buffer(None if slot is None else storages[slot], dtype, layout, node.line)
         return made
 
@@ -125,17 +125,17 @@ class Evaluation:
     @property
     def taken(self) -> tuple[Storage, ...]:
         """Memory that was offered and is overwritten."""
-        return tuple(self.storages[place] for place in self.template.taken)
+        return tuple(self.storages[index] for index in self.template.taken)
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:
         """What became of the result of every group."""
-        return tuple(InPlace(self._structure.nodes[place], reason) for place, reason in self.template.in_place)
+        return tuple(InPlace(self._structure.nodes[index], reason) for index, reason in self.template.in_place)
 
     @property
     def why(self) -> dict[Node, str]:
         """For what is computed on its own, why it is."""
-        return {self._structure.nodes[place]: reason for place, reason in self.template.why}
+        return {self._structure.nodes[index]: reason for index, reason in self.template.why}
 
 
 def passed_number(value: Any, dtype: DType) -> bool | int | float:

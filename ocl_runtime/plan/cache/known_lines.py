@@ -71,7 +71,7 @@ class KnownLines:
                 return  # sizes that never come again are not to take the place of others
         with self._lock:
             of_line = self.known.pop(key, ())
-            known = next((one for one in of_line if one.template is template and one.sizes == structure.sizes), None)
+            known = next((own for own in of_line if own.template is template and own.sizes == structure.sizes), None)
             if known is None:
                 known = KnownLine(structure.kept, template, structure.sizes)
                 known.count = int(WORTH > 1 and sized.line == key)

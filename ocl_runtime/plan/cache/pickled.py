@@ -68,13 +68,13 @@ class _Pickler(pickle.Pickler):
         names, whole = _fields(kind)
         if names is None:
             return NotImplemented
-        given = [getattr(value, name) if self._lines or name != "where" else "" for name in names]
+        values = [getattr(value, name) if self._lines or name != "where" else "" for name in names]
         if issubclass(kind, Late) and not self._within:
             first = len(names) - len(kind.LATE)
             file = io.BytesIO()
-            _Pickler(file, None, lines=self._lines, within=True).dump(given[first:])
-            return _late, (kind, file.getvalue(), *given[:first])
-        return (_restored, (kind, *given)) if whole else (kind, tuple(given))
+            _Pickler(file, None, lines=self._lines, within=True).dump(values[first:])
+            return _late, (kind, file.getvalue(), *values[:first])
+        return (_restored, (kind, *values)) if whole else (kind, tuple(values))
 
 
 class _Unpickler(pickle.Unpickler):
@@ -93,10 +93,10 @@ class _Unpickler(pickle.Unpickler):
         if "." not in name and (module, name) in _FUNCTIONS:
             return super().find_class(module, name)
         if "." not in name and (module.startswith(_OWN) or module == "numpy"):
-            found = super().find_class(module, name)
-            own = isinstance(found, type) and found.__module__ == module
-            if own and (module != "numpy" or issubclass(found, np.generic)):
-                return found
+            member = super().find_class(module, name)
+            own = isinstance(member, type) and member.__module__ == module
+            if own and (module != "numpy" or issubclass(member, np.generic)):
+                return member
         raise pickle.UnpicklingError(f"{module}.{name} is no part of a plan")
 
 
@@ -108,10 +108,10 @@ def _fields(kind: Any) -> tuple[list[str] | None, bool]:
     if not frozen or "__slots__" not in vars(kind) or "__reduce__" in vars(kind):
         return None, False
     whole = all(field.init for field in fields(kind))
-    given = [field for field in fields(kind) if field.init]
-    if not whole and any(field.kw_only for field in given):
+    init_fields = [field for field in fields(kind) if field.init]
+    if not whole and any(field.kw_only for field in init_fields):
         return None, False
-    return [field.name for field in given], whole
+    return [field.name for field in init_fields], whole
 
 
 @cache

@@ -22,7 +22,7 @@ from ocl_runtime.plan.cache.slots import Slot, leaf_slots, named
 from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.unplanned import Unplanned
-from ocl_runtime.plan.donation import DonationPlaces, Holders
+from ocl_runtime.plan.donation import DonationIndices, Holders
 from ocl_runtime.plan.readers import read_by_later_writes
 from ocl_runtime.plan.structure import Structure
 
@@ -63,7 +63,7 @@ class Building(Compiling, Protocol):
         """Binds a plan for the sizes that it was made for, if that is possible before it runs."""
 
 
-_NOTHING = DonationPlaces((), ())
+_NOTHING = DonationIndices((), ())
 
 
 class Kept:
@@ -79,12 +79,12 @@ class Kept:
         self.is_dropped = False
         self.holders = Holders(structure)
         self.later = read_by_later_writes(structure)
-        self.templates: dict[DonationPlaces, list[Template]] = {}
-        self.absent: set[tuple[DonationPlaces, tuple[int, ...]]] = set()
+        self.templates: dict[DonationIndices, list[Template]] = {}
+        self.absent: set[tuple[DonationIndices, tuple[int, ...]]] = set()
         """What was looked for on disk, and was not there."""
-        self._making: dict[DonationPlaces, threading.RLock] = {}
+        self._making: dict[DonationIndices, threading.RLock] = {}
 
-    def donation(self, structure: Structure) -> DonationPlaces:
+    def donation(self, structure: Structure) -> DonationIndices:
         """What only an expression needs; of what is computed into memory that is there, nothing is written over, and
         nothing else is kept."""
         return _NOTHING if structure.into else self.holders.donation(structure)
@@ -94,20 +94,20 @@ class Kept:
         """About how many bytes the plans take."""
         return sum(template.nbytes for alike in self.templates.values() for template in alike)
 
-    def fitting(self, sizes: tuple[int, ...], donation: DonationPlaces) -> Template | None:
+    def fitting(self, sizes: tuple[int, ...], donation: DonationIndices) -> Template | None:
         """A plan that serves sizes."""
         templates = self.templates.get(donation, [])
-        for one in templates:
-            if one.knows(sizes):
-                return one
+        for template in templates:
+            if template.knows(sizes):
+                return template
         bound = named(sizes)
-        return next((one for one in reversed(templates) if one.fits(bound)), None)
+        return next((template for template in reversed(templates) if template.fits(bound)), None)
 
-    def forget(self, donation: DonationPlaces) -> None:
+    def forget(self, donation: DonationIndices) -> None:
         """Nobody makes such a plan any more."""
         self._making.pop(donation, None)
 
-    def making(self, donation: DonationPlaces) -> threading.RLock:
+    def making(self, donation: DonationIndices) -> threading.RLock:
         """Held by who makes such a plan without the registry's lock."""
         return self._making.setdefault(donation, threading.RLock())
 
@@ -118,7 +118,7 @@ class Wanted(NamedTuple):
 
     structure: Hashable
     sizes: tuple[int, ...]
-    donation: DonationPlaces
+    donation: DonationIndices
     kept: Kept
     leaves: Sequence[Slot]
     unplanned: Unplanned | None
@@ -142,7 +142,7 @@ class PlanCache:
         self,
         structure: Structure,
         executor: Building,
-        donation: DonationPlaces | None = None,
+        donation: DonationIndices | None = None,
         *,
         at_once: bool = False,
     ) -> Evaluation | None:
@@ -214,12 +214,12 @@ class PlanCache:
                     stored.keep(structure, donation, template, executor)
                     template.bound = None
             elif stored is not None:
-                found = stored.find(structure, donation, sizes, executor)
-                if found is None:
+                loaded = stored.find(structure, donation, sizes, executor)
+                if loaded is None:
                     kept.absent.add((donation, sizes))
                 else:
-                    executor.build(found.distinct)
-                    self._keep(kept, donation, found, loaded=True)
+                    executor.build(loaded.distinct)
+                    self._keep(kept, donation, loaded, loaded=True)
 
     def of(self, structure: Structure) -> Kept:
         """What is kept for a structure."""
@@ -236,7 +236,7 @@ class PlanCache:
             structure.kept = kept
             return kept
 
-    def _keep(self, kept: Kept, donation: DonationPlaces, made: Template, *, loaded: bool = False) -> None:
+    def _keep(self, kept: Kept, donation: DonationIndices, made: Template, *, loaded: bool = False) -> None:
         with self._lock:
             self._misses += not loaded
             self._loaded += loaded

@@ -17,19 +17,19 @@ Asker: TypeAlias = int | Where
 
 
 class Slot:
-    """Memory in a plan: number `place` of what it is bound to."""
+    """Memory in a plan: number `index` of what it is bound to."""
 
-    __slots__ = ("__weakref__", "nbytes", "place", "where")
+    __slots__ = ("__weakref__", "index", "nbytes", "where")
 
-    def __init__(self, place: int, nbytes: int = 0, where: Where = "") -> None:
-        self.place = place
+    def __init__(self, index: int, nbytes: int = 0, where: Where = "") -> None:
+        self.index = index
         self.nbytes = nbytes
         self.where = where
 
 
 def leaf_slots(storages: Sequence[object]) -> list[Slot]:
     """Slots for the leaves of an expression, as large as the memory that they lie in."""
-    return [Slot(place, getattr(storage, "nbytes", 0)) for place, storage in enumerate(storages)]
+    return [Slot(index, getattr(storage, "nbytes", 0)) for index, storage in enumerate(storages)]
 
 
 @dataclass
@@ -61,4 +61,4 @@ def named(sizes: Sequence[int]) -> dict[str, int]:
 
 @cache  # asked for every plan that an expression may have
 def _names(count: int) -> list[str]:
-    return [f"n{place}" for place in range(count)]
+    return [f"n{index}" for index in range(count)]

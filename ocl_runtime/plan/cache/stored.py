@@ -116,10 +116,10 @@ class StoredPlans:
         """A plan for a structure, by its key, that serves some sizes; None where there is none."""
         try:
             file = self._opened(self._key(structure, donation))
-            found = file.serving(sizes)
-            if found is None:
+            serving = file.serving(sizes)
+            if serving is None:
                 return None
-            (_, _, plan, _), guards = found
+            (_, _, plan, _), guards = serving
             template: Template = loaded(plan, lambda digest: self._kernel(digest, file, executor))
         except Exception:  # whatever is wrong with a file, the plan can be made
             self.damaged += 1
@@ -139,9 +139,9 @@ class StoredPlans:
                 self._open.pop(key, None)
                 plans, known = self._read(key)
                 plans = [made, *plans][:_MOST_OF_A_FILE]
-                used = frozenset[bytes]().union(*[one.kernels for one in plans])
+                used = frozenset[bytes]().union(*[plan.kernels for plan in plans])
                 kernels |= filter(lambda item: item[0] in used, known.items())
-                self._files.write(key, pickle.dumps(([tuple(one) for one in plans], kernels)))
+                self._files.write(key, pickle.dumps(([tuple(plan) for plan in plans], kernels)))
 
     def _key(self, structure: Hashable, donation: Hashable) -> bytes:
         return hashlib.sha256(f"{self._made_for} {_LIBRARY} {structure!r} {donation!r}".encode()).digest()
@@ -151,7 +151,7 @@ class StoredPlans:
             content = self._files.read(key)
             if isinstance(content, bytes):
                 plans, kernels = loaded(content)
-                return [_Plan(*one) for one in plans], kernels
+                return [_Plan(*plan) for plan in plans], kernels
         except Exception:  # damaged, or what was written is something else
             self.damaged += 1
         return [], {}

@@ -86,7 +86,7 @@ class Sized:
         elif ready is None or like is None:
             self._schedule = schedule = again()
             self.arena = schedule.arena
-            self.pieces = [(one.id, one.nbytes) for one in schedule.buffers if one.kind == "piece"]
+            self.pieces = [(buffer.id, buffer.nbytes) for buffer in schedule.buffers if buffer.kind == "piece"]
             self.askers = tuple([asker(node.command.where) for node in schedule.nodes])
         else:
             self.arena, self.pieces, self.askers = ready.arena, like.pieces, like.askers
@@ -153,30 +153,30 @@ class Template:
         self.made_for = unplanned.sizes
         nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
         memory = Slots(executor.target, executor.kernels, len(leaves), watch_fusion=unplanned.watch_fusion)
-        needed = {nodes[place] for place in donation.needed}
-        given = Donation([leaves[place] for place in donation.storages], needed)
+        needed = {nodes[index] for index in donation.needed}
+        offered = Donation([leaves[index] for index in donation.storages], needed)
         made = (
             planned_into(unplanned.roots, memory)
             if unplanned.into
-            else plan(unplanned.roots, memory, unplanned.names, dense=unplanned.copied, donation=given)
+            else plan(unplanned.roots, memory, unplanned.names, dense=unplanned.copied, donation=offered)
         )
-        places = {node: place for place, node in reversed([*enumerate(nodes)])}
+        index_of = {node: index for index, node in reversed([*enumerate(nodes)])}
         wanted = set() if unplanned.into else needed.union(unplanned.roots)
         # What was written twice is one node here.
         computed = [
-            (place, made.computed[node]) for place, node in enumerate(nodes) if node in wanted and node in made.computed
+            (index, made.computed[node]) for index, node in enumerate(nodes) if node in wanted and node in made.computed
         ]
-        kept = {one.storage.place for _, one in computed if one.storage is not None}
-        results = [slot for slot in memory.slots if slot.place in kept]
-        on_the_way = [slot for slot in memory.slots if slot.place not in kept]
-        for place, slot in enumerate((*results, *on_the_way), len(leaves)):
-            slot.place = place
-        self.taken = [slot.place for slot in made.taken]
+        kept = {result.storage.index for _, result in computed if result.storage is not None}
+        results = [slot for slot in memory.slots if slot.index in kept]
+        on_the_way = [slot for slot in memory.slots if slot.index not in kept]
+        for index, slot in enumerate((*results, *on_the_way), len(leaves)):
+            slot.index = index
+        self.taken = [slot.index for slot in made.taken]
         # Built again, a reduction of what lies in another order by now is a view of a node that has no number.
-        in_place = [(places[one.root], one.reason) for one in made.in_place if one.root in places]
-        why = [(places[node], reason) for node, reason in made.why.items() if node in places]
+        in_place = [(index_of[reuse.root], reuse.reason) for reuse in made.in_place if reuse.root in index_of]
+        why = [(index_of[node], reason) for node, reason in made.why.items() if node in index_of]
         given_later = [arg for launch in made.launches for arg in launch.args if type(arg) is Later]
-        self.numbers = [(number_name(value, dtype), value.place, dtype) for value, dtype in dict.fromkeys(given_later)]
+        self.numbers = [(number_name(value, dtype), value.index, dtype) for value, dtype in dict.fromkeys(given_later)]
         self.kernels = [launch.kernel for launch in made.launches]
         most = {
             number: [None if size is None else formula(size) for size in sizes]
@@ -200,19 +200,24 @@ class Template:
         if unplanned.watch_fusion is None:
             self._over_formulas = []
         formulas = Unbound(schedule)
-        allocated = [slot for slot in results if slot.place not in homes]
+        allocated = [slot for slot in results if slot.index not in homes]
         table = formulas.table
-        names = [*named(unplanned.sizes), *(f"m{place}" for place in range(len(leaves)))]
+        names = [*named(unplanned.sizes), *(f"m{index}" for index in range(len(leaves)))]
         order = [names.index(name) for name in table.names]
         self._results = [(table.add(formula(slot.nbytes)), asker(slot.where)) for slot in allocated]
         number = {leaf: leaf for leaf in range(len(leaves))} | homes
-        number |= {slot.place: place for place, slot in enumerate(allocated, len(leaves))}
+        number |= {slot.index: index for index, slot in enumerate(allocated, len(leaves))}
         self.slots = [None if slot in homes else number.get(slot) for slot in slots]
-        layouts = {id(one.layout): one.layout for _, one in computed}
+        layouts = {id(result.layout): result.layout for _, result in computed}
         rows = {known: layout_rows(table, lowering.layout(layout)) for known, layout in layouts.items()}
         self._computed = [
-            (place, None if one.storage is None else number[one.storage.place], one.dtype, rows[id(one.layout)])
-            for place, one in computed
+            (
+                index,
+                None if result.storage is None else number[result.storage.index],
+                result.dtype,
+                rows[id(result.layout)],
+            )
+            for index, result in computed
         ]
         self.serve(executor, unplanned.guards)
         self.bound: First | None = None
@@ -240,7 +245,7 @@ class Template:
     def __getstate__(self) -> dict[str, Any]:
         """What does not depend on an executor, less the guards: who brings it back calls `serve`. The details are
         bytes, with numbers for kernels."""
-        number = {id(kernel): place for place, kernel in enumerate(self.kernels)}
+        number = {id(kernel): index for index, kernel in enumerate(self.kernels)}
         details = [getattr(self._details, name) for name in Details.LATE]
         state = {name: value for name, value in vars(self).items() if name not in _NOT_WRITTEN}
         return state | {"_details": pickled(details, lambda kernel: number[id(kernel)])}
@@ -267,9 +272,9 @@ class Template:
 
     def most(self, command: Command, sizes: Sequence[int]) -> list[int | None]:
         """For each argument of a launch how many elements it touches at most, where which ones depends on values."""
-        place = next(place for place, one in enumerate(self._details.formulas.commands) if one is command)
+        index = next(index for index, other in enumerate(self._details.formulas.commands) if other is command)
         bound, unknown = named(sizes), [None] * len(command.kernel.params)
-        return [None if one is None else value(one, bound) for one in self._details.most.get(place, unknown)]
+        return [None if most is None else value(most, bound) for most in self._details.most.get(index, unknown)]
 
     def knows(self, sizes: tuple[int, ...]) -> bool:
         """Whether it was made for just these sizes, or has run for them."""
@@ -321,12 +326,12 @@ class Template:
 
     def _rows(self, sizes: Sequence[int], storages: Sequence[object]) -> list[int]:
         """The table, filled in for some sizes and the bytes of leaves."""
-        given = [*sizes, *[getattr(one, "nbytes", 0) for one in storages]]
-        return self._details.formulas.table.values([*map(given.__getitem__, self._details.order)])
+        known = [*sizes, *[getattr(storage, "nbytes", 0) for storage in storages]]
+        return self._details.formulas.table.values([*map(known.__getitem__, self._details.order)])
 
     def _size(self, rows: Sequence[int], first: First | None = None) -> Sized:
         memory = [(rows[nbytes], by) for nbytes, by in self._results]
-        computed = [(place, slot, dtype, layout.at(rows)) for place, slot, dtype, layout in self._computed]
+        computed = [(index, slot, dtype, layout.at(rows)) for index, slot, dtype, layout in self._computed]
         # Nothing in it refers to the plan, which then goes as soon as it is dropped.
         again = partial(_schedule, self._details, self._target, rows)
         last = next(reversed(self._sized.values()), None) if self._streams == 1 else None
@@ -350,15 +355,15 @@ def _in_pieces(again: Callable[..., Schedule], watch: Watch = unwatched) -> Sche
 def _donated_buffers(unplanned: Unplanned, slots: Sequence[int], donated: Collection[int]) -> dict[int, Size]:
     """Of a program's buffers, whose memory has these slots, the donated ones that a leaf fills from their beginning on,
     with the bytes of that."""
-    found: dict[int, Size] = {}
+    nbytes: dict[int, Size] = {}
     number = {slot: buffer for buffer, slot in enumerate(slots)}
     for node in unplanned.nodes:
         storage = node.storage if isinstance(node, Buffer) else None
-        if storage is not None and storage.place in donated and storage.place in number:
+        if storage is not None and storage.index in donated and storage.index in number:
             layout = cast("Buffer", node).layout
             if layout.is_dense and layout.offset == 0:
-                found[number[storage.place]] = formula(Layout.contiguous(node.shape).span * node.dtype.size)
-    return found
+                nbytes[number[storage.index]] = formula(Layout.contiguous(node.shape).span * node.dtype.size)
+    return nbytes
 
 
 def _program(
@@ -377,19 +382,19 @@ def _program(
     for launch in launches:
         for arg, mode in zip(launch.args, modes(launch.kernel), strict=True):
             if type(arg) is Address:
-                place = arg.storage.place
-                used[place] = used.get(place, 0) | mode
+                index = arg.storage.index
+                used[index] = used.get(index, 0) | mode
     values: dict[int, Value] = {}
     for slot in leaves:
-        if slot.place in used:
-            nbytes = builder.size(f"m{slot.place}")
-            values[slot.place] = builder.input(f"x{slot.place}", U8, (nbytes,), written=bool(used[slot.place] & WRITE))
+        if slot.index in used:
+            nbytes = builder.size(f"m{slot.index}")
+            values[slot.index] = builder.input(f"x{slot.index}", U8, (nbytes,), written=bool(used[slot.index] & WRITE))
     for slot in made:
-        if slot.place in used:
-            values[slot.place] = builder.alloc(U8, (formula(slot.nbytes),), "t", where=slot.where)
+        if slot.index in used:
+            values[slot.index] = builder.alloc(U8, (formula(slot.nbytes),), "t", where=slot.where)
     lowering = Lowering(builder)
     for launch in launches:
         sizes = launch.global_size, launch.group_size
-        lowering.launch(launch.kernel, launch.args, sizes, lambda slot, _: values[slot.place], launch.where)
-    program = builder.build(*(values[slot.place] for slot in results if slot.place in values))
+        lowering.launch(launch.kernel, launch.args, sizes, lambda slot, _: values[slot.index], launch.where)
+    program = builder.build(*(values[slot.index] for slot in results if slot.index in values))
     return program, list(values), lowering

@@ -11,7 +11,7 @@ from ocl_ir.graph.build import Node
 from ocl_ir.guards import Given, Guards
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.cache.slots import leaf_slots, named
-from ocl_runtime.plan.donation import DonationPlaces
+from ocl_runtime.plan.donation import DonationIndices
 from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.structure import Structure
 
@@ -23,7 +23,7 @@ class Unplanned:
     def __init__(
         self,
         structure: Structure,
-        donation: DonationPlaces,
+        donation: DonationIndices,
         watch_fusion: Callable[[Fusion], None] | None = None,
         names: Mapping[Node, str] = MappingProxyType({}),
     ) -> None:
@@ -33,14 +33,14 @@ class Unplanned:
         self.guards = Guards()
         first = structure.first_offset
         sizes = [
-            self.guards.size(name, number) if place < first else self.guards.apart(name, number)
-            for place, (name, number) in enumerate(named(structure.sizes).items())
+            self.guards.size(name, number) if index < first else self.guards.apart(name, number)
+            for index, (name, number) in enumerate(named(structure.sizes).items())
         ]
         self.leaves = leaf_slots(structure.storages)
-        scalars = [Given(place) for place in range(len(structure.scalars))]
+        scalars = [Given(index) for index in range(len(structure.scalars))]
         self.nodes = structure.again(self.leaves, sizes, scalars)
-        self.roots = [self.nodes[place] for place in structure.roots]
-        self.copied = [self.nodes[place] for place in structure.copied]
+        self.roots = [self.nodes[index] for index in structure.roots]
+        self.copied = [self.nodes[index] for index in structure.copied]
         self.names = {
             node: names[asked] for node, asked in zip(self.nodes, structure.nodes, strict=True) if asked in names
         }

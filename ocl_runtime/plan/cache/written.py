@@ -100,15 +100,15 @@ def written(
         nodes = structure.nodes
         own = planned.own
         # What is no memory of its own, as a view of an operand, goes the general way; so does what has two results.
-        if not {*structure.roots} <= {place for place, _, _, _ in sized.computed} or any(
-            slot is None or slot not in own or _is_turned(nodes[place]) for place, slot, _, _ in sized.computed
+        if not {*structure.roots} <= {index for index, _, _, _ in sized.computed} or any(
+            slot is None or slot not in own or _is_turned(nodes[index]) for index, slot, _, _ in sized.computed
         ):
             return None
-        if not {*template.donated, *template.taken} <= {place for place, _ in held.storages}:
+        if not {*template.donated, *template.taken} <= {index for index, _ in held.storages}:
             return None  # somebody has come to hold what was free
         _compare_holders(text, structure, held, template.donated)
         uses = Counter(arg for node in structure.nodes for arg in node.args)
-        text.refuse([f"references(n{one}) <= {uses[nodes[one]] + _LOCAL}" for one in structure.roots[asked:]])
+        text.refuse([f"references(n{root}) <= {uses[nodes[root]] + _LOCAL}" for root in structure.roots[asked:]])
         if structure.writes:
             _compare_readers(text, structure, held)
         if past.left_out:
@@ -132,20 +132,20 @@ def written(
 def _compare_holders(text: Comparison, structure: Structure, held: Held, donated: Collection[int]) -> None:
     """Refuses where others hold other nodes, or other memory, than those of this very expression."""
     text.refuse(
-        [f"references(n{place}) {'<=' if is_held else '>'} {uses + _LOCAL}" for place, uses, is_held in held.nodes]
+        [f"references(n{index}) {'<=' if is_held else '>'} {uses + _LOCAL}" for index, uses, is_held in held.nodes]
     )
-    for place, buffers in held.storages:
-        name, most = text.storages[place], most_donated([structure.nodes[one] for one in buffers])
+    for index, buffers in held.storages:
+        name, most = text.storages[index], most_donated([structure.nodes[buffer] for buffer in buffers])
         needed = [f"references({name}) != {len(buffers) + _LOCAL}", f"{name}.nbytes > {most}"]
         is_needed = " or ".join([*needed, f"used_outside({name})"])
-        text.refuse([is_needed if place in donated else f"not ({is_needed})"])
+        text.refuse([is_needed if index in donated else f"not ({is_needed})"])
     text.names["used_outside"] = used_outside
 
 
 def _compare_readers(text: Comparison, structure: Structure, held: Held) -> None:
     """Refuses where others look at memory that is written over: what they need of it may have to be copied. Views of
     nodes hold these, which counts."""
-    own = ", ".join([f"n{place}" for place in range(len(structure.nodes)) if place not in held.needed])
+    own = ", ".join([f"n{index}" for index in range(len(structure.nodes)) if index not in held.needed])
     text.add(f"own = {{{own}}}")
     numbers = {node: number for number, node in enumerate(structure.nodes)}
     written_over = [structure.nodes[write].args[0] for write in structure.writes]
@@ -158,15 +158,15 @@ def _compare_readers(text: Comparison, structure: Structure, held: Held) -> None
 def _compare_left_out(text: Comparison, structure: Structure, past: History) -> None:
     """Refuses where values that stay expressions would not: an evaluation has left them out before, or nobody else
     needs the memory that they are made of (`ocl_runtime.plan.history`)."""
-    place = {node: number for number, node in enumerate(structure.nodes)}
-    text.refuse([f"n{place[node]}.left_out" for node in past.left_out])
+    number_of = {node: number for number, node in enumerate(structure.nodes)}
+    text.refuse([f"n{number_of[node]}.left_out" for node in past.left_out])
     uses = Counter(id(node.storage) for node in structure.nodes if isinstance(node, Buffer))
     names = dict(zip(map(id, structure.storages), text.storages, strict=True))
     needed = []
     for node in dict.fromkeys(node for value in past.left_out for node in made_of(value, past.kept)):
         if isinstance(node, Buffer) and node.storage is not None:
             memory = id(node.storage)
-            needed.append(f"references({names[memory]}) <= {uses[memory] + _LOCAL} and not is_live(n{place[node]})")
+            needed.append(f"references({names[memory]}) <= {uses[memory] + _LOCAL} and not is_live(n{number_of[node]})")
     text.refuse(needed)
     text.names["is_live"] = is_live
 
@@ -191,14 +191,14 @@ def _give(text: Comparison, structure: Structure, planned: Evaluation, past: His
             text.add(f"    {line}")
         text.add("except (OutOfMemoryError, NoRoomYetError):")
         text.add("    return None")
-    for place in template.taken:
-        text.add(f"s{place} = executor.handed_over(s{place})")
+    for index in template.taken:
+        text.add(f"s{index} = executor.handed_over(s{index})")
     memory = ["None" if slot is None else f"({storages[slot]}, 0)" for slot in template.slots]
     text.add(f"memory = [{', '.join([*memory, arena])}]")
     if arena != "None":
         text.add("del arena")
     lines = ", ".join(_line(text, asker) for asker in sized.askers)
-    numbers = ", ".join(_number(text, *one) for one in template.numbers)
+    numbers = ", ".join(_number(text, *entry) for entry in template.numbers)
     for number, node in enumerate(structure.nodes):
         if node in past.left_out:
             text.add(f"n{number}.left_out = True")

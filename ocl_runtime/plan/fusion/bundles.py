@@ -33,7 +33,7 @@ class Bundle:
     groups: tuple[Group, ...]
     shape: Shape
     values: tuple[Value, ...]
-    given: tuple[int, ...]
+    group_values: tuple[int, ...]
     results: tuple[Result, ...]
     axes: tuple[int, ...] = ()
     order: Order | None = None
@@ -46,21 +46,21 @@ class Bundle:
     @cached_property
     def of_rows(self) -> list[bool]:
         """Which values are of the row: those that do not change along the reduced axes."""
-        found: list[bool] = []
+        of_rows: list[bool] = []
         for value in self.values:
             args = value.operands
             leaf = isinstance(value, Leaf) and not any(value.layout.strides[axis] for axis in self.axes)
-            found.append(leaf or isinstance(value, Fold) or (bool(args) and all(found[arg] for arg in args)))
-        return found
+            of_rows.append(leaf or isinstance(value, Fold) or (bool(args) and all(of_rows[arg] for arg in args)))
+        return of_rows
 
-    def work(self, place: int) -> tuple[int, int]:
+    def work(self, index: int) -> tuple[int, int]:
         """What the operations of each element are worth that a value takes, and how many elements they load."""
         of_rows, operations, loads = self.of_rows, 0, 0
-        for one in below(self.values, [place]):
-            value = self.values[one]
-            if isinstance(value, Operation) and not of_rows[one]:
-                operations += operation(value.op, [dtype_of(self.values[arg]) for arg in (one, *value.args)])
-            loads += isinstance(value, Leaf | Lookup) and not of_rows[one]
+        for operand in below(self.values, [index]):
+            value = self.values[operand]
+            if isinstance(value, Operation) and not of_rows[operand]:
+                operations += operation(value.op, [dtype_of(self.values[arg]) for arg in (operand, *value.args)])
+            loads += isinstance(value, Leaf | Lookup) and not of_rows[operand]
         return operations, loads
 
     @cached_property
@@ -73,8 +73,8 @@ class Bundle:
         for value in self.values:
             turns.append(max([turns[arg] for arg in value.operands], default=0) + isinstance(value, Fold))
         last, of_row = list(turns), self.of_rows
-        for place in reversed(range(len(turns))):
-            used = turns[place] - 1 if isinstance(self.values[place], Fold) else last[place]
-            for arg in () if of_row[place] and used >= turns[place] else self.values[place].operands:
+        for index in reversed(range(len(turns))):
+            used = turns[index] - 1 if isinstance(self.values[index], Fold) else last[index]
+            for arg in () if of_row[index] and used >= turns[index] else self.values[index].operands:
                 last[arg] = max(last[arg], used)
         return turns, last

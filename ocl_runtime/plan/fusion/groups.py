@@ -114,7 +114,7 @@ def groups(
             computed = [leaf.source for leaf in made[node].leaves if leaf.computed]
             read.update(computed)
             stack.extend(reversed(computed))
-    return [fuser.group(one.root, copied=True) if one.looks and one.root in read else one for one in order]
+    return [fuser.group(group.root, copied=True) if group.looks and group.root in read else group for group in order]
 
 
 class _Fuser:
@@ -134,12 +134,12 @@ class _Fuser:
         self._target = target
         self._layouts = layouts
         self._dense = dense
-        found = readers(self._alone)
-        self._order = {node: number for number, node in enumerate(found)}
+        read_counts = readers(self._alone)
+        self._order = {node: number for number, node in enumerate(read_counts)}
         """Of all nodes, operands first: as a program asked for them."""
-        self._share = {Reduce, Scan, Scatter}.isdisjoint(map(type, found))
+        self._share = {Reduce, Scan, Scatter}.isdisjoint(map(type, read_counts))
         """Whether all kernels let reads of neighbours share a pointer."""
-        for node, count in found.items():  # operands first: what is stored of them is not computed again
+        for node, count in read_counts.items():  # operands first: what is stored of them is not computed again
             if count > 1 and isinstance(node, Elementwise | Gather) and node not in self._alone:
                 why = self._kept(node, count)
                 if why:
@@ -148,14 +148,14 @@ class _Fuser:
     def _kept(self, node: Node, count: int) -> str:
         """Why a node that is read in several ways is stored, if it is."""
         growing, rank = Growing(node, self._alone, self._layouts, self._dense), len(node.shape)
-        growing.open_from(growing.place(node, None), rank, self._target, share=self._share)
+        growing.open_from(growing.reach(node, None), rank, self._target, share=self._share)
         operations, loads = growing.work()
         if loads > 1 and not growing.fits(rank, self._target, times=count):
             return "to compute it again for each takes more arguments than the device takes"
         if count * growing.operations > MAX_OPERATIONS:
             return f"to compute it again for each takes more than {MAX_OPERATIONS} operations"
-        found = choice(count - 1, operations, loads, 2 * node.dtype.size, self._target)
-        return str(found) if found.keeps else ""
+        preferred = choice(count - 1, operations, loads, 2 * node.dtype.size, self._target)
+        return str(preferred) if preferred.keeps else ""
 
     def group(self, root: Node, *, copied: bool = False) -> Group:
         """The group of a node; of a view of memory a copy, if so asked."""
@@ -163,7 +163,7 @@ class _Fuser:
         chain: Chain | None = None
         looks, layout = False, self._layouts.contiguous(root.shape)
         if isinstance(root, Contract):
-            sides = tuple(growing.leaf(growing.place(arg, None)) for arg in root.args)
+            sides = tuple(growing.leaf(growing.reach(arg, None)) for arg in root.args)
             return self._grown(Group(root, None, root.shape, sides, layout, why=self._alone[root]), growing)
         shape, base = root.shape, None
         top: Node = root
@@ -178,12 +178,12 @@ class _Fuser:
             case Movement() if copies(root) and not stays(root):
                 top, shape = root.arg, root.arg.shape
             case Movement() | Buffer() | Iota() if root not in self._dense:
-                node, _, computed = growing.place(root, None)
+                node, _, computed = growing.reach(root, None)
                 looks = not copied and (computed or isinstance(node, Buffer))
                 if not looks:
                     layout = canonical(root)
                     shape, chain = in_memory(layout)
-        body = growing.place(top, chain)
+        body = growing.reach(top, chain)
         share = not isinstance(root, Reduce | Scan | Scatter)
         growing.open_from(body, len(shape), self._target, share=share, order=self._order)
         reduce, why = root if isinstance(root, Reduce) else None, self._alone[root]

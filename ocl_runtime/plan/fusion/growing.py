@@ -61,7 +61,7 @@ _ENDS: Mapping[type[Node], str] = {
 _IN_MEMORY = frozenset({Buffer, Iota, Scalar})
 _OPENED = (Elementwise, Gather, Scatter)
 
-Place: TypeAlias = tuple[Node, Chain | None, bool]
+Reached: TypeAlias = tuple[Node, Chain | None, bool]
 """A node, how it is reached, and whether it was decided that another group computes it."""
 
 
@@ -76,9 +76,9 @@ class Growing:
         self._layouts = layouts
         self._dense = dense
         self._chains: dict[tuple[Step, int], Chain] = {}
-        self._opened: dict[Place, list[Place]] = {}
+        self._opened: dict[Reached, list[Reached]] = {}
         """What the group computes itself, with its operands."""
-        self._leaves: dict[Place, Leaf] = {}
+        self._leaves: dict[Reached, Leaf] = {}
         """How what it does not compute is read, as far as somebody has asked."""
         self.operations = 0
         """As long as their code is."""
@@ -89,11 +89,11 @@ class Growing:
         self._scalars = 0
         self._reads_others = False
         """Whether other groups compute some of what is read."""
-        self._seen: set[Place] = set()
-        self._cut: list[Place] = []
+        self._seen: set[Reached] = set()
+        self._cut: list[Reached] = []
         """What there was no room for any more."""
 
-    def place(self, node: Node, chain: Chain | None) -> Place:
+    def reach(self, node: Node, chain: Chain | None) -> Reached:
         """Goes through the movements above a node."""
         while isinstance(node, Movement) and (node is self._root or node not in self._alone):
             copied = copies(node)
@@ -117,44 +117,44 @@ class Growing:
     @property
     def nodes(self) -> frozenset[Node]:
         """The operations that the group computes."""
-        return frozenset([place[0] for place in self._opened])
+        return frozenset([reached[0] for reached in self._opened])
 
-    def _places(self, node: Elementwise | Gather | Scatter, chain: Chain | None) -> list[Place]:
+    def _operands(self, node: Elementwise | Gather | Scatter, chain: Chain | None) -> list[Reached]:
         """The operands of a node that is opened, but for what is written into. What is gathered from is reached from no
         index space."""
         if not isinstance(node, Gather):
             operands = node.args[1:] if isinstance(node, Scatter) else node.args
-            return [self.place(arg, chain) for arg in operands]
-        table, outer, computed = self.place(node.arg, None)
+            return [self.reach(arg, chain) for arg in operands]
+        table, outer, computed = self.reach(node.arg, None)
         if not isinstance(table, Buffer | Iota):
             self.reasons.setdefault(table, "elements of it are taken in any order")
             computed = True
-        return [(table, outer, computed), *(self.place(index, chain) for index in node.indices)]
+        return [(table, outer, computed), *(self.reach(index, chain) for index in node.indices)]
 
     def open_from(
-        self, body: Place, rank: int, target: Target, *, share: bool, order: Mapping[Node, int] | None = None
+        self, body: Reached, rank: int, target: Target, *, share: bool, order: Mapping[Node, int] | None = None
     ) -> None:
         """Decides which nodes the group, whose index space has `rank` axes, computes itself. `share`: reads of
         neighbours share a pointer. With an `order`, what is too much for a kernel is cut across that."""
         reasons = self.reasons.copy()
         if self._open(body, rank, target, share) or order is None:
             return
-        room, again = 0, list[Place]()
+        room, again = 0, list[Reached]()
         for _ in range(_ATTEMPTS):  # with more room each time for what is computed again
             self.reasons, self._opened, self.operations, self._reads = reasons.copy(), {}, 0, []
             self._open(body, rank, target, share, order, MAX_OPERATIONS - room)
             again = self._made_of_others(order, target)
-            missing = self.operations + sum(self._length(place[0]) for place in again) - MAX_OPERATIONS
+            missing = self.operations + sum(self._length(reached[0]) for reached in again) - MAX_OPERATIONS
             if missing <= 0 or room == _MOST_ROOM:
                 break
             room = min(room + max(missing, _MOST_AGAIN), _MOST_ROOM)
-        for place in again:
-            if place in self._seen:  # there was room for what is made of it
-                self._take(place, rank, target, share, MAX_OPERATIONS)
+        for reached in again:
+            if reached in self._seen:  # there was room for what is made of it
+                self._take(reached, rank, target, share, MAX_OPERATIONS)
 
     def _open(
         self,
-        body: Place,
+        body: Reached,
         rank: int,
         target: Target,
         share: bool,
@@ -168,31 +168,31 @@ class Growing:
         self._scalars, self._others = 0, 2  # the body, which is not opened yet and may be read; and the result
         while queue:
             if order is None:
-                place = queue.popleft()
+                reached = queue.popleft()
             else:
-                place = max(queue, key=lambda place: order.get(place[0], -1))
-                queue.remove(place)
+                reached = max(queue, key=lambda reached: order.get(reached[0], -1))
+                queue.remove(reached)
             if self._reads_others:
                 most = min(most, _MOST_BESIDE_OTHERS)
-            queue.extend(self._take(place, rank, target, share, most))
+            queue.extend(self._take(reached, rank, target, share, most))
         return not self._cut
 
     @staticmethod
     def _length(node: Node) -> int:
         return length(node.op) if type(node) is Elementwise else 1
 
-    def _take(self, place: Place, rank: int, target: Target, share: bool, most: int) -> Sequence[Place]:
+    def _take(self, reached: Reached, rank: int, target: Target, share: bool, most: int) -> Sequence[Reached]:
         """Computes a place in the group, if that is an operation and there is room; of what it is made of, what has not
         been seen."""
-        node, chain, computed = place
+        node, chain, computed = reached
         if computed or not isinstance(node, _OPENED):
             return ()
         longer = self.operations + self._length(node)
         if longer > most:
-            self._cut.append(place)
+            self._cut.append(reached)
             self.reasons[node] = f"the kernel that reads it has {most} operations, as many as it may"
             return ()
-        args = self._places(node, chain)
+        args = self._operands(node, chain)
         table = args[0] if type(node) is Gather else None
         new = [arg for arg in dict.fromkeys(args) if arg not in self._seen]
         numbers, more, reads = 0, -1, list[Leaf]()
@@ -211,32 +211,32 @@ class Growing:
             self.reasons[node] = "the kernel that reads it has as many arguments as the device takes"
             return ()
         self._scalars += numbers
-        self._opened[place], self.operations = args, longer
+        self._opened[reached], self.operations = args, longer
         self._seen.update(new)
         return new
 
-    def _made_of_others(self, order: Mapping[Node, int], target: Target) -> list[Place]:
+    def _made_of_others(self, order: Mapping[Node, int], target: Target) -> list[Reached]:
         """Of what was cut off, the places that are made of the rest of it and of memory in so few operations that it
         costs less to compute them again than to hand them on; users before their operands."""
-        edge = dict.fromkeys(sorted(self._cut, key=lambda place: order[place[0]]))  # operands first
-        found: dict[Place, None] = {}
-        for place in [*edge]:
-            tree, operations, loads, stack = dict[Place, None](), 0, 0, [place]
+        edge = dict.fromkeys(sorted(self._cut, key=lambda reached: order[reached[0]]))  # operands first
+        again: dict[Reached, None] = {}
+        for reached in [*edge]:
+            tree, operations, loads, stack = dict[Reached, None](), 0, 0, [reached]
             while stack and len(tree) <= _MOST_AGAIN:
-                one = stack.pop()
-                node, chain, computed = one
+                operand = stack.pop()
+                node, chain, computed = operand
                 if computed or not isinstance(node, Elementwise):
                     loads += type(node) is not Scalar
-                elif (one is place or one not in edge) and one not in self._opened:
-                    tree[one] = None
+                elif (operand is reached or operand not in edge) and operand not in self._opened:
+                    tree[operand] = None
                     operations += operation(node.op, [typed.dtype for typed in (node, *node.args)])
-                    stack += self._places(node, chain)
+                    stack += self._operands(node, chain)
             if stack or len(tree) > _MOST_AGAIN:
                 continue
-            if not choice(1, operations, loads, 2 * place[0].dtype.size, target).keeps:
-                del edge[place]
-                found = dict.fromkeys([*tree, *found])
-        return sorted(found, key=lambda place: -order[place[0]])
+            if not choice(1, operations, loads, 2 * reached[0].dtype.size, target).keeps:
+                del edge[reached]
+                again = dict.fromkeys([*tree, *again])
+        return sorted(again, key=lambda reached: -order[reached[0]])
 
     def fits(self, rank: int, target: Target, *, scalars: int = 0, times: int = 1) -> bool:
         """Whether a kernel takes the pointers, `times` those of what is read. Which share one is looked at only where
@@ -250,53 +250,53 @@ class Growing:
     def work(self) -> tuple[int, int]:
         """What the operations of the group are worth, and how many elements it loads for each."""
         operations = loads = 0
-        for place in self._seen:
-            node = place[0]
-            if place not in self._opened:
+        for reached in self._seen:
+            node = reached[0]
+            if reached not in self._opened:
                 loads += not isinstance(node, Scalar | Iota)
             elif isinstance(node, Elementwise):
-                operations += operation(node.op, [one.dtype for one in (node, *node.args)])
+                operations += operation(node.op, [typed.dtype for typed in (node, *node.args)])
             else:
                 operations += 1  # a lookup
         return operations, loads
 
-    def values(self, body: Place) -> tuple[Value, ...]:
+    def values(self, body: Reached) -> tuple[Value, ...]:
         """The opened operations and the leaves below them, operands first; equal leaves are one."""
         values: list[Value] = []
-        known: dict[Place | Leaf | Node, int] = {}
-        entered: dict[Place, list[Place]] = {}  # operations whose operands are above them on the stack
+        known: dict[Reached | Leaf | Node, int] = {}
+        entered: dict[Reached, list[Reached]] = {}  # operations whose operands are above them on the stack
         stack = [body]
         while stack:
-            place = stack.pop()
-            if place in known:
+            reached = stack.pop()
+            if reached in known:
                 continue
-            node, args = place[0], self._opened.get(place)
+            node, args = reached[0], self._opened.get(reached)
             if args is None:
-                leaf = self.leaf(place)  # a number is the same in every chain
-                same = node if type(node) is Scalar and not place[2] else leaf
-                number = known[place] = known.setdefault(same, len(values))
+                leaf = self.leaf(reached)  # a number is the same in every chain
+                same = node if type(node) is Scalar and not reached[2] else leaf
+                number = known[reached] = known.setdefault(same, len(values))
                 if number == len(values):
                     values.append(leaf)
                 continue
-            operands = entered.get(place)
+            operands = entered.get(reached)
             if operands is None:
-                entered[place] = operands = args[1:] if type(node) is Gather else args
-                stack.append(place)
+                entered[reached] = operands = args[1:] if type(node) is Gather else args
+                stack.append(reached)
                 stack += operands[::-1]
                 continue
-            known[place] = len(values)
-            places = tuple([known[arg] for arg in operands])
+            known[reached] = len(values)
+            indices = tuple([known[arg] for arg in operands])
             if type(node) is Gather:
-                values.append(Lookup(self.leaf(args[0]), places))
+                values.append(Lookup(self.leaf(args[0]), indices))
             else:
-                values.append(Operation(node.op if type(node) is Elementwise else "scatter", node.dtype, places))
+                values.append(Operation(node.op if type(node) is Elementwise else "scatter", node.dtype, indices))
         return tuple(values)
 
-    def leaf(self, place: Place) -> Leaf:
+    def leaf(self, reached: Reached) -> Leaf:
         """How a node that the group does not compute is read."""
-        known = self._leaves.get(place)
+        known = self._leaves.get(reached)
         if known is None:
-            node, chain, computed = place
+            node, chain, computed = reached
             if isinstance(node, Buffer | Iota) and not computed:
                 layout = node.layout
             elif isinstance(node, Scalar | Undefined) or node in self._dense:
@@ -305,7 +305,7 @@ class Growing:
                 layout = canonical(node)
             moved = layout if chain is None or type(node) is Scalar else chain.apply(layout)
             computed = computed or not isinstance(node, Buffer | Iota | Scalar | Undefined)
-            known = self._leaves[place] = Leaf(node, moved, computed)
+            known = self._leaves[reached] = Leaf(node, moved, computed)
         return known
 
 

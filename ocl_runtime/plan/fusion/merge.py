@@ -163,9 +163,9 @@ class _Merger:
             for leaf in group.leaves:
                 if not isinstance(leaf.source, Scalar):
                     self._users.setdefault(leaf.source, []).append(number)
-        found = [self._bundle(self._drafts[number]) for number in self._in_order()]
-        stored = {result.group.root for bundle in found for result in bundle.results}
-        return found, {root: why for root, why in self._why.items() if root in stored}
+        bundles = [self._bundle(self._drafts[number]) for number in self._in_order()]
+        stored = {result.group.root for bundle in bundles for result in bundle.results}
+        return bundles, {root: why for root, why in self._why.items() if root in stored}
 
     def _is_mergeable(self, group: Group) -> bool:
         """Whether a group may share its kernel: what is computed, also where a view of that is the result."""
@@ -182,7 +182,7 @@ class _Merger:
         reduce = group.reduce
         if reduce is None:
             return Draft.of(group, shape, None, None, self._layouts)
-        axes = tuple(place for place, axis in enumerate(long) if axis in reduce.axes)
+        axes = tuple(axis_index for axis_index, axis in enumerate(long) if axis in reduce.axes)
         whole = canonical(reduce.arg)
         lies = Layout(shape, tuple(whole.strides[axis] for axis in long))
         joins = order(lies, axes, reduce.arg.dtype, reduce.accumulator, self._target)
@@ -196,9 +196,9 @@ class _Merger:
         siblings = [user for source in sources for user in self._users.get(source, [])[-_MOST_SIBLINGS:]]
         return list(dict.fromkeys([*read, *sorted(siblings, reverse=True)]))
 
-    def _join(self, one: int, other: int) -> bool:
+    def _join(self, number: int, other: int) -> bool:
         """Makes the second draft part of the first, if a rule says so and nothing forbids it."""
-        first, second = self._drafts[one], self._drafts[other]
+        first, second = self._drafts[number], self._drafts[other]
         if first.groups[0].root not in self._mergeable or second.groups[0].root not in self._mergeable:
             return False
         if _reads(first, second):
@@ -209,7 +209,7 @@ class _Merger:
         else:
             return False
         made, reason = self._joined(first, second)
-        if made is not None and not self._apart(one, other):
+        if made is not None and not self._apart(number, other):
             reason = "others that read one are read by the other"
             made = None
         if self._decisions is not None:
@@ -219,16 +219,16 @@ class _Merger:
                 if group.root in second.computed:
                     self._why[group.root] = f"{group.why}, and who reads it is another kernel: {reason}"
             return False
-        made.reads = (first.reads | second.reads) - {one, other}
+        made.reads = (first.reads | second.reads) - {number, other}
         for group in self._drafts.pop(other).groups:
-            self._of[group.root] = one
-        self._drafts[one] = made
+            self._of[group.root] = number
+        self._drafts[number] = made
         for read in made.reads:
-            self._read_by[read].add(one)
+            self._read_by[read].add(number)
         for reader in self._read_by.pop(other, set()) & self._drafts.keys():
-            if reader != one:
-                self._drafts[reader].reads = (self._drafts[reader].reads - {other}) | {one}
-                self._read_by[one].add(reader)
+            if reader != number:
+                self._drafts[reader].reads = (self._drafts[reader].reads - {other}) | {number}
+                self._read_by[number].add(reader)
         return True
 
     def _joined(self, first: Draft, second: Draft) -> tuple[Draft | None, str]:
@@ -250,7 +250,7 @@ class _Merger:
         if not made.computed.isdisjoint(made.roots):
             results = {group.root: made.stored(group) for group in made.groups}
             values = [(group, value) for group in made.groups for value in group.values]
-            read = [made.over(group, one) for group, one in values if isinstance(one, Leaf) and one.computed]
+            read = [made.over(group, value) for group, value in values if isinstance(value, Leaf) and value.computed]
             if any(leaf.layout != results.get(leaf.source, leaf.layout) for leaf in read):
                 return None, "it is read at other places"
             if any(isinstance(value, Lookup) and value.leaf.source in results for _, value in values):
@@ -276,15 +276,15 @@ class _Merger:
         in_parts = made.order is not None and made.order.parts > 1
         if in_parts and (max(turns) > 1 or not all(result.row for result in bundle.results)):
             return None, "each result is reduced in parts, by several groups of work-items"
-        for group, place in zip(bundle.groups, bundle.given, strict=True):
-            if last[place] == turns[place] or group.reduce is not None or group.root in made.rows:
+        for group, index in zip(bundle.groups, bundle.group_values, strict=True):
+            if last[index] == turns[index] or group.reduce is not None or group.root in made.rows:
                 continue
-            operations, loads = bundle.work(place)
-            stored = any(result.value == place for result in bundle.results)
+            operations, loads = bundle.work(index)
+            stored = any(result.value == index for result in bundle.results)
             moved = group.root.dtype.size * (1 if stored else 2)
-            found = choice(last[place] - turns[place], operations, loads, moved, self._target)
-            if found.keeps:
-                return None, f"it goes through the elements again, where {found}"
+            preferred = choice(last[index] - turns[index], operations, loads, moved, self._target)
+            if preferred.keeps:
+                return None, f"it goes through the elements again, where {preferred}"
         leaves = [leaf for leaf in bundle.leaves if not isinstance(leaf.source, Scalar)]
         shared = made.order is None and not any(isinstance(value, Lookup) for value in bundle.values)
         reads = len(families((leaf.source, leaf.layout) for leaf in leaves)) if shared else len(leaves)
@@ -304,9 +304,9 @@ class _Merger:
         readers = self._readers.get(root)
         return readers is not None and any(reader not in roots for reader in readers)
 
-    def _apart(self, one: int, other: int) -> bool:
+    def _apart(self, first: int, other: int) -> bool:
         """Whether no path leads from one draft to the other through a third."""
-        for start, end in ((one, other), (other, one)):
+        for start, end in ((first, other), (other, first)):
             waiting = [read for read in self._drafts[start].reads if read != end]
             seen: set[int] = set(waiting)
             while waiting:
@@ -349,20 +349,20 @@ class _Merger:
         values: dict[Value, int] = {}
         made: dict[Node, int] = {}
         for group in groups:
-            places: list[int] = []
+            indices: list[int] = []
             for own in group.values:
                 value: Value = own
                 if type(own) is Operation:
-                    value = Operation(own.op, own.dtype, tuple([places[arg] for arg in own.args]))
+                    value = Operation(own.op, own.dtype, tuple([indices[arg] for arg in own.args]))
                 elif type(own) is Leaf:
                     if own.computed and own.source in made:
-                        places.append(made[own.source])
+                        indices.append(made[own.source])
                         continue
                     value = draft.over(group, own)
                 elif type(own) is Lookup:
-                    value = Lookup(own.leaf, tuple([places[arg] for arg in own.args]))
-                places.append(values.setdefault(value, len(values)))
-            result, reduce = places[-1], group.reduce
+                    value = Lookup(own.leaf, tuple([indices[arg] for arg in own.args]))
+                indices.append(values.setdefault(value, len(values)))
+            result, reduce = indices[-1], group.reduce
             if reduce is not None:
                 fold = Fold(reduce.op, reduce.accumulator, reduce.dtype, result)
                 result = values.setdefault(fold, len(values))
@@ -372,5 +372,5 @@ class _Merger:
             for group in groups
             if self._is_result(group.root, made)
         )
-        given = tuple(made[group.root] for group in groups)
-        return Bundle(groups, draft.shape, tuple(values), given, results, draft.axes or (), draft.order)
+        group_values = tuple(made[group.root] for group in groups)
+        return Bundle(groups, draft.shape, tuple(values), group_values, results, draft.axes or (), draft.order)

@@ -63,22 +63,22 @@ class Family:
 
 def families(reads: Iterable[tuple[Node, Layout]]) -> list[tuple[Family, list[int]]]:
     """The reads of memory, those together that may share a pointer, with their numbers."""
-    found: list[tuple[Family, list[int]]] = []
+    known: list[tuple[Family, list[int]]] = []
     for number, (source, layout) in enumerate(reads):
-        for place, (family, numbers) in enumerate(found):
+        for index, (family, numbers) in enumerate(known):
             joined = family.joined(source, layout)
             if joined is not None:
-                found[place] = joined, [*numbers, number]
+                known[index] = joined, [*numbers, number]
                 break
         else:
-            found.append((Family.of(source, layout), [number]))
-    return found
+            known.append((Family.of(source, layout), [number]))
+    return known
 
 
-def _same_memory(one: Node, other: Node) -> bool:
-    if isinstance(one, Buffer) and isinstance(other, Buffer):
-        return one.storage is other.storage and one.dtype == other.dtype
-    return one is other
+def _same_memory(node: Node, other: Node) -> bool:
+    if isinstance(node, Buffer) and isinstance(other, Buffer):
+        return node.storage is other.storage and node.dtype == other.dtype
+    return node is other
 
 
 def _steps(first: Layout, other: Layout) -> tuple[int, ...] | None:

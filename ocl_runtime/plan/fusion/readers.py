@@ -31,7 +31,9 @@ def readers(roots: Collection[Node]) -> dict[Node, int]:
         way: object = node
         if isinstance(node, Movement) and not copies(node):  # a view of a view
             outer = [node] if node in roots else ways  # ids are of nodes, or of what is kept here
-            read.setdefault(node.arg, set()).update(views.setdefault((node.step, id(one)), object()) for one in outer)
+            read.setdefault(node.arg, set()).update(
+                views.setdefault((node.step, id(reader)), object()) for reader in outer
+            )
             continue
         if isinstance(node, Reduce):
             way = passes.setdefault((node.axes, depth[node]), object())

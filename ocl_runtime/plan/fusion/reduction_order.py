@@ -64,13 +64,13 @@ def order(
     canonical: Layout, axes: tuple[int, ...], dtype: DType, accumulator: DType, target: Target, *, split: bool = True
 ) -> Order:
     """How elements of `dtype` in a canonical layout are joined along axes; in one part unless `split`."""
-    found = axes_in_memory(canonical)
-    kept = tuple(axis for axis in found if axis not in axes)
-    reduced = tuple(axis for axis in found if axis in axes)
+    in_order = axes_in_memory(canonical)
+    kept = tuple(axis for axis in in_order if axis not in axes)
+    reduced = tuple(axis for axis in in_order if axis in axes)
     results, elements = (math.prod(canonical.shape[axis] for axis in some) for some in (kept, reduced))
     lanes = max(1, min(16, target.vector_bytes // max(dtype.size, accumulator.size // 4)))
     width = 1
-    for axis in reversed(found):  # neighbouring results
+    for axis in reversed(in_order):  # neighbouring results
         if axis in axes:
             break
         width *= canonical.shape[axis]
@@ -79,7 +79,7 @@ def order(
     if enough or elements <= _FEW_ELEMENTS:
         parts, per = _columns(results, elements, width, lanes, target) if split else (1, elements)
         return Order("columns", kept, reduced, 1, 1, 1, parts, per)
-    in_rows = bool(found) and found[-1] in axes and elements >= lanes
+    in_rows = bool(in_order) and in_order[-1] in axes and elements >= lanes
     return _rows(kept, reduced, results, elements, lanes if in_rows else 1, accumulator, target, split)
 
 
@@ -88,7 +88,9 @@ def slab(width: int, elements: int, lanes: int, target: Target) -> int:
     if target.kind != "cpu" or lanes == 1 or elements <= _FEW_ELEMENTS:
         return 1
     # Rows far apart cost a page each: take as much of each as the registers hold, if few columns are left over.
-    return next(one for one in (8, 4, 2, 1) if width % (lanes * one) == 0 or width >= 16 * lanes * one or one == 1)
+    return next(
+        count for count in (8, 4, 2, 1) if width % (lanes * count) == 0 or width >= 16 * lanes * count or count == 1
+    )
 
 
 def _columns(results: int, elements: int, width: int, lanes: int, target: Target) -> tuple[int, int]:

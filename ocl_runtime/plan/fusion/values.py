@@ -84,18 +84,18 @@ def leaf_of(value: Leaf | Lookup) -> Leaf:
     return value.leaf if isinstance(value, Lookup) else value
 
 
-def below(values: Sequence[HasOperands], places: Iterable[int], stop: Container[int] = ()) -> list[int]:
+def below(values: Sequence[HasOperands], indices: Iterable[int], stop: Container[int] = ()) -> list[int]:
     """The places of values and of all that they are computed from, in order; nothing below those in `stop`."""
-    found: set[int] = set()
-    waiting = list(places)
+    needed: set[int] = set()
+    waiting = list(indices)
     while waiting:
-        place = waiting.pop()
-        if place not in found:
-            found.add(place)
-            value = values[place]
-            if place not in stop:
+        index = waiting.pop()
+        if index not in needed:
+            needed.add(index)
+            value = values[index]
+            if index not in stop:
                 waiting += value.operands
-    return sorted(found)
+    return sorted(needed)
 
 
 def table_layouts(values: Sequence[Value]) -> list[Layout]:

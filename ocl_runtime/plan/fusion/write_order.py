@@ -21,30 +21,30 @@ def readers_first(groups: Sequence[Group]) -> list[Group]:
     """The groups, of which each comes behind those that it reads."""
     if not any(group.base is not None for group in groups):
         return list(groups)
-    number = {group.root: place for place, group in enumerate(groups)}
+    number = {group.root: index for index, group in enumerate(groups)}
     readers: dict[Hashable, list[int]] = {}
     """By memory, the groups that read it, in order."""
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         for leaf in group.leaves:
-            readers.setdefault(_memory(leaf), []).append(place)
+            readers.setdefault(_memory(leaf), []).append(index)
     done: set[int] = set()
     order: list[Group] = []
 
-    def put(place: int) -> None:
-        done.add(place)
-        order.append(groups[place])
+    def put(index: int) -> None:
+        done.add(index)
+        order.append(groups[index])
 
-    for place, group in enumerate(groups):
-        if place in done:
+    for index, group in enumerate(groups):
+        if index in done:
             continue
         if group.base is not None:
             for reader in readers[_memory(group.base)]:
-                if reader != place and reader not in done and groups[reader].base is None:
+                if reader != index and reader not in done and groups[reader].base is None:
                     before = _before(reader, groups, number, done)
-                    if before is not None and place not in before:
-                        for one in sorted(before):
-                            put(one)
-        put(place)
+                    if before is not None and index not in before:
+                        for needed in sorted(before):
+                            put(needed)
+        put(index)
     return order
 
 
@@ -55,13 +55,13 @@ def _memory(leaf: Leaf) -> Hashable:
 
 def _before(reader: int, groups: Sequence[Group], number: dict[Node, int], done: set[int]) -> set[int] | None:
     """A group with those that have to come before it and have not yet; None where they are many."""
-    found, stack = {reader}, [reader]
+    group_and_needed, stack = {reader}, [reader]
     while stack:
         for leaf in groups[stack.pop()].leaves:
             needed = number.get(leaf.source) if leaf.computed else None
-            if needed is not None and needed not in done and needed not in found:
-                if len(found) >= _MOST_BEFORE:
+            if needed is not None and needed not in done and needed not in group_and_needed:
+                if len(group_and_needed) >= _MOST_BEFORE:
                     return None
-                found.add(needed)
+                group_and_needed.add(needed)
                 stack.append(needed)
-    return found
+    return group_and_needed

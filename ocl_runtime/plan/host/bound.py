@@ -35,21 +35,21 @@ def heaviest(sizes: Mapping[int, int], apart: Mapping[int, Set[int]], begins: Ma
 
 def _steps(buffers: Sequence[int], apart: Mapping[int, Set[int]]) -> list[list[int]]:
     """For each buffer the places of those that it precedes with none in between."""
-    place = {buffer: number for number, buffer in enumerate(buffers)}
+    number_of = {buffer: number for number, buffer in enumerate(buffers)}
     every = (1 << len(buffers)) - 1
     after: list[int] = []
     for number, buffer in enumerate(buffers):
-        shut = sum(1 << place[other] for other in apart[buffer])
+        shut = sum(1 << number_of[other] for other in apart[buffer])
         after.append((every >> (number + 1) << (number + 1)) & ~shut)
-    found = []
+    all_steps = []
     for behind in after:
         left, steps = behind, []
         while left:
             lowest = (left & -left).bit_length() - 1
             steps.append(lowest)
             left &= ~(after[lowest] | 1 << lowest)
-        found.append(steps)
-    return found
+        all_steps.append(steps)
+    return all_steps
 
 
 def _flow(weights: Sequence[int], steps: Sequence[Sequence[int]]) -> int | None:
@@ -63,10 +63,10 @@ def _flow(weights: Sequence[int], steps: Sequence[Sequence[int]]) -> int | None:
     room: list[int] = []
     edges: list[list[int]] = [[] for _ in range(2 * count + 2)]
 
-    def join(one: int, other: int, most: int) -> None:
-        edges[one].append(len(ends))
+    def join(node: int, other: int, most: int) -> None:
+        edges[node].append(len(ends))
         edges[other].append(len(ends) + 1)
-        ends.extend((other, one))
+        ends.extend((other, node))
         room.extend((most, 0))
 
     whole = sum(weights)
@@ -93,10 +93,10 @@ def _levels(
     level[source] = 0
     left = deque([source])
     while left and level[sink] < 0:
-        one = left.popleft()
-        for edge in edges[one]:
+        node = left.popleft()
+        for edge in edges[node]:
             if room[edge] and level[ends[edge]] < 0:
-                level[ends[edge]] = level[one] + 1
+                level[ends[edge]] = level[node] + 1
                 left.append(ends[edge])
     return level
 
@@ -107,27 +107,27 @@ def _blocking(
     """Fills shortest ways until none has room; gives how much that was."""
     next_ = [0] * len(edges)
     path: list[int] = []
-    total, one = 0, source
+    total, node = 0, source
     while True:
-        if one == sink:
+        if node == sink:
             most = min(room[edge] for edge in path)
             for edge in path:
                 room[edge] -= most
                 room[edge ^ 1] += most
             total += most
             full = next(number for number, edge in enumerate(path) if not room[edge])
-            one = ends[path[full] ^ 1]
+            node = ends[path[full] ^ 1]
             del path[full:]
             continue
-        while next_[one] < len(edges[one]):
-            edge = edges[one][next_[one]]
-            if room[edge] and level[ends[edge]] == level[one] + 1:
+        while next_[node] < len(edges[node]):
+            edge = edges[node][next_[node]]
+            if room[edge] and level[ends[edge]] == level[node] + 1:
                 path.append(edge)
-                one = ends[edge]
+                node = ends[edge]
                 break
-            next_[one] += 1
+            next_[node] += 1
         else:
             if not path:
                 return total
-            one = ends[path.pop() ^ 1]
-            next_[one] += 1
+            node = ends[path.pop() ^ 1]
+            next_[node] += 1

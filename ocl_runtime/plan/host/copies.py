@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ocl_ir.host.grammar import Copy, Fill, Launch
-from ocl_ir.host.schedule import Argument, Node, Place, Schedule
+from ocl_ir.host.schedule import Argument, BufferView, Node, Schedule
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout, collapse
@@ -34,9 +34,9 @@ def as_launches(schedule: Schedule, kernels: KernelCache, group_size: int) -> Sc
 
 
 def _launch(node: Node, command: Copy | Fill, kernels: KernelCache, group_size: int) -> Node:
-    places = [arg for arg in node.args if isinstance(arg, Place)]
-    dtype = _BITS[places[0].dtype.size]
-    shape, layouts = collapse(places[0].layout.shape, [place.layout for place in places])
+    views = [arg for arg in node.args if isinstance(arg, BufferView)]
+    dtype = _BITS[views[0].dtype.size]
+    shape, layouts = collapse(views[0].layout.shape, [view.layout for view in views])
     if not shape:
         shape, layouts = (1,), tuple(Layout((1,), (1,), layout.offset) for layout in layouts)
     kernel = kernels.get(
@@ -45,12 +45,12 @@ def _launch(node: Node, command: Copy | Fill, kernels: KernelCache, group_size: 
     )
     size = layouts[0].size
     args: list[Argument] = [size, *shape[1:]]
-    for place, layout in zip(places, layouts, strict=True):
+    for view, layout in zip(views, layouts, strict=True):
         low, _ = layout.range()
         first = Layout((1,), (1,), low)
-        args += [replace(place, layout=first), layout.offset - low, *(stride % _WRAP for stride in layout.strides)]
+        args += [replace(view, layout=first), layout.offset - low, *(stride % _WRAP for stride in layout.strides)]
     if isinstance(command, Fill):
-        args.append(bits(command.number, places[0].dtype))
+        args.append(bits(command.number, views[0].dtype))
     launch = Launch(kernel, (), (size,), (group_size,), command.stream, where=command.where)
     return replace(node, command=launch, args=tuple(args), sizes=(size,))
 
@@ -66,16 +66,16 @@ def _kernel(dtype: DType, rank: int, *, copies: bool) -> Kernel:
     number = None if copies else k.scalar("number", dtype)
     i = k.global_id(0, "i", dtype=U64)
     with k.if_(i < n):
-        places, rest = [], i
+        coordinates, rest = [], i
         for size in reversed(sizes):
-            places.append(k.op("urem", rest, size))
+            coordinates.append(k.op("urem", rest, size))
             rest = k.op("udiv", rest, size)
-        places = [rest, *reversed(places)]
+        coordinates = [rest, *reversed(coordinates)]
         at = []
         for _, first, strides in sides:
             index = first
-            for place, stride in zip(places, strides, strict=True):
-                index = index + place * stride
+            for coordinate, stride in zip(coordinates, strides, strict=True):
+                index = index + coordinate * stride
             at.append(index)
         value = k.load(sides[1][0], at[1]) if copies else number
         assert value is not None

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from types import MappingProxyType
 
 from ocl_ir.host.grammar import Launch
-from ocl_ir.host.schedule import Access, Node, Place, Schedule
+from ocl_ir.host.schedule import Access, BufferView, Node, Schedule
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.sizes import Size
@@ -37,7 +37,7 @@ def reuse_in_place(schedule: Schedule, kernels: KernelCache) -> tuple[Schedule, 
     nodes = list(schedule.nodes)
     moved: dict[int, int] = {}
     decided: list[InPlace] = []
-    kept = {place.buffer for place in schedule.results}
+    kept = {view.buffer for view in schedule.results}
     for number, node in enumerate(schedule.nodes):
         taken: set[int] = set()
         for access in node.accesses:
@@ -56,15 +56,15 @@ def reuse_in_place(schedule: Schedule, kernels: KernelCache) -> tuple[Schedule, 
                     nodes[number], command=replace(node.command, kernel=_unrestricted(node.command.kernel, kernels))
                 )
     nodes = [_renamed(node, moved) for node in nodes]
-    results = tuple(replace(one, buffer=moved.get(one.buffer, one.buffer)) for one in schedule.results)
+    results = tuple(replace(view, buffer=moved.get(view.buffer, view.buffer)) for view in schedule.results)
     buffers = list(schedule.buffers)
-    for place in results:
-        if buffers[place.buffer].kind == "scratch":
-            buffers[place.buffer] = replace(buffers[place.buffer], kind="result")
+    for view in results:
+        if buffers[view.buffer].kind == "scratch":
+            buffers[view.buffer] = replace(buffers[view.buffer], kind="result")
     changed = replace(schedule, nodes=tuple(nodes), results=results, buffers=tuple(buffers))
-    scratch = {one.id for one in changed.buffers if one.kind == "scratch"} - set(moved)
+    scratch = {buffer.id for buffer in changed.buffers if buffer.kind == "scratch"} - set(moved)
     first, last = _uses(changed)
-    lives = {one: (first[one], last[one]) for one in sorted(scratch) if one in first}
+    lives = {buffer: (first[buffer], last[buffer]) for buffer in sorted(scratch) if buffer in first}
     return replace(changed, lives=lives), tuple(decided)
 
 
@@ -78,7 +78,7 @@ def share_memory(
     A linear scan over what begins, as registers are allocated (Poletto and Sarkar, 1999).
     """
     first, last = _uses(schedule)
-    results = {place.buffer for place in schedule.results}
+    results = {view.buffer for view in schedule.results}
     homes: list[_Home] = []
     busy: dict[Size, list[tuple[int, int]]] = {}
     """Of each size (until, number) of the homes in use, as a heap."""
@@ -88,7 +88,7 @@ def share_memory(
         heappush(busy.setdefault(nbytes, []), (last.get(input_, -1), len(homes)))
         homes.append(_Home(input_))
     begins = {buffer: first[buffer] for buffer in (*schedule.lives, *results) if buffer in first}
-    for buffer in sorted(begins, key=lambda one: (begins[one], one)):
+    for buffer in sorted(begins, key=lambda buffer: (begins[buffer], buffer)):
         if schedule.buffers[buffer].kind not in {"scratch", "result"}:
             continue
         nbytes = schedule.buffers[buffer].nbytes
@@ -107,10 +107,10 @@ def share_memory(
     moved = {buffer: home.of for home in homes if home.of is not None for buffer in home.buffers if buffer != home.of}
     nodes = tuple([_renamed(node, moved) for node in schedule.nodes])
     lives = {buffer: life for buffer, life in schedule.lives.items() if buffer not in moved}
-    places = tuple([replace(place, buffer=moved.get(place.buffer, place.buffer)) for place in schedule.results])
+    views = tuple([replace(view, buffer=moved.get(view.buffer, view.buffer)) for view in schedule.results])
     # A result that is somewhere else is nothing to be allocated.
-    buffers = tuple([replace(one, kind="scratch") if one.id in moved else one for one in schedule.buffers])
-    changed = replace(schedule, nodes=nodes, lives=lives, results=places, buffers=buffers)
+    buffers = tuple([replace(buffer, kind="scratch") if buffer.id in moved else buffer for buffer in schedule.buffers])
+    changed = replace(schedule, nodes=nodes, lives=lives, results=views, buffers=buffers)
     return changed, {buffer: to for buffer, to in moved.items() if to in donated}
 
 
@@ -152,7 +152,7 @@ def _operand(
             continue
         buffer = schedule.buffers[access.buffer]
         home = moved.get(access.buffer, access.buffer)
-        if sum(one.buffer == access.buffer for one in node.accesses) > 1:
+        if sum(other.buffer == access.buffer for other in node.accesses) > 1:
             reason = f"{buffer.name} is read in several ways"
         elif buffer.kind not in {"scratch", "donated", "result"}:
             reason = f"{buffer.name} is the caller's"
@@ -171,9 +171,10 @@ def _operand(
 
 def _renamed(node: Node, moved: Mapping[int, int]) -> Node:
     args = tuple(
-        replace(arg, buffer=moved.get(arg.buffer, arg.buffer)) if isinstance(arg, Place) else arg for arg in node.args
+        replace(arg, buffer=moved.get(arg.buffer, arg.buffer)) if isinstance(arg, BufferView) else arg
+        for arg in node.args
     )
-    accesses = tuple(replace(one, buffer=moved.get(one.buffer, one.buffer)) for one in node.accesses)
+    accesses = tuple(replace(access, buffer=moved.get(access.buffer, access.buffer)) for access in node.accesses)
     return replace(node, args=args, accesses=accesses)
 
 

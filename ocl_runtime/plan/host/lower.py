@@ -55,8 +55,8 @@ class Lowering:
                 written.append(builder.view(base, self.layout(touched), dtype=pointer.dtype, where=where))
             elif type(arg) is Later:
                 written.append(builder.number(number_name(arg.value, arg.dtype), arg.dtype))
-            elif (given := given_of(arg)) is not None and (dtype := element(param.value.type)).kind == "float":
-                written.append(builder.number(number_name(given, dtype), dtype))
+            elif (number := given_of(arg)) is not None and (dtype := element(param.value.type)).kind == "float":
+                written.append(builder.number(number_name(number, dtype), dtype))
             elif isinstance(arg, float | np.generic):
                 written.append(arg.item() if isinstance(arg, np.generic) else float(arg))
             else:
@@ -73,6 +73,6 @@ class Lowering:
         return known[1]
 
 
-def number_name(given: Given, dtype: DType) -> str:
+def number_name(number: Given, dtype: DType) -> str:
     """The name of a scalar of a call, as a dtype."""
-    return f"s{given.place}_{dtype.name}"
+    return f"s{number.index}_{dtype.name}"

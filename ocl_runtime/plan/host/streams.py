@@ -47,7 +47,7 @@ def place_streams(schedule: Schedule, count: int, costs: Costs | None = None) ->
     costs = costs or Costs()
     seconds = [estimate(node, costs) for node in schedule.nodes]
     named = [None if node.stream is None else node.stream % count for node in schedule.nodes]
-    streams = place(conflicts(schedule), seconds, named, count, costs)
+    streams = assigned(conflicts(schedule), seconds, named, count, costs)
     nodes = tuple(replace(node, stream=stream) for node, stream in zip(schedule.nodes, streams, strict=True))
     return replace(schedule, nodes=nodes)
 
@@ -60,7 +60,7 @@ def is_worth_streams(schedule: Schedule, costs: Costs | None = None) -> bool:
     return len(schedule.nodes) > 1 and work >= 2 * costs.chain
 
 
-def place(
+def assigned(
     conflicting: Sequence[Sequence[int]],
     seconds: Sequence[float],
     named: Sequence[int | None],
@@ -89,7 +89,7 @@ def place(
                 work = sum(seconds[other] for other in own)
                 near = [stream for source in (0, 1) for other in own for stream in near_of[source].get(other, ())]
                 small = near and work < costs.chain
-                stream_of[chain] = near[0] if small else min(range(count), key=lambda one: (load[one], one))
+                stream_of[chain] = near[0] if small else min(range(count), key=lambda stream: (load[stream], stream))
                 load[stream_of[chain]] += work
         streams.append(stream_of[chains[number]] if asked is None else asked)
     return streams
@@ -97,7 +97,7 @@ def place(
 
 def estimate(node: Node, costs: Costs) -> float:
     """About how many seconds a node takes."""
-    nbytes = sum(high - low for low, high in (one.range for one in node.accesses))
+    nbytes = sum(high - low for low, high in (access.range for access in node.accesses))
     if not isinstance(node.command, Launch):
         return costs.start + costs.byte * nbytes
     return launch_seconds(node.command.kernel, node.args, node.sizes, nbytes, costs)
@@ -133,29 +133,32 @@ def _chains(
     tails: dict[int, int] = {}
     ends: list[float] = []
     for number, earlier in enumerate(conflicting):
-        ends.append(seconds[number] + max((ends[one] for one in earlier), default=0.0))
-        free = [one for one in earlier if named[one] is None and tails.get(chain[one]) == one]
-        chain.append(chain[max(free, key=lambda one: ends[one])] if free and named[number] is None else number)
+        ends.append(seconds[number] + max((ends[before] for before in earlier), default=0.0))
+        free = [before for before in earlier if named[before] is None and tails.get(chain[before]) == before]
+        chain.append(chain[max(free, key=lambda before: ends[before])] if free and named[number] is None else number)
         tails[chain[number]] = number
     work: dict[int, float] = {}
-    for number, one in enumerate(chain):
+    for number, root in enumerate(chain):
         if named[number] is None:
-            work[one] = work.get(one, 0.0) + seconds[number]
+            work[root] = work.get(root, 0.0) + seconds[number]
     neighbours = _neighbours(conflicting, chain, named)
-    joined = {one: one for one in work}
-    small = sorted((one for one in work if work[one] < costs.chain), key=lambda one: (work[one], one))
-    for one in small:
-        if work[_root(joined, one)] >= costs.chain:
+    joined = {head: head for head in work}
+    small = sorted(
+        (head for head in work if work[head] < costs.chain),
+        key=lambda head: (work[head], head),
+    )
+    for head in small:
+        if work[_root(joined, head)] >= costs.chain:
             continue
         others = [
-            _root(joined, other) for other in neighbours.get(one, []) if _root(joined, other) != _root(joined, one)
+            _root(joined, other) for other in neighbours.get(head, []) if _root(joined, other) != _root(joined, head)
         ]
         if others:
-            _join(joined, work, one, others[0])
-    rest = [one for one in joined if _root(joined, one) == one and work[one] < costs.chain]
-    for one in rest[1:]:  # small, and nobody's: together on one stream
-        _join(joined, work, one, rest[0])
-    return [_root(joined, one) if one in joined else -1 for one in chain]
+            _join(joined, work, head, others[0])
+    rest = [head for head in joined if _root(joined, head) == head and work[head] < costs.chain]
+    for head in rest[1:]:  # small, and nobody's: together on one stream
+        _join(joined, work, head, rest[0])
+    return [_root(joined, head) if head in joined else -1 for head in chain]
 
 
 def _neighbours(
@@ -165,22 +168,22 @@ def _neighbours(
     users: dict[int, list[int]] = {}
     sources: dict[int, list[int]] = {}
     for number, earlier in enumerate(conflicting):
-        for one in earlier:
-            if chain[one] != chain[number] and named[one] is None and named[number] is None:
-                users.setdefault(chain[one], []).append(chain[number])
-                sources.setdefault(chain[number], []).append(chain[one])
-    return {one: users.get(one, []) + sources.get(one, []) for one in set(chain)}
+        for before in earlier:
+            if chain[before] != chain[number] and named[before] is None and named[number] is None:
+                users.setdefault(chain[before], []).append(chain[number])
+                sources.setdefault(chain[number], []).append(chain[before])
+    return {root: users.get(root, []) + sources.get(root, []) for root in set(chain)}
 
 
-def _root(joined: dict[int, int], one: int) -> int:
-    while joined[one] != one:
-        joined[one] = joined[joined[one]]
-        one = joined[one]
-    return one
+def _root(joined: dict[int, int], chain: int) -> int:
+    while joined[chain] != chain:
+        joined[chain] = joined[joined[chain]]
+        chain = joined[chain]
+    return chain
 
 
-def _join(joined: dict[int, int], work: dict[int, float], one: int, other: int) -> None:
-    low, high = sorted((_root(joined, one), _root(joined, other)))
+def _join(joined: dict[int, int], work: dict[int, float], chain: int, other: int) -> None:
+    low, high = sorted((_root(joined, chain), _root(joined, other)))
     if low != high:
         joined[high] = low
         work[low] += work[high]

@@ -24,13 +24,15 @@ def with_waits(schedule: Schedule, conflicting: Sequence[Sequence[int]]) -> Sche
     for node, earlier in zip(schedule.nodes, conflicting, strict=True):
         assert node.stream is not None, "streams are chosen before waits"
         newest: dict[int, int] = {}
-        for one in earlier:
-            stream = schedule.nodes[one].stream
+        for before in earlier:
+            stream = schedule.nodes[before].stream
             assert stream is not None
-            if stream != node.stream and not order.knows(node.stream, one):
-                newest[stream] = one
+            if stream != node.stream and not order.knows(node.stream, before):
+                newest[stream] = before
         needed = [
-            one for one in newest.values() if not any(order.before(one, two) for two in newest.values() if two != one)
+            last
+            for last in newest.values()
+            if not any(order.before(last, two) for two in newest.values() if two != last)
         ]
         nodes.append(replace(node, waits=tuple(sorted(needed))))
         order.add(node.stream, needed)

@@ -28,11 +28,11 @@ def accesses(
     `length` is the parameter with the size of the index space, where that is also the size of every leaf. Leaves of one
     of the `windows` share its parameters.
     """
-    window_of = {place: window for window in windows for place in window.shifts}
+    window_of = {index: window for window in windows for index in window.shifts}
     others: set[int] = set()
     if windows:
-        leaves = [place for place, value in enumerate(values) if laid_out([value])]
-        others = {leaves[place] for window in windows for place in list(window.shifts)[1:]}
+        leaves = [index for index, value in enumerate(values) if laid_out([value])]
+        others = {leaves[index] for window in windows for index in list(window.shifts)[1:]}
     shared: dict[int, Access] = {}
     """The windows whose parameters are there, by their ids."""
     remaining = iter(enumerate(layouts))
@@ -45,14 +45,14 @@ def accesses(
         elif isinstance(value.source, Scalar):
             described.append(parameters.scalar(name, value.source.dtype, value.source.value))
         else:
-            (place, layout), source = next(remaining), value.source
-            window = window_of.get(place)
+            (index, layout), source = next(remaining), value.source
+            window = window_of.get(index)
             if isinstance(source, Buffer) and window is not None:
                 if id(window) not in shared:
                     shared[id(window)] = parameters.window(
                         name, source.dtype, source.storage, window.layout, window.lanes
                     )
-                access = shared[id(window)]._replace(shift=window.shifts[place])
+                access = shared[id(window)]._replace(shift=window.shifts[index])
             elif isinstance(source, Buffer):
                 whole = length if layout.is_dense else ""
                 access = parameters.memory(name, source.dtype, source.storage, layout, lane, lanes, length=whole)
@@ -65,6 +65,6 @@ def accesses(
 def _fetch(lookup: Lookup, name: str, parameters: Parameters) -> Fetch:
     layout, source = lookup.leaf.layout, lookup.leaf.source
     if isinstance(source, Buffer):
-        most = parameters.places
+        most = parameters.index_space_size
         return Fetch(parameters.memory(name, source.dtype, source.storage, layout, None, 1, most=most), lookup.args)
     return Fetch(parameters.iota(name, source.dtype, layout), lookup.args)

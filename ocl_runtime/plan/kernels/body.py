@@ -43,9 +43,9 @@ class Body:
         """A literal of the index type."""
         return self.k.const(value, self.index)
 
-    def place(self, access: Access, coordinates: Mapping[int, Ref], lane: int | None = None) -> Ref | None:
+    def offset(self, access: Access, coordinates: Mapping[int, Ref], lane: int | None = None) -> Ref | None:
         """The element at some coordinates, without the part of axis `lane`; None stands for 0."""
-        place = self.params[access.first_name] if access.first else None
+        offset = self.params[access.first_name] if access.first else None
         near = 0
         for axis, stride in enumerate(access.strides):
             if axis == lane or stride == "none" or axis not in coordinates:
@@ -57,42 +57,42 @@ class Body:
                 step = step + shift
             if stride == "param":
                 step = step * self.params[access.stride_name(axis)]
-            place = step if place is None else place + step
-        if near and place is not None:
+            offset = step if offset is None else offset + step
+        if near and offset is not None:
             # As wide as an address: neighbours then have one address, to which loads add the constant themselves.
-            return self.k.convert(place, U64, hint=f"{access.name}_at") + near
-        return place
+            return self.k.convert(offset, U64, hint=f"{access.name}_at") + near
+        return offset
 
-    def vector_start(self, access: Access, place: Ref | None, number: Ref, count: int, lane: int) -> Ref:
-        """Where vector `number` of a row begins that begins at `place`: for a wide access, visibly at a multiple."""
+    def vector_start(self, access: Access, offset: Ref | None, number: Ref, count: int, lane: int) -> Ref:
+        """Where vector `number` of a row begins that begins at `offset`: for a wide access, visibly at a multiple."""
         if access.strides[lane] == "none":
-            return self.const(0) if place is None else place
+            return self.const(0) if offset is None else offset
         if access.wide:
-            return (number if place is None else place + number) * count
+            return (number if offset is None else offset + number) * count
         start = number * count
         if access.shift:
             start = start + access.shift[lane]
-        return start if place is None else place + start
+        return start if offset is None else offset + start
 
-    def element(self, access: Access, place: Ref | None, number: Ref, count: int, lane: int) -> Ref:
-        """Element `number` of a row that begins at `place`."""
+    def element(self, access: Access, offset: Ref | None, number: Ref, count: int, lane: int) -> Ref:
+        """Element `number` of a row that begins at `offset`."""
         if access.strides[lane] == "none":
-            return self.const(0) if place is None else place
+            return self.const(0) if offset is None else offset
         if access.strides[lane] == "param":
             number = number * self.params[access.stride_name(lane)]
         if access.shift:
             number = number + access.shift[lane]
-        if place is None:
+        if offset is None:
             return number
-        return (place * count if access.wide else place) + number
+        return (offset * count if access.wide else offset) + number
 
     def read(self, access: Access, index: Ref, count: int = 1) -> Ref:
         """The value of a leaf, `count` neighbours of it as a vector."""
         if access.kind == "scalar":
-            given = self.params[access.name]
+            parameter = self.params[access.name]
             if access.dtype == BOOL:
-                return given != self.k.const(0, U8)
-            return self.k.convert(given, self.computed_as(access.dtype))
+                return parameter != self.k.const(0, U8)
+            return self.k.convert(parameter, self.computed_as(access.dtype))
         if access.kind == "iota":
             if count > 1:
                 steps = [self.const(step) for step in range(count)]
@@ -104,30 +104,30 @@ class Body:
 
     def elements(self, access: Access, start: Ref, count: int, width: int) -> list[Ref]:
         """So many neighbours, read in vectors of at most `width`, a multiple of which `start` is."""
-        found: list[Ref] = []
-        while len(found) < count:
-            while width > count - len(found):
+        lanes_read: list[Ref] = []
+        while len(lanes_read) < count:
+            while width > count - len(lanes_read):
                 width //= 2
-            at = self.k.convert(start, U64) + len(found) if found else start
+            at = self.k.convert(start, U64) + len(lanes_read) if lanes_read else start
             align, dtype = access.dtype.size * width, self.computed_as(access.dtype)
             hint = f"{access.name}_i"
             read = self.k.load_as(self.params[access.name], at, dtype, count=width, align=align, hint=hint)
             lanes_of = (self.k.op("extract", read, self.k.const(lane, U32)) for lane in range(width))
-            found += lanes_of if width > 1 else [read]
-        return found
+            lanes_read += lanes_of if width > 1 else [read]
+        return lanes_read
 
     def fetch(self, access: Access, coordinates: Sequence[Ref]) -> Ref:
         """The element at computed coordinates; of vectors of them, a vector."""
-        where = {axis: self.k.convert(one, self.index) for axis, one in enumerate(coordinates)}
-        place = self.place(access, where)
-        if place is None:
-            place = self.const(0)
-        assert isinstance(place.type, DType | Vector)
-        count = lanes(place.type)
+        where = {axis: self.k.convert(coordinate, self.index) for axis, coordinate in enumerate(coordinates)}
+        offset = self.offset(access, where)
+        if offset is None:
+            offset = self.const(0)
+        assert isinstance(offset.type, DType | Vector)
+        count = lanes(offset.type)
         if count == 1 or access.kind == "iota":
-            return self.read(access, place)
-        places = (self.k.op("extract", place, self.k.const(lane, U32)) for lane in range(count))
-        return self.k.op("vector", *(self.read(access, one) for one in places))
+            return self.read(access, offset)
+        offsets = (self.k.op("extract", offset, self.k.const(lane, U32)) for lane in range(count))
+        return self.k.op("vector", *(self.read(access, lane_offset) for lane_offset in offsets))
 
     def evaluate(
         self,
@@ -139,17 +139,17 @@ class Body:
         """The wanted values, by their places, with those that are `known` and what is between; `leaf` gives those of
         the leaves. Folds must be known."""
         done = dict(known)
-        for place in below(values, wanted, known):
-            value = values[place]
-            if place in done:
+        for index in below(values, wanted, known):
+            value = values[index]
+            if index in done:
                 continue
             if isinstance(value, Access):
-                done[place] = leaf(value)
+                done[index] = leaf(value)
             elif isinstance(value, Fetch):
-                done[place] = self.fetch(value.access, [done[arg] for arg in value.args])
+                done[index] = self.fetch(value.access, [done[arg] for arg in value.args])
             else:
                 assert isinstance(value, Operation)
-                done[place] = self._operation(value, [done[arg] for arg in value.args])
+                done[index] = self._operation(value, [done[arg] for arg in value.args])
         return done
 
     def _operation(self, value: Operation, args: Sequence[Ref]) -> Ref:
@@ -191,13 +191,13 @@ class Body:
 
     def coordinates(self, id_: Ref, axes: Sequence[int], sizes: Mapping[int, Ref]) -> dict[int, Ref]:
         """Splits a work-item's number into coordinates, the first axis fastest; the last may exceed its size."""
-        found: dict[int, Ref] = {}
+        split: dict[int, Ref] = {}
         for axis in axes[:-1]:
-            found[axis] = self.k.op("urem", id_, sizes[axis])
+            split[axis] = self.k.op("urem", id_, sizes[axis])
             id_ = self.k.op("udiv", id_, sizes[axis])
         if axes:
-            found[axes[-1]] = id_
-        return found
+            split[axes[-1]] = id_
+        return split
 
     def spread(self, value: Ref, count: int) -> Ref:
         """A scalar as a vector; a vector as it is."""

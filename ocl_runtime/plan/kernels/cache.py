@@ -56,7 +56,7 @@ class KernelCache:
     def form_of(self, kernel: Kernel) -> Hashable | None:
         """The form that a kernel was made for, if it is still here."""
         with self._lock:
-            return next((form for form, one in self._kernels.items() if one is kernel), None)
+            return next((form for form, known in self._kernels.items() if known is kernel), None)
 
     def adopt(self, form: Hashable, kernel: Kernel) -> Kernel:
         """The kernel of a form: that which is here, else this one, which an earlier process has built."""

@@ -80,9 +80,9 @@ def contract_launches(
     per = -(-k // parts)
     parts = -(-k // per)
 
-    one = parts == 1
+    whole_k = parts == 1
     whole = (*batch, m, n)
-    to = storage if one else allocate(parts * math.prod(whole) * contraction.accumulator.size)
+    to = storage if whole_k else allocate(parts * math.prod(whole) * contraction.accumulator.size)
     shape, layouts = _collapsed(left, right, whole, parts)
     groups = blocks * parts
     counts = (groups * items, (k + per) * lanes, (n + lanes * vectors * across), m + rows * items)
@@ -98,7 +98,7 @@ def contract_launches(
         assert isinstance(source, Buffer)
         lane = layout.ndim - 1 if wide > 1 else None
         accesses.append(parameters.memory(name, source.dtype, source.storage, layout, lane, wide, general=True))
-    dtype = contraction.dtype if one else contraction.accumulator
+    dtype = contraction.dtype if whole_k else contraction.accumulator
     result = parameters.memory(
         "y", dtype, to, layouts[2], layouts[2].ndim - 1 if lanes > 1 else None, lanes, general=True
     )
@@ -118,7 +118,7 @@ def contract_launches(
         fp16=target.fp16,
     )
     launch = Launch(kernels.get(form, build), tuple(parameters.args), (groups * items, 1, 1), (items, 1, 1), where)
-    if one:
+    if whole_k:
         return [launch]
     joined = _sum_of_parts(to, storage, (parts, math.prod(whole)), contraction, target)
     more = reduce_launches(joined, allocate, target=target, kernels=kernels, names=names, where=where)
@@ -148,11 +148,11 @@ def _collapsed(left: Layout, right: Layout, whole: Shape, parts: int) -> tuple[S
     rank = len(whole) - 2
     result = Layout.contiguous((parts, *whole))
     own = Layout(result.shape[1:], result.strides[1:])
-    fronts = [Layout(one.shape[:rank], one.strides[:rank], one.offset) for one in (left, right, own)]
+    fronts = [Layout(layout.shape[:rank], layout.strides[:rank], layout.offset) for layout in (left, right, own)]
     shape, layouts = collapse(whole[:rank], fronts)
     joined = [
-        Layout(shape + one.shape[rank:], front.strides + one.strides[rank:], front.offset)
-        for front, one in zip(layouts, (left, right, own), strict=True)
+        Layout(shape + layout.shape[rank:], front.strides + layout.strides[rank:], front.offset)
+        for front, layout in zip(layouts, (left, right, own), strict=True)
     ]
     joined[2] = Layout((parts, *joined[2].shape), (result.strides[0], *joined[2].strides))
     return shape, tuple(joined)

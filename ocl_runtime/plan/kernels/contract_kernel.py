@@ -88,8 +88,8 @@ class _Builder:
         end = k.op("minimum", begin + sizes["per"], sizes["k"], hint="end")
         with k.for_(begin, end, dtype=form.index, hint="i", unroll=_UNROLL) as i:
             right = [self._right(where, i, number, lanes) for number in vectors]
-            for place, sums in zip(rows, block, strict=True):
-                left = self._body.spread(self._left(where, place, i), lanes)
+            for row_index, sums in zip(rows, block, strict=True):
+                left = self._body.spread(self._left(where, row_index, i), lanes)
                 for sum_, factor in zip(sums, right, strict=True):
                     k.assign(sum_, self._added(left, factor, sum_))
         self._store(where, part, row, vectors, lanes, block)
@@ -100,9 +100,9 @@ class _Builder:
 
     def _left(self, where: dict[int, Ref], row: Ref, i: Ref) -> Ref:
         form, body = self._form, self._body
-        place = body.place(form.left, where | {form.batch: row, form.batch + 1: i})
-        assert place is not None
-        return self._k.convert(body.read(form.left, place), form.accumulator)
+        offset = body.offset(form.left, where | {form.batch: row, form.batch + 1: i})
+        assert offset is not None
+        return self._k.convert(body.read(form.left, offset), form.accumulator)
 
     def _right(self, where: dict[int, Ref], i: Ref, number: Ref, lanes: int) -> Ref:
         form, body = self._form, self._body
@@ -113,13 +113,13 @@ class _Builder:
         """Where a vector of neighbouring columns begins, or the only column."""
         form, body, lane = self._form, self._body, len(access.strides) - 1
         if form.lanes == 1:
-            place = body.place(access, where | {lane: number})
-            assert place is not None
-            return place
-        place = body.place(access, where, lane)
+            offset = body.offset(access, where | {lane: number})
+            assert offset is not None
+            return offset
+        offset = body.offset(access, where, lane)
         if lanes == 1:
-            return body.element(access, place, number, form.lanes, lane)
-        return body.vector_start(access, place, number, lanes, lane)
+            return body.element(access, offset, number, form.lanes, lane)
+        return body.vector_start(access, offset, number, lanes, lane)
 
     def _store(
         self,
@@ -134,7 +134,7 @@ class _Builder:
         k, form = self._k, self._form
         result = form.result
         align = result.dtype.size * (lanes if result.wide else 1)
-        front = {0: part} | {axis + 1: place for axis, place in where.items()}
+        front = {0: part} | {axis + 1: coordinate for axis, coordinate in where.items()}
         for step, sums in enumerate(block):
             with k.if_(row + step < self._sizes["m"]):
                 for number, sum_ in zip(vectors, sums, strict=True):

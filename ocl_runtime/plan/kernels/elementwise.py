@@ -61,12 +61,12 @@ def elementwise_launch(
 
     Leaves among the values are buffers, iotas and scalars.
     """
-    found = leaf_layouts(values)
-    pointers = len(found) + len(table_layouts(values)) + len(outputs)
-    numbers = sum(isinstance(value, Leaf) for value in values) - len(found)
+    laid_out_leaves = leaf_layouts(values)
+    pointers = len(laid_out_leaves) + len(table_layouts(values)) + len(outputs)
+    numbers = sum(isinstance(value, Leaf) for value in values) - len(laid_out_leaves)
     crowded = not fits(pointers, len(shape), target, scalars=numbers)
-    kept = steps_apart(values, found) if crowded else set()
-    shape, layouts = _collapsed(shape, [*found, *(output.layout for output in outputs)], kept)
+    kept = steps_apart(values, laid_out_leaves) if crowded else set()
+    shape, layouts = _collapsed(shape, [*laid_out_leaves, *(output.layout for output in outputs)], kept)
     leaves, lane = layouts[: len(layouts) - len(outputs)], len(shape) - 1
     way = _way(values, shape, layouts, outputs, target, crowded=crowded)
     lanes, rows = way.lanes, way.rows
@@ -138,9 +138,9 @@ def _way(
     wide = wide_windows(values, leaves, lanes) if 1 < lanes <= _MOST_OPERATIONS // max(1, operations) else []
     if wide:
         return _Way(lanes, wide, shared=True)
-    found = windows(values, leaves)
+    possible = windows(values, leaves)
     short = _ABOVE * operations <= _MOST_OPERATIONS
-    return _Way(1, found, rows=_rows(found, len(leaves), shape, target) if short else (0, 1))
+    return _Way(1, possible, rows=_rows(possible, len(leaves), shape, target) if short else (0, 1))
 
 
 def _in_lanes(layout: Layout, lanes: int) -> bool:

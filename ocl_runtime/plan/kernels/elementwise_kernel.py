@@ -95,8 +95,8 @@ class _Builder:
             self._above(where)
             return
         width, number = form.lanes, where[lane]
-        places = {
-            access: body.place(access, where, lane)
+        offsets = {
+            access: body.offset(access, where, lane)
             for access in (*form.values, *(access for _, access, _ in form.outputs))
             if isinstance(access, Access) and access.kind != "scalar"
         }
@@ -105,17 +105,17 @@ class _Builder:
             if form.shared:
                 self._beside(where, number)
             else:
-                self._lanes(places, number)
+                self._lanes(offsets, number)
         with k.else_(), k.for_(base, self._sizes[lane], dtype=form.index) as j:
             counts = {access: count for _, access, count in form.outputs}
-            self._at(lambda access: body.element(access, places[access], j, counts.get(access, width), lane))
+            self._at(lambda access: body.element(access, offsets[access], j, counts.get(access, width), lane))
 
     # ------------------------------------------------------------------ results beside each other
 
-    def _lanes(self, places: Mapping[Access, Ref | None], number: Ref) -> None:
+    def _lanes(self, offsets: Mapping[Access, Ref | None], number: Ref) -> None:
         """Vectors in place of elements."""
         body, width, lane = self._body, self._form.lanes, self._lane
-        starts = {access: body.vector_start(access, place, number, width, lane) for access, place in places.items()}
+        starts = {access: body.vector_start(access, offset, number, width, lane) for access, offset in offsets.items()}
         with self._k.for_(0, width, dtype=self._form.index, vectorize=True) as j:
             self._at(lambda access: starts[access] + j if access.strides[lane] != "none" else starts[access])
 
@@ -129,7 +129,7 @@ class _Builder:
                 reach[row] = max(reach.get(row, 0), access.shift[lane])
         rows = {
             row: body.elements(
-                row, body.vector_start(row, body.place(row, where, lane), number, width, lane), width + last, width
+                row, body.vector_start(row, body.offset(row, where, lane), number, width, lane), width + last, width
             )
             for row, last in reach.items()
         }
@@ -143,11 +143,11 @@ class _Builder:
                 read[access] = body.read(access, self._index(access, first))
             return read[access]
 
-        found = [self._computed(leaf, lane, step) for step in range(width)]
+        results = [self._computed(leaf, lane, step) for step in range(width)]
         for value, access, count in form.outputs:
-            start = body.vector_start(access, body.place(access, where, lane), number * (width // count), count, lane)
+            start = body.vector_start(access, body.offset(access, where, lane), number * (width // count), count, lane)
             for step in range(0, width, count):
-                lanes = [found[step + other][value] for other in range(count)]
+                lanes = [results[step + other][value] for other in range(count)]
                 k.store(
                     body.params[access.name],
                     start + step,
@@ -178,9 +178,9 @@ class _Builder:
                 read[access] = body.read(access, self._index(access, where))
             return read[access]
 
-        for step, found in enumerate([self._computed(leaf, axis, step) for step in range(count)]):
+        for step, results in enumerate([self._computed(leaf, axis, step) for step in range(count)]):
             for value, access, _ in form.outputs:
-                self._k.store(body.params[access.name], self._index(access.moved(axis, step), where), found[value])
+                self._k.store(body.params[access.name], self._index(access.moved(axis, step), where), results[value])
 
     # ------------------------------------------------------------------ one element
 
@@ -190,17 +190,17 @@ class _Builder:
         return self._body.evaluate(self._form.values, wanted, lambda access: leaf(access.moved(axis, step)))
 
     def _index(self, access: Access, where: dict[int, Ref]) -> Ref:
-        place = None if access.kind == "scalar" else self._body.place(access, where)
-        return self._body.const(0) if place is None else place
+        offset = None if access.kind == "scalar" else self._body.offset(access, where)
+        return self._body.const(0) if offset is None else offset
 
     def _at(self, index: _Index) -> None:
         """One element: reads the leaves where `index` says and stores the results, once all is read."""
         form, body = self._form, self._body
         zero = body.const(0)
-        found = body.evaluate(
+        results = body.evaluate(
             form.values,
             [value for value, _, _ in form.outputs],
             lambda access: body.read(access, zero if access.kind == "scalar" else index(access)),
         )
         for value, access, _ in form.outputs:
-            self._k.store(body.params[access.name], index(access), found[value])
+            self._k.store(body.params[access.name], index(access), results[value])

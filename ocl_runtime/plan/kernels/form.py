@@ -105,12 +105,12 @@ Term: TypeAlias = Access | Operation | Fold | Fetch
 
 @dataclass
 class Parameters:
-    """The parameters of a kernel to be, in order, each with its value for one launch. `places` is the size of the index
-    space: no more elements are looked up in one leaf. `aligned` says whether all rows that are accessed in lanes begin
-    at a multiple of them; None: each leaf is looked at by itself."""
+    """The parameters of a kernel to be, in order, each with its value for one launch. No more elements than
+    `index_space_size` are looked up in one leaf. `aligned` says whether all rows that are accessed in lanes begin at a
+    multiple of them; None: each leaf is looked at by itself."""
 
     index: DType
-    places: int
+    index_space_size: int
     aligned: bool | None = None
     specs: list[Spec] = field(default_factory=list)
     args: list[Argument] = field(default_factory=list)
@@ -223,7 +223,7 @@ def index_dtype(layouts: Sequence[Layout], *counts: int) -> DType:
     """U32, or U64 where a place in a layout or a count does not fit."""
     distinct = {id(layout): layout for layout in layouts}.values()
     reached = (*counts, *[layout.span for layout in distinct], *[layout.offset for layout in distinct])
-    return U32 if all(one < _INDEX_LIMIT for one in reached) else U64
+    return U32 if all(number < _INDEX_LIMIT for number in reached) else U64
 
 
 def lanes_for(values: Sequence[Value], more: Sequence[DType], target: Target) -> int:

@@ -29,17 +29,17 @@ def leaf_names(values: Sequence[Value], wanted: Mapping[Node, str], unnamed: Con
     """A name for each value: leaves in memory are a, b, c, … or as wanted, scalars s0, s1, …; operations have none, nor
     have the values at the places `unnamed`."""
     names = [""] * len(values)
-    for place, value in enumerate(values if wanted else ()):
-        if not isinstance(value, Leaf | Lookup) or place in unnamed:
+    for index, value in enumerate(values if wanted else ()):
+        if not isinstance(value, Leaf | Lookup) or index in unnamed:
             continue
         name = wanted.get(leaf_of(value).source, "")
         if name.isidentifier() and name.isascii() and name not in names and not _RESERVED.fullmatch(name):
-            names[place] = name
+            names[index] = name
     letters = (name for name in map(letter, count()) if name not in names)
     scalars = map("s{}".format, count())
-    for place, value in enumerate(values):
-        if isinstance(value, Leaf | Lookup) and not names[place] and place not in unnamed:
-            names[place] = next(scalars if isinstance(leaf_of(value).source, Scalar) else letters)
+    for index, value in enumerate(values):
+        if isinstance(value, Leaf | Lookup) and not names[index] and index not in unnamed:
+            names[index] = next(scalars if isinstance(leaf_of(value).source, Scalar) else letters)
     return names
 
 
@@ -79,7 +79,7 @@ def formulas(values: Sequence[Term], outputs: Mapping[str, int]) -> str:
         else:
             text, binds = _call(value, [texts[arg] for arg in value.args])
         texts.append((text, binds) if len(text) <= _NOTE_LENGTH else (f"{value.op}(…)", _TIGHTEST))
-    return "; ".join(f"{name} = {texts[place][0]}" for name, place in outputs.items())
+    return "; ".join(f"{name} = {texts[index][0]}" for name, index in outputs.items())
 
 
 def _call(operation: Operation, args: Sequence[tuple[str, int]]) -> tuple[str, int]:

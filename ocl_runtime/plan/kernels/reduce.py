@@ -67,7 +67,7 @@ def reduce_launches(
     if reduction.order.parts == 1:
         return [_launch(reduction, target, kernels, names, where)]
     first, second = _in_parts(reduction, allocate, target)
-    return [_launch(one, target, kernels, names, where) for one in (first, second)]
+    return [_launch(reduction, target, kernels, names, where) for reduction in (first, second)]
 
 
 def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: Target) -> tuple[Reduction, Reduction]:
@@ -79,26 +79,26 @@ def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: 
     # Parts lie next to each other after rows, results after columns: the second launch reads them in that order.
     joined, axis = ((*kept, parts), len(kept)) if rows else ((parts, *kept), 0)
     canonical = Layout.contiguous(joined)
-    folds = {place for place, value in enumerate(values) if isinstance(value, Fold)}
+    folds = {index for index, value in enumerate(values) if isinstance(value, Fold)}
     needed = below(values, [output.value for output in reduction.outputs], folds)
     outputs: list[Output] = []
     again: list[Value] = []
-    places: dict[int, int] = {}
-    for place in needed:
-        value = values[place]
+    indices: dict[int, int] = {}
+    for index in needed:
+        value = values[index]
         if isinstance(value, Fold):
             between = allocate(results * parts * value.accumulator.size)
             each = row_layout(shape, axes)
             strides = tuple(stride * parts for stride in each.strides) if rows else each.strides
             part = 1 if rows else results
-            outputs.append(Output(place, replace(each, strides=strides), between, value.accumulator, True, part))
+            outputs.append(Output(index, replace(each, strides=strides), between, value.accumulator, True, part))
             again.append(Leaf(buffer(between, value.accumulator, canonical), canonical, False))
             value = value._replace(arg=len(again) - 1)
         elif isinstance(value, Operation | Lookup):
-            value = value._replace(args=tuple(places[arg] for arg in value.args))
+            value = value._replace(args=tuple(indices[arg] for arg in value.args))
         else:
             value = value._replace(layout=_along(value.layout, axes, joined, axis))
-        places[place] = len(again)
+        indices[index] = len(again)
         again.append(value)
     first = _unrounded(reduction, outputs)
     accumulator = next(value.accumulator for value in values if isinstance(value, Fold))
@@ -108,8 +108,8 @@ def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: 
         axes=(axis,),
         order=order(canonical, (axis,), accumulator, accumulator, target, split=False),
         outputs=tuple(
-            one._replace(value=places[one.value], layout=_along(one.layout, axes, joined, axis))
-            for one in reduction.outputs
+            output._replace(value=indices[output.value], layout=_along(output.layout, axes, joined, axis))
+            for output in reduction.outputs
         ),
     )
     return first, second
@@ -119,16 +119,16 @@ def _unrounded(reduction: Reduction, outputs: Sequence[Output]) -> Reduction:
     """The reduction that stores some of its folds as they are accumulated, and computes nothing else."""
     values = reduction.values
     needed = below(values, [output.value for output in outputs])
-    places = {place: number for number, place in enumerate(needed)}
+    indices = {index: number for number, index in enumerate(needed)}
     kept: list[Value] = []
-    for place in needed:
-        value = values[place]
+    for index in needed:
+        value = values[index]
         if isinstance(value, Fold):
-            value = value._replace(dtype=value.accumulator, arg=places[value.arg])
+            value = value._replace(dtype=value.accumulator, arg=indices[value.arg])
         elif isinstance(value, Operation):
-            value = value._replace(args=tuple(places[arg] for arg in value.args))
+            value = value._replace(args=tuple(indices[arg] for arg in value.args))
         kept.append(value)
-    stored = tuple(output._replace(value=places[output.value]) for output in outputs)
+    stored = tuple(output._replace(value=indices[output.value]) for output in outputs)
     return replace(reduction, values=tuple(kept), outputs=stored)
 
 

@@ -19,7 +19,7 @@ class _Column:
     """One result, or a vector of them: where an element lies, by the coordinates along the reduced axes or the part,
     and how many lanes it has."""
 
-    place: Callable[[Access, dict[int, Ref]], Ref]
+    offset: Callable[[Access, dict[int, Ref]], Ref]
     lanes: int
 
 
@@ -49,8 +49,8 @@ class Columns(Builder):
         k, form, body, lane = self.k, self.form, self.body, self.form.lane
         part, begin, end = self.part(body.params["m"])
         if lane is None:
-            one = _Column(lambda access, at: self.at(access, where | at), 1)
-            self._through(part, begin, end, [one])
+            column = _Column(lambda access, at: self.at(access, where | at), 1)
+            self._through(part, begin, end, [column])
             return
         base = k.let(where[lane] * self._slab, "base")
         with k.if_(base + (self._slab - 1) < self.sizes[lane]):
@@ -64,25 +64,25 @@ class Columns(Builder):
         lane = self.form.lane
         assert lane is not None
 
-        def place(access: Access, at: dict[int, Ref]) -> Ref:
+        def offset(access: Access, at: dict[int, Ref]) -> Ref:
             if access.kind == "scalar":
                 return self.body.const(0)
-            found = along_lanes(self, access, self.body.place(access, where | at, lane), number)
-            assert isinstance(found, Ref), "in columns, lanes are neighbours"
-            return found
+            start = along_lanes(self, access, self.body.offset(access, where | at, lane), number)
+            assert isinstance(start, Ref), "in columns, lanes are neighbours"
+            return start
 
-        return _Column(place, self.form.lanes)
+        return _Column(offset, self.form.lanes)
 
     def _single(self, where: dict[int, Ref], number: Ref) -> _Column:
         lane, body = self.form.lane, self.body
         assert lane is not None
 
-        def place(access: Access, at: dict[int, Ref]) -> Ref:
+        def offset(access: Access, at: dict[int, Ref]) -> Ref:
             if access.kind == "scalar":
                 return body.const(0)
-            return body.element(access, body.place(access, where | at, lane), number, self.form.lanes, lane)
+            return body.element(access, body.offset(access, where | at, lane), number, self.form.lanes, lane)
 
-        return _Column(place, 1)
+        return _Column(offset, 1)
 
     def _through(self, part: Ref, begin: Ref, end: Ref, columns: Sequence[_Column]) -> None:
         """Joins the elements of a part one after the other, those of all columns side by side."""
@@ -96,30 +96,30 @@ class Columns(Builder):
                 self.evaluate(phase.taken, self._reader(column, {}), values)
                 for column, values in zip(columns, known, strict=True)
             ]
-            found = [{place: self.accumulator(place, column.lanes) for place in phase.folds} for column in columns]
+            accumulated = [{fold: self.accumulator(fold, column.lanes) for fold in phase.folds} for column in columns]
             with k.for_(begin, end, dtype=form.index, hint="r", unroll=unroll) as r:
                 at = self.reduced(r)
-                for column, accumulators, values in zip(columns, found, known, strict=True):
+                for column, accumulators, values in zip(columns, accumulated, known, strict=True):
                     each = self.evaluate(phase.wanted, self._reader(column, at), values)
-                    for place in phase.folds:
-                        self.join(place, accumulators[place], each)
+                    for fold in phase.folds:
+                        self.join(fold, accumulators[fold], each)
                     for output in phase.outputs:
                         value = self.body.spread(each[output.value], column.lanes)
-                        self.store(output.access, column.place(output.access, at), value)
-            for number, accumulators in enumerate(found):
+                        self.store(output.access, column.offset(output.access, at), value)
+            for number, accumulators in enumerate(accumulated):
                 totals[number] |= accumulators
-                known[number] |= {place: self.result(place, total) for place, total in accumulators.items()}
+                known[number] |= {fold: self.result(fold, total) for fold, total in accumulators.items()}
         stored = [output for output in form.outputs if output.row]
         for column, values, all_totals in zip(columns, known, totals, strict=True):
-            row = self.evaluate([one.value for one in stored], self._reader(column, {}), values)
+            row = self.evaluate([output.value for output in stored], self._reader(column, {}), values)
             for output in stored:
-                self.store_total(output, column.place(output.access, {form.kept: part}), row, all_totals)
+                self.store_total(output, column.offset(output.access, {form.kept: part}), row, all_totals)
 
     def _reader(self, column: _Column, at: dict[int, Ref]) -> Callable[[Access], Ref]:
         lane = self.form.lane
 
         def read(access: Access) -> Ref:
             neighbours = lane is not None and access.kind != "scalar" and access.strides[lane] == "one"
-            return self.body.read(access, column.place(access, at), column.lanes if neighbours else 1)
+            return self.body.read(access, column.offset(access, at), column.lanes if neighbours else 1)
 
         return read

@@ -99,18 +99,18 @@ def phases(form: ReduceForm) -> list[Phase]:
         number.append(max((number[arg] for arg in args), default=0) + isinstance(value, Fold))
         leaf = isinstance(value, Access) and all(stride == "none" for stride in value.strides[form.kept :])
         of_row.append(leaf or isinstance(value, Fold) or (bool(args) and all(of_row[arg] for arg in args)))
-    row = {place for place, known in enumerate(of_row) if known}
+    row = {index for index, known in enumerate(of_row) if known}
     outputs = [output for output in form.outputs if not output.row]
-    folds = {place: value.arg for place, value in enumerate(form.values) if isinstance(value, Fold)}
-    found = []
+    folds = {index: value.arg for index, value in enumerate(form.values) if isinstance(value, Fold)}
+    in_order = []
     for turn in range(max(number) + 1):
-        joined = tuple(place for place, arg in folds.items() if number[arg] == turn)
+        joined = tuple(index for index, arg in folds.items() if number[arg] == turn)
         stored = tuple(output for output in outputs if number[output.value] == turn)
-        wanted = tuple(dict.fromkeys([*(folds[place] for place in joined), *(one.value for one in stored)]))
+        wanted = tuple(dict.fromkeys([*(folds[index] for index in joined), *(output.value for output in stored)]))
         if wanted:
-            taken = tuple(place for place in below(form.values, wanted, row) if place in row)
-            found.append(Phase(joined, stored, wanted, taken))
-    return found
+            taken = tuple(index for index in below(form.values, wanted, row) if index in row)
+            in_order.append(Phase(joined, stored, wanted, taken))
+    return in_order
 
 
 class Builder:
@@ -130,29 +130,29 @@ class Builder:
         if form.reduced > 1:
             self.sizes |= {form.kept + axis: self.body.params[f"m{axis}"] for axis in range(form.reduced)}
 
-    def fold(self, place: int) -> Fold:
+    def fold(self, fold_index: int) -> Fold:
         """The fold at a place."""
-        fold = self.form.values[place]
+        fold = self.form.values[fold_index]
         assert isinstance(fold, Fold)
         return fold
 
-    def accumulator(self, place: int, count: int) -> Ref:
+    def accumulator(self, fold_index: int, count: int) -> Ref:
         """A variable in which the elements of a fold are joined, `count` lanes wide."""
-        fold = self.fold(place)
+        fold = self.fold(fold_index)
         type_ = with_lanes(fold.accumulator, count)
         return self.k.variable(self.k.const(identity(fold.op, fold.accumulator), type_), hint="acc")
 
-    def joined(self, place: int, left: Ref, right: Ref) -> Ref:
+    def joined(self, fold_index: int, left: Ref, right: Ref) -> Ref:
         """Two values of a fold as one."""
-        return self.k.op(JOINS[self.fold(place).op], left, right)
+        return self.k.op(JOINS[self.fold(fold_index).op], left, right)
 
-    def join(self, place: int, accumulator: Ref, values: Mapping[int, Ref]) -> None:
+    def join(self, fold_index: int, accumulator: Ref, values: Mapping[int, Ref]) -> None:
         """Adds the fold's operand to an accumulator."""
-        fold = self.fold(place)
+        fold = self.fold(fold_index)
         value = self.k.convert(values[fold.arg], fold.accumulator)
         assert isinstance(accumulator.type, DType | Vector)
         value = self.body.spread(value, lanes(accumulator.type))
-        self.k.assign(accumulator, self.joined(place, accumulator, value))
+        self.k.assign(accumulator, self.joined(fold_index, accumulator, value))
 
     def evaluate(
         self, wanted: Iterable[int], leaf: Callable[[Access], Ref], known: Mapping[int, Ref]
@@ -172,9 +172,9 @@ class Builder:
         end = self.k.op("minimum", begin + self.body.params["per"], whole, hint="end")
         return part, begin, end
 
-    def result(self, place: int, total: Ref) -> Ref:
+    def result(self, fold_index: int, total: Ref) -> Ref:
         """What a fold gives, as the operations behind it take it."""
-        dtype = self.fold(place).dtype
+        dtype = self.fold(fold_index).dtype
         return self.body.rounded(self._computed(total, dtype), dtype)
 
     def store_total(self, output: Stored, index: Ref, known: Mapping[int, Ref], totals: Mapping[int, Ref]) -> None:
@@ -196,8 +196,8 @@ class Builder:
         """The place of an element by its coordinates."""
         if access.kind == "scalar":
             return self.body.const(0)
-        place = self.body.place(access, where)
-        return self.body.const(0) if place is None else place
+        offset = self.body.offset(access, where)
+        return self.body.const(0) if offset is None else offset
 
     def read_at(self, where: Mapping[int, Ref]) -> Callable[[Access], Ref]:
         """Reads leaves at one place."""
@@ -217,13 +217,13 @@ class Builder:
             self.store(access, index, self.k.op("extract", value, lane))
 
 
-def along_lanes(builder: Builder, access: Access, place: Ref | None, number: Ref) -> Ref | list[Ref]:
-    """Where vector `number` of a row lies that begins at `place`: its beginning, or where each lane is."""
+def along_lanes(builder: Builder, access: Access, start: Ref | None, number: Ref) -> Ref | list[Ref]:
+    """Where vector `number` of a row lies that begins at `start`: its beginning, or where each lane is."""
     form, body = builder.form, builder.body
     assert form.lane is not None
     if access.strides[form.lane] != "param":
-        return body.vector_start(access, place, number, form.lanes, form.lane)
+        return body.vector_start(access, start, number, form.lanes, form.lane)
     stride = body.params[access.stride_name(form.lane)]
     first = number * form.lanes
     steps = [(first + lane if lane else first) * stride for lane in range(form.lanes)]
-    return steps if place is None else [place + step for step in steps]
+    return steps if start is None else [start + step for step in steps]

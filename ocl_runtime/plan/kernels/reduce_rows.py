@@ -52,11 +52,11 @@ class Rows(Builder):
         totals: dict[int, Ref] = {}
         for phase in self.phases:
             known = self.evaluate(phase.taken, self.read_at(where), known)
-            found = self._phase(phase, where, known, local, part, begin, end)
-            totals |= found
-            known |= {place: self.result(place, total) for place, total in found.items()}
+            folded = self._phase(phase, where, known, local, part, begin, end)
+            totals |= folded
+            known |= {index: self.result(index, total) for index, total in folded.items()}
         stored = [output for output in form.outputs if output.row]
-        known = self.evaluate([one.value for one in stored], self.read_at(where), known)
+        known = self.evaluate([output.value for output in stored], self.read_at(where), known)
 
         def store() -> None:
             for output in stored:
@@ -76,11 +76,11 @@ class Rows(Builder):
 
         def vectors(numbers: Sequence[Ref], chains: Sequence[Mapping[int, Ref]]) -> None:
             """Vectors are computed before the first is joined, so that their loads are in flight together."""
-            found = [self.evaluate(phase.wanted, self._read_vector(where, number), known) for number in numbers]
-            for values, accumulators in zip(found, chains, strict=True):
-                for place in phase.folds:
-                    self.join(place, accumulators[place], values)
-            for number, values in zip(numbers, found, strict=True):
+            evaluated = [self.evaluate(phase.wanted, self._read_vector(where, number), known) for number in numbers]
+            for values, accumulators in zip(evaluated, chains, strict=True):
+                for index in phase.folds:
+                    self.join(index, accumulators[index], values)
+            for number, values in zip(numbers, evaluated, strict=True):
                 self._store_elements(phase, where, number, values)
 
         def remaining(begin: Ref, accumulators: Mapping[int, Ref]) -> None:
@@ -88,7 +88,7 @@ class Rows(Builder):
                 vectors([v], [accumulators])
 
         def accumulators() -> dict[int, Ref]:
-            return {place: self.accumulator(place, form.lanes) for place in phase.folds}
+            return {index: self.accumulator(index, form.lanes) for index in phase.folds}
 
         if not phase.folds or form.chains == 1:
             joined = accumulators()
@@ -106,8 +106,8 @@ class Rows(Builder):
                         vectors([begin + round_ * each + chain * form.team + local], [acc])
                     with k.if_(chain == 0):
                         remaining(rest, acc)
-                    for place in phase.folds:  # joined to what changes nothing, the first one stays as it is
-                        k.assign(joined[place], self.joined(place, joined[place], acc[place]))
+                    for index in phase.folds:  # joined to what changes nothing, the first one stays as it is
+                        k.assign(joined[index], self.joined(index, joined[index], acc[index]))
             else:
                 chains = [accumulators() for _ in range(form.chains)]
                 with k.for_(0, rounds, dtype=form.index, hint="round") as round_:
@@ -116,9 +116,10 @@ class Rows(Builder):
                     vectors(numbers, chains)
                 remaining(rest, chains[0])
                 joined = {
-                    place: reduce(partial(self.joined, place), [one[place] for one in chains]) for place in phase.folds
+                    index: reduce(partial(self.joined, index), [sums[index] for sums in chains])
+                    for index in phase.folds
                 }
-        totals = {place: k.variable(self._across(place, value), hint="total") for place, value in joined.items()}
+        totals = {index: k.variable(self._across(index, value), hint="total") for index, value in joined.items()}
         if form.lanes > 1 and not (form.whole and form.reduced > 1):
             # What is left of the row when it is cut into vectors belongs to the first part.
             rest = k.op("udiv", self.body.params["m"], self.body.const(form.lanes)) * form.lanes + local
@@ -140,11 +141,11 @@ class Rows(Builder):
         def index(access: Access) -> Ref:
             if access.kind == "scalar" or form.lane is None:
                 return self.at(access, where | self.reduced(number))
-            return body.element(access, body.place(access, where, form.lane), number, form.lanes, form.lane)
+            return body.element(access, body.offset(access, where, form.lane), number, form.lanes, form.lane)
 
         values = self.evaluate(phase.wanted, lambda access: body.read(access, index(access)), known)
-        for place in phase.folds:
-            self.join(place, totals[place], values)
+        for fold in phase.folds:
+            self.join(fold, totals[fold], values)
         for output in phase.outputs:
             self.store(output.access, index(output.access), values[output.value])
 
@@ -158,7 +159,7 @@ class Rows(Builder):
         outer = self.body.coordinates(k.op("udiv", number, across), range(form.lane - 1, form.kept - 1, -1), self.sizes)
         return where | outer, k.op("urem", number, across)
 
-    def _places(self, where: dict[int, Ref], number: Ref) -> Callable[[Access], Ref | list[Ref]]:
+    def _offsets(self, where: dict[int, Ref], number: Ref) -> Callable[[Access], Ref | list[Ref]]:
         """Where vector `number` lies: its beginning, or where each lane is."""
         form, body = self.form, self.body
         if form.lanes == 1:
@@ -169,53 +170,53 @@ class Rows(Builder):
             each = [where | self.reduced(first + lane if lane else first) for lane in range(form.lanes)]
             return lambda access: [self.at(access, coordinates) for coordinates in each]
         row, inner, lane = *self._inner(where, number), form.lane
-        return lambda access: along_lanes(self, access, body.place(access, row, lane), inner)
+        return lambda access: along_lanes(self, access, body.offset(access, row, lane), inner)
 
     def _read_vector(self, where: dict[int, Ref], number: Ref) -> Callable[[Access], Ref]:
-        form, places = self.form, self._places(where, number)
+        form, offsets = self.form, self._offsets(where, number)
 
         def read(access: Access) -> Ref:
-            place = places(access)
-            if isinstance(place, list):
-                return self.gathered(access, place)
+            offset = offsets(access)
+            if isinstance(offset, list):
+                return self.gathered(access, offset)
             neighbours = form.lane is not None and access.strides[form.lane] == "one"
-            return self.body.read(access, place, form.lanes if neighbours else 1)
+            return self.body.read(access, offset, form.lanes if neighbours else 1)
 
         return read
 
     def _store_elements(self, phase: Phase, where: dict[int, Ref], number: Ref, values: Mapping[int, Ref]) -> None:
         for output in phase.outputs:
             value = self.body.spread(values[output.value], self.form.lanes)
-            place = self._places(where, number)(output.access)
-            if isinstance(place, list):
-                self.scattered(output.access, place, value)
+            offset = self._offsets(where, number)(output.access)
+            if isinstance(offset, list):
+                self.scattered(output.access, offset, value)
             else:
-                self.store(output.access, place, value)
+                self.store(output.access, offset, value)
 
     # ------------------------------------------------------------------ joining
 
-    def _across(self, place: int, vector: Ref) -> Ref:
+    def _across(self, fold: int, vector: Ref) -> Ref:
         """The lanes joined, half with half."""
         lanes = self.form.lanes
         while lanes > 1:
             lanes //= 2
-            type_ = with_lanes(self.fold(place).accumulator, lanes)
+            type_ = with_lanes(self.fold(fold).accumulator, lanes)
             low, high = (self.k.op(half, vector, result=type_) for half in ("lo", "hi"))
-            vector = self.joined(place, low, high)
+            vector = self.joined(fold, low, high)
         return vector
 
     def _joined_by_team(self, totals: Mapping[int, Ref], local: Ref) -> dict[int, Ref]:
         """The whole team's totals."""
         k, form = self.k, self.form
-        shared = {place: k.array(self.fold(place).accumulator, form.team, hint="shared") for place in totals}
-        for place, total in totals.items():
-            k.store(shared[place], local, total)
+        shared = {fold: k.array(self.fold(fold).accumulator, form.team, hint="shared") for fold in totals}
+        for fold, total in totals.items():
+            k.store(shared[fold], local, total)
         k.barrier()
         half = form.team // 2
         while half:
             with k.if_(local < half):
-                for place, array in shared.items():
-                    k.store(array, local, self.joined(place, k.load(array, local), k.load(array, local + half)))
+                for fold, array in shared.items():
+                    k.store(array, local, self.joined(fold, k.load(array, local), k.load(array, local + half)))
             k.barrier()
             half //= 2
-        return {place: k.load(array, self.body.const(0), hint="total") for place, array in shared.items()}
+        return {fold: k.load(array, self.body.const(0), hint="total") for fold, array in shared.items()}

@@ -104,23 +104,23 @@ def _launch(
     where: str,
 ) -> Launch:
     shape, axis = scanning.shape, scanning.axis
-    order = [*(place for place in range(len(shape)) if place != axis), axis]
+    order = [*(axis_index for axis_index in range(len(shape)) if axis_index != axis), axis]
     layouts = [layout.permute(order) for layout in (*leaf_layouts(scanning.values), Layout.contiguous(shape))]
     kept, kept_layouts = collapse(
-        tuple(shape[place] for place in order[:-1]),
+        tuple(shape[axis_index] for axis_index in order[:-1]),
         [Layout(layout.shape[:-1], layout.strides[:-1], layout.offset) for layout in layouts],
     )
     length, rows = shape[axis], math.prod(kept)
     *leaves, result = (
-        Layout((*kept, length), (*one.strides, layout.strides[-1]), one.offset)
-        for one, layout in zip(kept_layouts, layouts, strict=True)
+        Layout((*kept, length), (*kept_layout.strides, layout.strides[-1]), kept_layout.offset)
+        for kept_layout, layout in zip(kept_layouts, layouts, strict=True)
     )
     group = team if team > 1 else _group(rows, parts, target)
     global_size: Sizes = (rows * team if team > 1 else rounded_up(rows, group), parts, 1)
     reach = (global_size[0], rows * parts, (parts + 1) * per + 2 * team * EACH)
     parameters = Parameters(index_dtype((*leaves, *table_layouts(scanning.values), result), *reach), rows * length)
-    for place, size in enumerate(kept):
-        parameters.size(f"n{place}", size)
+    for axis_index, size in enumerate(kept):
+        parameters.size(f"n{axis_index}", size)
     parameters.size("m", length)
     parameters.size("per", per)
     parameters.size("s", parts)

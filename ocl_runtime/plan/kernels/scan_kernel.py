@@ -151,8 +151,8 @@ class _Builder:
         form, body = self._form, self._body
 
         def leaf(access: Access) -> Ref:
-            place = None if access.kind == "scalar" else body.place(access, where | {form.kept: r})
-            return body.read(access, body.const(0) if place is None else place)
+            offset = None if access.kind == "scalar" else body.offset(access, where | {form.kept: r})
+            return body.read(access, body.const(0) if offset is None else offset)
 
         last = len(form.values) - 1
         return self._k.convert(body.evaluate(form.values, [last], leaf)[last], form.accumulator)
@@ -162,10 +162,10 @@ class _Builder:
         form, body = self._form, self._body
         if form.result is None:
             return
-        place = body.place(form.result, where | {form.kept: r})
+        offset = body.offset(form.result, where | {form.kept: r})
         to = form.result.dtype
         value = value if to.is_float and to.bits == 16 else self._k.convert(value, to)
-        self._k.store(body.params["y"], body.const(0) if place is None else place, value)
+        self._k.store(body.params["y"], body.const(0) if offset is None else offset, value)
 
     def _joined(self, left: Ref, right: Ref) -> Ref:
         return self._k.op(JOINS[self._form.op], left, right)

@@ -57,16 +57,16 @@ def scatter_launch(
 ) -> Launch:
     """The launch that writes into a buffer for every place of `shape`, which is not empty. The last of the values is
     the operation `scatter`; the others share no memory with the buffer."""
-    *given, landing = values
+    *operands, landing = values
     assert isinstance(landing, Operation)
-    places = math.prod(shape)
-    shape, layouts = collapse(shape, leaf_layouts(given))
-    size = rounded_up(places, target.group_size)
-    parameters = Parameters(index_dtype([*layouts, *table_layouts(given), to.layout], size), places)
+    count = math.prod(shape)
+    shape, layouts = collapse(shape, leaf_layouts(operands))
+    size = rounded_up(count, target.group_size)
+    parameters = Parameters(index_dtype([*layouts, *table_layouts(operands), to.layout], size), count)
     for axis, length in enumerate(shape):
         parameters.size(f"n{axis}", length)
-    described = accesses(given, layouts, parameters, None, 1, names=names)
-    result = parameters.memory("y", to.dtype, to.storage, to.layout, None, 1, most=places)
+    described = accesses(operands, layouts, parameters, None, 1, names=names)
+    result = parameters.memory("y", to.dtype, to.storage, to.layout, None, 1, most=count)
     form = ScatterForm(
         described,
         landing.args,
@@ -95,13 +95,13 @@ def build(form: ScatterForm) -> Kernel:
 
 def _write(k: KernelBuilder, form: ScatterForm, body: Body, where: Mapping[int, Ref]) -> None:
     def read(access: Access) -> Ref:
-        place = None if access.kind == "scalar" else body.place(access, where)
-        return body.read(access, body.const(0) if place is None else place)
+        offset = None if access.kind == "scalar" else body.offset(access, where)
+        return body.read(access, body.const(0) if offset is None else offset)
 
-    found = body.evaluate(form.values, form.args, read)
-    value, kept, *coordinates = (found[place] for place in form.args)
+    evaluated = body.evaluate(form.values, form.args, read)
+    value, kept, *coordinates = (evaluated[index] for index in form.args)
     with k.if_(kept):
-        at = body.place(form.result, {axis: k.convert(one, form.index) for axis, one in enumerate(coordinates)})
+        at = body.offset(form.result, dict(enumerate(k.convert(coordinate, form.index) for coordinate in coordinates)))
         at = body.const(0) if at is None else at
         if form.op == "max":
             k.atomic("max", body.params["y"], at, value, used=False)
@@ -111,34 +111,34 @@ def _write(k: KernelBuilder, form: ScatterForm, body: Body, where: Mapping[int, 
 
 def apart(values: Sequence[Value], storage: Storage, compute: Callable[[tuple[Value, ...]], Leaf]) -> tuple[Value, ...]:
     """The values of a scatter into a storage with those operands computed first that read it."""
-    *given, landing = values
+    *operands, landing = values
     assert isinstance(landing, Operation)
-    places: list[int] = []
-    for place in landing.args:
-        below = _below(given, [place])[0]
-        reads = any(_in(one, storage) for one in below)
+    indices: list[int] = []
+    for index in landing.args:
+        below = _below(operands, [index])[0]
+        reads = any(_in(value, storage) for value in below)
         if reads:
-            given.append(compute(below))
-        places.append(len(given) - 1 if reads else place)
-    kept, args = _below(given, places)
+            operands.append(compute(below))
+        indices.append(len(operands) - 1 if reads else index)
+    kept, args = _below(operands, indices)
     return (*kept, landing._replace(args=args))
 
 
-def _below(values: Sequence[Value], places: Sequence[int]) -> tuple[tuple[Value, ...], tuple[int, ...]]:
+def _below(values: Sequence[Value], indices: Sequence[int]) -> tuple[tuple[Value, ...], tuple[int, ...]]:
     """The values that some of them are computed from, and where these now are."""
-    needed = set(places)
-    for place in range(len(values) - 1, -1, -1):
-        value = values[place]
-        if place in needed:
+    needed = set(indices)
+    for index in range(len(values) - 1, -1, -1):
+        value = values[index]
+        if index in needed:
             needed.update(value.operands)
-    moved = {place: number for number, place in enumerate(sorted(needed))}
+    moved = {index: number for number, index in enumerate(sorted(needed))}
     kept = []
-    for place in moved:
-        value = values[place]
+    for index in moved:
+        value = values[index]
         if isinstance(value, Operation | Lookup):
             value = value._replace(args=tuple(moved[arg] for arg in value.args))
         kept.append(value)
-    return tuple(kept), tuple(moved[place] for place in places)
+    return tuple(kept), tuple(moved[index] for index in indices)
 
 
 def _in(value: Value, storage: Storage) -> bool:

@@ -30,24 +30,24 @@ class Window:
 
 def windows(values: Sequence[Value], layouts: Sequence[Layout]) -> list[Window]:
     """The windows of several leaves; `layouts` has the (collapsed) layout of each leaf that is no scalar."""
-    found = (_window(family, places, 1) for family, places in _families(values, layouts) if family.several)
-    return [window for window in found if window is not None]
+    all_windows = (_window(family, indices, 1) for family, indices in _families(values, layouts) if family.several)
+    return [window for window in all_windows if window is not None]
 
 
 def wide_windows(values: Sequence[Value], layouts: Sequence[Layout], lanes: int) -> list[Window]:
     """Windows in which each row begins at a multiple of the lanes, of all leaves for which there can be some. None at
     all, if none of them has several leaves, or if more are left that have neighbours along the last axis."""
-    found, several, left = [], 0, 0
-    in_rows = [(family, places) for family, places in _families(values, layouts) if family.first.strides[-1] == 1]
+    kept, several, left = [], 0, 0
+    in_rows = [(family, indices) for family, indices in _families(values, layouts) if family.first.strides[-1] == 1]
     if any(family.several for family, _ in in_rows):  # else where each begins is nobody's business, and no guard
-        for family, places in in_rows:
-            window = _window(family, places, lanes)
+        for family, indices in in_rows:
+            window = _window(family, indices, lanes)
             if window is not None and aligned(window.layout, window.layout.ndim - 1, lanes):
-                found.append(window)
+                kept.append(window)
                 several += family.several
             else:
                 left += len(set(family.steps))
-    return found if several and left <= several else []
+    return kept if several and left <= several else []
 
 
 def steps_apart(values: Sequence[Value], layouts: Sequence[Layout]) -> set[int]:
@@ -64,31 +64,31 @@ def steps_apart(values: Sequence[Value], layouts: Sequence[Layout]) -> set[int]:
 def _families(values: Sequence[Value], layouts: Sequence[Layout]) -> list[tuple[Family, list[int]]]:
     """The families of leaves in memory, by their places among the layouts."""
     leaves = enumerate(zip(laid_out(values), layouts, strict=True))
-    places, reads = [], []
-    for place, (leaf, layout) in leaves:
+    indices, reads = [], []
+    for index, (leaf, layout) in leaves:
         if isinstance(leaf.source, Buffer):
-            places.append(place)
+            indices.append(index)
             reads.append((leaf.source, layout))
-    return [(family, [places[number] for number in numbers]) for family, numbers in families(reads)]
+    return [(family, [indices[number] for number in numbers]) for family, numbers in families(reads)]
 
 
-def _window(family: Family, places: Sequence[int], lanes: int) -> Window | None:
+def _window(family: Family, indices: Sequence[int], lanes: int) -> Window | None:
     reached = family.reached(lanes)
     if reached is None:
         return None
     layout, first = reached
     shifts = [tuple(map(sum, zip(steps, first, strict=True))) for steps in family.steps]
-    return Window(layout, dict(zip(places, shifts, strict=True)), lanes)
+    return Window(layout, dict(zip(indices, shifts, strict=True)), lanes)
 
 
-def best_axis(found: Sequence[Window], alone: int, axes: Sequence[int], count: int) -> int:
+def best_axis(windows: Sequence[Window], alone: int, axes: Sequence[int], count: int) -> int:
     """The axis, the last of the best, along which a work-item should compute `count` results, for fewest reads; `alone`
     is the number of leaves in no window."""
 
     def reads(axis: int) -> int:
         elements = {
             (number, *shift[:axis], shift[axis] + step, *shift[axis + 1 :])
-            for number, window in enumerate(found)
+            for number, window in enumerate(windows)
             for shift in window.shifts.values()
             for step in range(count)
         }

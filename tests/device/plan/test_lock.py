@@ -204,6 +204,7 @@ def test_who_computes_nothing_waits_for_memory_where_it_is(runtime: Runtime, mon
 
     def interrupted(plan: Any) -> None:
         waits = engine.memory.device_pool.counters.waits
+        opening.start()  # not before: on a busy machine there would be nothing to wait for any more
         found.append(ocl.asarray(np.ones((7, MIB), "f4")))
         assert engine.memory.device_pool.counters.waits > waits
         run(plan)
@@ -211,8 +212,7 @@ def test_who_computes_nothing_waits_for_memory_where_it_is(runtime: Runtime, mon
     gate = held(engine, 3, *touches)
     gate.__enter__()
     del taken
-    opening = threading.Timer(0.2, gate.__exit__, (None, None, None))
-    opening.start()
+    opening = threading.Timer(0.5, gate.__exit__, (None, None, None))
     monkeypatch.setattr(runtime.executor, "run", interrupted)
     result = (small + 1).compute()
     monkeypatch.undo()

@@ -15,14 +15,14 @@ from ocl_runtime.observe.fusion import bundles_text, groups_text
 from ocl_runtime.observe.stages import passes_text
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.unplanned import Unplanned
-from ocl_runtime.plan.donation import DonationPlaces
+from ocl_runtime.plan.donation import DonationIndices
 from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.structure import Structure
 from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
 
 TARGET = Target(kind="gpu", vector_bytes=16, streams=4, fp16=False)
-NOTHING = DonationPlaces((), ())
+NOTHING = DonationIndices((), ())
 SHIFTED = "exp(x - max(x))"
 
 

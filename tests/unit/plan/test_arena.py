@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ocl_ir.host.arena import UNIT, in_pieces, pack
 from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.grammar import Launch
-from ocl_ir.host.schedule import Access, Buffer, Node, Place, Schedule, bind
+from ocl_ir.host.schedule import Access, Buffer, BufferView, Node, Schedule, bind
 from ocl_ir.host.verify_order import verify_order
 from ocl_ir.kernel.accesses import READ
 from ocl_ir.layout import Layout
@@ -134,7 +134,7 @@ def test_what_shares_memory_by_turns_is_never_used_at_once(
         Node(command, (), (1,), tuple([Access(number, layout, 4, READ) for number in uses if node in uses[number]]))
         for node in range(length)
     ]
-    wanted = tuple([Place(one.id, F32, layout) for one in buffers if one.kind == "result"])
+    wanted = tuple([BufferView(one.id, F32, layout) for one in buffers if one.kind == "result"])
     scratch = {one.id: (min(uses[one.id]), max(uses[one.id])) for one in buffers if one.kind == "scratch"}
     program = HostBuilder("p").build()
     shared, over = share_memory(Schedule(program, {}, tuple(buffers), tuple(nodes), wanted, scratch, {}), donated)

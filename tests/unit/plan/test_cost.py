@@ -234,13 +234,13 @@ def test_blurs_of_blurs_do_not_grow_without_bounds(desk: Desk) -> None:
 
 def test_planning_is_linear_in_depth(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     visits: list[int] = []
-    place = growing.Growing.place
+    reach = growing.Growing.reach
 
     def visited(*args: object) -> object:
         visits[-1] += 1
-        return place(*args)  # type: ignore[arg-type]
+        return reach(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(growing.Growing, "place", visited)
+    monkeypatch.setattr(growing.Growing, "reach", visited)
     _, a = desk.random(400)
     for levels in (40, 80, 160):  # with fewer a constant part counts
         visits.append(0)

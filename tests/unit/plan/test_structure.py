@@ -16,7 +16,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import F32
 from ocl_runtime.plan import structure
 from ocl_runtime.plan.cache import written
-from ocl_runtime.plan.donation import DonationPlaces, Holders
+from ocl_runtime.plan.donation import DonationIndices, Holders
 from ocl_runtime.plan.structure import Structure
 
 
@@ -194,15 +194,15 @@ def test_what_others_hold_is_needed_and_the_rest_is_spare(monkeypatch: pytest.Mo
 
     structure, inner = expression()  # exp, mul, leaf, 2.0
     holders = Holders(structure)
-    assert holders.donation(structure) == DonationPlaces((), (1, 2), True), "who holds the product needs its operand"
+    assert holders.donation(structure) == DonationIndices((), (1, 2), True), "who holds the product needs its operand"
     del inner
-    assert holders.donation(structure) == DonationPlaces((0,), ())
+    assert holders.donation(structure) == DonationIndices((0,), ())
     assert len(asked) == 2
     for _ in range(3):
         structure, inner = expression()
-        assert holders.donation(structure) == DonationPlaces((), (1, 2), True)
+        assert holders.donation(structure) == DonationIndices((), (1, 2), True)
         del inner
-        assert holders.donation(structure) == DonationPlaces((0,), ())
+        assert holders.donation(structure) == DonationIndices((0,), ())
     assert len(asked) == 2
 
 
