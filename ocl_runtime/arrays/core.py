@@ -209,9 +209,9 @@ class ArrayCore:
 
         until_planned(attempt)
 
-    def _own(self) -> None:
+    def _own(self, *, even_lent: bool = False) -> None:
         """Computes, or copies, the whole array that it may be a view of, so that nobody else needs its memory; unless
-        another thread writes it meanwhile."""
+        another thread writes it meanwhile, or lends it, if that matters."""
         cell, node = self._cell, self._cell.node
         if type(node) is not Buffer:
             compute_node(self._executor, weakref.ref(node), weakref.ref(cell))
@@ -219,7 +219,7 @@ class ArrayCore:
         copied = self._new(graph.elementwise("copy", node))
         copied._computed()
         with self._executor.registry.lock:
-            if cell.node is node:
+            if cell.node is node and (even_lent or not is_lent(node.storage)):
                 cell.become(copied._cell.node)
 
     def _computed(self) -> Buffer:

@@ -14,7 +14,7 @@ from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.arrays.values import CPU, capsule, lent, uncopied
 from ocl_runtime.errors import DTypeError, RankError, ShapeError
-from ocl_runtime.plan.donation import is_lent
+from ocl_runtime.plan.donation import is_lent, references
 from ocl_runtime.plan.evaluate import Missing
 from ocl_runtime.plan.registry import alone
 from ocl_runtime.plan.tracing import tracer
@@ -67,15 +67,17 @@ class Exports(ArrayCore):
         return CPU
 
     def to_pyopencl(self, queue: Any = None) -> Any:
-        """A `pyopencl.array.Array` over the memory of this array, which is computed first, without a copy.
+        """A `pyopencl.array.Array` over the memory of this array, which is computed first; without a copy where nobody
+        else needs that memory.
 
         It may be written to, which the array and its views see, and so does what is made of them later. Copies,
-        elements and expressions of before do not: as long as any of them needs that memory, the array gets other memory
-        first, which takes a copy. It keeps the memory, which is
-        shared with `queue` (by default `Runtime.queue`) until the last PyOpenCL array over it is gone: on the device,
-        each command of ours on it comes after all that the queue was given before, and before all that it is given
-        later. Other queues are ordered with it by events. Kernels of the user's take `base_data` and `offset`. An
-        element that was read with integers is copied first.
+        elements and expressions of before do not, nor NumPy's views in place: as long as any of them is there, the
+        array gets a copy of its memory first. An element that was read with integers is always copied.
+
+        The PyOpenCL array keeps the memory, which is shared with `queue` (by default `Runtime.queue`) until the last
+        one over it is gone: on the device, each command of ours on it comes after all that the queue was given before,
+        and before all that it is given later. Other queues are ordered with it by events. Kernels of the user's take
+        `base_data` and `offset`.
 
         Raises `DeviceError` for an out-of-order queue, `MixedDevicesError` for one of another context (see
         `Runtime.over`), `LaunchError` where the values were spoilt.
@@ -86,7 +88,7 @@ class Exports(ArrayCore):
         if self._value:
             self._computed()
             self._detach()
-        executor, cell, exported = base_executor(self._executor), self._cell, list[Any]()
+        executor, cell, exported, copied = base_executor(self._executor), self._cell, list[Any](), False
 
         def attempt(make: bool) -> Missing | None:
             with executor.registry.lock:  # nobody reads an element, or writes, in between
@@ -96,13 +98,15 @@ class Exports(ArrayCore):
                 if isinstance(settled, Missing):
                     return settled
                 del settled  # whoever has it needs it
-                if is_lent(getattr(cell.node, "storage", None)) or alone(cell):
+                uncounted = copied and references([]) is None
+                if uncounted or is_lent(getattr(cell.node, "storage", None)) or alone(cell):
                     exported.append(lent(self._computed(), self._executor, queue))
                 return None
 
         while not exported:
             until_planned(attempt)
             if not exported:
+                copied = type(cell.node) is Buffer
                 self._own()
         return exported[0]
 

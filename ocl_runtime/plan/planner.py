@@ -142,10 +142,10 @@ def planned_into(roots: Sequence[Node], executor: Planning) -> Plan:
     written over."""
     node, target = roots
     assert isinstance(target, Buffer)
-    read = [buffer for buffer in walk(node) if isinstance(buffer, Buffer) and buffer.storage is target.storage]
-    if not any(buffer.layout.overlaps(target.layout) for buffer in read):
+    read = [leaf for leaf in walk(node) if isinstance(leaf, Buffer) and leaf.storage is target.storage]
+    if not any(leaf.layout.overlaps(target.layout) for leaf in read):
         return plan([node], executor, into={node: target})
-    if all(buffer.is_as(target) for buffer in read) and target.size * target.dtype.size == target.storage.nbytes:
+    if all(leaf.is_as(target) for leaf in read) and target.size * target.dtype.size == target.storage.nbytes:
         over, fusion = _planned([node], executor, donation=Donation((target.storage,), ()))
         if over.results[0].is_as(target):  # each element is read before it is written
             _tell(executor, fusion)

@@ -37,7 +37,7 @@ from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.host.prepare import Outcome
 from ocl_runtime.plan.host.prepare import prepare as prepare_schedule
 from ocl_runtime.plan.tracing import tracer
-from ocl_runtime.programs.own_memory import ATTEMPTS, is_lent_out, shared
+from ocl_runtime.programs.own_memory import ATTEMPTS, shared
 
 _MOST_PREPARED = 64
 """Sizes for which a program stays prepared."""
@@ -124,7 +124,7 @@ class Prepared:
         """Replays where nobody else needs the memory that is written. Else gives arrays memory of their own; of those
         that are `written`, outputs go whose memory is spoilt: nobody needs what lies there."""
         with self.executor.registry.lock:
-            needed = shared(_not_lent(written))
+            needed = shared((), [*written.values()])
             if not needed:
                 return replay(self._parts(arrays), wait=wait)
         for name, array in [*written.items()]:
@@ -268,10 +268,6 @@ class Prepared:
     def _unfit(self, fact: str, kind: type[ShapeError] | type[DTypeError] = ShapeError) -> ShapeError | DTypeError:
         takes = text(self.program).splitlines()[0]
         return kind(f"program {self.program.name} {fact}", place=calling_line(), remedy=f"call it as it is: {takes}")
-
-
-def _not_lent(written: Mapping[str, Array]) -> list[Array]:
-    return [array for array in written.values() if not is_lent_out(array)]
 
 
 def _lies_well(node: Buffer) -> bool:

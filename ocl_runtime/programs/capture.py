@@ -64,6 +64,8 @@ class _Programs:
         self.captured: OrderedDict[Hashable, list[Captured]] = OrderedDict()
         self.floats: dict[Hashable, tuple[str, ...] | bool] = {}
         """By the shape of calls: the floats that all of them had so far, or whether they are numbers of programs."""
+        self.writes_shared: set[Hashable] = set()
+        """Kinds of calls for which it writes into an argument that shares memory with another one."""
         self._lock = threading.Lock()
         self._making: WeakValueDictionary[Hashable, threading.RLock] = WeakValueDictionary()
 
@@ -108,6 +110,13 @@ class _Programs:
             self.floats[shape] = told
             for oldest in list(self.floats)[: len(self.floats) - _MOST_FAMILIES]:
                 del self.floats[oldest]
+
+    def note_shared(self, family: Hashable) -> None:
+        """For such calls the function writes into an argument that shares memory with another one."""
+        with self._lock:
+            if len(self.writes_shared) >= _MOST_FAMILIES:
+                self.writes_shared.clear()
+            self.writes_shared.add(family)
 
     def keep(self, family: Hashable, captured: Captured) -> None:
         """Takes note of a new program."""
@@ -243,6 +252,9 @@ class _Function:
             arguments = _arguments(arrays, executor)
             look = _look(shape, arrays)[0]
         family, sizes = (shape, arguments.family), arguments.sizes
+        if family in programs.writes_shared and _set_apart(arrays):
+            del arguments  # who refers to memory needs it
+            return self._first(arrays, shape, floats, programs, executor, None, [])
         starts = [span.low for span in arguments.ranges]
         specialized = programs.find(family, sizes, floats)
         if not isinstance(specialized, Prepared):
@@ -290,6 +302,7 @@ class _Function:
                 try:
                     captured = captured_by(self._function, self._name, arguments, shape, floats, executor)
                 except SharedArgumentsError:
+                    programs.note_shared((shape, arguments.family))
                     raise
                 except Exception as error:
                     raise (_UnopenError if floats else error) from error
@@ -325,8 +338,8 @@ def _look(shape: Shape, arrays: Sequence[Array]) -> tuple[Hashable, list[Buffer]
 
 def _set_apart(arrays: Sequence[Array]) -> bool:
     """Gives copies memory of their own that still share that of another argument; whether there are any. Views of one
-    array stay together."""
-    cells = {id(x._cell): x for x in arrays}.values()
+    array stay together, and so do arrays over memory that PyOpenCL has, too."""
+    cells = [x for x in {id(x._cell): x for x in arrays}.values() if x.size and not is_lent_out(x)]
     storages = [x._computed().storage for x in cells]
     copies = [x for number, x in enumerate(cells) if storages[number] in storages[:number]]
     del storages  # who refers to memory needs it
@@ -351,7 +364,5 @@ def _in_memory(arrays: Sequence[Array]) -> Arguments | None:
 
 
 def _shared(captured: Captured, arrays: Sequence[Array]) -> list[Array]:
-    """The arrays whose memory a program overwrites, and others need; and views of what has no memory yet.
-    Memory that PyOpenCL has, too, is computed into all the same."""
-    written = [arrays[number] for number in captured.assigned]
-    return shared([*written, *[x for x in map(arrays.__getitem__, captured.into) if not is_lent_out(x)]])
+    """The arrays whose memory a program overwrites, and others need; and views of what has no memory yet."""
+    return shared([arrays[number] for number in captured.assigned], [arrays[number] for number in captured.into])

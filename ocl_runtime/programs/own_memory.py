@@ -17,15 +17,16 @@ ATTEMPTS = 6
 """To find memory without waiting for it under the registry's lock."""
 
 
-def shared(arrays: Sequence[Array]) -> list[Array]:
+def shared(written: Sequence[Array], into: Sequence[Array] = ()) -> list[Array]:
     """Those of some arrays whose memory others need, and views of what has no memory yet, one for all views of an
-    array. Under the registry's lock. Raises `ShapeError` for what was broadcast, `DTypeError` for an element."""
-    for x in arrays:
+    array; but what PyOpenCL has, too, is computed `into` all the same. Under the registry's lock. Raises `ShapeError`
+    for what was broadcast, `DTypeError` for an element."""
+    for x in (*written, *into):
         if x._value:
             raise x._not_writable()
         if x._is_broadcast:
             raise x._repeating("a program writes into")
-    whole = {id(x._cell): x for x in arrays}.values()
+    whole = {id(x._cell): x for x in (*written, *[x for x in into if not is_lent_out(x)])}.values()
     return [x for x in whole if type(x._cell.node) is not Buffer or not alone(x._cell)]
 
 
@@ -38,4 +39,4 @@ def is_lent_out(x: Array) -> bool:
 def own(arrays: Sequence[Array]) -> None:
     """Gives each of some arrays memory that nobody else needs, unless another thread writes it meanwhile."""
     for x in arrays:
-        x._own()
+        x._own(even_lent=True)

@@ -195,7 +195,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
     for name, limit in zip(names, limits, strict=True):
         if not _limits_nothing(name, limit, dtype):
             result = apply(TABLE[name], [result, limit], executor)
-    return Array(as_node(result, dtype, common_shape([result, *limits])), executor)
+    return +Array(as_node(result, dtype, common_shape([result, *limits])), executor)
 
 
 def _limits_nothing(name: str, limit: Operand, dtype: DType) -> bool:
@@ -242,7 +242,9 @@ def astype(x: ArrayLike, dtype: Any, /, copy: bool = True, *, device: object = N
     if device is not None:
         x = x.to_device(device)
     wanted = require(to_dtype(dtype), x._executor.target)
-    return x if not copy and wanted == x._dtype else Array(cast(x._node, wanted), x._executor)
+    if wanted == x._dtype:
+        return +x if copy else x
+    return Array(cast(x._node, wanted), x._executor)
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:

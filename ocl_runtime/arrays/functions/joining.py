@@ -54,6 +54,7 @@ def concat(arrays: Sequence[ArrayLike] | Array, /, axis: int | None = 0) -> Arra
                 remedy="only that axis may have different lengths",
             )
     dtype = common_dtype(operands, executor)
+    parts = [+x for x in parts] if len(parts) == 1 else parts
     total = sum(x.shape[dim] for x in parts)
     shape = (*first[:dim], total, *first[dim + 1 :])
     node, begin = graph.undefined(dtype, shape), 0

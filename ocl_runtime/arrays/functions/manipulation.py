@@ -106,7 +106,7 @@ def reshape(x: ArrayLike, /, shape: int | Iterable[int], copy: bool | None = Non
     step = Step("reshape", wanted)
     if not copy and math.prod(wanted) == x.size and is_view(x._cell.node, (*x._steps, step)):
         return x._stepped(step)
-    copied = Array(graph.reshape(x._node, wanted), x._executor)
+    copied = Array(graph.reshape((+x)._node if copy else x._node, wanted), x._executor)
     if copy is False:
         raise ShapeError(
             f"shape {x.shape} as {wanted} without a copy, which is no view",

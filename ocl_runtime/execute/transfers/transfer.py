@@ -220,7 +220,7 @@ class Transfers:
         if not self._shared:
             return None
         low, high = offset * dtype.itemsize, (offset + count) * dtype.itemsize
-        touch, mapped = storage.touch(READ, low, high), []
+        touch, mapped = storage.touch(READ), []
 
         def enqueue(queue: Queue, waits: list[Event] | None, touches: Sequence[Touch]) -> Event:
             # Always all of it: of maps that begin at one byte but differ in size, Intel's driver unmaps only some.

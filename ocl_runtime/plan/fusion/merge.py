@@ -304,9 +304,9 @@ class _Merger:
         readers = self._readers.get(root)
         return readers is not None and any(reader not in roots for reader in readers)
 
-    def _apart(self, first: int, other: int) -> bool:
+    def _apart(self, number: int, other: int) -> bool:
         """Whether no path leads from one draft to the other through a third."""
-        for start, end in ((first, other), (other, first)):
+        for start, end in ((number, other), (other, number)):
             waiting = [read for read in self._drafts[start].reads if read != end]
             seen: set[int] = set(waiting)
             while waiting:

@@ -138,9 +138,9 @@ def _chains(
         chain.append(chain[max(free, key=lambda before: ends[before])] if free and named[number] is None else number)
         tails[chain[number]] = number
     work: dict[int, float] = {}
-    for number, root in enumerate(chain):
+    for number, head in enumerate(chain):
         if named[number] is None:
-            work[root] = work.get(root, 0.0) + seconds[number]
+            work[head] = work.get(head, 0.0) + seconds[number]
     neighbours = _neighbours(conflicting, chain, named)
     joined = {head: head for head in work}
     small = sorted(

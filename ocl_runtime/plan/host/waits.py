@@ -30,9 +30,9 @@ def with_waits(schedule: Schedule, conflicting: Sequence[Sequence[int]]) -> Sche
             if stream != node.stream and not order.knows(node.stream, before):
                 newest[stream] = before
         needed = [
-            last
-            for last in newest.values()
-            if not any(order.before(last, two) for two in newest.values() if two != last)
+            before
+            for before in newest.values()
+            if not any(order.before(before, other) for other in newest.values() if other != before)
         ]
         nodes.append(replace(node, waits=tuple(sorted(needed))))
         order.add(node.stream, needed)

@@ -15,7 +15,7 @@ import ocl_runtime.numpy as xnp
 from ocl_ir.graph.build import Buffer
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.device import Device
-from ocl_runtime.errors import DTypeError, ShapeError, SharingError
+from ocl_runtime.errors import DTypeError, Error, ShapeError, SharingError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
@@ -373,6 +373,79 @@ def test_what_others_need_of_memory_that_is_lent_stays(runtime: Runtime, needed:
         ocl.compute_into(y, ocl.full((2, 4), 5, dtype="f4"))
     ocl.compute_into(x, ocl.full(4, 8, dtype="f4"))  # which PyOpenCL sees
     assert theirs.get().tolist() == [8, 8, 8, 8]
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        *COPIES.values(),
+        ocl.Array.flatten,
+        lambda x: ocl.concat([x]),
+        lambda x: ocl.stack([x]),
+        ocl.clip,
+        xnp.array,
+    ],
+)
+def test_copies_of_what_is_lent_have_memory_of_their_own(runtime: Runtime, copied: Callable[[Any], Any]) -> None:
+    x = ocl.asarray(np.arange(8, dtype="f4")).compute()
+    theirs = x.to_pyopencl()
+    y = copied(x).compute()
+    values = y.tolist()
+    theirs.fill(9)
+    assert (y.tolist(), x.tolist()) == (values, [9] * 8)
+    for write in (ocl.compute_into, captured_compute_into):
+        write(y, ocl.full(y.shape, 5, dtype="f4"))
+        assert (y.numpy().min(), y.numpy().max(), theirs.get().tolist()) == (5, 5, [9] * 8)
+
+
+def test_arrays_over_memory_that_pyopencl_has_stay_together(runtime: Runtime) -> None:
+    """As arguments of a captured function that writes into one of them, whatever empty arrays it gets besides."""
+    x = ocl.asarray(np.arange(4, dtype="f4")).compute()
+    theirs = x.to_pyopencl()
+    traced = []
+
+    @ocl.capture
+    def added(a: Any, b: Any, *empty: Any) -> None:
+        traced.append(1)
+        a[...] = a + b
+
+    for other in (ocl.from_pyopencl(theirs), x[:]):
+        with pytest.raises(Error, match="shares memory with another one"):
+            added(x, other, ocl.zeros(0), ocl.zeros(0))
+    theirs.fill(9)
+    assert x.tolist() == [9] * 4
+    traced.clear()
+    for _ in range(3):
+        y = ocl.asarray(np.arange(4, dtype="f4")).compute()
+        added(y, y.copy())
+        assert y.tolist() == [0, 2, 4, 6]
+    assert len(traced) == 2  # once to find out that it writes what is shared, once with memory for each
+
+
+def test_memory_that_another_thread_lends_meanwhile_stays(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = ocl.asarray(np.arange(4, dtype="f4")).compute()
+    copied, own = x.copy(), ArrayCore._own
+    lent = []
+
+    def lent_meanwhile(self: ArrayCore, **how: Any) -> None:
+        nonlocal copied
+        monkeypatch.setattr(ArrayCore, "_own", own)
+        copied = None  # so that another thread needs no copy
+        lent.append(x.to_pyopencl())
+        own(self, **how)
+
+    monkeypatch.setattr(ArrayCore, "_own", lent_meanwhile)
+    theirs = x.to_pyopencl()
+    lent[0].fill(5)
+    assert x.tolist() == theirs.get().tolist() == [5] * 4
+
+
+def test_nobody_writes_into_an_element_that_is_lent(runtime: Runtime) -> None:
+    x = ocl.asarray(np.array(3, "f4")).compute()
+    theirs = x.to_pyopencl()
+    with pytest.raises(DTypeError, match="an element that was read with integers"):
+        captured_compute_into(x[()], ocl.asarray(np.float32(9)))
+    assert (float(x), theirs.get()) == (3, 3)
 
 
 def test_lending_what_repeats_a_row_keeps_what_another_thread_writes(
