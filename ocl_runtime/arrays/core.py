@@ -216,6 +216,8 @@ class ArrayCore:
         if type(node) is not Buffer:
             compute_node(self._executor, weakref.ref(node), weakref.ref(cell))
             return
+        if is_lent(node.storage) and not even_lent:
+            return
         copied = self._new(graph.elementwise("copy", node))
         copied._computed()
         with self._executor.registry.lock:

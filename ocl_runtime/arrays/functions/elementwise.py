@@ -195,7 +195,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
     for name, limit in zip(names, limits, strict=True):
         if not _limits_nothing(name, limit, dtype):
             result = apply(TABLE[name], [result, limit], executor)
-    return +Array(as_node(result, dtype, common_shape([result, *limits])), executor)
+    return +Array(as_node(result, dtype, common_shape([result, *limits])), executor)  # it may be the array
 
 
 def _limits_nothing(name: str, limit: Operand, dtype: DType) -> bool:

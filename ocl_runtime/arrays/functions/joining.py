@@ -54,7 +54,6 @@ def concat(arrays: Sequence[ArrayLike] | Array, /, axis: int | None = 0) -> Arra
                 remedy="only that axis may have different lengths",
             )
     dtype = common_dtype(operands, executor)
-    parts = [+x for x in parts] if len(parts) == 1 else parts
     total = sum(x.shape[dim] for x in parts)
     shape = (*first[:dim], total, *first[dim + 1 :])
     node, begin = graph.undefined(dtype, shape), 0
@@ -64,7 +63,7 @@ def concat(arrays: Sequence[ArrayLike] | Array, /, axis: int | None = 0) -> Arra
         if x.size:
             node = graph.assign(node, Layout.contiguous(shape).index(items), cast(x._node, dtype))
         begin += length
-    return Array(node if node.size else graph.scalar(0, dtype, shape), executor)
+    return +Array(node if node.size else graph.scalar(0, dtype, shape), executor)  # it may be one of the arrays
 
 
 def stack(arrays: Sequence[ArrayLike] | Array, /, axis: int = 0) -> Array:

@@ -274,7 +274,7 @@ class Template:
         """For each argument of a launch how many elements it touches at most, where which ones depends on values."""
         index = next(index for index, other in enumerate(self._details.formulas.commands) if other is command)
         bound, unknown = named(sizes), [None] * len(command.kernel.params)
-        return [None if most is None else value(most, bound) for most in self._details.most.get(index, unknown)]
+        return [None if count is None else value(count, bound) for count in self._details.most.get(index, unknown)]
 
     def knows(self, sizes: tuple[int, ...]) -> bool:
         """Whether it was made for just these sizes, or has run for them."""
