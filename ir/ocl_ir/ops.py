@@ -23,7 +23,7 @@ import numpy as np
 
 from ocl_ir import numpy_functions as functions
 from ocl_ir.errors import DTypeError
-from ocl_ir.types import BOOL, F32, U32, U64, DType, Type, ValueType, Vector, element, lanes, with_dtype
+from ocl_ir.types import BOOL, F32, I32, I64, U32, U64, DType, Type, ValueType, Vector, element, lanes, with_dtype
 
 CLASSES: dict[str, frozenset[str]] = {
     "F": frozenset({"float"}),
@@ -282,7 +282,8 @@ OPS: Mapping[str, Op] = MappingProxyType({row.name: row for row in _ROWS})
 """Elementwise operations, by name."""
 
 WORK_ITEM = ("global_id", "local_id", "group_id", "global_size", "local_size", "num_groups")
-"""Questions about the index space; the operand is a dimension, a constant 0, 1 or 2; the result is u32 or u64."""
+"""Questions about the index space; the operand is a dimension, a constant 0, 1 or 2; the result is an integer of 32 or
+64 bits."""
 
 STRUCTURAL = ("copy", "convert", "bitcast", "splat", "vector", "extract", "lo", "hi")
 """Operations whose result type is part of the statement.
@@ -304,8 +305,8 @@ def result_type(op: str, args: tuple[Type, ...], result: Type | None = None) -> 
     if op in OPS:
         return _elementwise_type(OPS[op], args)  # type: ignore[arg-type]
     if op in WORK_ITEM:
-        if result not in {U32, U64}:
-            raise DTypeError(f"{op} gives u32 or u64, not {result}")
+        if result not in {I32, U32, I64, U64}:
+            raise DTypeError(f"{op} gives i32, u32, i64 or u64, not {result}")
         return result
     if op not in STRUCTURAL:
         raise DTypeError(f"there is no operation {op!r}", remedy=f"use one of {', '.join(sorted(OPS))}")

@@ -2,6 +2,8 @@
 
 grammar.py        its grammar
 operands.py       operands with Python's operators
+literals.py       Python numbers as literals of a type
+blocks.py         the statements of a kernel that is being built
 builder.py        the way to make it
 names.py          one name for each value, in every stage
 printer.py        its text

@@ -15,54 +15,44 @@ else is converted by itself, but a scalar beside a vector is splatted. `k.let(x,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 from ocl_ir.errors import DTypeError, IRError
+from ocl_ir.kernel.blocks import Blocks, value_type
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
     AtomicOp,
-    Barrier,
-    Break,
     Const,
-    Continue,
-    For,
-    If,
     Kernel,
     Let,
     Load,
     Local,
     Operand,
     Param,
-    Return,
-    Stmt,
     Store,
     Value,
     Variable,
-    While,
 )
+from ocl_ir.kernel.literals import literal
 from ocl_ir.kernel.operands import Like, Ref
 from ocl_ir.ops import OPS, result_type
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, U32, DType, Pointer, Space, Type, ValueType, Vector, element, lanes, with_lanes
+from ocl_ir.types import U32, DType, Pointer, Space, Type, ValueType, Vector, element, lanes, with_lanes
 
 
-class KernelBuilder:
+class KernelBuilder(Blocks):
     """Makes one kernel, statement by statement; see the module's text."""
 
     def __init__(
         self, name: str, *, group_size: tuple[int, int, int] | None = None, pointwise: bool = False, note: str = ""
     ) -> None:
+        super().__init__()
         if not (name.isidentifier() and name.isascii()):
             raise IRError(f"{name!r} cannot be the name of a kernel", remedy="use letters, digits and underscores")
         self._name, self._group_size, self._pointwise, self._note = name, group_size, pointwise, note
         self._params: list[Param] = []
-        self._stack: list[list[Stmt]] = [[]]
-        self._next_id = 0
 
     # ------------------------------------------------------------------ parameters
 
@@ -103,7 +93,7 @@ class KernelBuilder:
             error.add_note(f"  place: {calling_line()}")
             raise
         value = self._value(type_, hint)
-        self._emit(Let(value, name, operands, where=calling_line()))
+        self.emit(Let(value, name, operands, where=calling_line()))
         return Ref(self, value)
 
     def let(self, value: Like, hint: str = "") -> Ref:
@@ -112,18 +102,18 @@ class KernelBuilder:
 
     def const(self, value: bool | int | float, type_: ValueType) -> Ref:
         """A literal of a type."""
-        return Ref(self, _literal(value, type_))
+        return Ref(self, literal(value, type_))
 
     def convert(self, value: Like, dtype: DType, hint: str = "") -> Ref:
         """The value as another dtype; the value itself where it has that dtype already."""
         operand = self._operand(value, dtype)
-        target = with_lanes(dtype, lanes(_value_type(operand)))
+        target = with_lanes(dtype, lanes(value_type(operand)))
         return Ref(self, operand) if operand.type == target else self.op("convert", operand, hint=hint, result=target)
 
     def bitcast(self, value: Like, dtype: DType) -> Ref:
         """The value's bits read as another dtype of the same width."""
         operand = self._operand(value, dtype)
-        return self.op("bitcast", operand, result=with_lanes(dtype, lanes(_value_type(operand))))
+        return self.op("bitcast", operand, result=with_lanes(dtype, lanes(value_type(operand))))
 
     def splat(self, value: Like, count: int) -> Ref:
         """A vector whose lanes all have one value."""
@@ -151,7 +141,7 @@ class KernelBuilder:
     def _load(self, pointer: Ref, index: Like, dtype: DType, count: int, align: int, hint: str) -> Ref:
         value = self._value(with_lanes(dtype, count), hint)
         at = self._operand(index, U32)
-        self._emit(
+        self.emit(
             Load(value, cast("Value", pointer.operand), at, align or _pointer(pointer).dtype.size, where=calling_line())
         )
         return Ref(self, value)
@@ -164,13 +154,13 @@ class KernelBuilder:
         to = _pointer(pointer)
         stored = self._operand(value, to.dtype)
         at = self._operand(index, U32)
-        self._emit(Store(cast("Value", pointer.operand), at, stored, align or to.dtype.size, where=calling_line()))
+        self.emit(Store(cast("Value", pointer.operand), at, stored, align or to.dtype.size, where=calling_line()))
 
     def variable(self, init: Like, dtype: ValueType | None = None, hint: str = "") -> Ref:
         """A mutable local that starts as a copy of `init`."""
         operand = self._operand(init, dtype)
-        variable = Variable(self._take_id(), _value_type(operand), hint)
-        self._emit(Local(variable, operand, where=calling_line()))
+        variable = Variable(self.take_id(), value_type(operand), hint)
+        self.emit(Local(variable, operand, where=calling_line()))
         return Ref(self, variable)
 
     def assign(self, variable: Ref, value: Like) -> None:
@@ -183,12 +173,12 @@ class KernelBuilder:
                 place=calling_line(),
                 remedy=f"start a variable from it: v = k.variable({name}), then k.assign(v, …)",
             )
-        self._emit(Assign(target, self._operand(value, target.type), where=calling_line()))
+        self.emit(Assign(target, self._operand(value, target.type), where=calling_line()))
 
     def array(self, dtype: DType, length: int, *, space: Space = "local", align: int = 0, hint: str = "") -> Ref:
         """An array shared by the work-group (`local`) or of this work-item alone (`private`)."""
         value = self._value(Pointer(dtype, space, align), hint)
-        self._emit(Array(value, length, where=calling_line()))
+        self.emit(Array(value, length, where=calling_line()))
         return Ref(self, value)
 
     def atomic(
@@ -199,75 +189,8 @@ class KernelBuilder:
         operands = tuple(self._operand(arg, dtype) for arg in args)
         result = self._value(dtype, hint) if used else None
         at = self._operand(index, U32)
-        self._emit(Atomic(result, op, cast("Value", pointer.operand), at, operands, where=calling_line()))
+        self.emit(Atomic(result, op, cast("Value", pointer.operand), at, operands, where=calling_line()))
         return None if result is None else Ref(self, result)
-
-    def barrier(self, *, local: bool = True, global_: bool = False) -> None:
-        """Waits for the whole work-group."""
-        self._emit(Barrier(local, global_, where=calling_line()))
-
-    def break_(self) -> None:
-        """Leaves the innermost loop."""
-        self._emit(Break(where=calling_line()))
-
-    def continue_(self) -> None:
-        """Goes on with the next iteration."""
-        self._emit(Continue(where=calling_line()))
-
-    def return_(self) -> None:
-        """Ends this work-item."""
-        self._emit(Return(where=calling_line()))
-
-    # ------------------------------------------------------------------ control flow
-
-    @contextmanager
-    def if_(self, condition: Like) -> Iterator[None]:
-        """Statements that run where the condition holds."""
-        where, tested = calling_line(), self._operand(condition, BOOL)
-        with self._block() as body:
-            yield
-        self._emit(If(tested, tuple(body), where=where))
-
-    @contextmanager
-    def else_(self) -> Iterator[None]:
-        """Statements that run where the condition of the `if_` just before does not hold."""
-        block = self._stack[-1]
-        if not block or not isinstance(block[-1], If) or block[-1].orelse:
-            raise IRError("else_ follows no if_", place=calling_line(), remedy="put it right after the if_ block")
-        before = block[-1]
-        with self._block() as body:
-            yield
-        block[-1] = replace(before, orelse=tuple(body))
-
-    @contextmanager
-    def for_(
-        self,
-        start: Like,
-        stop: Like,
-        step: Like = 1,
-        *,
-        dtype: DType = U32,
-        hint: str = "j",
-        unroll: int = 0,
-        vectorize: bool = False,
-    ) -> Iterator[Ref]:
-        """A counted loop; the bounds are evaluated once, so variables among them are copied first."""
-        where = calling_line()
-        first, limit, stride = (self._fixed(self._operand(bound, dtype)) for bound in (start, stop, step))
-        index = self._value(_value_type(first), hint)
-        with self._block() as body:
-            yield Ref(self, index)
-        self._emit(For(index, first, limit, stride, tuple(body), unroll, vectorize, where=where))
-
-    @contextmanager
-    def while_(self) -> Iterator[While_]:
-        """A loop with its test first: `with k.while_() as loop: loop.test(v < 3); …body…`."""
-        where, loop = calling_line(), While_(self)
-        with self._block() as body:
-            yield loop
-        if loop.condition is None:
-            raise IRError("the while loop has no condition", place=where, remedy="call loop.test(condition) in it")
-        self._emit(While(loop.header, loop.condition, tuple(body), where=where))
 
     def build(self) -> Kernel:
         """The kernel made so far."""
@@ -278,40 +201,6 @@ class KernelBuilder:
         return Kernel(self._name, params, body, self._group_size, self._pointwise, self._note)
 
     # ------------------------------------------------------------------ inside
-
-    def _emit(self, stmt: Stmt) -> None:
-        self._stack[-1].append(stmt)
-
-    @contextmanager
-    def _block(self) -> Iterator[list[Stmt]]:
-        """Statements go into a block of their own; an error in it closes it all the same."""
-        block: list[Stmt] = []
-        self._stack.append(block)
-        try:
-            yield block
-        finally:
-            self._stack.pop()
-
-    def _take_id(self) -> int:
-        self._next_id += 1
-        return self._next_id - 1
-
-    def _value(self, type_: Type, hint: str) -> Value:
-        return Value(self._take_id(), type_, hint)
-
-    def _fixed(self, operand: Operand) -> Operand:
-        return self.let(operand).operand if isinstance(operand, Variable) else operand
-
-    def _operand(self, value: Like, beside: Type | None) -> Operand:
-        if isinstance(value, Ref):
-            if value.builder is not self:
-                raise IRError("a value of another kernel", place=calling_line(), remedy="use values of one builder")
-            return value.operand
-        if isinstance(value, Value | Variable | Const):
-            return value
-        if beside is None or isinstance(beside, Pointer):
-            beside = _default_type(value)
-        return _literal(value, beside)
 
     def _operands(self, op: str, args: tuple[Like, ...]) -> tuple[Operand, ...]:
         """Gives numbers the type of the values beside them and splats scalars beside vectors."""
@@ -339,61 +228,9 @@ class KernelBuilder:
         return self.splat(operand, count).operand
 
 
-class While_:  # noqa: N801
-    """The loop that `KernelBuilder.while_` is making."""
-
-    def __init__(self, builder: KernelBuilder) -> None:
-        self._builder = builder
-        self.header: tuple[Stmt, ...] = ()
-        self.condition: Operand | None = None
-
-    def test(self, condition: Like) -> None:
-        """Ends the header: everything since the loop began runs before every test."""
-        self.condition = self._builder._operand(condition, BOOL)
-        block = self._builder._stack[-1]
-        self.header = tuple(block)
-        block.clear()
-
-
-def _value_type(operand: Operand) -> ValueType:
-    if isinstance(operand.type, Pointer):
-        raise DTypeError("a pointer is no value", place=calling_line(), remedy="load from it")
-    return operand.type
-
-
 def _pointer(ref: Ref) -> Pointer:
     if not isinstance(ref.operand, Value) or not isinstance(ref.operand.type, Pointer):
         raise DTypeError(
             f"{ref.type} is no pointer", place=calling_line(), remedy="use a pointer parameter or k.array(…)"
         )
     return ref.operand.type
-
-
-def _default_type(value: bool | int | float) -> DType:
-    raise DTypeError(
-        f"the number {value!r} stands alone and has no type", place=calling_line(), remedy="use k.const(value, dtype)"
-    )
-
-
-def _literal(value: Any, type_: Type) -> Const:
-    """A literal that the type can hold exactly as the user wrote it; floats round to the type."""
-    if isinstance(type_, Pointer):
-        raise DTypeError("a pointer has no literal", place=calling_line())
-    dtype = element(type_)
-    if dtype.kind == "bool" and isinstance(value, bool):
-        return Const(value, type_)
-    if dtype.is_integer and isinstance(value, int) and not isinstance(value, bool):
-        low, high = (
-            (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1)
-            if dtype.kind == "int"
-            else (0, (1 << dtype.bits) - 1)
-        )
-        if low <= value <= high:
-            return Const(value, type_)
-    if dtype.is_float and isinstance(value, int | float) and not isinstance(value, bool):
-        return Const(float(value if dtype.name == "bf16" else dtype.numpy.type(value)), type_)
-    raise DTypeError(
-        f"{value!r} is no {dtype}",
-        place=calling_line(),
-        remedy="write a literal in the range of the type, or convert the value",
-    )

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ocl_ir.errors import DTypeError, Error, IRError
+from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Assign, Const, For, If, Let, Load, Local, Store, Variable, While, walk
 from ocl_ir.kernel.operands import Ref
@@ -410,6 +411,38 @@ def test_an_error_in_a_block_leaves_the_builder_where_it_was(k: KernelBuilder) -
     k.store(y, i, 2)
     (store,) = (stmt for stmt in walk(k.build().body) if isinstance(stmt, Store))
     assert store.value == Const(2, U32)
+    verify(k.build())
+
+
+def test_blocks_may_be_changed_before_their_statement_is_emitted(k: KernelBuilder) -> None:
+    y, i = k.pointer("y", I32), k.global_id(0, "i", I32)
+    v = Variable(k.take_id(), I32, "v")
+    k.emit(Local(v, Const(0, I32)))
+    with k.block() as then:
+        doubled = k.let(i * 2, "doubled")
+    with k.block() as orelse:
+        pass
+    then.append(Assign(v, doubled.operand))
+    orelse.append(Assign(v, i.operand))
+    k.emit(If((i < 3).operand, tuple(then), tuple(orelse)))
+    k.store(y, i, v)
+    kernel = k.build()
+    verify(kernel)
+    values = np.zeros(5, np.int32)
+    run(kernel, {"y": values}, (5,))
+    assert values.tolist() == [0, 2, 4, 3, 4]
+
+
+def test_an_id_that_was_taken_is_never_given_again(k: KernelBuilder) -> None:
+    taken = k.take_id()
+    assert k.let(k.const(1, U32)).operand.id != taken != k.take_id()
+
+
+@pytest.mark.parametrize("dtype", [I32, U32, I64, U64])
+@pytest.mark.parametrize("question", WORK_ITEM)
+def test_questions_of_the_index_space_may_be_signed(question: str, dtype: DType, k: KernelBuilder) -> None:
+    assert k.item(question, 1, "", dtype).type == dtype
+    assert k.global_id(0, "i", dtype).type == dtype
     verify(k.build())
 
 

@@ -272,7 +272,12 @@ CASES = [
     Case("operation_types", "extract takes 2 operands", let(F32, "extract", W), let(F32, "extract", W, u(1))),
     Case("operation_types", "a dimension that does not", let(U32, "global_id", u(3)), let(U32, "global_id", u(2))),
     Case("operation_types", "a dimension that does not", let(U32, "local_id", N), let(U64, "local_id", u(0))),
-    Case("operation_types", "global_id gives u32 or u64", let(I32, "global_id", u(0)), let(U64, "global_id", u(0))),
+    Case(
+        "operation_types",
+        "global_id gives i32, u32, i64 or u64",
+        let(F32, "global_id", u(0)),
+        let(U64, "global_id", u(0)),
+    ),
     # ------------------------------------------------------------------ memory
     Case("memory_types", "the index 1.0:f32 is f32", body(Load(F, X, f(1.0))), body(Load(F, X, u(1)))),
     Case("memory_types", "the index true:bool is bool", body(Load(F, X, TRUE)), body(Load(F, X, Const(1, I8)))),
