@@ -1,0 +1,29 @@
+"""The kernel language: Python functions become kernel IR. Never asks a device.
+
+What translating is made of:
+
+    errors.py            errors with file, line, caret and remedy
+    source.py            the syntax tree of a function
+    values.py            what expressions have for values
+    promotion.py         which type numbers meet in
+    host_numbers.py      what the host computes with Python floats of a call
+    loops.py             what range, unrolled and hint give
+    swizzles.py          names of components of vectors
+    scopes.py            names and their versions
+    captures.py          names of Python's own scopes
+    liveness.py          names that are read behind a branch or a loop
+    returns.py           helpers with one result
+    context.py           the builder, the options, the parameters
+    arithmetic.py        operations on numbers
+    memory.py            elements of arrays
+    joins.py             where versions of a name meet
+    expressions.py       expressions
+    statements.py        statements
+    table.py             what a builtin is
+    python_functions.py  Python's own functions as builtins
+    calls.py             calls of helpers and builtins
+    mathematics.py       builtins of numbers
+    work_items.py        builtins of the index space, memory and loops
+    parameters.py        the types of arguments
+    translate.py         from a function to kernel IR
+"""

@@ -1,0 +1,261 @@
+"""Calls: helpers are inlined where they are called, builtins emit kernel IR, dtypes convert.
+
+A helper is any plain Python function, lambda, nested function, `functools.partial` or method of a frozen dataclass. It
+has a scope of its own; numbers come by value, arrays by reference. Each call is translated anew, with the types that
+its arguments have there.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from ocl_ir.errors import DTypeError
+from ocl_ir.language import python_functions
+from ocl_ir.language.captures import python_name
+from ocl_ir.language.errors import Frame
+from ocl_ir.language.expressions import BINARY
+from ocl_ir.language.loops import Range
+from ocl_ir.language.returns import RESULT, with_one_result
+from ocl_ir.language.scopes import Scope, Version
+from ocl_ir.language.source import source_of
+from ocl_ir.language.statements import Statements
+from ocl_ir.language.swizzles import component_indices
+from ocl_ir.language.table import Builtin
+from ocl_ir.language.values import LocalFunction, Method, Number, Value, is_static
+from ocl_ir.types import DType, from_numpy
+
+_DEEPEST = 64
+"""Helpers that call one another."""
+
+
+class Calls(Statements):
+    """Translates calls."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._calling: list[object] = []
+        """The helpers that are being inlined, outermost first."""
+
+    def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        """The result of a call."""
+        known = python_functions.builtin(function)
+        if known is not None:
+            function = known
+        if isinstance(function, Builtin):
+            return self._builtin(function, arguments, keywords)
+        if isinstance(function, LocalFunction):
+            return self._inlined(function.node, function.name, function.node, self._local_scope(function), arguments, keywords)
+        if isinstance(function, Method):
+            return self._method(function, arguments, keywords)
+        if isinstance(function, functools.partial):
+            return self.call(function.func, [*function.args, *arguments], {**function.keywords, **keywords})
+        if isinstance(function, MethodType):
+            return self.call(function.__func__, [function.__self__, *arguments], keywords)
+        if isinstance(function, FunctionType):
+            return self._helper(function, arguments, keywords)
+        dtype = self._as_dtype(function)
+        if dtype is not None:
+            if len(arguments) != 1 or keywords:
+                self.fail(f"{self.described(function)} of {len(arguments)} values", "convert one value")
+            return self.cast(arguments[0], dtype)
+        if isinstance(function, type):
+            return self._constructed(function, arguments, keywords)
+        if isinstance(function, BuiltinFunctionType) and is_static(tuple(arguments)) and not keywords:
+            return self.static(function, *arguments)
+        self.fail(
+            f"{self.described(function)} has no meaning in a kernel",
+            "use what ocl_runtime.language has, or write a function in Python",
+        )
+
+    # ------------------------------------------------------------------ builtins and types
+
+    def _builtin(self, function: Builtin, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        try:
+            bound = function.signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            self.fail(f"{function.name}{function.signature}: {error}", "give the arguments that it takes")
+        span = self.span
+        value = function.emit(self, *bound.args, **bound.kwargs)
+        self.span = span
+        return value
+
+    def _as_dtype(self, value: Value) -> DType | None:
+        if isinstance(value, DType):
+            return value
+        if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+            try:
+                return from_numpy(value)
+            except DTypeError as error:
+                self.fail(error.fact, error.remedy, DTypeError)
+        return None
+
+    def dtype_of(self, value: Value) -> DType:
+        """The dtype that a value of Python's names."""
+        if value is float:
+            return self.options.default_real
+        dtype = from_numpy("?") if value is bool else self._as_dtype(value)
+        if dtype is None:
+            self.fail(f"{self.described(value)} is no dtype", "use float32, int32, uint8, bool or another", DTypeError)
+        return dtype
+
+    def _constructed(self, type_: type, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        """A named tuple or a frozen dataclass with values of the kernel in it."""
+        params = getattr(type_, "__dataclass_params__", None)
+        if (params is not None and params.frozen) or (issubclass(type_, tuple) and hasattr(type_, "_fields")):
+            return self.static(lambda: type_(*arguments, **keywords))
+        if type_ is tuple and len(arguments) == 1 and isinstance(arguments[0], tuple):
+            return arguments[0]
+        self.fail(f"{type_.__name__}(…) has no meaning in a kernel", "use tuples, NamedTuples or frozen dataclasses")
+
+    def _method(self, method: Method, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        vector = method.value
+        if arguments or not keywords:
+            self.fail("replace takes components by name", "write v.replace(x=…)")
+        lanes = [self.k.op("extract", vector.ref, lane) for lane in range(vector.lanes)]
+        for name, value in keywords.items():
+            indices = component_indices(name, vector.lanes)
+            if indices is None or len(indices) != 1:
+                self.fail(f"a vector of {vector.lanes} lanes has no component {name}", "use x, y, z, w or s0 to sf")
+            lanes[indices[0]] = self.converted(value, vector.dtype)
+        return Number(self.k.op("vector", *lanes), vector.dtype)
+
+    # ------------------------------------------------------------------ helpers
+
+    def _helper(self, function: FunctionType, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+            self.fail(f"{function.__name__} is a generator or a coroutine", "write a function that returns a value")
+        if hasattr(function, "__wrapped__"):
+            self.fail(f"{function.__name__} is decorated", "call the function without its decorator")
+        source = source_of(function)
+        if isinstance(source.node, ast.FunctionDef) and source.node.decorator_list:
+            self.fail(f"{function.__name__} is decorated", "call the function without its decorator")
+        scope = Scope({}, None, self.names_of(function))
+        defaults = inspect.signature(function)
+        return self._inlined(
+            source.node, function.__name__, function.__code__, scope, arguments, keywords, source.frame, defaults
+        )
+
+    def names_of(self, function: FunctionType) -> Any:
+        """How a function's scopes in Python are asked for a name."""
+
+        def outside(name: str) -> Value:
+            read = python_name(function, name)
+            if read is None:
+                raise NameError(name)
+            return self.captured(id(function.__code__), name, read)
+
+        return outside
+
+    def _local_scope(self, function: LocalFunction) -> Scope:
+        return Scope({}, function.scope, None)
+
+    def _inlined(
+        self,
+        node: ast.FunctionDef | ast.Lambda,
+        name: str,
+        identity: object,
+        scope: Scope,
+        arguments: list[Value],
+        keywords: dict[str, Value],
+        frame: Frame | None = None,
+        signature: inspect.Signature | None = None,
+    ) -> Value:
+        """The value of a function's body, translated here."""
+        if identity in self._calling:
+            names = [getattr(other, "co_name", getattr(other, "name", "lambda")) for other in self._calling]
+            chain = " → ".join([*names[self._calling.index(identity) :], name])
+            self.fail(f"{name} calls itself ({chain})", "write a loop")
+        if len(self._calling) >= _DEEPEST:
+            self.fail(f"more than {_DEEPEST} helpers call one another", "write fewer levels")
+        call = self.span
+        bound = self._bound(node, name, arguments, keywords, signature)
+        before = self.scope, self.frame, self.called, self._function, self._loops
+        self._calling.append(identity)
+        self.scope, self._loops = scope, []
+        self.frame, self.called = frame or self.frame, call
+        for parameter, value in bound.items():
+            scope.names[parameter] = Version(self._snapshot(value), call)
+        if isinstance(node, ast.Lambda):
+            result = self.expression(node.body)
+        else:
+            self._function = with_one_result(node)
+            self.statements(self._function.body)
+            result = scope.names[RESULT].value
+        self._calling.pop()
+        self.scope, self.frame, self.called, self._function, self._loops = before
+        self.span = call
+        return result
+
+    def _bound(
+        self,
+        node: ast.FunctionDef | ast.Lambda,
+        name: str,
+        arguments: list[Value],
+        keywords: dict[str, Value],
+        signature: inspect.Signature | None,
+    ) -> dict[str, Value]:
+        """The arguments by parameter."""
+        if signature is None:
+            signature = self._signature(node)
+        try:
+            bound = signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            self.fail(f"{name}: {error}", "give the arguments that it takes")
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def _signature(self, node: ast.FunctionDef | ast.Lambda) -> inspect.Signature:
+        """That of a function inside of the kernel, whose defaults are known now."""
+        args = node.args
+        positional = [*args.posonlyargs, *args.args]
+        defaults: list[Any] = [inspect.Parameter.empty] * (len(positional) - len(args.defaults))
+        defaults += [self.expression(default) for default in args.defaults]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [
+            inspect.Parameter(arg.arg, kind, default=default) for arg, default in zip(positional, defaults, strict=True)
+        ]
+        for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+            value = inspect.Parameter.empty if default is None else self.expression(default)
+            parameters.append(inspect.Parameter(arg.arg, inspect.Parameter.KEYWORD_ONLY, default=value))
+        if args.vararg or args.kwarg:
+            self.fail("* or ** among the parameters of a function inside of a kernel", "name them")
+        return inspect.Signature(parameters)
+
+    # ------------------------------------------------------------------ asked by the rooms below
+
+    def operator_name(self, operator_: ast.operator) -> str:
+        """The name of an operator's operation."""
+        name = BINARY.get(type(operator_))
+        if name is None:
+            self.fail("@ has no meaning for these values", "write a loop, or dot(…) of tiles")
+        return name
+
+    def loop_bounds(self, counted: Range) -> Any:
+        """The operands of a counted loop, and how its index becomes the number that the program counts: None where it
+        is that number. The bounds are taken once."""
+        start, stop, step = counted.start, counted.stop, counted.step
+        if counted.dtype is not None:
+            refs = [self.k.fixed(self.converted(bound, counted.dtype)) for bound in (start, stop, step)]
+            return (*refs, None)
+        if isinstance(step, int) and step == 0:
+            self.fail("range with a step of 0", "use another step")
+        if isinstance(step, int) or (step.low is not None and step.low > 0):
+            return (*[self.k.fixed(self.index(bound)) for bound in (start, stop, step)], None)
+        first, last, by = (self._snapshot(Number(self.index(bound), self.index_type, "index")) for bound in (start, stop, step))
+        zero = self._constant(0, self.index_type)
+        up = self.k.op("gt", by.ref, zero)
+        down = self.k.op("lt", by.ref, zero)
+        distance = self.k.op("select", up, self.k.op("sub", last.ref, first.ref), self.k.op("sub", first.ref, last.ref))
+        width = self.k.op("maximum", self.k.op("abs", by.ref), self._constant(1, self.index_type))
+        rounded = self.k.op("sub", self.k.op("add", distance, width), self._constant(1, self.index_type))
+        turns = self.k.op("floordiv", rounded, width)
+        count = self.k.op("select", self.k.op("or", up, down), self.k.op("maximum", turns, zero), zero)
+        counts = lambda turn: self.binary("add", first, self.binary("mul", turn, by))  # noqa: E731
+        return self.k.fixed(zero), self.k.fixed(count), self.k.fixed(self._constant(1, self.index_type)), counts
+

@@ -1,0 +1,395 @@
+"""Expressions of Python, each as a value: computed now where everything is known, else as kernel IR.
+
+`and`, `or`, conditional expressions and chained comparisons evaluate what Python evaluates: where the right side loads
+or calls, it stands in a branch.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import enum
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ocl_ir.errors import DTypeError, IndexingError
+from ocl_ir.kernel.grammar import Assign, If, Let, Stmt, Variable
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.language.arithmetic import STATIC
+from ocl_ir.language.captures import Capture, may_be_captured
+from ocl_ir.language.errors import Frame, Span
+from ocl_ir.language.memory import MemoryAccess
+from ocl_ir.language.scopes import Scope
+from ocl_ir.language.swizzles import component_indices
+from ocl_ir.language.values import ArrayView, HostNumber, LocalFunction, Method, Number, Unassigned, Value, is_static
+from ocl_ir.types import BOOL, Vector
+
+BINARY = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "rem",
+    ast.Pow: "pow", ast.LShift: "shl", ast.RShift: "shr", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+}  # fmt: skip
+_COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+_UNSUPPORTED = {
+    ast.ListComp: ("a list comprehension", "write a loop over a local or private array"),
+    ast.SetComp: ("a set comprehension", "write a loop"),
+    ast.DictComp: ("a dict comprehension", "write a loop"),
+    ast.GeneratorExp: ("a generator expression", "write a loop"),
+    ast.Dict: ("a dict", "pass numbers or a frozen dataclass"),
+    ast.Set: ("a set", "write comparisons"),
+    ast.List: ("a list", "write a tuple, or private_array(…) for what is indexed at run time"),
+    ast.JoinedStr: ("an f-string", "give print the values: print('v =', v)"),
+    ast.Await: ("await", "kernels do not wait"),
+    ast.Yield: ("yield", "store into an array"),
+    ast.YieldFrom: ("yield from", "store into an array"),
+    ast.NamedExpr: ("an assignment inside of an expression", "assign in a statement of its own"),
+    ast.Starred: ("a starred expression", "name the elements"),
+}
+
+
+class Expressions(MemoryAccess):
+    """Translates expressions."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.scope: Scope
+        self.frame: Frame
+        self.called: Span | None = None
+        """The call that the current function was inlined at."""
+        self.captures: dict[tuple[int, str], Capture] = {}
+        """Values of Python's own scopes, by function and name, and of modules."""
+
+    def expression(self, node: ast.expr) -> Value:
+        """The value of an expression. Raises an error at its span."""
+        before = self.span
+        self.span = Span.of(node, self.frame, self.called)
+        translate: Callable[[Any], Value] | None = getattr(self, f"_{type(node).__name__}", None)
+        if translate is None:
+            what, remedy = _UNSUPPORTED.get(type(node), (f"{type(node).__name__} of Python", ""))
+            self.fail(f"{what} has no meaning in a kernel", remedy)
+        value = translate(node)
+        self.span = before
+        return value
+
+    # ------------------------------------------------------------------ names and literals
+
+    def _Constant(self, node: ast.Constant) -> Value:  # noqa: N802
+        if isinstance(node.value, complex | bytes):
+            self.fail(f"{node.value!r} has no meaning in a kernel", "use two real numbers" if isinstance(node.value, complex) else "use integers")
+        return node.value
+
+    def _Name(self, node: ast.Name) -> Value:  # noqa: N802
+        version = self.scope.version(node.id)
+        if version is None:
+            try:
+                return self.scope.outside(node.id)
+            except NameError:
+                self.fail(f"{node.id} is no name that the kernel can see", "define it before, or pass it as an argument")
+        if isinstance(version.value, Unassigned):
+            self.fail(version.value.why, version.value.remedy)
+        return version.value
+
+    def captured(self, owner: int, name: str, read: Callable[[], Any]) -> Value:
+        """A value of Python's own scopes. Raises `KernelError` for what kernels do not capture."""
+        key = owner, name
+        if key not in self.captures:
+            value = read()
+            if not may_be_captured(value):
+                article = "an" if type(value).__name__[0] in "aeiouAEIOU" else "a"
+                self.fail(
+                    f"{name} is {article} {type(value).__module__}.{type(value).__name__} from around the kernel, which "
+                    "kernels do not capture",
+                    "pass it as an argument",
+                )
+            self.captures[key] = Capture(read, value)
+        return self.captures[key].value
+
+    def _Tuple(self, node: ast.Tuple) -> Value:  # noqa: N802
+        elements: list[Value] = []
+        for element in node.elts:
+            if isinstance(element, ast.Starred):
+                inner = self.expression(element.value)
+                if not isinstance(inner, tuple):
+                    self.fail(f"* of {self.described(inner)}", "unpack a tuple")
+                elements += inner
+            else:
+                elements.append(self.expression(element))
+        return tuple(elements)
+
+    def _Lambda(self, node: ast.Lambda) -> Value:  # noqa: N802
+        return LocalFunction(node, self.scope)
+
+    def _Slice(self, node: ast.Slice) -> Value:  # noqa: N802
+        parts = (None if part is None else self.expression(part) for part in (node.lower, node.upper, node.step))
+        return slice(*parts)
+
+    # ------------------------------------------------------------------ operators
+
+    def _BinOp(self, node: ast.BinOp) -> Value:  # noqa: N802
+        op = BINARY.get(type(node.op))
+        if op is None:
+            self.fail("@ has no meaning for these values", "write a loop, or dot(…) of tiles")
+        left, right = self.expression(node.left), self.expression(node.right)
+        return self.binary(op, left, right)
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> Value:  # noqa: N802
+        value = self.expression(node.operand)
+        match node.op:
+            case ast.Not():
+                return self.negated(value)
+            case ast.USub():
+                return self.static(lambda v: -v, value) if is_static(value) else self.unary("neg", value)
+            case ast.Invert():
+                return self.static(lambda v: ~v, value) if is_static(value) else self.unary("not", value)
+        return self.static(lambda v: +v, value) if is_static(value) else self.number(value)
+
+    def negated(self, value: Value) -> Value:
+        """`not v`."""
+        if isinstance(value, HostNumber) and value.is_bool:
+            return HostNumber("not", (value,), True)
+        condition = self.condition(value)
+        if isinstance(condition, bool):
+            return not condition
+        return Number(self.k.op("not", condition), BOOL)
+
+    def _Compare(self, node: ast.Compare) -> Value:  # noqa: N802
+        left = self.expression(node.left)
+        operators = list(zip(node.ops, node.comparators, strict=True))
+        return self._chained(left, operators)
+
+    def _chained(self, left: Value, rest: Sequence[tuple[ast.cmpop, ast.expr]]) -> Value:
+        operator_, comparator = rest[0]
+        right = self.expression(comparator)
+        first = self._comparison(operator_, left, right)
+        if len(rest) == 1:
+            return first
+        return self._and(first, lambda: self._chained(right, rest[1:]))
+
+    def _comparison(self, operator_: ast.cmpop, left: Value, right: Value) -> Value:
+        if isinstance(operator_, ast.Is | ast.IsNot):
+            return self._identity(left, right) == isinstance(operator_, ast.Is)
+        if isinstance(operator_, ast.In | ast.NotIn):
+            if not isinstance(right, tuple):
+                self.fail(f"in {self.described(right)}", "in is for tuples: v in (1, 2)")
+            found: Value = False
+            for element in right:
+                found = self._or(found, lambda element=element: self.binary("eq", left, element))  # type: ignore[misc]
+            return found if isinstance(operator_, ast.In) else self.negated(found)
+        op = _COMPARE[type(operator_)]
+        if isinstance(left, tuple) and isinstance(right, tuple) and op in {"eq", "ne"}:
+            equal: Value = len(left) == len(right)
+            for a, b in zip(left, right, strict=False):
+                equal = self._and(equal, lambda a=a, b=b: self.binary("eq", a, b))  # type: ignore[misc]
+            return equal if op == "eq" else self.negated(equal)
+        if is_static(left) and is_static(right):
+            return self.static(STATIC[op], left, right)
+        return self.binary(op, left, right)
+
+    def _identity(self, left: Value, right: Value) -> bool:
+        if not (left is None or right is None or (is_static(left) and is_static(right))):
+            self.fail("`is` of numbers", "compare values: ==")
+        return left is right
+
+    def _BoolOp(self, node: ast.BoolOp) -> Value:  # noqa: N802
+        join = self._and if isinstance(node.op, ast.And) else self._or
+
+        def rest(values: Sequence[ast.expr]) -> Value:
+            first = self.expression(values[0])
+            return first if len(values) == 1 else join(first, lambda: rest(values[1:]))
+
+        return rest(node.values)
+
+    def _and(self, left: Value, right: Callable[[], Value]) -> Value:
+        return self._short_circuit(left, right, stops=False)
+
+    def _or(self, left: Value, right: Callable[[], Value]) -> Value:
+        return self._short_circuit(left, right, stops=True)
+
+    def _short_circuit(self, left: Value, right: Callable[[], Value], *, stops: bool) -> Value:
+        """The left value where it decides, else the right one, which is not evaluated before that is known."""
+        condition = self.condition(left)
+        if isinstance(condition, bool):
+            return left if condition is stops else right()
+        with self.k.block() as block:
+            value = right()
+            tested = self._as_bool(value)
+        op = "or" if stops else "and"
+        if all(map(_is_cheap, block)):
+            for stmt in block:
+                self.k.emit(stmt)
+            return Number(self.k.op(op, condition, tested), BOOL)
+        variable = self.k.variable(condition)
+        assert isinstance(variable.operand, Variable)
+        block.append(Assign(variable.operand, tested.operand, where=self.k.where or ""))
+        then, orelse = ((), tuple(block)) if stops else (tuple(block), ())
+        self.k.emit(If(condition.operand, then, orelse, where=self.k.where or "") if then else self._unless(condition, orelse))
+        return Number(self.k.let(variable), BOOL)
+
+    def _unless(self, condition: Ref, block: tuple[Stmt, ...]) -> Stmt:
+        negated = self.k.op("not", condition)
+        return If(negated.operand, block, (), where=self.k.where or "")
+
+    def _as_bool(self, value: Value) -> Ref:
+        if isinstance(value, Number) and value.dtype is not BOOL:
+            self.fail(
+                f"`and` and `or` give a value, and one of theirs is {self.described(value)}",
+                "compare it: v != 0",
+                DTypeError,
+            )
+        condition = self.condition(value)
+        return self._constant(condition, BOOL) if isinstance(condition, bool) else condition
+
+    def _IfExp(self, node: ast.IfExp) -> Value:  # noqa: N802
+        condition = self.condition(self.expression(node.test))
+        if isinstance(condition, bool):
+            return self.expression(node.body if condition else node.orelse)
+        with self.k.block() as then_block:
+            then = self.expression(node.body)
+        with self.k.block() as else_block:
+            orelse = self.expression(node.orelse)
+        if isinstance(then, tuple) or isinstance(orelse, tuple):
+            self.fail("a tuple chosen at run time", "choose its elements", DTypeError)
+        if all(map(_is_cheap, (*then_block, *else_block))):
+            for stmt in (*then_block, *else_block):
+                self.k.emit(stmt)
+            return self.select(condition, then, orelse)
+        return self._branches(condition, (then, then_block), (orelse, else_block))
+
+    def _branches(
+        self, condition: Ref, then: tuple[Value, list[Stmt]], orelse: tuple[Value, list[Stmt]]
+    ) -> Value:
+        """The value of the branch that runs."""
+        class_ = self.meet_all("a conditional expression", (then[0], orelse[0]))
+        results: list[Number] = []
+        for value, block in (then, orelse):
+            with self.k.block() as conversions:
+                results.append(self._in_common(value, class_))
+            block += conversions
+        first, second = results
+        zero = self._constant(False if first.dtype is BOOL else 0, self.computed_as(first.dtype), first.lanes)
+        variable = self.k.variable(zero)
+        assert isinstance(variable.operand, Variable)
+        for result, (_, block) in zip(results, (then, orelse), strict=True):
+            block.append(Assign(variable.operand, result.ref.operand, where=self.k.where or ""))
+        self.k.emit(If(condition.operand, tuple(then[1]), tuple(orelse[1]), where=self.k.where or ""))
+        return Number(self.k.let(variable), first.dtype, first.kind)
+
+    def _in_common(self, value: Value, class_: Any) -> Number:
+        number = self._in_class(value, class_)
+        weak = class_.literal in {"int", "float"} and isinstance(value, Number) and value.kind == "weak"
+        return dataclasses.replace(number, kind="weak") if weak else number
+
+    # ------------------------------------------------------------------ attributes and subscripts
+
+    def _Attribute(self, node: ast.Attribute) -> Value:  # noqa: N802
+        value = self.expression(node.value)
+        name = node.attr
+        if isinstance(value, ArrayView):
+            return self._array_attribute(value, name)
+        if isinstance(value, Number):
+            return self._number_attribute(value, name)
+        if isinstance(value, ModuleType):
+            if not hasattr(value, name):
+                self.fail(f"the module {value.__name__} has no {name}")
+            return self.captured(id(value), name, lambda: getattr(value, name))
+        if isinstance(value, tuple) and not hasattr(value, name):
+            self.fail(f"a tuple has no {name}", "unpack it, or use a NamedTuple")
+        frozen = dataclasses.is_dataclass(value) or isinstance(value, tuple | enum.Enum | type | np.dtype)
+        if frozen or getattr(value, "has_members", False):
+            if not hasattr(value, name):
+                self.fail(f"{self.described(value)} has no {name}")
+            return getattr(value, name)
+        self.fail(f"{name} of {self.described(value)} has no meaning in a kernel", "pass what it is as an argument")
+
+    def _array_attribute(self, view: ArrayView, name: str) -> Value:
+        match name:
+            case "shape":
+                return tuple(self.size(length) for length in view.shape)
+            case "size":
+                return self.elements_of(view)
+            case "ndim":
+                return len(view.shape)
+            case "dtype":
+                return view.dtype.numpy
+        self.fail(
+            f"{name} of an array has no meaning in a kernel", "arrays have shape, size, ndim and dtype, and elements"
+        )
+
+    def _number_attribute(self, value: Number, name: str) -> Value:
+        if value.lanes > 1:
+            if name == "replace":
+                return Method(value, name)
+            lanes = component_indices(name, value.lanes)
+            if lanes is not None:
+                return self.lanes_of(value, lanes)
+            self.fail(f"a vector of {value.lanes} lanes has no {name}", "use x, y, z, w, s0 to sf, lo, hi, even or odd")
+        if name == "dtype" and value.kind == "typed":
+            return value.dtype.numpy
+        self.fail(f"{name} of {self.described(value)} has no meaning in a kernel")
+
+    def lanes_of(self, value: Number, lanes: Sequence[int]) -> Number:
+        """Some lanes of a vector, as a scalar or a vector."""
+        picked = [self.k.op("extract", value.ref, lane) for lane in lanes]
+        return Number(picked[0] if len(picked) == 1 else self.k.op("vector", *picked), value.dtype)
+
+    def _Subscript(self, node: ast.Subscript) -> Value:  # noqa: N802
+        value = self.expression(node.value)
+        index = self.expression(node.slice)
+        if isinstance(value, ArrayView):
+            return self.load(value, index)
+        if isinstance(value, Number) and isinstance(value.type, Vector):
+            if not isinstance(index, int) or not -value.lanes <= index < value.lanes:
+                self.fail(
+                    f"lane {self.described(index)} of a vector of {value.lanes}",
+                    "lanes have literal numbers; a private_array is indexed at run time",
+                    IndexingError,
+                )
+            return self.lanes_of(value, [index % value.lanes])
+        if isinstance(value, tuple):
+            return self._of_tuple(value, index)
+        if is_static(value) and is_static(index):
+            return self.static(lambda v, i: v[i], value, index)
+        self.fail(f"{self.described(value)} has no elements", "index an array")
+
+    def _of_tuple(self, value: tuple[Value, ...], index: Value) -> Value:
+        if isinstance(index, Number):
+            self.fail(
+                "a tuple is indexed at run time", "use a private_array, or a loop over unrolled(…)", IndexingError
+            )
+        if isinstance(index, int | slice):
+            if isinstance(index, int) and not -len(value) <= index < len(value):
+                self.fail(f"index {index} of a tuple of {len(value)}", kind=IndexingError)
+            return value[index]
+        self.fail(f"a tuple with the index {self.described(index)}", kind=IndexingError)
+
+    def _Call(self, node: ast.Call) -> Value:  # noqa: N802
+        function = self.expression(node.func)
+        arguments: list[Value] = []
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                inner = self.expression(argument.value)
+                if not isinstance(inner, tuple):
+                    self.fail(f"* of {self.described(inner)}", "unpack a tuple")
+                arguments += inner
+            else:
+                arguments.append(self.expression(argument))
+        keywords: dict[str, Value] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.fail("** in a call", "name the arguments")
+            keywords[keyword.arg] = self.expression(keyword.value)
+        return self.call(function, arguments, keywords)
+
+    def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        """The result of a call; `ocl_ir.language.calls` has it."""
+        raise NotImplementedError
+
+
+def _is_cheap(stmt: Stmt) -> bool:
+    """Whether a statement only computes, and little: it may run where Python would not have evaluated it."""
+    return isinstance(stmt, Let) and stmt.op not in _DEAR
+
+
+_DEAR = frozenset({"pow", "ipow", "exp", "log", "sin", "cos", "tan", "erf", "floordiv", "rem", "div"})

@@ -1,0 +1,183 @@
+"""Where versions of a name meet: the one type that all of them must have.
+
+Literals take the type of the others; alone, an int is an index and a float the default real. Nothing widens: what
+differs is an error that shows both lines. A tuple meets element by element. What is known while the kernel is
+translated, and is the same on all paths, stays known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ocl_ir.errors import DTypeError
+from ocl_ir.kernel.grammar import Variable
+from ocl_ir.language.arithmetic import Arithmetic
+from ocl_ir.language.errors import Span
+from ocl_ir.language.promotion import Class, class_of
+from ocl_ir.language.scopes import Version
+from ocl_ir.language.values import POISON, Number, NumberClass, Unassigned, Value, dtype_name, is_static
+from ocl_ir.types import BOOL, DType
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """What a name is where its versions meet: a value that all of them are, parts of a tuple, or a number of one type,
+    which needs a variable."""
+
+    name: str
+    value: Value = None
+    parts: tuple[Join, ...] | None = None
+    dtype: DType | None = None
+    kind: NumberClass = "typed"
+    lanes: int = 1
+    low: int | None = None
+    variable: Variable | None = None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number that differs from path to path."""
+        return self.dtype is not None
+
+    @property
+    def number_dtype(self) -> DType:
+        """The dtype of a number."""
+        assert self.dtype is not None
+        return self.dtype
+
+    def same_type(self, other: Join) -> bool:
+        """Whether a loop that was translated with the other one has this one, too."""
+        if self.parts is not None and other.parts is not None and len(self.parts) == len(other.parts):
+            return all(a.same_type(b) for a, b in zip(self.parts, other.parts, strict=True))
+        if self.is_number != other.is_number or (self.parts is None) != (other.parts is None):
+            return False
+        if self.is_number:
+            types = (self.dtype, self.kind, self.lanes), (other.dtype, other.kind, other.lanes)
+            return types[0] == types[1] and self.low == other.low
+        return _same(self.value, other.value)
+
+    def accepts(self, value: Value) -> bool:
+        """Whether a value can be what the variable is assigned: else this attempt at a loop is not the last one."""
+        if value is POISON or isinstance(value, Unassigned):
+            return False
+        if self.parts is not None:
+            return (
+                isinstance(value, tuple)
+                and len(value) == len(self.parts)
+                and all(part.accepts(element) for part, element in zip(self.parts, value, strict=True))
+            )
+        class_ = class_of(value)
+        if not self.is_number or class_ is None:
+            return False
+        if self.kind == "index":
+            return class_.is_index or class_.literal in {"int", "bool"}
+        if class_.literal is not None:
+            return class_.literal != "float" or self.number_dtype.is_float
+        return class_.dtype is self.dtype or (self.kind == "weak" and class_.is_index)
+
+
+def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool = False) -> Join:
+    """The join of versions; with `weak`, a literal is a number whose type is not known yet. Raises `DTypeError`."""
+    missing = next((version for version in versions if isinstance(version.value, Unassigned)), None)
+    if missing is not None:
+        return Join(name, missing.value)
+    assigned = [version for version in versions if version.value is not POISON]
+    if not assigned:
+        return Join(name, POISON)
+    everywhere, versions = len(assigned) == len(versions), assigned
+    first = versions[0].value
+    if isinstance(first, tuple):
+        return _tuples(t, name, versions, span, weak=weak)
+    same = all(_same(version.value, first) for version in versions[1:])
+    if same and (is_static(first) or everywhere) and not (weak and class_of(first) is not None):
+        return Join(name, first)
+    for version in versions:
+        if class_of(version.value) is None:
+            t.fail(
+                f"{name} is {t.described(versions[0].value)} from line {versions[0].span.line} and "
+                f"{t.described(version.value)} from line {version.span.line}, and both reach line {span.line}",
+                "use two names, or choose between elements",
+                DTypeError,
+            )
+    return _numbers(t, name, versions, span, weak=weak)
+
+
+def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool) -> Join:
+    lengths = {len(version.value) if isinstance(version.value, tuple) else -1 for version in versions}
+    if len(lengths) > 1:
+        lines = " and ".join(str(version.span.line) for version in versions[:2])
+        t.fail(f"{name} is not the same tuple from lines {lines}", "give both as many elements", DTypeError)
+    columns = zip(*(version.value for version in versions), strict=True)
+    parts = tuple(
+        joined(t, name, [Version(value, version.span) for value, version in zip(column, versions, strict=True)], span, weak=weak)
+        for column in columns
+    )
+    if all(part.parts is None and not part.is_number for part in parts):
+        return Join(name, versions[0].value)
+    return Join(name, parts=parts)
+
+
+def _numbers(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool) -> Join:
+    classes = [class_of(version.value) for version in versions]
+    strong = next((at for at, class_ in enumerate(classes) if class_ is not None and class_.literal is None), None)
+    lows = [_low(version.value) for version in versions]
+    low = None if None in lows else min(low for low in lows if low is not None)
+    if strong is None:
+        return _of_literals(t, name, [class_ for class_ in classes if class_ is not None], low, weak=weak)
+    for at, class_ in enumerate(classes):
+        assert class_ is not None
+        fits = class_ == classes[strong] if class_.literal is None else _literal_fits(class_, classes[strong])
+        if not fits:
+            _differ(t, name, versions[strong], versions[at], span)
+    chosen = versions[strong].value
+    lanes = max(version.value.lanes if isinstance(version.value, Number) else 1 for version in versions)
+    if classes[strong].is_index:  # type: ignore[union-attr]
+        return Join(name, dtype=t.index_type, kind="index", low=low)
+    dtype = chosen.dtype if isinstance(chosen, Number) else classes[strong].dtype  # type: ignore[union-attr]
+    return Join(name, dtype=dtype, lanes=lanes)
+
+
+def _of_literals(t: Arithmetic, name: str, classes: Sequence[Class], low: int | None, *, weak: bool) -> Join:
+    kinds = {class_.literal for class_ in classes}
+    if kinds == {"bool"}:
+        return Join(name, dtype=BOOL)
+    if "float" in kinds:
+        return Join(name, dtype=t.options.default_real, kind="weak" if weak else "typed")
+    return Join(name, dtype=t.index_type, kind="weak" if weak else "index", low=None if weak else low)
+
+
+def _literal_fits(literal: Class, other: Class | None) -> bool:
+    assert other is not None
+    if literal.literal == "float":
+        return other.dtype is not None and other.dtype.is_float
+    return (other.dtype is BOOL) == (literal.literal == "bool")
+
+
+def _low(value: Value) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return value.low if isinstance(value, Number) else None
+
+
+def _differ(t: Arithmetic, name: str, one: Version, other: Version, span: Span) -> None:
+    first, second = sorted((one, other), key=lambda version: version.span.line)
+    floating = next((v for v in (one.value, other.value) if isinstance(v, Number) and v.dtype.is_float), None)
+    dtype = dtype_name(floating.dtype) if floating is not None else "float32"
+    text = t.described(second.value)
+    t.fail(
+        f"{name} is {t.described(first.value)} from line {first.span.line} and {text} from line {second.span.line}, and "
+        f"both reach line {span.line}",
+        f"convert at line {first.span.line}: {name} = {dtype}(…)",
+        DTypeError,
+        second.span,
+    )
+
+
+def _same(a: Value, b: Value) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, Number) and isinstance(b, Number):
+        return a.ref.operand == b.ref.operand and a.dtype is b.dtype and a.kind == b.kind
+    if type(a) is not type(b) or not (is_static(a) and is_static(b)):
+        return False
+    return repr(a) == repr(b) if isinstance(a, float) else bool(a == b)

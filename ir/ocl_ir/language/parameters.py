@@ -1,0 +1,105 @@
+"""What a kernel is translated for: the types of its arguments, which are all that a variant depends on.
+
+Sizes, strides and numbers are no part of them. An array is known by its dtype, its rank, how it lies and whether it
+shares memory with another one; a NumPy scalar by its dtype; a Python int is an index, a Python float is converted on
+the host. What is no number is known while the kernel is translated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from ocl_ir.language.calls import Calls
+from ocl_ir.language.context import Path, Pointer, Scalar
+from ocl_ir.language.values import ArrayView, Deferred, HostNumber, Memory, Number, Size, Value
+from ocl_ir.types import BOOL, DType
+
+Lies: TypeAlias = Literal["dense", "rows", "strided"]
+"""In row-major order without gaps; with rows whose elements are neighbours; anyhow."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """An array. `same_as`: the argument whose very elements it has, in the order of the arguments; None where it
+    shares memory with none."""
+
+    dtype: DType
+    rank: int
+    lies: Lies = "dense"
+    same_as: int | None = None
+    is_alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """A NumPy scalar, or a Python bool."""
+
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class IndexType:
+    """A Python int."""
+
+
+@dataclass(frozen=True, slots=True)
+class FloatType:
+    """A Python float."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that is known while the kernel is translated."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A tuple, a named tuple or a frozen dataclass; `type` makes it of its parts."""
+
+    type: type
+    names: tuple[object, ...]
+    parts: tuple[ArgumentType, ...]
+
+
+ArgumentType: TypeAlias = ArrayType | ScalarType | IndexType | FloatType | Constant | Parts
+
+
+def declare(t: Calls, arguments: Mapping[str, ArgumentType]) -> dict[str, Value]:
+    """The values of a kernel's parameters, with the parameters of kernel IR that they need."""
+    return {name: _declared(t, (name,), argument) for name, argument in arguments.items()}
+
+
+def _declared(t: Calls, path: Path, argument: ArgumentType) -> Value:
+    name = "_".join(map(str, path))
+    match argument:
+        case ArrayType():
+            return _array(t, path, name, argument)
+        case ScalarType(dtype=dtype):
+            number = t.parameter(Scalar(path), name, t.available(dtype))
+            return Number(t.condition_of_byte(number.ref), BOOL) if dtype is BOOL else number
+        case IndexType():
+            return t.parameter(Scalar(path), name, t.index_type, kind="index")
+        case FloatType():
+            return HostNumber("argument", path, name=name)
+        case Constant(value=value):
+            return value
+        case Parts(type=type_, names=names, parts=parts):
+            values = [_declared(t, (*path, part), argument) for part, argument in zip(names, parts, strict=True)]
+            return tuple(values) if type_ is tuple else type_(*values)
+
+
+def _array(t: Calls, path: Path, name: str, argument: ArrayType) -> ArrayView:
+    pointer = t.pointer(Pointer(path), name, argument.dtype, restrict=argument.is_alone)
+    axes = range(argument.rank)
+    lengths = [f"{name}_size"] if argument.rank == 1 else [f"{name}_size{axis}" for axis in axes]
+    shape: tuple[Size, ...] = tuple(Deferred("shape", path, axis, lengths[axis]) for axis in axes)
+    strides: tuple[Size, ...] | None = None
+    if argument.lies != "dense":
+        strides = tuple(Deferred("stride", path, axis, f"{name}_stride{axis}") for axis in axes)
+        if argument.lies == "rows":
+            strides = (*strides[:-1], 1)
+    return ArrayView(Memory(name, pointer, argument.dtype), shape, strides)

@@ -1,0 +1,147 @@
+"""The source of a function: its syntax tree, found by what Python itself knows of the function's code.
+
+The whole file is read through `linecache`, which also has the cells of notebooks, the examples of doctests, and what
+`exec` ran if somebody registered it. The node is the innermost one that holds all positions of the code: names and
+line numbers do not tell two lambdas of a line apart. The text is compiled again and compared, instructions and
+constants: a file that was changed since its import is not what runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import TypeAlias
+
+from ocl_ir.errors import Error
+from ocl_ir.language.errors import Frame, KernelError
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
+
+_FUTURE = 0x1FF0000
+"""The flags of code that `from __future__ import` set."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSource:
+    """A function's syntax tree, and the frame that errors name."""
+
+    node: FunctionNode
+    frame: Frame
+
+
+def source_of(function: FunctionType) -> FunctionSource:
+    """The source of a Python function. Raises `KernelError` where it is not at hand, or is not what runs."""
+    return _source_of(function.__code__, function.__name__)
+
+
+def source_from(text: str, name: str | None = None) -> FunctionSource:
+    """The function of a name, or the only one, in a text. Raises `KernelError` for another number of functions."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise KernelError(f"the source is no Python: {error.msg}", place=f"line {error.lineno}") from error
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and name in {None, node.name}]
+    if len(functions) != 1:
+        what = f"{len(functions)} functions" + (f" {name}" if name else "")
+        raise KernelError(f"the source has {what} at its top level", remedy="give the text of one function, or its name")
+    return FunctionSource(functions[0], Frame(functions[0].name, "<source>", text.splitlines(keepends=True)))
+
+
+@lru_cache(maxsize=1024)
+def _source_of(code: CodeType, name: str) -> FunctionSource:
+    file = code.co_filename
+    lines = linecache.getlines(file)
+    if not lines:
+        raise _without_source(name, file)
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError as error:
+        raise KernelError(
+            f"the source of {name} is no Python any more: {error.msg}",
+            place=f"{file}:{error.lineno}",
+            remedy="reload the module",
+        ) from error
+    node = _innermost(tree, code)
+    frame = Frame(name, file, lines)
+    if node is None or not _is_what_runs("".join(lines), code):
+        raise KernelError(
+            f"{file} was changed since {name} was defined, so its text is not what runs",
+            place=f"{file}:{code.co_firstlineno}",
+            remedy="reload the module, or run the cell again",
+        )
+    return FunctionSource(node, frame)
+
+
+def _without_source(name: str, file: str) -> Error:
+    return KernelError(
+        f"the source of {name} is not at hand: {file} cannot be read",
+        remedy="define the kernel in a file or a notebook cell, or give its text: ocl.kernel(source=text)",
+    )
+
+
+def _positions(code: CodeType) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The first and the last place of the code's instructions."""
+    starts = list[tuple[int, int]]()
+    ends = list[tuple[int, int]]()
+    for line, end_line, column, end_column in code.co_positions():
+        if line is not None and column is not None and end_line is not None and end_column is not None and line > 0:
+            starts.append((line, column))
+            ends.append((end_line, end_column))
+    # The instruction that starts a function has the position of its first line, column 0.
+    starts = [start for start in starts if start != (code.co_firstlineno, 0)] or starts
+    return min(starts), max(ends)
+
+
+def _innermost(tree: ast.AST, code: CodeType) -> FunctionNode | None:
+    first, last = _positions(code)
+    best: FunctionNode | None = None
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.FunctionDef) != (code.co_name != "<lambda>"):
+            continue
+        if isinstance(node, ast.FunctionDef) and node.name != code.co_name:
+            continue
+        start, end = _span(node)
+        holds = start <= first and last <= end
+        if holds and (best is None or _span(best)[0] <= start):
+            best = node
+    return best
+
+
+def _span(node: FunctionNode) -> tuple[tuple[int, int], tuple[int, int]]:
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    line, column = min([(node.lineno, node.col_offset), *((d.lineno, d.col_offset - 1) for d in decorators)])
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    return (line, column), (node.end_lineno, node.end_col_offset)
+
+
+def _is_what_runs(text: str, code: CodeType) -> bool:
+    """Whether compiling the text gives the same code; not asked where pytest has rewritten its assertions."""
+    if "@pytest_ar" in code.co_names:
+        return True
+    whole = compile(text, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
+    return any(_same(other, code) for other in _codes(whole))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _same(one: CodeType, other: CodeType) -> bool:
+    if one.co_firstlineno != other.co_firstlineno or one.co_code != other.co_code or one.co_names != other.co_names:
+        return False
+    if [*one.co_positions()] != [*other.co_positions()] or len(one.co_consts) != len(other.co_consts):
+        return False
+    return all(
+        _same(a, b) if isinstance(a, CodeType) and isinstance(b, CodeType) else repr(a) == repr(b)
+        for a, b in zip(one.co_consts, other.co_consts, strict=True)
+    )

@@ -1,0 +1,52 @@
+"""A builtin of the language: what it emits in a kernel, and what it is in plain Python."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ocl_ir.language.errors import KernelError
+from ocl_ir.source_line import calling_line
+
+
+class Builtin:
+    """A function of `ocl_runtime.language`.
+
+    `emit` takes the translation and the arguments as values. `python` is the same on NumPy's scalars, where it has a
+    meaning outside of a kernel.
+    """
+
+    def __init__(self, name: str, emit: Callable[..., Any], python: Callable[..., Any] | None = None) -> None:
+        self.name = self.__name__ = name
+        self.emit = emit
+        self.python = python
+        self.__doc__ = emit.__doc__
+        parameters = [*inspect.signature(emit).parameters.values()][1:]
+        self.signature = inspect.Signature(parameters)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """What it is in plain Python. Raises `KernelError` for what only a work-item has."""
+        if self.python is None:
+            raise KernelError(
+                f"{self.name} is called outside of a kernel",
+                place=calling_line(),
+                remedy="call it in a function decorated with ocl_runtime.kernel",
+            )
+        return self.python(*args, **keywords)
+
+    def __repr__(self) -> str:
+        return f"<builtin {self.name} of the kernel language>"
+
+
+class Namespace:
+    """Builtins under a common name, as `group.sum`."""
+
+    has_members = True
+
+    def __init__(self, name: str, **members: Any) -> None:
+        self.name = name
+        vars(self).update(members)
+
+    def __repr__(self) -> str:
+        return f"<builtins {self.name} of the kernel language>"

@@ -1,0 +1,121 @@
+"""From a function's syntax tree and the types of its arguments to kernel IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from types import FunctionType
+from typing import Any
+
+from ocl_ir.kernel.grammar import Atomic, Barrier, Block, If, Kernel, Load, Stmt, Store, map_blocks, walk
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.language import mathematics, python_functions, work_items
+from ocl_ir.language.calls import Calls
+from ocl_ir.language.captures import Capture
+from ocl_ir.language.context import Options, Source
+from ocl_ir.language.errors import Span
+from ocl_ir.language.memory import Site
+from ocl_ir.language.parameters import ArgumentType, declare
+from ocl_ir.language.scopes import Scope, Version
+from ocl_ir.language.source import FunctionSource
+from ocl_ir.types import Pointer
+
+python_functions.register(mathematics.BUILTINS, mathematics.PYTHON | work_items.PYTHON)
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A variant of a kernel. `sources` says where each parameter of the kernel comes from; `sites` are what the
+    record of the first violation counts; `dimensions_asked` are those of the index space that the program asks for.
+
+    `waits`: work-items wait for each other, so that the index space is whole groups.
+    """
+
+    kernel: Kernel
+    sources: tuple[Source, ...]
+    sites: tuple[Site, ...]
+    captures: tuple[Capture, ...]
+    dimensions_asked: frozenset[int]
+    waits: bool
+
+
+def translate(
+    source: FunctionSource, function: FunctionType | None, arguments: Mapping[str, ArgumentType], options: Options
+) -> Translation:
+    """The kernel that a function is for arguments of some types.
+
+    Raises `KernelError`, `DTypeError`, `ShapeError` or `IndexingError`, each with the place in the source.
+    """
+    frame = source.frame
+    span = Span.of(source.node, frame)
+    name = frame.function if frame.function.isidentifier() and frame.function.isascii() else "kernel"
+    t = Calls(name, options, span)
+    t.frame = frame
+    t.span = span
+    t._function = source.node
+    outside = t.names_of(function) if function is not None else _nothing_outside
+    if not hasattr(source.node, "name"):
+        t.fail("a lambda is no kernel: it has no statements", "write a function with def")
+    t.scope = Scope({}, None, outside)
+    with t.k.block() as body:
+        values = declare(t, arguments)
+        t.scope.names = {name: Version(value, span) for name, value in values.items()}
+        t.statements(source.node.body)  # type: ignore[union-attr]
+    waits = any(_waits(stmt) for stmt in walk(tuple(body)))
+    if not waits:
+        body = _guarded(t, body)
+    for stmt in (*t.first_statements, *body):
+        t.k.emit(stmt)
+    kernel = _with_fences(t.k.build())
+    return Translation(
+        replace(kernel, note=f"{frame.function}, {span}"),
+        tuple(t.sources),
+        tuple(t.sites),
+        tuple(t.captures.values()),
+        frozenset(t.dimensions_asked),
+        waits,
+    )
+
+
+def _nothing_outside(name: str) -> Any:
+    raise NameError(name)
+
+
+def _waits(stmt: Stmt) -> bool:
+    return isinstance(stmt, Barrier) or type(stmt).__name__ == "Collective"
+
+
+def _guarded(t: Calls, body: list[Stmt]) -> list[Stmt]:
+    """The body for just the work-items that were asked for: groups may reach beyond them."""
+    t.k.where = None
+    with t.k.block() as guard:
+        tests: list[Ref] = []
+        for dimension in range(t.options.dimensions):
+            item = t.k.item("global_id", dimension, "", t.index_type)
+            tests.append(t.k.op("lt", item, t.items(dimension).ref))
+        inside = reduce(lambda a, b: t.k.op("and", a, b), tests)
+    return [*guard, If(inside.operand, tuple(body))]
+
+
+def _with_fences(kernel: Kernel) -> Kernel:
+    """The kernel whose barriers order the memory that is in use: local arrays, and global memory that is both written
+    and read."""
+    uses_local, written, read = False, set[int](), set[int]()
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, Load | Store | Atomic) and isinstance(stmt.pointer.type, Pointer):
+            uses_local = uses_local or stmt.pointer.type.space == "local"
+            if stmt.pointer.type.space == "global":
+                (read if isinstance(stmt, Load) else written).add(stmt.pointer.id)
+    alone = {param.value.id for param in kernel.params if param.restrict}
+    shared = bool(written & read) or bool(written - alone and read - alone)
+
+    def fenced(block: Block) -> Block:
+        return tuple(
+            replace(stmt, local=uses_local or not shared, global_=shared)
+            if isinstance(stmt, Barrier)
+            else map_blocks(stmt, fenced)
+            for stmt in block
+        )
+
+    return replace(kernel, body=fenced(kernel.body))

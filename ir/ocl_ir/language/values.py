@@ -1,0 +1,178 @@
+"""What expressions of a kernel have for values while it is translated.
+
+    compile time   any Python object: numbers, None, strings, dtypes, functions, modules, tuples
+    Number         a scalar or a vector of one work-item, with its class
+    HostNumber     an expression of Python floats that the host computes before the launch
+    ArrayView      elements of an array: memory, shape, strides, offset
+    Deferred       a size or a stride of an argument, which becomes a parameter once somebody asks
+    LocalFunction  a function or lambda inside of the kernel
+
+A number's class says what it meets others as: a *typed* one is a NumPy scalar of its dtype; an *index* is a Python
+int; a *weak* one is a literal whose value is not known yet, which only exists while the types of a loop are found out.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.types import DType, Space, ValueType, Vector
+
+if TYPE_CHECKING:
+    from ocl_ir.language.scopes import Scope
+
+NumberClass: TypeAlias = Literal["typed", "index", "weak"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # == of operands would emit a comparison
+class Number:
+    """A value that is known on the device only. `low`: no such integer is below that, if it is known.
+
+    `dtype` is what the program sees; a float16 is computed in float32 and rounded after each operation.
+    """
+
+    ref: Ref
+    dtype: DType
+    kind: NumberClass = "typed"
+    low: int | None = None
+
+    @property
+    def type(self) -> ValueType:
+        """The type in kernel IR."""
+        type_ = self.ref.type
+        assert isinstance(type_, DType | Vector)
+        return type_
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a vector; 1 for a scalar."""
+        return self.type.lanes if isinstance(self.type, Vector) else 1
+
+    def __str__(self) -> str:
+        if self.kind == "index":
+            return "an index"
+        if self.kind == "weak":
+            return "the float" if self.dtype.is_float else "the int"
+        name = dtype_name(self.dtype)
+        return f"{name} in {self.lanes} lanes" if self.lanes > 1 else name
+
+
+@dataclass(frozen=True, slots=True)
+class HostNumber:
+    """`op` of the table in `ocl_ir.language.host_numbers` applied to arguments; `("argument", path)` is a leaf."""
+
+    op: str
+    args: tuple[Any, ...]
+    is_bool: bool = False
+    name: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return "a Python bool" if self.is_bool else "a Python float"
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A number of a launch that becomes a kernel parameter, of a `name`, where it is used: the length or the stride of
+    an axis, or how many work-items were asked for along a dimension."""
+
+    what: Literal["shape", "stride", "items"]
+    path: tuple[object, ...]
+    axis: int
+    name: str = field(default="", compare=False)
+
+
+Size: TypeAlias = "int | Number | Deferred"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """What views look at: an array argument, or an array of the group or of the work-item."""
+
+    name: str
+    pointer: Ref
+    dtype: DType
+    space: Space = "global"
+    align: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayView:
+    """Elements of an array. `strides` count elements; None: the axes lie in row-major order without gaps."""
+
+    memory: Memory
+    shape: tuple[Size, ...]
+    strides: tuple[Size, ...] | None = None
+    offset: Size = 0
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self.memory.dtype
+
+    def __str__(self) -> str:
+        return f"{self.memory.name}, an array of {dtype_name(self.dtype)} with {len(self.shape)} axes"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalFunction:
+    """A function that the kernel itself defines; it sees the names around it as they are when it is called."""
+
+    node: ast.FunctionDef | ast.Lambda
+    scope: Scope
+    name: str = "<lambda>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Method:
+    """A method of a value of the kernel, as `v.replace`."""
+
+    value: Any
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unassigned:
+    """What a name has where no value came to it on some path; `why` says which, and `remedy` what to do."""
+
+    why: str
+    remedy: str = field(default="", compare=False)
+
+
+class _Poison:
+    """What a result is on paths that never look at it."""
+
+    def __repr__(self) -> str:
+        return "no value"
+
+
+POISON = _Poison()
+
+Value: TypeAlias = Any
+"""One of the above, or any Python object that is known while the kernel is translated."""
+
+RUNTIME = (Number, HostNumber, ArrayView, Deferred, LocalFunction, Method)
+
+
+def is_static(value: Value) -> bool:
+    """Whether a value is a Python object that is known now, with all that it has inside."""
+    if isinstance(value, tuple):
+        return all(map(is_static, value))
+    if isinstance(value, slice):
+        return all(map(is_static, (value.start, value.stop, value.step)))
+    return not isinstance(value, RUNTIME)
+
+
+_NAMES = {"bf16": "bfloat16", "bool": "bool"}
+
+
+def dtype_name(dtype: DType) -> str:
+    """The name that users know: `float32`."""
+    return _NAMES.get(dtype.name) or str(dtype.numpy)
+
+
+def listed(items: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
