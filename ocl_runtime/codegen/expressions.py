@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Store, Value, is_aligned
+from ocl_ir.kernel.alignment import is_aligned
+from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Store, Value
 from ocl_ir.kernel.locals import Locals
 from ocl_ir.ops import OPS, WORK_ITEM, Op
 from ocl_ir.types import BOOL, DTYPES, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
@@ -242,7 +243,7 @@ class Expressions:
         assert not isinstance(source, Pointer)
         text = self.operand(first)
         match let.op:
-            case "copy":
+            case "copy" | "uniform":
                 return text
             case "convert":
                 return self._convert(text, source, type_)

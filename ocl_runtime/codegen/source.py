@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ocl_ir.kernel.accesses import modes
-from ocl_ir.kernel.grammar import Array, Atomic, Kernel, Load, Param, Stmt, Store, defined, is_aligned, operands, walk
+from ocl_ir.kernel.alignment import is_aligned
+from ocl_ir.kernel.grammar import Array, Atomic, Kernel, Load, Param, Stmt, Store, defined, operands, walk
 from ocl_ir.kernel.locals import Locals, allocate
 from ocl_ir.kernel.names import entry_name
 from ocl_ir.kernel.printer import statement_text

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ocl_ir.kernel.alignment import is_aligned
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
@@ -16,6 +17,7 @@ from ocl_ir.kernel.grammar import (
     Barrier,
     Block,
     Break,
+    Collective,
     Const,
     Continue,
     For,
@@ -31,7 +33,6 @@ from ocl_ir.kernel.grammar import (
     Value,
     While,
     blocks,
-    is_aligned,
     walk,
 )
 from ocl_ir.kernel.locals import Locals, Slot
@@ -116,6 +117,8 @@ class Statements:
                     fence for space, fence in _FENCES.items() if (stmt.local if space == "local" else stmt.global_)
                 ]
                 return [Node("call", stmt, {"call": f"barrier({' | '.join(fences)})"})]
+            case Collective():
+                raise AssertionError("passes/collectives.py was left out")
             case Break() | Continue() | Return():
                 return [Node("call", stmt, {"call": type(stmt).__name__.lower()})]
 

@@ -692,6 +692,70 @@ def histogram() -> KernelBuilder:
 
 
 @case(
+    lambda rng: {"x": floats(rng, 144), "most": np.zeros(6, np.float32), "total": np.zeros(144, np.float32)},
+    lambda g: _collected(g["x"].reshape(3, 2, 24)),
+    (48,),
+    (24,),
+)
+def collectives() -> KernelBuilder:
+    k = KernelBuilder("collectives", group_size=(24, 1, 1), note="a maximum and sums up to each item, row by row")
+    x, most, total = k.pointer("x", F32), k.pointer("most", F32), k.pointer("total", F32)
+    i, group = k.global_id(0, "i"), k.item("group_id", hint="group")
+    with k.for_(0, 3, hint="row") as row:
+        value = k.load(x, row * 48 + i, hint="value")
+        largest = k.collective("max", value, hint="largest")
+        k.store(total, row * 48 + i, k.collective("scan", value))
+        with k.if_(k.item("local_id") == 0):
+            k.store(most, row * 2 + group, largest)
+    return k
+
+
+def _collected(x: np.ndarray) -> Args:
+    sums = x.copy()
+    for distance in (1, 2, 4, 8, 16):
+        sums[..., distance:] = sums[..., :-distance] + sums[..., distance:]
+    return {"most": x.max(axis=2).reshape(-1), "total": sums.reshape(-1)}
+
+
+@case(
+    lambda rng: {
+        "x": rng.integers(-50, 50, 48).astype(np.int32),
+        "before": np.zeros(48, np.int32),
+        "signs": np.zeros(48, np.int32),
+        "sums": np.zeros(2, np.int64),
+    },
+    lambda g: _of_a_block(g["x"].reshape(2, 24)),
+    (4, 6, 2),
+    (4, 3, 2),
+)
+def collectives_of_a_block() -> KernelBuilder:
+    k = KernelBuilder("collectives_of_a_block", group_size=(4, 3, 2), note="over local ids of three dimensions")
+    x, before, signs = (k.pointer(name, I32) for name in ("x", "before", "signs"))
+    sums, group = k.pointer("sums", I64), k.item("group_id", 1, "group")
+    item = k.let(k.item("local_id", 0) + k.item("local_id", 1) * 4 + k.item("local_id", 2) * 12, "at")
+    value = k.load(x, group * 24 + item, hint="value")
+    k.store(before, group * 24 + item, k.collective("exclusive_scan", value))
+    with k.if_(k.collective("any", value > 45)):
+        third = k.collective("broadcast", value, 3, "third")
+        is_small = k.collective("all", value > third - 100, hint="is_small")
+        k.store(signs, group * 24 + item, k.op("select", is_small, k.op("sign", third), 7))
+    total = k.collective("sum", k.convert(value, I64), hint="total")
+    with k.if_(item == 0):
+        k.store(sums, group, total)
+    return k
+
+
+def _of_a_block(x: np.ndarray) -> Args:
+    before = np.cumsum(x, axis=1, dtype=np.int32) - x
+    signs = np.where((x > x[:, 3:4] - 100).all(axis=1), np.sign(x[:, 3]), 7) * (x > 45).any(axis=1)
+    return {
+        "before": before.reshape(-1),
+        "signs": np.repeat(signs.astype(np.int32), 24),
+        "sums": x.sum(axis=1, dtype=np.int64),
+    }
+
+
+@case(
     lambda rng: {
         "x": rng.integers(-1000, 1000, 64).astype(np.int32),
         "most": np.array([-5000], np.int32),

@@ -10,16 +10,18 @@ are reported as such: see `ocl_ir.interpret.races`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from ocl_ir.errors import DataRaceError, Error, IRError, MemoryAccessError
 from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, written
+from ocl_ir.interpret.atomic import changed
+from ocl_ir.interpret.collective import joined
 from ocl_ir.interpret.memory import Memory, new_array, watch
-from ocl_ir.interpret.operation import Data, evaluate, filled, poison
+from ocl_ir.interpret.operation import Data, evaluate, filled, poison, same_bits
 from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock, Race, Touch
 from ocl_ir.kernel.grammar import (
     Array,
@@ -28,6 +30,7 @@ from ocl_ir.kernel.grammar import (
     Barrier,
     Block,
     Break,
+    Collective,
     Const,
     Continue,
     For,
@@ -48,18 +51,6 @@ from ocl_ir.kernel.names import names
 from ocl_ir.kernel.printer import neighbourhood
 from ocl_ir.ops import WORK_ITEM
 from ocl_ir.types import Pointer, ValueType, Vector, element, lanes
-
-_ATOMICS: Mapping[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "min": np.minimum,
-    "max": np.maximum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "exchange": lambda old, new: new,
-    "compare_exchange": lambda old, expected, new: np.where(old == expected, new, old),
-}
 
 
 @dataclass
@@ -88,8 +79,9 @@ def run(
     """Runs a verified kernel; arrays among the arguments are changed in place.
 
     Raises `MemoryAccessError` for an access outside of its memory or at an address that breaks a promised alignment,
-    `DataRaceError` for accesses without an order, `IRError` for a barrier that only a part of the group reaches, a zero
-    divisor, a loop whose index overflows, and for a group that takes more than `max_steps` loop iterations.
+    `DataRaceError` for accesses without an order, `IRError` for a barrier or collective that only a part of the group
+    reaches, a broken promise of uniformity, a zero divisor, a loop whose index overflows, and for a group that takes
+    more than `max_steps` loop iterations.
     """
     index_space = launch(kernel, global_size, group_size)
     machine = _Machine(kernel, index_space, args, check_races, max_steps)
@@ -174,6 +166,8 @@ class _Machine:
                 return self._while(stmt, active)
             case Barrier():
                 self._barrier(stmt, active)
+            case Collective():
+                self._collective(stmt, active)
             case Break():
                 self._left[-1] = self._left[-1] | active
                 return self._nobody()
@@ -228,15 +222,30 @@ class _Machine:
             fact = f"group {self._group} took more than {self._max_steps} loop iterations"
             self._fail(IRError, fact, stmt, "see that the loop ends, or raise max_steps")
 
-    def _barrier(self, stmt: Barrier, active: Data) -> None:
+    def _whole_group(self, stmt: Barrier | Collective, active: Data) -> None:
         if not active.all():
+            kind = type(stmt).__name__.lower()
             reached, missing = np.count_nonzero(active), self._item(int(np.argmin(active)))
-            fact = f"divergent barrier: {reached} of {active.size} work-items reach it, {missing} does not"
-            self._fail(IRError, fact, stmt, "move the barrier to where the whole group passes")
+            fact = f"divergent {kind}: {reached} of {active.size} work-items reach it, {missing} does not"
+            self._fail(IRError, fact, stmt, f"move the {kind} to where the whole group passes")
+
+    def _barrier(self, stmt: Barrier, active: Data) -> None:
+        self._whole_group(stmt, active)
         self.counters.barriers += 1
         for space, named in (("local", stmt.local), ("global", stmt.global_)):
             if named and space in self._clocks:
                 self._clocks[space].barrier()
+
+    def _collective(self, stmt: Collective, active: Data) -> None:
+        self._whole_group(stmt, active)
+        items = np.flatnonzero(active)
+        values, lane = self._at(stmt.value, items), 0
+        if stmt.lane is not None:
+            lane = int(self._at(stmt.lane, items)[0])
+            if not 0 <= lane < items.size:
+                fact = f"a broadcast of lane {lane} in group {self._group}, which has {items.size} work-items"
+                self._fail(IRError, fact, stmt, "name a lane below the group's size")
+        self._define(stmt.result.id, element(stmt.value.type), items, joined(stmt.op, values, lane))
 
     # ------------------------------------------------------------------ values
 
@@ -246,9 +255,11 @@ class _Machine:
         assert not isinstance(type_, Pointer)
         args = [self._at(arg, items) for arg in stmt.args]
         if stmt.op in WORK_ITEM:
-            answer = self._answer(stmt.op, int(args[0][0]))
+            answer = self._space.answer(stmt.op, int(args[0][0]), self._group)
             result = np.broadcast_to(answer, self._space.items)[items].astype(element(type_).numpy)
         else:
+            if stmt.op == "uniform":
+                self._check_uniform(stmt, args[0], items)
             try:
                 result = evaluate(stmt.op, args, type_)
             except ZeroDivisionError:
@@ -257,20 +268,12 @@ class _Machine:
                 self._fail(IRError, fact, stmt, "test the divisor first; the operation is undefined for zero")
         self._define(stmt.result.id, type_, items, result)
 
-    def _answer(self, question: str, dimension: int) -> Data | int:
-        group, size = self._group[dimension], self._space.group_size[dimension]
-        match question:
-            case "local_id":
-                return self._space.local_ids(dimension)
-            case "global_id":
-                return group * size + self._space.local_ids(dimension)
-            case "group_id":
-                return group
-            case "global_size":
-                return self._space.global_size[dimension]
-            case "local_size":
-                return size
-        return self._space.num_groups[dimension]
+    def _check_uniform(self, stmt: Let, values: Data, items: Data) -> None:
+        differs = ~same_bits(values, values[:1]).reshape(items.size, -1).all(axis=1)
+        if differs.any():
+            has = [f"{self._item(int(items[at]))} has {values[at]}" for at in (0, int(np.argmax(differs)))]
+            fact = f"a value that is promised to be uniform differs: {has[0]}, and {has[1]}"
+            self._fail(IRError, fact, stmt, "promise it of values that the whole group shares")
 
     def _at(self, operand: Operand, items: Data) -> Data:
         """The operand's values of the given work-items."""
@@ -316,12 +319,11 @@ class _Machine:
         self.counters.atomics += items.size
         args = [self._at(arg, items) for arg in stmt.args]
         before = poison(dtype, items.size)
-        change = _ATOMICS[stmt.op]
         for turn in range(items.size):
             # Slices, not scalars: NumPy wraps arrays silently and warns for scalars.
             only, cell = slice(turn, turn + 1), positions[turn : turn + 1]
             before[only] = memory.data[cell]
-            memory.data[cell] = change(before[only], *(arg[only] for arg in args))
+            memory.data[cell] = changed(stmt.op, before[only], *(arg[only] for arg in args))
         if stmt.result is not None:
             self._define(stmt.result.id, dtype, items, before)
 

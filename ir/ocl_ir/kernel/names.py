@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ocl_ir.kernel.grammar import Array, Atomic, For, Kernel, Let, Load, Local, Value, defined, walk
+from ocl_ir.kernel.grammar import Array, Atomic, Collective, For, Kernel, Let, Load, Local, Value, defined, walk
 from ocl_ir.ops import OPS
 from ocl_ir.types import Pointer
 
@@ -138,6 +138,8 @@ def _described(stmt: object, value: Value, named: dict[int, str]) -> str:
             return f"{named.get(stmt.pointer.id, 'loaded')}_value"
         case Atomic():
             return f"{named.get(stmt.pointer.id, 'atomic')}_before"
+        case Collective():
+            return f"group_{stmt.op}"
         case Array():
             return "tile" if getattr(value.type, "space", "") == "local" else "items"
     raise AssertionError(stmt)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ocl_ir.kernel.alignment import is_aligned
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
@@ -15,6 +16,7 @@ from ocl_ir.kernel.grammar import (
     Barrier,
     Block,
     Break,
+    Collective,
     Const,
     Continue,
     For,
@@ -28,7 +30,6 @@ from ocl_ir.kernel.grammar import (
     Stmt,
     Store,
     While,
-    is_aligned,
 )
 from ocl_ir.kernel.names import names
 from ocl_ir.types import Pointer, Vector, lanes
@@ -141,6 +142,9 @@ class _Printer:
                 return f"{result}atomic {stmt.op} {self._of(stmt.pointer)}[{self._of(stmt.index)}], {args}"
             case Barrier():
                 return "barrier" + (" local" if stmt.local else "") + (" global" if stmt.global_ else "")
+            case Collective():
+                lane = f" of item {self._of(stmt.lane)}" if stmt.lane is not None else ""
+                return f"let {self._of(stmt.result)}: {stmt.result.type} = group {stmt.op} {self._of(stmt.value)}{lane}"
             case Break():
                 return "break"
             case Continue():

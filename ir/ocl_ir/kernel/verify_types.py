@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import get_args
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
+    Collective,
+    CollectiveOp,
     Const,
     For,
     If,
@@ -29,7 +32,9 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.ops import WORK_ITEM, result_type
 from ocl_ir.types import BF16, BOOL, F16, F32, DType, Pointer, Type, Vector, element
 
-_STRUCTURAL_ARITY = {"copy": 1, "convert": 1, "bitcast": 1, "splat": 1, "extract": 2, "lo": 1, "hi": 1}
+_STRUCTURAL_ARITY = {"copy": 1, "convert": 1, "bitcast": 1, "splat": 1, "extract": 2, "lo": 1, "hi": 1,
+                     "uniform": 1}  # fmt: skip
+_COLLECTIVE_TYPES = {"any": {"bool"}, "sum": {"i32", "u32", "i64", "u64", "f16", "f32", "f64"}}
 _ATOMIC_TYPES = frozenset({"i32", "u32", "i64", "u64"})
 
 
@@ -132,6 +137,29 @@ def atomic_types(kernel: Kernel) -> Iterator[Fault]:
             yield Fault(f"an operand of an atomic on {dtype} is not {dtype}", stmt, "convert the operand")
         elif stmt.result is not None and stmt.result.type != dtype:
             yield Fault(f"an atomic on {dtype} cannot give {stmt.result.type}", stmt, f"make the result {dtype}")
+
+
+def collective_types(kernel: Kernel) -> Iterator[Fault]:
+    """A group joins scalars that its operation takes, and gets one of the same type; a broadcast alone has a lane."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Collective):
+            continue
+        type_ = stmt.value.type
+        wanted = _COLLECTIVE_TYPES["any" if stmt.op in {"any", "all"} else "sum"]
+        if stmt.op not in get_args(CollectiveOp):
+            listed = ", ".join(get_args(CollectiveOp))
+            yield Fault(f"there is no collective {stmt.op!r}", stmt, f"use one of {listed}")
+        elif not isinstance(type_, DType) or (stmt.op != "broadcast" and type_.name not in wanted):
+            listed = ", ".join(sorted(wanted))
+            yield Fault(f"there is no collective {stmt.op} of {type_}", stmt, f"convert the value to one of {listed}")
+        elif stmt.result.type != type_:
+            yield Fault(f"a collective of {type_} cannot give {stmt.result.type}", stmt, f"make the result {type_}")
+        elif (stmt.lane is None) == (stmt.op == "broadcast"):
+            fact = "names no lane" if stmt.lane is None else "names a lane"
+            yield Fault(f"the collective {stmt.op} {fact}", stmt, "a broadcast, and nothing else, is of one lane")
+        elif stmt.lane is not None and not _is_index(stmt.lane.type):
+            fact = f"the lane {name_of(kernel, stmt.lane)} of a broadcast is {stmt.lane.type}"
+            yield Fault(fact, stmt, "name the lane by an integer scalar")
 
 
 def variable_types(kernel: Kernel) -> Iterator[Fault]:

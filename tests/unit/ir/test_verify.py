@@ -16,6 +16,7 @@ from ocl_ir.kernel.grammar import (
     Barrier,
     Block,
     Break,
+    Collective,
     Const,
     Continue,
     For,
@@ -76,6 +77,13 @@ ITEM_ = Let(ITEM, "local_id", (u(0),))
 LOW_ = Let(LOW, "lt", (ITEM, u(2)))
 
 
+def collective(op: str, value: object, lane: object = None, type_: object = F32) -> Collective:
+    return Collective(Value(40, type_, "joined"), op, value, lane)  # type: ignore[arg-type]
+
+
+LOAD_F = Load(F, X, u(0))
+
+
 def loop(*inner: object, start: object = u(0), stop: object = N, step: object = u(1), **more: object) -> For:
     return For(J, start, stop, step, inner, **more)  # type: ignore[arg-type]
 
@@ -108,6 +116,8 @@ def atomic(
     return body(*before, Atomic(result, op, pointer, u(0), args))  # type: ignore[arg-type]
 
 
+ANY = Value(41, BOOL, "of_all")
+LATER = Let(Value(42, BOOL), "lt", (Value(40, U32, "joined"), u(3)))
 SHARED = Value(30, Pointer(I32, "local"), "shared")
 PRIVATE = Value(31, Pointer(I32, "private"), "own")
 
@@ -319,6 +329,48 @@ CASES = [
     Case("array_types", "an array of 0 elements", body(Array(TILE, 0)), body(Array(TILE, 1))),
     Case("array_types", "an array of type global f32*", body(Array(Value(50, Pointer(F32)), 4)), body(Array(MINE, 4))),
     # ------------------------------------------------------------------ variables and control
+    Case(
+        "collective_types",
+        "no collective sum of bool",
+        body(collective("sum", TRUE, type_=BOOL)),
+        body(collective("any", TRUE, type_=BOOL)),
+    ),
+    Case(
+        "collective_types", "no collective all of f32", body(collective("all", f(1.0))), body(collective("min", f(1.0)))
+    ),
+    Case(
+        "collective_types",
+        "no collective broadcast of f32x4",
+        body(Load(W, X, u(0)), collective("broadcast", W, u(0), F4)),
+        body(collective("broadcast", TRUE, u(0), BOOL)),
+    ),
+    Case(
+        "collective_types", "no collective 'mean'", body(collective("mean", f(1.0))), body(collective("prod", f(1.0)))
+    ),
+    Case(
+        "collective_types",
+        "a collective of f32 cannot give u32",
+        body(collective("sum", f(1.0), type_=U32)),
+        body(collective("sum", f(1.0))),
+    ),
+    Case(
+        "collective_types",
+        "broadcast names no lane",
+        body(collective("broadcast", f(1.0))),
+        body(collective("broadcast", f(1.0), N)),
+    ),
+    Case(
+        "collective_types",
+        "sum names a lane",
+        body(collective("sum", f(1.0), N)),
+        body(collective("exclusive_scan", f(1.0))),
+    ),
+    Case(
+        "collective_types",
+        "of a broadcast is f32",
+        body(collective("broadcast", f(1.0), f(1.0))),
+        body(collective("broadcast", f(1.0), u(1))),
+    ),
     Case("variable_types", "v is u32, and the value f32", body(Local(V, f(1.0))), body(Local(V, u(1)))),
     Case(
         "variable_types",
@@ -374,6 +426,12 @@ CASES = [
     ),
     Case(
         "vectorized_loops_are_independent",
+        "has a collective",
+        body(LOAD_F, loop(collective("sum", F), vectorize=True)),
+        body(LOAD_F, loop(collective("sum", F))),
+    ),
+    Case(
+        "vectorized_loops_are_independent",
         "assigns v, which is declared outside",
         body(Local(V, N), loop(Assign(V, J), vectorize=True)),
         body(loop(Local(V, N), Assign(V, J), vectorize=True)),
@@ -403,6 +461,42 @@ CASES = [
         "in the header of a while",
         body(While((Barrier(),), TRUE, ())),
         body(While((), TRUE, (Barrier(),))),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "divergent collective: only a part of the group may come here, because of `if low`",
+        body(ITEM_, LOW_, LOAD_F, If(LOW, (collective("sum", F),))),
+        body(ITEM_, LOW_, LOAD_F, If(LOW, ()), collective("sum", F)),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "a collective in the header of a while",
+        body(LOAD_F, While((collective("sum", F),), TRUE, ())),
+        body(LOAD_F, While((), TRUE, (collective("sum", F),))),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "because of `if of_all`",
+        body(ITEM_, Let(ANY, "lt", (ITEM, u(2))), If(ANY, (Barrier(),))),
+        body(ITEM_, LOW_, Collective(ANY, "any", LOW), If(ANY, (Barrier(),))),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "because of `if of_all`",
+        body(ITEM_, LOW_, Let(ANY, "copy", (LOW,)), If(ANY, (Barrier(),))),
+        body(ITEM_, LOW_, Let(ANY, "uniform", (LOW,)), If(ANY, (Barrier(),))),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "because of `if is_less`",
+        body(ITEM_, collective("scan", ITEM, type_=U32), LATER, If(Value(42, BOOL), (Barrier(),))),
+        body(ITEM_, collective("sum", ITEM, type_=U32), LATER, If(Value(42, BOOL), (Barrier(),))),
+    ),
+    Case(
+        "broadcasts_are_of_one_lane",
+        "the lane item of a broadcast differs",
+        body(ITEM_, LOAD_F, collective("broadcast", F, ITEM)),
+        body(ITEM_, LOAD_F, collective("broadcast", F, N)),
     ),
     Case(
         "barriers_are_uniform", "orders no memory", body(Barrier(local=False)), body(Barrier(local=False, global_=True))
@@ -596,5 +690,6 @@ def test_a_variable_may_be_anything() -> None:
 def test_every_kind_of_statement_is_in_some_accepted_program() -> None:
     seen = {type(stmt) for case in CASES for stmt in walk(case.good.body)}
     assert seen == {
-        Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Break, Continue, Return,
+        Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Collective, Break, Continue,
+        Return,
     }  # fmt: skip
