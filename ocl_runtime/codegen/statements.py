@@ -40,7 +40,7 @@ from ocl_ir.kernel.uniformity import Uniformity, uniformity
 from ocl_ir.ops import OPS
 from ocl_ir.types import BF16, BOOL, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.expressions import Dialect, Expressions, Text
-from ocl_runtime.codegen.spelling import memory_type, value_type
+from ocl_runtime.codegen.spelling import memory_type, unsigned_type, value_type
 from ocl_runtime.codegen.templates import render_def
 
 _ATOMIC = {"exchange": "xchg", "compare_exchange": "cmpxchg"}
@@ -225,14 +225,25 @@ class Statements:
     def _atomic(self, stmt: Atomic) -> Node:
         pointer = stmt.pointer.type
         assert isinstance(pointer, Pointer)
-        family = (
-            "atom" if pointer.dtype.bits == 64 else "atomic"
-        )  # 64-bit atomics are an extension with names of its own
-        args = "".join(f", {self._x.operand(arg).text}" for arg in stmt.args)
-        call = f"{family}_{_ATOMIC.get(stmt.op, stmt.op)}({self._x.address(stmt.pointer, stmt.index)}{args})"
+        address, args = self._x.address(stmt.pointer, stmt.index), [self._x.operand(arg).text for arg in stmt.args]
+        call, by_bits = self._atomic_call(stmt.op, pointer, address, args)
         if stmt.result is None:
             return Node("call", stmt, {"call": call})
-        return self._set(stmt, stmt.result, Text(call))
+        return self._set(stmt, stmt.result, Text(f"as_{value_type(pointer.dtype)}({call})" if by_bits else call))
+
+    def _atomic_call(self, op: str, pointer: Pointer, address: str, args: list[str]) -> tuple[str, bool]:
+        """The call, and whether it takes and gives the bits of a float."""
+        dtype, space = pointer.dtype, pointer.space
+        by_bits = dtype.is_float and op in _ATOMIC and (dtype, op) != (F32, "exchange")
+        if dtype.is_float and op not in _ATOMIC:
+            self._x.helpers[f"atomic_{op}", Pointer(dtype, space)] = None
+            function = f"atomic_{op}_{space}_{value_type(dtype)}"
+        else:  # 64-bit atomics are an extension with names of its own
+            function = f"{'atom' if dtype.bits == 64 else 'atomic'}_{_ATOMIC.get(op, op)}"
+        if by_bits:
+            unsigned = unsigned_type(dtype)
+            address, args = f"(volatile __{space} {unsigned} *)({address})", [f"as_{unsigned}({arg})" for arg in args]
+        return f"{function}({', '.join([address, *args])})", by_bits
 
     # ------------------------------------------------------------------ loops
 

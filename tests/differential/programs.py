@@ -525,10 +525,12 @@ class _Maker:
 
     def atomic(self) -> None:
         """A change of what all items share: no result, because that depends on who comes first."""
-        dtype = self.pick((U32, I32, *((U64, I64) if self.atomics64 else ())))
-        op = self.pick(ATOMICS)
-        pointer = self.pointer(f"shared_{op}", dtype)
-        self.k.atomic(op, pointer, self.number_below(4), self.operand(dtype), used=False)
+        wide = (U64, I64, *(dtype for dtype in self.floats if dtype == F64)) if self.atomics64 else ()
+        dtype = self.pick((U32, I32, F32, *wide))
+        op = self.pick(("min", "max") if dtype.is_float else ATOMICS)  # sums of floats depend on the order
+        pointer, value = self.pointer(f"shared_{op}", dtype), self.operand(dtype)
+        # Which of 0.0 and -0.0 stays depends on the order, too.
+        self.k.atomic(op, pointer, self.number_below(4), value + 0.0 if dtype.is_float else value, used=False)
 
     def private(self) -> None:
         """An array of this item alone: declared and filled, or read and written."""

@@ -781,6 +781,62 @@ def atomics() -> KernelBuilder:
 
 
 @case(
+    lambda rng: {
+        "x": rng.integers(-1000, 1000, 64).astype(np.float32) * np.float32(0.25),
+        "found": np.array([100, 100, 9000, np.nan, 7, 2], np.float32),
+        "before": np.zeros(2, np.float32),
+    },
+    lambda g: {
+        "found": np.array([100 + g["x"].sum(), 100 - g["x"].sum(), g["x"].min(), np.nan, 8, 3], np.float32),
+        "before": np.array([7, 2], np.float32),
+    },
+    (64,),
+    (16,),
+)
+def float_atomics() -> KernelBuilder:
+    k = KernelBuilder("float_atomics", group_size=(16, 1, 1), note="sums and extremes, a group's own in local memory")
+    x, found, before = (k.pointer(name, F32) for name in ("x", "found", "before"))
+    i, item = k.global_id(0, "i"), k.item("local_id", hint="item")
+    mine, value = k.array(F32, 1, hint="mine"), k.load(x, i, hint="value")
+    with k.if_(item == 0):
+        k.store(mine, 0, -0.0)
+    k.barrier()
+    k.atomic("add", mine, 0, value, used=False)
+    k.barrier()
+    with k.if_(item == 0):
+        k.atomic("add", found, 0, k.load(mine, 0), used=False)
+    k.atomic("sub", found, 1, value, used=False)
+    k.atomic("min", found, 2, value, used=False)
+    k.atomic("max", found, 3, value, used=False)
+    with k.if_(i == 0):
+        for index, args in enumerate((("exchange", 8.0), ("compare_exchange", 2.0, 3.0))):
+            was = k.atomic(args[0], found, 4 + index, *args[1:], hint="was")  # type: ignore[arg-type]
+            assert was is not None
+            k.store(before, index, was)
+    return k
+
+
+@case(
+    lambda rng: {"x": rng.integers(-1000, 1000, 64) * 0.25, "found": np.array([0.0, np.inf, 7, 2])},
+    lambda g: {"found": np.array([g["x"].sum() + 7 + 2, g["x"].min(), 8, 3])},
+    (64,),
+    (16,),
+)
+def double_atomics() -> KernelBuilder:
+    k = KernelBuilder("double_atomics", note="by 64-bit atomics on the bits")
+    x, found = k.pointer("x", F64), k.pointer("found", F64)
+    i = k.global_id(0, "i")
+    k.atomic("add", found, 0, k.load(x, i), used=False)
+    k.atomic("min", found, 1, k.load(x, i), used=False)
+    with k.if_(i == 3):
+        for index, args in enumerate((("exchange", 8.0), ("compare_exchange", 2.0, 3.0))):
+            was = k.atomic(args[0], found, 2 + index, *args[1:], hint="was")  # type: ignore[arg-type]
+            assert was is not None
+            k.atomic("add", found, 0, was, used=False)
+    return k
+
+
+@case(
     lambda rng: {"n": 60, "w": 6, "x": floats(rng, 60), "y": np.zeros(60, np.float32)},
     lambda g: {"y": _stencil(g["x"].reshape(10, 6)).reshape(-1)},
     (64,),

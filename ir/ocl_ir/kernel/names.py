@@ -39,7 +39,7 @@ _TAKEN = frozenset([*_KEYWORDS.split(), *_FUNCTIONS.split(), *_CALLED, *_TYPES, 
 _SCALAR = "(?:u?(?:char|short|int|long)|half|float|double)"
 _FAMILIES = re.compile(
     rf"(?:convert|as)_{_SCALAR}\d*(?:_\w+)?|get_(?:global|local|group|num|work)_\w+|v(?:load|store)a?(?:\d+|_half\w*)"
-    r"|atom(?:ic)?_[a-z]+|(?:fast|integer_power|round_to|whole|pow_by_fours|fmod_by_fours)_\w+"
+    r"|atom(?:ic)?_\w+|(?:fast|integer_power|round_to|whole|pow_by_fours|fmod_by_fours)_\w+"
     r"|(?:CL|CLK|M|FP|FLT|DBL|HALF|U?CHAR|SCHAR|U?SHRT|U?INT|U?LONG)_[A-Z0-9_]+|cl_\w+"
 )
 """Functions that generated code calls, and macros, of which there are too many to list."""

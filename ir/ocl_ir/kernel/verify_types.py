@@ -35,7 +35,6 @@ from ocl_ir.types import BF16, BOOL, F16, F32, DType, Pointer, Type, Vector, ele
 _STRUCTURAL_ARITY = {"copy": 1, "convert": 1, "bitcast": 1, "splat": 1, "extract": 2, "lo": 1, "hi": 1,
                      "uniform": 1}  # fmt: skip
 _COLLECTIVE_TYPES = {"any": {"bool"}, "sum": {"i32", "u32", "i64", "u64", "f16", "f32", "f64"}}
-_ATOMIC_TYPES = frozenset({"i32", "u32", "i64", "u64"})
 
 
 def parameter_types(kernel: Kernel) -> Iterator[Fault]:
@@ -119,16 +118,15 @@ def memory_types(kernel: Kernel) -> Iterator[Fault]:
 
 
 def atomic_types(kernel: Kernel) -> Iterator[Fault]:
-    """Atomics change 32- or 64-bit integers in shared memory (float32 by exchange only)."""
+    """Atomics change numbers of 32 or 64 bits in shared memory, and the bits of integers only."""
     for stmt in walk(kernel.body):
         if not isinstance(stmt, Atomic) or not isinstance(stmt.pointer.type, Pointer):
             continue
         dtype, space = stmt.pointer.type.dtype, stmt.pointer.type.space
         wanted = 2 if stmt.op == "compare_exchange" else 1
-        if dtype.name not in _ATOMIC_TYPES and not (dtype == F32 and stmt.op == "exchange"):
-            yield Fault(
-                f"there is no atomic {stmt.op} of {dtype}", stmt, "use i32, u32, i64 or u64 (f32: exchange only)"
-            )
+        if dtype.bits < 32 or (dtype.is_float and stmt.op in {"and", "or", "xor"}):
+            use = "use float32" if dtype.is_float and dtype.bits < 32 else "use int32"
+            yield Fault(f"there is no atomic {stmt.op} of {dtype}", stmt, f"{use}, or another type of 32 or 64 bits")
         elif space not in {"global", "local"}:
             yield Fault(f"an atomic in {space} memory", stmt, "atomics are for memory that work-items share")
         elif len(stmt.args) != wanted:

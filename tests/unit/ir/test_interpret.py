@@ -647,6 +647,29 @@ def test_atomics(op: str, args: tuple[int, ...], start: int, want: int) -> None:
     assert counters.atomics == 4
 
 
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize(
+    ("op", "args", "start", "want"),
+    [
+        ("add", (0.5,), 1.0, 3.0), ("sub", (0.5,), 1.0, -1.0), ("min", (0.5,), 1.0, 0.5), ("max", (0.5,), 1.0, 1.0),
+        ("min", (0.5,), np.nan, np.nan), ("max", (np.nan,), 1.0, np.nan), ("add", (np.inf,), -np.inf, np.nan),
+        ("exchange", (9.0,), 1.0, 9.0), ("compare_exchange", (1.0, 8.0), 1.0, 8.0),
+        ("compare_exchange", (0.0, 8.0), -0.0, -0.0), ("compare_exchange", (np.nan, 8.0), np.nan, 8.0),
+    ],
+)  # fmt: skip
+def test_atomics_of_floats(op: str, args: tuple[float, ...], start: float, want: float, dtype: DType) -> None:
+    k = KernelBuilder("atomics")
+    k.atomic(op, k.pointer("cell", dtype), 0, *args)  # type: ignore[arg-type]
+    kernel = k.build()
+    verify(kernel)
+    cell = np.array([start], dtype.numpy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(kernel, {"cell": cell}, (4,), (2,))
+    np.testing.assert_array_equal(cell, np.array([want], dtype.numpy))
+    assert np.isnan(want) or np.signbit(cell) == np.signbit(want)
+
+
 def test_atomics_go_in_the_order_of_work_items_and_give_what_was_before() -> None:
     k = KernelBuilder("tickets")
     cell, out = k.pointer("cell", I32), k.pointer("out", I32)

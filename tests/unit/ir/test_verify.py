@@ -43,7 +43,9 @@ C = Value(2, Pointer(F32, "constant"), "c")
 H = Value(3, Pointer(F16), "h")
 B = Value(4, Pointer(BF16), "b")
 K = Value(5, Pointer(U32), "k")
-PARAMS = tuple(Param(value) for value in (N, X, C, H, B, K))
+BYTES = Value(7, Pointer(U8), "bytes")
+FLAGS = Value(8, Pointer(BOOL), "flags")
+PARAMS = tuple(Param(value) for value in (N, X, C, H, B, K, BYTES, FLAGS))
 A = Value(10, U32, "a")
 F = Value(11, F32, "f")
 V = Variable(12, U32, "v")
@@ -300,7 +302,15 @@ CASES = [
     ),
     Case("memory_types", "f32 is moved through a pointer to u32", body(Store(K, N, f(1.0))), body(Store(H, N, f(1.0)))),
     Case("memory_types", "f64 is moved through", body(Store(H, N, Const(1.0, F64))), body(Load(Value(9, F16), H, N))),
-    Case("atomic_types", "there is no atomic add of f32", atomic("add", f(1.0), pointer=X), atomic("add", u(1))),
+    Case(
+        "atomic_types",
+        "there is no atomic xor of f32",
+        atomic("xor", f(1.0), pointer=X),
+        atomic("add", f(1.0), pointer=X),
+    ),
+    Case("atomic_types", "there is no atomic add of f16", atomic("add", f(1.0), pointer=H), atomic("xor", u(1))),
+    Case("atomic_types", "there is no atomic max of u8", atomic("max", u(1), pointer=BYTES), atomic("max", u(1))),
+    Case("atomic_types", "there is no atomic or of bool", atomic("or", TRUE, pointer=FLAGS), atomic("or", u(1))),
     Case(
         "atomic_types",
         "takes 1 operands, not 2",
@@ -590,6 +600,12 @@ def test_a_broken_rule_is_named_with_fact_place_and_remedy(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.said}")
 def test_the_repaired_program_is_accepted(case: Case) -> None:
     verify(case.good)
+
+
+@pytest.mark.parametrize(("pointer", "remedy"), [(BYTES, "int32"), (FLAGS, "int32"), (H, "float32"), (B, "float32")])
+def test_narrow_atomics_are_refused_with_the_type_to_use(pointer: Value, remedy: str) -> None:
+    with pytest.raises(VerifyError, match=f"use {remedy}, or another type of 32 or 64 bits"):
+        verify(atomic("add", u(1), pointer=pointer))
 
 
 def test_every_check_has_a_case() -> None:
