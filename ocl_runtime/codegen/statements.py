@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ocl_ir.kernel.alignment import is_aligned
+from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
@@ -27,6 +28,7 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     Operand,
+    Print,
     Return,
     Stmt,
     Store,
@@ -38,9 +40,9 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.kernel.locals import Locals, Slot
 from ocl_ir.kernel.uniformity import Uniformity, uniformity
 from ocl_ir.ops import OPS
-from ocl_ir.types import BF16, BOOL, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
+from ocl_ir.types import BF16, BOOL, F16, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.expressions import Dialect, Expressions, Text
-from ocl_runtime.codegen.spelling import memory_type, unsigned_type, value_type
+from ocl_runtime.codegen.spelling import memory_type, string_literal, unsigned_type, value_type
 from ocl_runtime.codegen.templates import render_def
 
 _ATOMIC = {"exchange": "xchg", "compare_exchange": "cmpxchg"}
@@ -117,6 +119,8 @@ class Statements:
                     fence for space, fence in _FENCES.items() if (stmt.local if space == "local" else stmt.global_)
                 ]
                 return [Node("call", stmt, {"call": f"barrier({' | '.join(fences)})"})]
+            case Print():
+                return [self._print(stmt)]
             case Collective():
                 raise AssertionError("passes/collectives.py was left out")
             case Break() | Continue() | Return():
@@ -244,6 +248,15 @@ class Statements:
             unsigned = unsigned_type(dtype)
             address, args = f"(volatile __{space} {unsigned} *)({address})", [f"as_{unsigned}({arg})" for arg in args]
         return f"{function}({', '.join([address, *args])})", by_bits
+
+    def _print(self, stmt: Print) -> Node:
+        dtypes = [element(arg.type) for arg in stmt.args]
+        line = string_literal(printf_format(stmt.format, dtypes) + "\n")
+        values = []
+        for arg in stmt.args:
+            text = self._x.operand(arg)
+            values.append(f"(float){text.within(14)}" if arg.type == F16 else text.text)  # printf takes no halves
+        return Node("call", stmt, {"call": f"printf({', '.join([line, *values])})"})
 
     # ------------------------------------------------------------------ loops
 

@@ -837,6 +837,25 @@ def double_atomics() -> KernelBuilder:
 
 
 @case(
+    lambda rng: {"x": np.array([1.5, -2.25, np.inf, 1e-9], np.float32), "y": np.zeros(4, np.int64)},
+    lambda g: {"y": np.arange(4) - 2},
+    (4,),
+    (2,),
+)
+def printing() -> KernelBuilder:
+    k = KernelBuilder("printing", note="numbers of several types, and a text that C would read in another way")
+    x, y, i = k.pointer("x", F32), k.pointer("y", I64), k.global_id(0, "i")
+    k.print_('100% of "{{{}}}" is {} \\n??/ {}\t*/ é', i, k.load(x, i), k.load(x, i) > 0.0)
+    with k.if_(i >= 1):
+        k.store(y, i, k.convert(i, I64) - 2)
+        k.print_("{} {}{}", k.load(y, i), k.convert(i, U64) << 60, k.convert(i, U8))
+        k.print_("")
+    with k.else_():
+        k.store(y, i, -2)
+    return k
+
+
+@case(
     lambda rng: {"n": 60, "w": 6, "x": floats(rng, 60), "y": np.zeros(60, np.float32)},
     lambda g: {"y": _stencil(g["x"].reshape(10, 6)).reshape(-1)},
     (64,),

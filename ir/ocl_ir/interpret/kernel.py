@@ -10,8 +10,7 @@ are reported as such: see `ocl_ir.interpret.races`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 import numpy as np
@@ -20,9 +19,11 @@ from ocl_ir.errors import DataRaceError, Error, IRError, MemoryAccessError
 from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, written
 from ocl_ir.interpret.atomic import changed
 from ocl_ir.interpret.collective import joined
+from ocl_ir.interpret.counters import Counters
 from ocl_ir.interpret.memory import Memory, new_array, watch
 from ocl_ir.interpret.operation import Data, evaluate, filled, poison, same_bits
 from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock, Race, Touch
+from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
@@ -40,6 +41,7 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     Operand,
+    Print,
     Return,
     Stmt,
     Store,
@@ -53,20 +55,6 @@ from ocl_ir.ops import WORK_ITEM
 from ocl_ir.types import Pointer, ValueType, Vector, element, lanes
 
 
-@dataclass
-class Counters:
-    """What a run did, summed over the work-items; groups and barriers count once for a group."""
-
-    groups: int = 0
-    barriers: int = 0
-    operations: int = 0
-    loads: int = 0
-    stores: int = 0
-    atomics: int = 0
-    global_bytes: int = 0
-    """Bytes that loads and stores moved from and to global and constant memory."""
-
-
 def run(
     kernel: Kernel,
     args: Mapping[str, Argument],
@@ -75,8 +63,9 @@ def run(
     *,
     check_races: bool = True,
     max_steps: int = 1_000_000,
+    print_: Callable[[str], object] = print,
 ) -> Counters:
-    """Runs a verified kernel; arrays among the arguments are changed in place.
+    """Runs a verified kernel; arrays among the arguments are changed in place. `print_` gets each line that it prints.
 
     Raises `MemoryAccessError` for an access outside of its memory or at an address that breaks a promised alignment,
     `DataRaceError` for accesses without an order, `IRError` for a barrier or collective that only a part of the group
@@ -84,7 +73,7 @@ def run(
     more than `max_steps` loop iterations.
     """
     index_space = launch(kernel, global_size, group_size)
-    machine = _Machine(kernel, index_space, args, check_races, max_steps)
+    machine = _Machine(kernel, index_space, args, check_races, max_steps, print_)
     for group in index_space.groups():
         machine.run_group(group)
     return machine.counters
@@ -92,12 +81,19 @@ def run(
 
 class _Machine:
     def __init__(
-        self, kernel: Kernel, space: Launch, args: Mapping[str, Argument], check_races: bool, max_steps: int
+        self,
+        kernel: Kernel,
+        space: Launch,
+        args: Mapping[str, Argument],
+        check_races: bool,
+        max_steps: int,
+        print_: Callable[[str], object],
     ) -> None:
         self.counters = Counters()
         self._kernel = kernel
         self._space = space
         self._max_steps = max_steps
+        self._print_line = print_
         self._names = names(kernel)
         self._statements = list(walk(kernel.body))
         self._numbers = {id(stmt): number for number, stmt in enumerate(self._statements)}
@@ -168,6 +164,8 @@ class _Machine:
                 self._barrier(stmt, active)
             case Collective():
                 self._collective(stmt, active)
+            case Print():
+                self._print(stmt, items)
             case Break():
                 self._left[-1] = self._left[-1] | active
                 return self._nobody()
@@ -352,6 +350,12 @@ class _Machine:
         if race is not None:
             self._race(memory, race)
         return memory, positions
+
+    def _print(self, stmt: Print, items: Data) -> None:
+        line = printf_format(stmt.format, [element(arg.type) for arg in stmt.args])
+        values = [self._at(arg, items) for arg in stmt.args]
+        for item in range(items.size):
+            self._print_line(line % tuple(value[item] for value in values))
 
     # ------------------------------------------------------------------ faults
 

@@ -33,6 +33,7 @@ from ocl_ir.kernel.grammar import (
     Local,
     Operand,
     Param,
+    Print,
     Store,
     Value,
     Variable,
@@ -205,6 +206,11 @@ class KernelBuilder(Blocks):
         result = self._value(value_type(operand), hint)
         self.emit(Collective(result, op, operand, whose, where=calling_line()))
         return Ref(self, result)
+
+    def print_(self, format_: str, *values: Like) -> None:
+        """Prints a line from each work-item that comes here: `k.print_("x[{}] is {}", i, x)`."""
+        args = tuple(self._operand(value, None) for value in values)
+        self.emit(Print(format_, args, where=calling_line()))
 
     def build(self) -> Kernel:
         """The kernel made so far."""

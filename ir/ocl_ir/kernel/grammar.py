@@ -13,6 +13,7 @@
             | While (Stmt*; operand): Stmt*              the condition's statements run before every test
             | Barrier local?, global?                    every work-item of the group, or none, comes here
             | Collective value = op operand, lane?       the group joins its values; it comes here as to a barrier
+            | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
     Operand = Value | Variable | Const
 
@@ -213,6 +214,14 @@ class Collective(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Print(_Statement):
+    """Prints a line: the text with a value for each `{}`; see `ocl_ir.kernel.formats`."""
+
+    format: str
+    args: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Break(_Statement):
     """Leaves the innermost loop."""
 
@@ -240,6 +249,7 @@ Stmt: TypeAlias = (
     | While
     | Barrier
     | Collective
+    | Print
     | Break
     | Continue
     | Return
@@ -307,7 +317,7 @@ def operands(stmt: Stmt) -> tuple[Operand, ...]:
     A `While` reads its condition at the end of its header, not where the statement begins.
     """
     match stmt:
-        case Let():
+        case Let() | Print():
             return stmt.args
         case Load():
             return (stmt.pointer, stmt.index)
@@ -331,7 +341,7 @@ def operands(stmt: Stmt) -> tuple[Operand, ...]:
 def map_operands(stmt: Stmt, change: Callable[[Operand], Operand]) -> Stmt:
     """The statement with `change` applied to each operand it reads; pointers must stay values."""
     match stmt:
-        case Let():
+        case Let() | Print():
             return replace(stmt, args=tuple(change(arg) for arg in stmt.args))
         case Load():
             return replace(stmt, pointer=_pointer(change(stmt.pointer)), index=change(stmt.index))

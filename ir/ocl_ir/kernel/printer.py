@@ -5,6 +5,7 @@ Each statement is one line, so that an error can point at it. The same kernel al
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     Operand,
+    Print,
     Return,
     Stmt,
     Store,
@@ -145,6 +147,8 @@ class _Printer:
             case Collective():
                 lane = f" of item {self._of(stmt.lane)}" if stmt.lane is not None else ""
                 return f"let {self._of(stmt.result)}: {stmt.result.type} = group {stmt.op} {self._of(stmt.value)}{lane}"
+            case Print():
+                return ", ".join([f"print {json.dumps(stmt.format)}", *map(self._of, stmt.args)])
             case Break():
                 return "break"
             case Continue():

@@ -29,6 +29,7 @@ CHECKS: tuple[Check, ...] = (
     verify_types.memory_types,
     verify_types.atomic_types,
     verify_types.collective_types,
+    verify_types.prints_fit_their_formats,
     verify_types.variable_types,
     verify_types.control_types,
     verify_flow.group_size_is_positive,

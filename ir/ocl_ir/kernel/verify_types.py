@@ -9,6 +9,7 @@ import numpy as np
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.fault import Fault, name_of
+from ocl_ir.kernel.formats import texts
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
@@ -23,6 +24,7 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     Operand,
+    Print,
     Stmt,
     Store,
     While,
@@ -158,6 +160,28 @@ def collective_types(kernel: Kernel) -> Iterator[Fault]:
         elif stmt.lane is not None and not _is_index(stmt.lane.type):
             fact = f"the lane {name_of(kernel, stmt.lane)} of a broadcast is {stmt.lane.type}"
             yield Fault(fact, stmt, "name the lane by an integer scalar")
+
+
+def prints_fit_their_formats(kernel: Kernel) -> Iterator[Fault]:
+    """What is printed has a scalar for each `{}` of its format, and no null character, at which devices stop."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Print):
+            continue
+        try:
+            wanted = len(texts(stmt.format)) - 1
+            stmt.format.encode()
+        except ValueError as error:
+            yield Fault(f"the format {stmt.format!r} cannot be read: {error}", stmt, "write {} for each value")
+            continue
+        vectors = [arg for arg in stmt.args if not isinstance(arg.type, DType)]
+        if wanted != len(stmt.args):
+            fact = f"the format {stmt.format!r} takes {wanted} values, not {len(stmt.args)}"
+            yield Fault(fact, stmt, "write {} for each value, {{ and }} for braces")
+        elif vectors:
+            fact = f"{name_of(kernel, vectors[0])} is {vectors[0].type} and is printed"
+            yield Fault(fact, stmt, "print its lanes (k.op('extract', …))")
+        elif "\0" in stmt.format:
+            yield Fault(f"the format {stmt.format!r} has a null character", stmt, "leave it out")
 
 
 def variable_types(kernel: Kernel) -> Iterator[Fault]:

@@ -26,6 +26,7 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     Param,
+    Print,
     Return,
     Store,
     Value,
@@ -339,6 +340,19 @@ CASES = [
     Case("array_types", "an array of 0 elements", body(Array(TILE, 0)), body(Array(TILE, 1))),
     Case("array_types", "an array of type global f32*", body(Array(Value(50, Pointer(F32)), 4)), body(Array(MINE, 4))),
     # ------------------------------------------------------------------ variables and control
+    Case("prints_fit_their_formats", "takes 1 values, not 2", body(Print("{}", (N, N))), body(Print("{} {}", (N, N)))),
+    Case("prints_fit_their_formats", "takes 0 values, not 1", body(Print("{{}}", (N,))), body(Print("{{}}", ()))),
+    Case("prints_fit_their_formats", "a value has a name", body(Print("{0}", (N,))), body(Print("{}", (N,)))),
+    Case("prints_fit_their_formats", "a value has a name", body(Print("{:d}", (N,))), body(Print("%d:{}", (N,)))),
+    Case("prints_fit_their_formats", "cannot be read: Single '}'", body(Print("}", ())), body(Print("}}", ()))),
+    Case("prints_fit_their_formats", "surrogates not allowed", body(Print("\ud800", ())), body(Print("é", ()))),
+    Case("prints_fit_their_formats", "a null character", body(Print("a\0b", ())), body(Print("a\x01b", ()))),
+    Case(
+        "prints_fit_their_formats",
+        "w is f32x4 and is printed",
+        body(Load(W, X, u(0)), Print("{}", (W,))),
+        body(Load(F, X, u(0)), Print("{}", (F,))),
+    ),
     Case(
         "collective_types",
         "no collective sum of bool",
@@ -706,6 +720,6 @@ def test_a_variable_may_be_anything() -> None:
 def test_every_kind_of_statement_is_in_some_accepted_program() -> None:
     seen = {type(stmt) for case in CASES for stmt in walk(case.good.body)}
     assert seen == {
-        Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Collective, Break, Continue,
-        Return,
+        Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Collective, Print, Break,
+        Continue, Return,
     }  # fmt: skip
