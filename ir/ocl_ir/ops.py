@@ -285,10 +285,11 @@ WORK_ITEM = ("global_id", "local_id", "group_id", "global_size", "local_size", "
 """Questions about the index space; the operand is a dimension, a constant 0, 1 or 2; the result is an integer of 32 or
 64 bits."""
 
-STRUCTURAL = ("copy", "convert", "bitcast", "splat", "vector", "extract", "lo", "hi")
+STRUCTURAL = ("copy", "uniform", "convert", "bitcast", "splat", "vector", "extract", "lo", "hi")
 """Operations whose result type is part of the statement.
 
-`copy` gives its operand's value a name of its own; `convert` changes the value's type as a C cast does (float to
+`copy` gives its operand's value a name of its own; `uniform` does the same, and promises that all work-items of the
+group that come there have the same value; `convert` changes the value's type as a C cast does (float to
 integer truncates; out of range is unspecified, as in NumPy); `bitcast` keeps the bits; `splat` repeats a scalar;
 `vector` joins scalars; `extract` takes the lane that a constant names; `lo` and `hi` are the halves of a vector.
 """
@@ -345,7 +346,7 @@ def _structural_type(op: str, args: tuple[ValueType, ...], result: Type | None) 
     if first is None or any(element(arg).name == "bf16" for arg in args):
         return None
     match op:
-        case "copy":
+        case "copy" | "uniform":
             return first
         case "convert" if wanted is not None and lanes(wanted) == lanes(first) and element(wanted).name != "bf16":
             return wanted

@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Store, Value, is_aligned
+from ocl_ir.kernel.alignment import is_aligned
+from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Store, Value
 from ocl_ir.kernel.locals import Locals
 from ocl_ir.ops import OPS, WORK_ITEM, Op
-from ocl_ir.types import BOOL, DTYPES, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
+from ocl_ir.types import BOOL, DTYPES, F32, F64, DType, Pointer, Type, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.spelling import literal, mask_type, memory_type, unsigned_type, value_type
 
 PRIMARY, UNARY, TERNARY, ANYTHING = 15, 14, 3, 0
@@ -77,7 +78,7 @@ class Expressions:
     def __init__(self, locals_: Locals, dialect: Dialect) -> None:
         self._locals = locals_
         self._dialect = dialect
-        self.helpers: dict[tuple[str, ValueType], None] = {}
+        self.helpers: dict[tuple[str, Type], None] = {}
 
     def operand(self, operand: Operand, *, bare: bool = False) -> Text:
         """An operand: a literal, a name, or the expression inlined here."""
@@ -242,7 +243,7 @@ class Expressions:
         assert not isinstance(source, Pointer)
         text = self.operand(first)
         match let.op:
-            case "copy":
+            case "copy" | "uniform":
                 return text
             case "convert":
                 return self._convert(text, source, type_)

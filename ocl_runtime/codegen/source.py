@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ocl_ir.kernel.accesses import modes
-from ocl_ir.kernel.grammar import Array, Atomic, Kernel, Load, Param, Stmt, Store, defined, is_aligned, operands, walk
+from ocl_ir.kernel.alignment import is_aligned
+from ocl_ir.kernel.grammar import Array, Atomic, Kernel, Load, Param, Stmt, Store, defined, operands, walk
 from ocl_ir.kernel.locals import Locals, allocate
 from ocl_ir.kernel.names import entry_name
 from ocl_ir.kernel.printer import statement_text
@@ -42,6 +43,7 @@ class HelperTypes:
     suffix: str
     lanes: int
     bits: int
+    space: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +182,11 @@ def _attributes(kernel: Kernel, dialect: Dialect) -> list[str]:
 
 
 def _helper_types(type_: Type) -> HelperTypes:
-    assert not isinstance(type_, Pointer)
+    space = type_.space if isinstance(type_, Pointer) else ""
+    type_ = type_.dtype if isinstance(type_, Pointer) else type_
     unsigned = unsigned_type(type_)
     suffix = f"_{type_.lanes}" if isinstance(type_, Vector) else ""
-    return HelperTypes(value_type(type_), unsigned[1:], unsigned, suffix, lanes(type_), element(type_).bits)
+    return HelperTypes(value_type(type_), unsigned[1:], unsigned, suffix, lanes(type_), element(type_).bits, space)
 
 
 def _extensions(kernel: Kernel) -> list[str]:
@@ -196,7 +199,8 @@ def _extensions(kernel: Kernel) -> list[str]:
         if value is not None:
             types.add(value.type)
         if isinstance(stmt, Atomic) and element(stmt.pointer.type).bits == 64:
-            extended = stmt.op in {"min", "max", "and", "or", "xor"}
+            integers = not element(stmt.pointer.type).is_float  # others are made from compare and exchange
+            extended = integers and stmt.op in {"min", "max", "and", "or", "xor"}
             needed.add(f"cl_khr_int64_{'extended' if extended else 'base'}_atomics")
     if any(not isinstance(type_, Pointer) and element(type_) == F16 for type_ in types):
         needed.add("cl_khr_fp16")

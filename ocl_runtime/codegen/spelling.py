@@ -14,6 +14,7 @@ _SCALARS = {
     "i64": "long", "u64": "ulong", "f16": "half", "f32": "float", "f64": "double",
 }  # fmt: skip
 _MEMORY = {**_SCALARS, "bool": "uchar", "bf16": "ushort"}
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "?": "\\?", "\n": "\\n", "\t": "\\t"}
 _SIGNED = {8: "char", 16: "short", 32: "int", 64: "long"}
 
 
@@ -59,6 +60,14 @@ def literal(const: Const, *, bare: bool = False) -> str:
     if bare and dtype.bits >= 32:
         return _scalar(const.value, dtype, bare)
     return f"({value_type(const.type)})({_scalar(const.value, dtype, True)})"
+
+
+def string_literal(text: str) -> str:
+    """A text as a literal: what is no plain ASCII is written as octal numbers of its bytes, and no ? begins a
+    trigraph."""
+    chars = map(chr, text.encode())
+    plain = (_ESCAPES.get(char) or (char if " " <= char <= "~" else f"\\{ord(char):03o}") for char in chars)
+    return f'"{"".join(plain)}"'
 
 
 def _scalar(value: bool | int | float, dtype: DType, bare: bool) -> str:

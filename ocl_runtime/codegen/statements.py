@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ocl_ir.kernel.alignment import is_aligned
+from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
@@ -16,6 +18,7 @@ from ocl_ir.kernel.grammar import (
     Barrier,
     Block,
     Break,
+    Collective,
     Const,
     Continue,
     For,
@@ -25,21 +28,21 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     Operand,
+    Print,
     Return,
     Stmt,
     Store,
     Value,
     While,
     blocks,
-    is_aligned,
     walk,
 )
 from ocl_ir.kernel.locals import Locals, Slot
 from ocl_ir.kernel.uniformity import Uniformity, uniformity
 from ocl_ir.ops import OPS
-from ocl_ir.types import BF16, BOOL, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
+from ocl_ir.types import BF16, BOOL, F16, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.expressions import Dialect, Expressions, Text
-from ocl_runtime.codegen.spelling import memory_type, value_type
+from ocl_runtime.codegen.spelling import memory_type, string_literal, unsigned_type, value_type
 from ocl_runtime.codegen.templates import render_def
 
 _ATOMIC = {"exchange": "xchg", "compare_exchange": "cmpxchg"}
@@ -116,6 +119,10 @@ class Statements:
                     fence for space, fence in _FENCES.items() if (stmt.local if space == "local" else stmt.global_)
                 ]
                 return [Node("call", stmt, {"call": f"barrier({' | '.join(fences)})"})]
+            case Print():
+                return [self._print(stmt)]
+            case Collective():
+                raise AssertionError("passes/collectives.py was left out")
             case Break() | Continue() | Return():
                 return [Node("call", stmt, {"call": type(stmt).__name__.lower()})]
 
@@ -222,14 +229,34 @@ class Statements:
     def _atomic(self, stmt: Atomic) -> Node:
         pointer = stmt.pointer.type
         assert isinstance(pointer, Pointer)
-        family = (
-            "atom" if pointer.dtype.bits == 64 else "atomic"
-        )  # 64-bit atomics are an extension with names of its own
-        args = "".join(f", {self._x.operand(arg).text}" for arg in stmt.args)
-        call = f"{family}_{_ATOMIC.get(stmt.op, stmt.op)}({self._x.address(stmt.pointer, stmt.index)}{args})"
+        address, args = self._x.address(stmt.pointer, stmt.index), [self._x.operand(arg).text for arg in stmt.args]
+        call, by_bits = self._atomic_call(stmt.op, pointer, address, args)
         if stmt.result is None:
             return Node("call", stmt, {"call": call})
-        return self._set(stmt, stmt.result, Text(call))
+        return self._set(stmt, stmt.result, Text(f"as_{value_type(pointer.dtype)}({call})" if by_bits else call))
+
+    def _atomic_call(self, op: str, pointer: Pointer, address: str, args: list[str]) -> tuple[str, bool]:
+        """The call, and whether it takes and gives the bits of a float."""
+        dtype, space = pointer.dtype, pointer.space
+        by_bits = dtype.is_float and op in _ATOMIC and (dtype, op) != (F32, "exchange")
+        if dtype.is_float and op not in _ATOMIC:
+            self._x.helpers[f"atomic_{op}", Pointer(dtype, space)] = None
+            function = f"atomic_{op}_{space}_{value_type(dtype)}"
+        else:  # 64-bit atomics are an extension with names of its own
+            function = f"{'atom' if dtype.bits == 64 else 'atomic'}_{_ATOMIC.get(op, op)}"
+        if by_bits:
+            unsigned = unsigned_type(dtype)
+            address, args = f"(volatile __{space} {unsigned} *)({address})", [f"as_{unsigned}({arg})" for arg in args]
+        return f"{function}({', '.join([address, *args])})", by_bits
+
+    def _print(self, stmt: Print) -> Node:
+        dtypes = [element(arg.type) for arg in stmt.args]
+        line = string_literal(printf_format(stmt.format, dtypes) + "\n")
+        values = []
+        for arg in stmt.args:
+            text = self._x.operand(arg)
+            values.append(f"(float){text.within(14)}" if arg.type == F16 else text.text)  # printf takes no halves
+        return Node("call", stmt, {"call": f"printf({', '.join([line, *values])})"})
 
     # ------------------------------------------------------------------ loops
 

@@ -23,6 +23,7 @@ _HELPERS = {
     "rounding": ("round_to_half", "round_to_bfloat16", "whole_rint", "whole_floor", "whole_ceil", "whole_trunc"),
     "integer_power": ("integer_power",),
     "halves": ("any_half", "half_values", "half_bits"),
+    "atomics": ("atomic_add", "atomic_sub", "atomic_min", "atomic_max"),
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
 }
 _FAMILY = {name: family for family, names in _HELPERS.items() for name in names}

@@ -233,6 +233,7 @@ class Engine:
         compilations = [self._compilation(kernel, strategy) for kernel in unknown.values()]
         for compilation in compilations:
             self._check_dtypes(compilation)
+            self._check_atomics(compilation)
         executables = [
             Executable(self.device, self.driver, compilation, self.programs, self.memory)
             for compilation in compilations
@@ -293,6 +294,16 @@ class Engine:
             f"the runtime of {self.device} was made in another process, before a fork",
             remedy='start processes with multiprocessing.get_context("spawn"), or make the runtime in the child',
         )
+
+    def _check_atomics(self, compilation: Compilation) -> None:
+        for extension in ("cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"):
+            enabled = f"{extension} : enable" in compilation.source.text
+            if enabled and extension not in self.device.capabilities.extensions:
+                raise DTypeError(
+                    f"{self.device} has no atomics of 64 bits",
+                    place=f"kernel {compilation.source.name} needs {extension}",
+                    remedy="use int32, uint32 or float32, or choose another device",
+                )
 
     def _check_dtypes(self, compilation: Compilation) -> None:
         for extension, dtype in (("cl_khr_fp16", "f16"), ("cl_khr_fp64", "f64")):

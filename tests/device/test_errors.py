@@ -21,9 +21,9 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_ir.kernel.builder import KernelBuilder
-from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.grammar import AtomicOp, Kernel
 from ocl_ir.ops import OPS
-from ocl_ir.types import BOOL, F32, I32, U32, Vector
+from ocl_ir.types import BOOL, F32, F64, I32, I64, U32, DType, Vector
 from ocl_runtime.codegen import cache, expressions
 from ocl_runtime.device import Device, all_devices
 from ocl_runtime.errors import (
@@ -493,16 +493,27 @@ def test_a_dtype_that_the_device_does_not_have(bench: Bench, device: Device) -> 
     engine = Engine(without, bench.engine.settings)
     k = KernelBuilder("wide")
     y = k.pointer("y", F32)
-    k.store(y, k.global_id(0), k.convert(k.convert(k.load(y, k.global_id(0)), ocl_f64()) * 2.0, F32))
+    k.store(y, k.global_id(0), k.convert(k.convert(k.load(y, k.global_id(0)), F64) * 2.0, F32))
     with pytest.raises(DTypeError, match="cannot compute with f64") as caught:
         engine.launch(k.build(), {"y": (engine.upload(HOST), 0)}, (10,), (1,))
     assert_clear(caught.value, place="kernel wide", remedy="float32")
 
 
-def ocl_f64() -> Any:
-    from ocl_ir.types import F64
-
-    return F64
+@pytest.mark.parametrize(
+    ("op", "extension", "dtype"),
+    [("add", "cl_khr_int64_base_atomics", F64), ("max", "cl_khr_int64_base_atomics", F64),
+     ("add", "cl_khr_int64_base_atomics", I64), ("max", "cl_khr_int64_extended_atomics", I64)],
+)  # fmt: skip
+def test_atomics_that_the_device_does_not_have(
+    bench: Bench, device: Device, op: AtomicOp, extension: str, dtype: DType
+) -> None:
+    capabilities = replace(device.capabilities, extensions=device.capabilities.extensions - {extension})
+    engine = Engine(replace(device, capabilities=capabilities), bench.engine.settings)
+    k = KernelBuilder("wide")
+    k.atomic(op, k.pointer("y", dtype), 0, 3, used=False)
+    with pytest.raises(DTypeError, match="has no atomics of 64 bits") as caught:
+        engine.executable(k.build())
+    assert_clear(caught.value, place=f"kernel wide needs {extension}", remedy="use int32, uint32 or float32")
 
 
 def test_a_kernel_that_is_not_well_formed(bench: Bench) -> None:

@@ -37,7 +37,7 @@ WATCH = {"OCLGRIND_DATA_RACES": "1"}
 PLANTED = {"a race": "data race", "a race in local memory": "data race", "an overflow": "Invalid write",
            "an overflow in local memory": "Invalid write", "a read behind the end": "Invalid read",
            "a divergent barrier": "divergence"}  # fmt: skip
-NEEDS = {"half_arithmetic": "f16", "doubles": "f64"}
+NEEDS = {"half_arithmetic": "f16", "doubles": "f64", "double_atomics": "f64"}
 
 
 # ---------------------------------------------------------------------- the program

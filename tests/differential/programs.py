@@ -26,7 +26,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ocl_ir.kernel.builder import KernelBuilder
-from ocl_ir.kernel.grammar import AtomicOp, Kernel, Variable
+from ocl_ir.kernel.grammar import AtomicOp, CollectiveOp, Kernel, Variable
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.kernel.printer import text
 from ocl_ir.types import (
@@ -75,6 +75,11 @@ COMPARISONS = ["lt", "eq", "le", "gt", "ge", "ne"]
 QUESTIONS = ["isnan", "isinf", "isfinite"]
 UNARY = frozenset(["neg", "abs", "sign", "not", "popcount", "clz", "floor", "ceil", "trunc", "rint"])
 ATOMICS: tuple[AtomicOp, ...] = ("add", "sub", "min", "max", "and", "or", "xor")
+OF_GROUPS: dict[str, tuple[CollectiveOp, ...]] = {
+    "bool": ("any", "all", "broadcast"),
+    "integer": ("sum", "prod", "min", "max", "scan", "exclusive_scan", "broadcast"),
+    "float": ("sum", "min", "max", "scan", "exclusive_scan", "broadcast"),
+}
 HINTS = ("", "", "", "a", "value", "if", "sum", "float4", "check", "in_i32_buffer", "rem")
 # Operation, its bound in ULP of float32, how to bring its operand into a range where results are ordinary.
 INEXACT = (("sqrt", 3.0), ("div", 2.5), ("sin", 4.0), ("exp", 3.0), ("log", 3.0), ("rsqrt", 2.0), ("tanh", 5.0))
@@ -84,7 +89,7 @@ EMPHASES = {
     "": (),
     "locals": ("let", "variable", "assign", "swap", "counted", "while_"),
     "vectors": ("let", "assign", "store_wide", "vectorized", "private"),
-    "groups": ("exchange", "count", "atomic", "memory", "counted"),
+    "groups": ("exchange", "collective", "count", "atomic", "memory", "counted"),
     "alone": ("let", "variable", "assign", "swap", "counted", "while_"),
 }
 """Kinds of statements that come more often. In programs of "alone", no work-item waits for another one."""
@@ -441,7 +446,7 @@ class _Maker:
         if flow.in_loop and (flow.exits == "any" or flow.whole):
             kinds.append(self.leave)
         if flow.whole and not self.tail:
-            kinds.append(self.exchange)
+            kinds += [self.exchange, self.collective]
             if self.counts is not None:
                 kinds.append(self.count)
         if self.tail:
@@ -520,10 +525,12 @@ class _Maker:
 
     def atomic(self) -> None:
         """A change of what all items share: no result, because that depends on who comes first."""
-        dtype = self.pick((U32, I32, *((U64, I64) if self.atomics64 else ())))
-        op = self.pick(ATOMICS)
-        pointer = self.pointer(f"shared_{op}", dtype)
-        self.k.atomic(op, pointer, self.number_below(4), self.operand(dtype), used=False)
+        wide = (U64, I64, *(dtype for dtype in self.floats if dtype == F64)) if self.atomics64 else ()
+        dtype = self.pick((U32, I32, F32, *wide))
+        op = self.pick(("min", "max") if dtype.is_float else ATOMICS)  # sums of floats depend on the order
+        pointer, value = self.pointer(f"shared_{op}", dtype), self.operand(dtype)
+        # Which of 0.0 and -0.0 stays depends on the order, too.
+        self.k.atomic(op, pointer, self.number_below(4), value + 0.0 if dtype.is_float else value, used=False)
 
     def private(self) -> None:
         """An array of this item alone: declared and filled, or read and written."""
@@ -575,7 +582,15 @@ class _Maker:
         k.barrier()
         other = (self.item + self.number(1, self.group - 1)) & (self.group - 1)
         self.add(k.load(tile, other, hint=self.pick(HINTS)))
+        if self.chance():
+            self.add(k.uniform(k.load(tile, self.number(0, self.group - 1)), self.pick(HINTS)))
         k.barrier()
+
+    def collective(self) -> None:
+        dtype = self.pick([dtype for dtype in (*self.dtypes, U32) if dtype == BOOL or dtype.bits >= 32])
+        op = self.pick(OF_GROUPS["float" if dtype.is_float else "bool" if dtype == BOOL else "integer"])
+        lane = self.number(0, self.group - 1) if op == "broadcast" else None
+        self.add(self.k.collective(op, self.made(dtype), lane, self.pick(HINTS)))
 
     def count(self) -> None:
         """Atomics in local memory."""
@@ -600,7 +615,8 @@ class _Maker:
         if kind == "any":
             condition = self.condition()
         elif kind == "uniform":
-            condition = self.uniform_condition()
+            joins = self.flow.whole and not self.tail and self.chance()
+            condition = k.collective("any", self.condition()) if joins else self.uniform_condition()
         else:
             condition = k.const(self.chance(), BOOL)
         # What is known is no branch any more when the device sees it.

@@ -692,6 +692,70 @@ def histogram() -> KernelBuilder:
 
 
 @case(
+    lambda rng: {"x": floats(rng, 144), "most": np.zeros(6, np.float32), "total": np.zeros(144, np.float32)},
+    lambda g: _collected(g["x"].reshape(3, 2, 24)),
+    (48,),
+    (24,),
+)
+def collectives() -> KernelBuilder:
+    k = KernelBuilder("collectives", group_size=(24, 1, 1), note="a maximum and sums up to each item, row by row")
+    x, most, total = k.pointer("x", F32), k.pointer("most", F32), k.pointer("total", F32)
+    i, group = k.global_id(0, "i"), k.item("group_id", hint="group")
+    with k.for_(0, 3, hint="row") as row:
+        value = k.load(x, row * 48 + i, hint="value")
+        largest = k.collective("max", value, hint="largest")
+        k.store(total, row * 48 + i, k.collective("scan", value))
+        with k.if_(k.item("local_id") == 0):
+            k.store(most, row * 2 + group, largest)
+    return k
+
+
+def _collected(x: np.ndarray) -> Args:
+    sums = x.copy()
+    for distance in (1, 2, 4, 8, 16):
+        sums[..., distance:] = sums[..., :-distance] + sums[..., distance:]
+    return {"most": x.max(axis=2).reshape(-1), "total": sums.reshape(-1)}
+
+
+@case(
+    lambda rng: {
+        "x": rng.integers(-50, 50, 48).astype(np.int32),
+        "before": np.zeros(48, np.int32),
+        "signs": np.zeros(48, np.int32),
+        "sums": np.zeros(2, np.int64),
+    },
+    lambda g: _of_a_block(g["x"].reshape(2, 24)),
+    (4, 6, 2),
+    (4, 3, 2),
+)
+def collectives_of_a_block() -> KernelBuilder:
+    k = KernelBuilder("collectives_of_a_block", group_size=(4, 3, 2), note="over local ids of three dimensions")
+    x, before, signs = (k.pointer(name, I32) for name in ("x", "before", "signs"))
+    sums, group = k.pointer("sums", I64), k.item("group_id", 1, "group")
+    item = k.let(k.item("local_id", 0) + k.item("local_id", 1) * 4 + k.item("local_id", 2) * 12, "at")
+    value = k.load(x, group * 24 + item, hint="value")
+    k.store(before, group * 24 + item, k.collective("exclusive_scan", value))
+    with k.if_(k.collective("any", value > 45)):
+        third = k.collective("broadcast", value, 3, "third")
+        is_small = k.collective("all", value > third - 100, hint="is_small")
+        k.store(signs, group * 24 + item, k.op("select", is_small, k.op("sign", third), 7))
+    total = k.collective("sum", k.convert(value, I64), hint="total")
+    with k.if_(item == 0):
+        k.store(sums, group, total)
+    return k
+
+
+def _of_a_block(x: np.ndarray) -> Args:
+    before = np.cumsum(x, axis=1, dtype=np.int32) - x
+    signs = np.where((x > x[:, 3:4] - 100).all(axis=1), np.sign(x[:, 3]), 7) * (x > 45).any(axis=1)
+    return {
+        "before": before.reshape(-1),
+        "signs": np.repeat(signs.astype(np.int32), 24),
+        "sums": x.sum(axis=1, dtype=np.int64),
+    }
+
+
+@case(
     lambda rng: {
         "x": rng.integers(-1000, 1000, 64).astype(np.int32),
         "most": np.array([-5000], np.int32),
@@ -713,6 +777,81 @@ def atomics() -> KernelBuilder:
         assert before is not None
         k.assign(done, before == expected)
         k.assign(expected, before)
+    return k
+
+
+@case(
+    lambda rng: {
+        "x": rng.integers(-1000, 1000, 64).astype(np.float32) * np.float32(0.25),
+        "found": np.array([100, 100, 9000, np.nan, 7, 2], np.float32),
+        "before": np.zeros(2, np.float32),
+    },
+    lambda g: {
+        "found": np.array([100 + g["x"].sum(), 100 - g["x"].sum(), g["x"].min(), np.nan, 8, 3], np.float32),
+        "before": np.array([7, 2], np.float32),
+    },
+    (64,),
+    (16,),
+)
+def float_atomics() -> KernelBuilder:
+    k = KernelBuilder("float_atomics", group_size=(16, 1, 1), note="sums and extremes, a group's own in local memory")
+    x, found, before = (k.pointer(name, F32) for name in ("x", "found", "before"))
+    i, item = k.global_id(0, "i"), k.item("local_id", hint="item")
+    mine, value = k.array(F32, 1, hint="mine"), k.load(x, i, hint="value")
+    with k.if_(item == 0):
+        k.store(mine, 0, -0.0)
+    k.barrier()
+    k.atomic("add", mine, 0, value, used=False)
+    k.barrier()
+    with k.if_(item == 0):
+        k.atomic("add", found, 0, k.load(mine, 0), used=False)
+    k.atomic("sub", found, 1, value, used=False)
+    k.atomic("min", found, 2, value, used=False)
+    k.atomic("max", found, 3, value, used=False)
+    with k.if_(i == 0):
+        for index, args in enumerate((("exchange", 8.0), ("compare_exchange", 2.0, 3.0))):
+            was = k.atomic(args[0], found, 4 + index, *args[1:], hint="was")  # type: ignore[arg-type]
+            assert was is not None
+            k.store(before, index, was)
+    return k
+
+
+@case(
+    lambda rng: {"x": rng.integers(-1000, 1000, 64) * 0.25, "found": np.array([0.0, np.inf, 7, 2])},
+    lambda g: {"found": np.array([g["x"].sum() + 7 + 2, g["x"].min(), 8, 3])},
+    (64,),
+    (16,),
+)
+def double_atomics() -> KernelBuilder:
+    k = KernelBuilder("double_atomics", note="by 64-bit atomics on the bits")
+    x, found = k.pointer("x", F64), k.pointer("found", F64)
+    i = k.global_id(0, "i")
+    k.atomic("add", found, 0, k.load(x, i), used=False)
+    k.atomic("min", found, 1, k.load(x, i), used=False)
+    with k.if_(i == 3):
+        for index, args in enumerate((("exchange", 8.0), ("compare_exchange", 2.0, 3.0))):
+            was = k.atomic(args[0], found, 2 + index, *args[1:], hint="was")  # type: ignore[arg-type]
+            assert was is not None
+            k.atomic("add", found, 0, was, used=False)
+    return k
+
+
+@case(
+    lambda rng: {"x": np.array([1.5, -2.25, np.inf, 1e-9], np.float32), "y": np.zeros(4, np.int64)},
+    lambda g: {"y": np.arange(4) - 2},
+    (4,),
+    (2,),
+)
+def printing() -> KernelBuilder:
+    k = KernelBuilder("printing", note="numbers of several types, and a text that C would read in another way")
+    x, y, i = k.pointer("x", F32), k.pointer("y", I64), k.global_id(0, "i")
+    k.print_('100% of "{{{}}}" is {} \\n??/ {}\t*/ é', i, k.load(x, i), k.load(x, i) > 0.0)
+    with k.if_(i >= 1):
+        k.store(y, i, k.convert(i, I64) - 2)
+        k.print_("{} {}{}", k.load(y, i), k.convert(i, U64) << 60, k.convert(i, U8))
+        k.print_("")
+    with k.else_():
+        k.store(y, i, -2)
     return k
 
 

@@ -4,6 +4,9 @@ operation.py   one operation on arrays
 races.py       who touched what, and whether an order lies between
 memory.py      memory that is watched for races and bounds
 arguments.py   arguments and sizes, checked
+counters.py    how much a run did
+atomic.py      what an atomic makes of an element
+collective.py  what a work-group makes of its values
 kernel.py      kernels
 host.py        host programs
 """

@@ -63,6 +63,22 @@ class Launch:
         ids: Data = np.arange(self.items) // before % self.group_size[dimension]
         return ids
 
+    def answer(self, question: str, dimension: int, group: Triple) -> Data | int:
+        """What a question about the index space gives in a group: one number, or one for each work-item."""
+        size = self.group_size[dimension]
+        match question:
+            case "local_id":
+                return self.local_ids(dimension)
+            case "global_id":
+                return group[dimension] * size + self.local_ids(dimension)
+            case "group_id":
+                return group[dimension]
+            case "global_size":
+                return self.global_size[dimension]
+            case "local_size":
+                return size
+        return self.num_groups[dimension]
+
 
 def _unravel(number: int, sizes: Triple) -> Triple:
     rest, x = divmod(number, sizes[0])

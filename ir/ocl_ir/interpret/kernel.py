@@ -11,16 +11,19 @@ are reported as such: see `ocl_ir.interpret.races`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from ocl_ir.errors import DataRaceError, Error, IRError, MemoryAccessError
 from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, written
+from ocl_ir.interpret.atomic import changed
+from ocl_ir.interpret.collective import joined
+from ocl_ir.interpret.counters import Counters
 from ocl_ir.interpret.memory import Memory, new_array, watch
-from ocl_ir.interpret.operation import Data, evaluate, filled, poison
+from ocl_ir.interpret.operation import Data, evaluate, filled, poison, same_bits
 from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock, Race, Touch
+from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
@@ -28,6 +31,7 @@ from ocl_ir.kernel.grammar import (
     Barrier,
     Block,
     Break,
+    Collective,
     Const,
     Continue,
     For,
@@ -37,6 +41,7 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     Operand,
+    Print,
     Return,
     Stmt,
     Store,
@@ -49,32 +54,6 @@ from ocl_ir.kernel.printer import neighbourhood
 from ocl_ir.ops import WORK_ITEM
 from ocl_ir.types import Pointer, ValueType, Vector, element, lanes
 
-_ATOMICS: Mapping[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "min": np.minimum,
-    "max": np.maximum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "exchange": lambda old, new: new,
-    "compare_exchange": lambda old, expected, new: np.where(old == expected, new, old),
-}
-
-
-@dataclass
-class Counters:
-    """What a run did, summed over the work-items; groups and barriers count once for a group."""
-
-    groups: int = 0
-    barriers: int = 0
-    operations: int = 0
-    loads: int = 0
-    stores: int = 0
-    atomics: int = 0
-    global_bytes: int = 0
-    """Bytes that loads and stores moved from and to global and constant memory."""
-
 
 def run(
     kernel: Kernel,
@@ -84,15 +63,17 @@ def run(
     *,
     check_races: bool = True,
     max_steps: int = 1_000_000,
+    print_: Callable[[str], object] = print,
 ) -> Counters:
-    """Runs a verified kernel; arrays among the arguments are changed in place.
+    """Runs a verified kernel; arrays among the arguments are changed in place. `print_` gets each line that it prints.
 
     Raises `MemoryAccessError` for an access outside of its memory or at an address that breaks a promised alignment,
-    `DataRaceError` for accesses without an order, `IRError` for a barrier that only a part of the group reaches, a zero
-    divisor, a loop whose index overflows, and for a group that takes more than `max_steps` loop iterations.
+    `DataRaceError` for accesses without an order, `IRError` for a barrier or collective that only a part of the group
+    reaches, a broken promise of uniformity, a zero divisor, a loop whose index overflows, and for a group that takes
+    more than `max_steps` loop iterations.
     """
     index_space = launch(kernel, global_size, group_size)
-    machine = _Machine(kernel, index_space, args, check_races, max_steps)
+    machine = _Machine(kernel, index_space, args, check_races, max_steps, print_)
     for group in index_space.groups():
         machine.run_group(group)
     return machine.counters
@@ -100,12 +81,19 @@ def run(
 
 class _Machine:
     def __init__(
-        self, kernel: Kernel, space: Launch, args: Mapping[str, Argument], check_races: bool, max_steps: int
+        self,
+        kernel: Kernel,
+        space: Launch,
+        args: Mapping[str, Argument],
+        check_races: bool,
+        max_steps: int,
+        print_: Callable[[str], object],
     ) -> None:
         self.counters = Counters()
         self._kernel = kernel
         self._space = space
         self._max_steps = max_steps
+        self._print_line = print_
         self._names = names(kernel)
         self._statements = list(walk(kernel.body))
         self._numbers = {id(stmt): number for number, stmt in enumerate(self._statements)}
@@ -174,6 +162,10 @@ class _Machine:
                 return self._while(stmt, active)
             case Barrier():
                 self._barrier(stmt, active)
+            case Collective():
+                self._collective(stmt, active)
+            case Print():
+                self._print(stmt, items)
             case Break():
                 self._left[-1] = self._left[-1] | active
                 return self._nobody()
@@ -228,15 +220,30 @@ class _Machine:
             fact = f"group {self._group} took more than {self._max_steps} loop iterations"
             self._fail(IRError, fact, stmt, "see that the loop ends, or raise max_steps")
 
-    def _barrier(self, stmt: Barrier, active: Data) -> None:
+    def _whole_group(self, stmt: Barrier | Collective, active: Data) -> None:
         if not active.all():
+            kind = type(stmt).__name__.lower()
             reached, missing = np.count_nonzero(active), self._item(int(np.argmin(active)))
-            fact = f"divergent barrier: {reached} of {active.size} work-items reach it, {missing} does not"
-            self._fail(IRError, fact, stmt, "move the barrier to where the whole group passes")
+            fact = f"divergent {kind}: {reached} of {active.size} work-items reach it, {missing} does not"
+            self._fail(IRError, fact, stmt, f"move the {kind} to where the whole group passes")
+
+    def _barrier(self, stmt: Barrier, active: Data) -> None:
+        self._whole_group(stmt, active)
         self.counters.barriers += 1
         for space, named in (("local", stmt.local), ("global", stmt.global_)):
             if named and space in self._clocks:
                 self._clocks[space].barrier()
+
+    def _collective(self, stmt: Collective, active: Data) -> None:
+        self._whole_group(stmt, active)
+        items = np.flatnonzero(active)
+        values, lane = self._at(stmt.value, items), 0
+        if stmt.lane is not None:
+            lane = int(self._at(stmt.lane, items)[0])
+            if not 0 <= lane < items.size:
+                fact = f"a broadcast of lane {lane} in group {self._group}, which has {items.size} work-items"
+                self._fail(IRError, fact, stmt, "name a lane below the group's size")
+        self._define(stmt.result.id, element(stmt.value.type), items, joined(stmt.op, values, lane))
 
     # ------------------------------------------------------------------ values
 
@@ -246,9 +253,11 @@ class _Machine:
         assert not isinstance(type_, Pointer)
         args = [self._at(arg, items) for arg in stmt.args]
         if stmt.op in WORK_ITEM:
-            answer = self._answer(stmt.op, int(args[0][0]))
+            answer = self._space.answer(stmt.op, int(args[0][0]), self._group)
             result = np.broadcast_to(answer, self._space.items)[items].astype(element(type_).numpy)
         else:
+            if stmt.op == "uniform":
+                self._check_uniform(stmt, args[0], items)
             try:
                 result = evaluate(stmt.op, args, type_)
             except ZeroDivisionError:
@@ -257,20 +266,12 @@ class _Machine:
                 self._fail(IRError, fact, stmt, "test the divisor first; the operation is undefined for zero")
         self._define(stmt.result.id, type_, items, result)
 
-    def _answer(self, question: str, dimension: int) -> Data | int:
-        group, size = self._group[dimension], self._space.group_size[dimension]
-        match question:
-            case "local_id":
-                return self._space.local_ids(dimension)
-            case "global_id":
-                return group * size + self._space.local_ids(dimension)
-            case "group_id":
-                return group
-            case "global_size":
-                return self._space.global_size[dimension]
-            case "local_size":
-                return size
-        return self._space.num_groups[dimension]
+    def _check_uniform(self, stmt: Let, values: Data, items: Data) -> None:
+        differs = ~same_bits(values, values[:1]).reshape(items.size, -1).all(axis=1)
+        if differs.any():
+            has = [f"{self._item(int(items[at]))} has {values[at]}" for at in (0, int(np.argmax(differs)))]
+            fact = f"a value that is promised to be uniform differs: {has[0]}, and {has[1]}"
+            self._fail(IRError, fact, stmt, "promise it of values that the whole group shares")
 
     def _at(self, operand: Operand, items: Data) -> Data:
         """The operand's values of the given work-items."""
@@ -316,12 +317,11 @@ class _Machine:
         self.counters.atomics += items.size
         args = [self._at(arg, items) for arg in stmt.args]
         before = poison(dtype, items.size)
-        change = _ATOMICS[stmt.op]
         for turn in range(items.size):
             # Slices, not scalars: NumPy wraps arrays silently and warns for scalars.
             only, cell = slice(turn, turn + 1), positions[turn : turn + 1]
             before[only] = memory.data[cell]
-            memory.data[cell] = change(before[only], *(arg[only] for arg in args))
+            memory.data[cell] = changed(stmt.op, before[only], *(arg[only] for arg in args))
         if stmt.result is not None:
             self._define(stmt.result.id, dtype, items, before)
 
@@ -350,6 +350,12 @@ class _Machine:
         if race is not None:
             self._race(memory, race)
         return memory, positions
+
+    def _print(self, stmt: Print, items: Data) -> None:
+        line = printf_format(stmt.format, [element(arg.type) for arg in stmt.args])
+        values = [self._at(arg, items) for arg in stmt.args]
+        for item in range(items.size):
+            self._print_line(line % tuple(value[item] for value in values))
 
     # ------------------------------------------------------------------ faults
 

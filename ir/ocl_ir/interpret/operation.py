@@ -42,6 +42,12 @@ def _poison_of(dtype: DType) -> bool | int | float:
     return int.from_bytes(bytes([POISON_BYTE]) * dtype.size, "little", signed=dtype.kind == "int")
 
 
+def same_bits(values: Data, others: Data) -> Data:
+    """Where two arrays of one dtype hold the same bits, so that NaN equals itself and 0.0 is not -0.0."""
+    bits = np.dtype(f"u{values.itemsize}")
+    return np.asarray(np.ascontiguousarray(values).view(bits) == np.ascontiguousarray(others).view(bits))
+
+
 def evaluate(op: str, args: Sequence[Data], result: ValueType) -> Data:
     """`op` of a verified `Let` on the operands' arrays; questions about the index space are not among them.
 
@@ -51,7 +57,7 @@ def evaluate(op: str, args: Sequence[Data], result: ValueType) -> Data:
         return np.asarray(OPS[op].reference(*args))
     first = args[0]
     match op:
-        case "copy":
+        case "copy" | "uniform":
             return first.copy()
         case "convert":
             with np.errstate(all="ignore"):

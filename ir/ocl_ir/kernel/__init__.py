@@ -1,9 +1,13 @@
 """Kernel IR, in the order in which kernels go through these.
 
 grammar.py        its grammar
+ids.py            ids that a kernel does not use yet
+alignment.py      whether an access may be one wide instruction
 operands.py       operands with Python's operators
 literals.py       Python numbers as literals of a type
 blocks.py         the statements of a kernel that is being built
+collectives.py    in which order a group joins its values
+formats.py        the text that a kernel prints
 builder.py        the way to make it
 names.py          one name for each value, in every stage
 printer.py        its text

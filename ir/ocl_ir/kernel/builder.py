@@ -24,6 +24,8 @@ from ocl_ir.kernel.grammar import (
     Assign,
     Atomic,
     AtomicOp,
+    Collective,
+    CollectiveOp,
     Const,
     Kernel,
     Let,
@@ -31,6 +33,7 @@ from ocl_ir.kernel.grammar import (
     Local,
     Operand,
     Param,
+    Print,
     Store,
     Value,
     Variable,
@@ -191,6 +194,23 @@ class KernelBuilder(Blocks):
         at = self._operand(index, U32)
         self.emit(Atomic(result, op, cast("Value", pointer.operand), at, operands, where=calling_line()))
         return None if result is None else Ref(self, result)
+
+    def uniform(self, value: Like, hint: str = "") -> Ref:
+        """The value, with the promise that every work-item of the group that comes here has the same one."""
+        return self.op("uniform", value, hint=hint)
+
+    def collective(self, op: CollectiveOp, value: Like, lane: Like | None = None, hint: str = "") -> Ref:
+        """What the whole group makes of its values; a broadcast is of the work-item with the linear local id `lane`."""
+        operand = self._operand(value, None)
+        whose = None if lane is None else self._fixed(self._operand(lane, U32))
+        result = self._value(value_type(operand), hint)
+        self.emit(Collective(result, op, operand, whose, where=calling_line()))
+        return Ref(self, result)
+
+    def print_(self, format_: str, *values: Like) -> None:
+        """Prints a line from each work-item that comes here: `k.print_("x[{}] is {}", i, x)`."""
+        args = tuple(self._operand(value, None) for value in values)
+        self.emit(Print(format_, args, where=calling_line()))
 
     def build(self) -> Kernel:
         """The kernel made so far."""

@@ -12,6 +12,8 @@
             | For value in start..stop step: Stmt*       bounds are evaluated once, before the loop
             | While (Stmt*; operand): Stmt*              the condition's statements run before every test
             | Barrier local?, global?                    every work-item of the group, or none, comes here
+            | Collective value = op operand, lane?       the group joins its values; it comes here as to a barrier
+            | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
     Operand = Value | Variable | Const
 
@@ -27,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, TypeAlias
 
 from ocl_ir.late import Late
-from ocl_ir.types import Pointer, Type, ValueType, element, size_of
+from ocl_ir.types import Type, ValueType
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,31 @@ class Barrier(_Statement):
     global_: bool = False
 
 
+CollectiveOp = Literal["sum", "prod", "min", "max", "any", "all", "scan", "exclusive_scan", "broadcast"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collective(_Statement):
+    """`result` is what the group makes of its work-items' values, in the order of `ocl_ir.kernel.collectives`.
+
+    It is the same for all of them, but for the scans. `lane`: whose value a broadcast gives, by linear local id. It
+    orders no memory.
+    """
+
+    result: Value
+    op: CollectiveOp
+    value: Operand
+    lane: Operand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Print(_Statement):
+    """Prints a line: the text with a value for each `{}`; see `ocl_ir.kernel.formats`."""
+
+    format: str
+    args: tuple[Operand, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Break(_Statement):
     """Leaves the innermost loop."""
@@ -210,7 +237,22 @@ class Return(_Statement):
 
 
 Stmt: TypeAlias = (
-    Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Break | Continue | Return
+    Let
+    | Load
+    | Store
+    | Local
+    | Assign
+    | Array
+    | Atomic
+    | If
+    | For
+    | While
+    | Barrier
+    | Collective
+    | Print
+    | Break
+    | Continue
+    | Return
 )
 Block: TypeAlias = tuple[Stmt, ...]
 
@@ -275,7 +317,7 @@ def operands(stmt: Stmt) -> tuple[Operand, ...]:
     A `While` reads its condition at the end of its header, not where the statement begins.
     """
     match stmt:
-        case Let():
+        case Let() | Print():
             return stmt.args
         case Load():
             return (stmt.pointer, stmt.index)
@@ -287,6 +329,8 @@ def operands(stmt: Stmt) -> tuple[Operand, ...]:
             return (stmt.value,)
         case Atomic():
             return (stmt.pointer, stmt.index, *stmt.args)
+        case Collective():
+            return (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane)
         case If() | While():
             return (stmt.condition,)
         case For():
@@ -297,7 +341,7 @@ def operands(stmt: Stmt) -> tuple[Operand, ...]:
 def map_operands(stmt: Stmt, change: Callable[[Operand], Operand]) -> Stmt:
     """The statement with `change` applied to each operand it reads; pointers must stay values."""
     match stmt:
-        case Let():
+        case Let() | Print():
             return replace(stmt, args=tuple(change(arg) for arg in stmt.args))
         case Load():
             return replace(stmt, pointer=_pointer(change(stmt.pointer)), index=change(stmt.index))
@@ -316,6 +360,9 @@ def map_operands(stmt: Stmt, change: Callable[[Operand], Operand]) -> Stmt:
                 index=change(stmt.index),
                 args=tuple(change(arg) for arg in stmt.args),
             )
+        case Collective():
+            lane = None if stmt.lane is None else change(stmt.lane)
+            return replace(stmt, value=change(stmt.value), lane=lane)
         case If() | While():
             return replace(stmt, condition=change(stmt.condition))
         case For():
@@ -331,31 +378,8 @@ def _pointer(operand: Operand) -> Value:
 def defined(stmt: Stmt) -> Value | None:
     """The binding that a statement introduces in the block where it stands (a loop's index belongs to its body)."""
     match stmt:
-        case Let() | Load() | Atomic():
+        case Let() | Load() | Atomic() | Collective():
             return stmt.result
         case Array():
             return stmt.pointer
     return None
-
-
-def is_aligned(access: Load | Store) -> bool:
-    """Whether a vector access is known to be aligned to its whole size, so that it may be one wide instruction."""
-    moved = access.result.type if isinstance(access, Load) else access.value.type
-    assert isinstance(access.pointer.type, Pointer)
-    assert not isinstance(moved, Pointer)
-    memory = element(access.pointer.type).size * (size_of(moved) // element(moved).size)
-    return access.align > 0 and access.align % memory == 0
-
-
-def next_id(kernel: Kernel) -> int:
-    """The first id that no value and no variable of the kernel has."""
-    ids = [param.value.id for param in kernel.params]
-    for stmt in walk(kernel.body):
-        value = defined(stmt)
-        if value is not None:
-            ids.append(value.id)
-        if isinstance(stmt, Local):
-            ids.append(stmt.variable.id)
-        if isinstance(stmt, For):
-            ids.append(stmt.index.id)
-    return max(ids, default=-1) + 1

@@ -36,10 +36,10 @@ from ocl_ir.kernel.grammar import (
     defined,
     map_blocks,
     map_operands,
-    next_id,
     operands,
     walk,
 )
+from ocl_ir.kernel.ids import next_id
 from ocl_ir.kernel.inline import inlined
 from ocl_ir.kernel.liveness import Life, lives
 from ocl_ir.kernel.names import names

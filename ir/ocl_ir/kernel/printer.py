@@ -5,9 +5,11 @@ Each statement is one line, so that an error can point at it. The same kernel al
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ocl_ir.kernel.alignment import is_aligned
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
@@ -15,6 +17,7 @@ from ocl_ir.kernel.grammar import (
     Barrier,
     Block,
     Break,
+    Collective,
     Const,
     Continue,
     For,
@@ -24,11 +27,11 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     Operand,
+    Print,
     Return,
     Stmt,
     Store,
     While,
-    is_aligned,
 )
 from ocl_ir.kernel.names import names
 from ocl_ir.types import Pointer, Vector, lanes
@@ -141,6 +144,11 @@ class _Printer:
                 return f"{result}atomic {stmt.op} {self._of(stmt.pointer)}[{self._of(stmt.index)}], {args}"
             case Barrier():
                 return "barrier" + (" local" if stmt.local else "") + (" global" if stmt.global_ else "")
+            case Collective():
+                lane = f" of item {self._of(stmt.lane)}" if stmt.lane is not None else ""
+                return f"let {self._of(stmt.result)}: {stmt.result.type} = group {stmt.op} {self._of(stmt.value)}{lane}"
+            case Print():
+                return ", ".join([f"print {json.dumps(stmt.format)}", *map(self._of, stmt.args)])
             case Break():
                 return "break"
             case Continue():

@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ocl_ir.kernel.collectives import SCANS
 from ocl_ir.kernel.grammar import (
     Assign,
     Atomic,
     Block,
     Break,
+    Collective,
     Const,
     Continue,
     For,
@@ -109,12 +111,15 @@ class _Analysis:
     def _statement(self, stmt: Stmt, cause: Stmt | None) -> None:
         match stmt:
             case Let():
-                self._vary(stmt.result.id, stmt.op in _VARYING_QUESTIONS or self._any_varies(stmt.args))
+                joined = stmt.op != "uniform" and self._any_varies(stmt.args)
+                self._vary(stmt.result.id, stmt.op in _VARYING_QUESTIONS or joined)
             case Load():
                 fixed = stmt.pointer.id in self._readable
                 self._vary(stmt.result.id, not fixed or self._varies(stmt.index))
             case Atomic(result=Value() as result):
                 self._vary(result.id, True)
+            case Collective():
+                self._vary(stmt.result.id, stmt.op in SCANS)
             case Local():
                 self._vary(stmt.variable.id, self._varies(stmt.init))
             case Assign():

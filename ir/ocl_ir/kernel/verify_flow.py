@@ -12,6 +12,7 @@ from ocl_ir.kernel.grammar import (
     Barrier,
     Block,
     Break,
+    Collective,
     Continue,
     For,
     Kernel,
@@ -63,7 +64,7 @@ def vectorized_loops_are_independent(kernel: Kernel) -> Iterator[Fault]:
             continue
         own = {stmt.variable.id for stmt in walk(loop.body) if isinstance(stmt, Local)}
         for stmt in walk(loop.body):
-            if isinstance(stmt, Break | Continue | Return | Barrier):
+            if isinstance(stmt, Break | Continue | Return | Barrier | Collective):
                 fact = f"a loop marked `vectorize` has a {type(stmt).__name__.lower()}"
                 yield Fault(fact, stmt, "unmark the loop, or use an if_ or a select")
             elif isinstance(stmt, Assign) and stmt.variable.id not in own:
@@ -73,26 +74,37 @@ def vectorized_loops_are_independent(kernel: Kernel) -> Iterator[Fault]:
 
 
 def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
-    """Each barrier orders some memory, is in no loop's header, and every work-item of the group comes to it or none."""
-    if not any(isinstance(stmt, Barrier) for stmt in walk(kernel.body)):
+    """Each barrier orders some memory; it and each collective is in no loop's header, and every work-item of the group
+    comes to it or none."""
+    if not any(isinstance(stmt, Barrier | Collective) for stmt in walk(kernel.body)):
         return
     headers = {id(stmt) for loop in walk(kernel.body) if isinstance(loop, While) for stmt in walk(loop.header)}
     flow = uniformity(kernel)
     for stmt in walk(kernel.body):
-        if not isinstance(stmt, Barrier):
+        if not isinstance(stmt, Barrier | Collective):
             continue
-        cause = flow.cause(stmt)
-        if not (stmt.local or stmt.global_):
+        cause, kind = flow.cause(stmt), type(stmt).__name__.lower()
+        if isinstance(stmt, Barrier) and not (stmt.local or stmt.global_):
             yield Fault("a barrier that orders no memory", stmt, "name local or global memory, or remove it")
         elif id(stmt) in headers:
-            yield Fault("a barrier in the header of a while loop", stmt, "move it into the body or before the loop")
+            yield Fault(f"a {kind} in the header of a while loop", stmt, "move it into the body or before the loop")
         elif cause is not None:
             yield Fault(
-                "divergent barrier: only a part of the group may come here, because of "
+                f"divergent {kind}: only a part of the group may come here, because of "
                 f"{quoted(kernel, cause)}, which differs between work-items",
                 stmt,
-                "move the barrier to where the whole group passes, and keep the condition around the work only",
+                f"move the {kind} to where the whole group passes, and keep the condition around the work only",
             )
+
+
+def broadcasts_are_of_one_lane(kernel: Kernel) -> Iterator[Fault]:
+    """The whole group asks for the value of the same work-item."""
+    broadcasts = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Collective) and stmt.lane is not None]
+    flow = uniformity(kernel) if broadcasts else None
+    for stmt in broadcasts:
+        if flow is not None and stmt.lane is not None and not flow.is_uniform(stmt.lane):
+            fact = f"the lane {name_of(kernel, stmt.lane)} of a broadcast differs between work-items"
+            yield Fault(fact, stmt, "broadcast of a lane that the whole group knows, or go through local memory")
 
 
 def _exits(block: Block, *, in_loop: bool) -> Iterator[Fault]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import get_args
 
 import numpy as np
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.fault import Fault, name_of
+from ocl_ir.kernel.formats import texts
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
+    Collective,
+    CollectiveOp,
     Const,
     For,
     If,
@@ -20,6 +24,7 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     Operand,
+    Print,
     Stmt,
     Store,
     While,
@@ -29,8 +34,9 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.ops import WORK_ITEM, result_type
 from ocl_ir.types import BF16, BOOL, F16, F32, DType, Pointer, Type, Vector, element
 
-_STRUCTURAL_ARITY = {"copy": 1, "convert": 1, "bitcast": 1, "splat": 1, "extract": 2, "lo": 1, "hi": 1}
-_ATOMIC_TYPES = frozenset({"i32", "u32", "i64", "u64"})
+_STRUCTURAL_ARITY = {"copy": 1, "convert": 1, "bitcast": 1, "splat": 1, "extract": 2, "lo": 1, "hi": 1,
+                     "uniform": 1}  # fmt: skip
+_COLLECTIVE_TYPES = {"any": {"bool"}, "sum": {"i32", "u32", "i64", "u64", "f16", "f32", "f64"}}
 
 
 def parameter_types(kernel: Kernel) -> Iterator[Fault]:
@@ -114,16 +120,15 @@ def memory_types(kernel: Kernel) -> Iterator[Fault]:
 
 
 def atomic_types(kernel: Kernel) -> Iterator[Fault]:
-    """Atomics change 32- or 64-bit integers in shared memory (float32 by exchange only)."""
+    """Atomics change numbers of 32 or 64 bits in shared memory, and the bits of integers only."""
     for stmt in walk(kernel.body):
         if not isinstance(stmt, Atomic) or not isinstance(stmt.pointer.type, Pointer):
             continue
         dtype, space = stmt.pointer.type.dtype, stmt.pointer.type.space
         wanted = 2 if stmt.op == "compare_exchange" else 1
-        if dtype.name not in _ATOMIC_TYPES and not (dtype == F32 and stmt.op == "exchange"):
-            yield Fault(
-                f"there is no atomic {stmt.op} of {dtype}", stmt, "use i32, u32, i64 or u64 (f32: exchange only)"
-            )
+        if dtype.bits < 32 or (dtype.is_float and stmt.op in {"and", "or", "xor"}):
+            use = "use float32" if dtype.is_float and dtype.bits < 32 else "use int32"
+            yield Fault(f"there is no atomic {stmt.op} of {dtype}", stmt, f"{use}, or another type of 32 or 64 bits")
         elif space not in {"global", "local"}:
             yield Fault(f"an atomic in {space} memory", stmt, "atomics are for memory that work-items share")
         elif len(stmt.args) != wanted:
@@ -132,6 +137,51 @@ def atomic_types(kernel: Kernel) -> Iterator[Fault]:
             yield Fault(f"an operand of an atomic on {dtype} is not {dtype}", stmt, "convert the operand")
         elif stmt.result is not None and stmt.result.type != dtype:
             yield Fault(f"an atomic on {dtype} cannot give {stmt.result.type}", stmt, f"make the result {dtype}")
+
+
+def collective_types(kernel: Kernel) -> Iterator[Fault]:
+    """A group joins scalars that its operation takes, and gets one of the same type; a broadcast alone has a lane."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Collective):
+            continue
+        type_ = stmt.value.type
+        wanted = _COLLECTIVE_TYPES["any" if stmt.op in {"any", "all"} else "sum"]
+        if stmt.op not in get_args(CollectiveOp):
+            listed = ", ".join(get_args(CollectiveOp))
+            yield Fault(f"there is no collective {stmt.op!r}", stmt, f"use one of {listed}")
+        elif not isinstance(type_, DType) or (stmt.op != "broadcast" and type_.name not in wanted):
+            listed = ", ".join(sorted(wanted))
+            yield Fault(f"there is no collective {stmt.op} of {type_}", stmt, f"convert the value to one of {listed}")
+        elif stmt.result.type != type_:
+            yield Fault(f"a collective of {type_} cannot give {stmt.result.type}", stmt, f"make the result {type_}")
+        elif (stmt.lane is None) == (stmt.op == "broadcast"):
+            fact = "names no lane" if stmt.lane is None else "names a lane"
+            yield Fault(f"the collective {stmt.op} {fact}", stmt, "a broadcast, and nothing else, is of one lane")
+        elif stmt.lane is not None and not _is_index(stmt.lane.type):
+            fact = f"the lane {name_of(kernel, stmt.lane)} of a broadcast is {stmt.lane.type}"
+            yield Fault(fact, stmt, "name the lane by an integer scalar")
+
+
+def prints_fit_their_formats(kernel: Kernel) -> Iterator[Fault]:
+    """What is printed has a scalar for each `{}` of its format, and no null character, at which devices stop."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Print):
+            continue
+        try:
+            wanted = len(texts(stmt.format)) - 1
+            stmt.format.encode()
+        except ValueError as error:
+            yield Fault(f"the format {stmt.format!r} cannot be read: {error}", stmt, "write {} for each value")
+            continue
+        vectors = [arg for arg in stmt.args if not isinstance(arg.type, DType)]
+        if wanted != len(stmt.args):
+            fact = f"the format {stmt.format!r} takes {wanted} values, not {len(stmt.args)}"
+            yield Fault(fact, stmt, "write {} for each value, {{ and }} for braces")
+        elif vectors:
+            fact = f"{name_of(kernel, vectors[0])} is {vectors[0].type} and is printed"
+            yield Fault(fact, stmt, "print its lanes (k.op('extract', …))")
+        elif "\0" in stmt.format:
+            yield Fault(f"the format {stmt.format!r} has a null character", stmt, "leave it out")
 
 
 def variable_types(kernel: Kernel) -> Iterator[Fault]:

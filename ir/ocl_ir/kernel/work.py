@@ -12,7 +12,21 @@ import weakref
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from ocl_ir.kernel.grammar import Atomic, Block, Const, For, If, Kernel, Let, Load, Operand, Stmt, Store, While
+from ocl_ir.kernel.grammar import (
+    Atomic,
+    Block,
+    Collective,
+    Const,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Operand,
+    Stmt,
+    Store,
+    While,
+)
 from ocl_ir.ops import OPS
 from ocl_ir.types import Pointer, Type, Vector
 
@@ -150,7 +164,7 @@ def _own(stmt: Stmt) -> float:
             return _lanes(stmt.result.type)
         case Store():
             return _lanes(stmt.value.type)
-        case Atomic():
+        case Atomic() | Collective():
             return 1
     return 0
 

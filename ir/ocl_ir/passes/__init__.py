@@ -2,12 +2,13 @@
 
 `PIPELINE` names them in the order in which they run; `run` verifies after each, and its `watch` sees every stage.
 
-    vectorize.py   loops over independent elements become vector code with wide loads and stores
-    fold.py        operations on constants, and identities (x*1, (x + 1) + 2), become their results
-    cse.py         a value that was computed before is not computed again
-    hoist.py       what does not change in a loop is computed before it
-    dce.py         what nobody reads is not computed
-    rewrite.py     the walk over a kernel that the passes share
+    collectives.py  what a group makes of its values goes through local memory and barriers
+    vectorize.py    loops over independent elements become vector code with wide loads and stores
+    fold.py         operations on constants, and identities (x*1, (x + 1) + 2), become their results
+    cse.py          a value that was computed before is not computed again
+    hoist.py        what does not change in a loop is computed before it
+    dce.py          what nobody reads is not computed
+    rewrite.py      the walk over a kernel that the passes share
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable
 
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.verify import verify
+from ocl_ir.passes.collectives import collectives
 from ocl_ir.passes.cse import cse
 from ocl_ir.passes.dce import dce
 from ocl_ir.passes.fold import fold
@@ -25,6 +27,7 @@ from ocl_ir.passes.vectorize import vectorize
 Pass = Callable[[Kernel], Kernel]
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
+    ("collectives", collectives),
     ("vectorize", vectorize),
     ("fold", fold),
     ("cse", cse),

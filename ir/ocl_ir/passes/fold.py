@@ -73,6 +73,8 @@ class _Fold(Rewriter):
         if stmt.op == "copy" and not isinstance(stmt.args[0], Variable):
             return self._named(stmt.args[0], stmt.result.hint)
         constants = [arg for arg in stmt.args if isinstance(arg, Const)]
+        if stmt.op == "uniform" and constants:
+            return constants[0]
         if stmt.op == "splat" and constants:
             return Const(constants[0].value, stmt.result.type)  # type: ignore[arg-type]
         if stmt.op == "convert" and constants:

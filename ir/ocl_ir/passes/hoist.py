@@ -44,7 +44,8 @@ class _Hoist(Rewriter):
 
 def _may_move(stmt: Let, inside: set[int]) -> bool:
     fixed = not any(isinstance(arg, Value) and arg.id in inside for arg in stmt.args)
-    return fixed and not reads_variables(stmt) and stmt.op not in {"udiv", "urem"}
+    # Before a loop, `uniform` would be a promise for those, too, who do not come into it.
+    return fixed and not reads_variables(stmt) and stmt.op not in {"udiv", "urem", "uniform"}
 
 
 def _inside(loop: For | While) -> set[int]:

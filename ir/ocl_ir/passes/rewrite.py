@@ -20,9 +20,9 @@ from ocl_ir.kernel.grammar import (
     Variable,
     While,
     map_operands,
-    next_id,
     walk,
 )
+from ocl_ir.kernel.ids import next_id
 from ocl_ir.types import Type
 
 

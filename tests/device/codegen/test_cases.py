@@ -17,7 +17,7 @@ from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
 from tests.support.cases import CASES, Case
 
-NEEDS = {"half_arithmetic": "f16", "doubles": "f64"}
+NEEDS = {"half_arithmetic": "f16", "doubles": "f64", "double_atomics": "f64"}
 
 
 def arguments(case: Case) -> dict[str, Any]:

@@ -25,7 +25,8 @@ from ocl_ir.errors import IRError, VerifyError
 from ocl_ir.interpret.kernel import run as interpret
 from ocl_ir.kernel import locals as strategies
 from ocl_ir.kernel.builder import KernelBuilder
-from ocl_ir.kernel.grammar import Array, Atomic, Barrier, For, Kernel, Let, Load, Local, Value, defined, next_id, walk
+from ocl_ir.kernel.grammar import Array, Atomic, Barrier, For, Kernel, Let, Load, Local, Value, defined, walk
+from ocl_ir.kernel.ids import next_id
 from ocl_ir.kernel.liveness import _Liveness
 from ocl_ir.kernel.locals import STRATEGIES, Locals, Slot, allocate, promote
 from ocl_ir.kernel.printer import text

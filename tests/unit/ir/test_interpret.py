@@ -13,6 +13,7 @@ from ocl_ir.interpret.kernel import run
 from ocl_ir.interpret.operation import evaluate
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Const, Kernel, Let, Value
+from ocl_ir.kernel.printer import text
 from ocl_ir.kernel.verify import verify
 from ocl_ir.ops import CLASSES, OPS, Op, result_type
 from ocl_ir.types import (
@@ -647,6 +648,29 @@ def test_atomics(op: str, args: tuple[int, ...], start: int, want: int) -> None:
     assert counters.atomics == 4
 
 
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize(
+    ("op", "args", "start", "want"),
+    [
+        ("add", (0.5,), 1.0, 3.0), ("sub", (0.5,), 1.0, -1.0), ("min", (0.5,), 1.0, 0.5), ("max", (0.5,), 1.0, 1.0),
+        ("min", (0.5,), np.nan, np.nan), ("max", (np.nan,), 1.0, np.nan), ("add", (np.inf,), -np.inf, np.nan),
+        ("exchange", (9.0,), 1.0, 9.0), ("compare_exchange", (1.0, 8.0), 1.0, 8.0),
+        ("compare_exchange", (0.0, 8.0), -0.0, -0.0), ("compare_exchange", (np.nan, 8.0), np.nan, 8.0),
+    ],
+)  # fmt: skip
+def test_atomics_of_floats(op: str, args: tuple[float, ...], start: float, want: float, dtype: DType) -> None:
+    k = KernelBuilder("atomics")
+    k.atomic(op, k.pointer("cell", dtype), 0, *args)  # type: ignore[arg-type]
+    kernel = k.build()
+    verify(kernel)
+    cell = np.array([start], dtype.numpy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(kernel, {"cell": cell}, (4,), (2,))
+    np.testing.assert_array_equal(cell, np.array([want], dtype.numpy))
+    assert np.isnan(want) or np.signbit(cell) == np.signbit(want)
+
+
 def test_atomics_go_in_the_order_of_work_items_and_give_what_was_before() -> None:
     k = KernelBuilder("tickets")
     cell, out = k.pointer("cell", I32), k.pointer("out", I32)
@@ -656,6 +680,20 @@ def test_atomics_go_in_the_order_of_work_items_and_give_what_was_before() -> Non
     cell_, out_ = np.zeros(1, np.int32), np.full(6, -1, np.int32)
     run(k.build(), {"cell": cell_, "out": out_}, (6,), (3,))
     assert out_.tolist() == [0, 10, -1, 20, 30, 40]
+
+
+def test_printing_is_of_the_work_items_that_come_there(capsys: pytest.CaptureFixture[str]) -> None:
+    k = KernelBuilder("prints")
+    i = k.global_id()
+    with k.if_(i > 1):
+        k.print_("{} of {{{}}}: {}%", i, k.convert(i, F32) / 3.0, i == 2)
+    kernel = k.build()
+    assert text(kernel).splitlines()[-1] == '    print "{} of {{{}}}: {}%", i, quotient, is_equal'
+    run(kernel, {}, (4,))
+    assert capsys.readouterr().out == "2 of {0.666667}: 1%\n3 of {1}: 0%\n"
+    lines: list[str] = []
+    run(kernel, {}, (4,), print_=lines.append)
+    assert lines == ["2 of {0.666667}: 1%", "3 of {1}: 0%"]
 
 
 # ---------------------------------------------------------------------- faults that values bring

@@ -16,6 +16,7 @@ from ocl_ir.kernel.grammar import (
     Barrier,
     Block,
     Break,
+    Collective,
     Const,
     Continue,
     For,
@@ -25,6 +26,7 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     Param,
+    Print,
     Return,
     Store,
     Value,
@@ -42,7 +44,9 @@ C = Value(2, Pointer(F32, "constant"), "c")
 H = Value(3, Pointer(F16), "h")
 B = Value(4, Pointer(BF16), "b")
 K = Value(5, Pointer(U32), "k")
-PARAMS = tuple(Param(value) for value in (N, X, C, H, B, K))
+BYTES = Value(7, Pointer(U8), "bytes")
+FLAGS = Value(8, Pointer(BOOL), "flags")
+PARAMS = tuple(Param(value) for value in (N, X, C, H, B, K, BYTES, FLAGS))
 A = Value(10, U32, "a")
 F = Value(11, F32, "f")
 V = Variable(12, U32, "v")
@@ -74,6 +78,13 @@ def body(*stmts: object, **more: object) -> Kernel:
 LET_A = Let(A, "add", (N, u(1)))
 ITEM_ = Let(ITEM, "local_id", (u(0),))
 LOW_ = Let(LOW, "lt", (ITEM, u(2)))
+
+
+def collective(op: str, value: object, lane: object = None, type_: object = F32) -> Collective:
+    return Collective(Value(40, type_, "joined"), op, value, lane)  # type: ignore[arg-type]
+
+
+LOAD_F = Load(F, X, u(0))
 
 
 def loop(*inner: object, start: object = u(0), stop: object = N, step: object = u(1), **more: object) -> For:
@@ -108,6 +119,8 @@ def atomic(
     return body(*before, Atomic(result, op, pointer, u(0), args))  # type: ignore[arg-type]
 
 
+ANY = Value(41, BOOL, "of_all")
+LATER = Let(Value(42, BOOL), "lt", (Value(40, U32, "joined"), u(3)))
 SHARED = Value(30, Pointer(I32, "local"), "shared")
 PRIVATE = Value(31, Pointer(I32, "private"), "own")
 
@@ -290,7 +303,15 @@ CASES = [
     ),
     Case("memory_types", "f32 is moved through a pointer to u32", body(Store(K, N, f(1.0))), body(Store(H, N, f(1.0)))),
     Case("memory_types", "f64 is moved through", body(Store(H, N, Const(1.0, F64))), body(Load(Value(9, F16), H, N))),
-    Case("atomic_types", "there is no atomic add of f32", atomic("add", f(1.0), pointer=X), atomic("add", u(1))),
+    Case(
+        "atomic_types",
+        "there is no atomic xor of f32",
+        atomic("xor", f(1.0), pointer=X),
+        atomic("add", f(1.0), pointer=X),
+    ),
+    Case("atomic_types", "there is no atomic add of f16", atomic("add", f(1.0), pointer=H), atomic("xor", u(1))),
+    Case("atomic_types", "there is no atomic max of u8", atomic("max", u(1), pointer=BYTES), atomic("max", u(1))),
+    Case("atomic_types", "there is no atomic or of bool", atomic("or", TRUE, pointer=FLAGS), atomic("or", u(1))),
     Case(
         "atomic_types",
         "takes 1 operands, not 2",
@@ -319,6 +340,61 @@ CASES = [
     Case("array_types", "an array of 0 elements", body(Array(TILE, 0)), body(Array(TILE, 1))),
     Case("array_types", "an array of type global f32*", body(Array(Value(50, Pointer(F32)), 4)), body(Array(MINE, 4))),
     # ------------------------------------------------------------------ variables and control
+    Case("prints_fit_their_formats", "takes 1 values, not 2", body(Print("{}", (N, N))), body(Print("{} {}", (N, N)))),
+    Case("prints_fit_their_formats", "takes 0 values, not 1", body(Print("{{}}", (N,))), body(Print("{{}}", ()))),
+    Case("prints_fit_their_formats", "a value has a name", body(Print("{0}", (N,))), body(Print("{}", (N,)))),
+    Case("prints_fit_their_formats", "a value has a name", body(Print("{:d}", (N,))), body(Print("%d:{}", (N,)))),
+    Case("prints_fit_their_formats", "cannot be read: Single '}'", body(Print("}", ())), body(Print("}}", ()))),
+    Case("prints_fit_their_formats", "surrogates not allowed", body(Print("\ud800", ())), body(Print("é", ()))),
+    Case("prints_fit_their_formats", "a null character", body(Print("a\0b", ())), body(Print("a\x01b", ()))),
+    Case(
+        "prints_fit_their_formats",
+        "w is f32x4 and is printed",
+        body(Load(W, X, u(0)), Print("{}", (W,))),
+        body(Load(F, X, u(0)), Print("{}", (F,))),
+    ),
+    Case(
+        "collective_types",
+        "no collective sum of bool",
+        body(collective("sum", TRUE, type_=BOOL)),
+        body(collective("any", TRUE, type_=BOOL)),
+    ),
+    Case(
+        "collective_types", "no collective all of f32", body(collective("all", f(1.0))), body(collective("min", f(1.0)))
+    ),
+    Case(
+        "collective_types",
+        "no collective broadcast of f32x4",
+        body(Load(W, X, u(0)), collective("broadcast", W, u(0), F4)),
+        body(collective("broadcast", TRUE, u(0), BOOL)),
+    ),
+    Case(
+        "collective_types", "no collective 'mean'", body(collective("mean", f(1.0))), body(collective("prod", f(1.0)))
+    ),
+    Case(
+        "collective_types",
+        "a collective of f32 cannot give u32",
+        body(collective("sum", f(1.0), type_=U32)),
+        body(collective("sum", f(1.0))),
+    ),
+    Case(
+        "collective_types",
+        "broadcast names no lane",
+        body(collective("broadcast", f(1.0))),
+        body(collective("broadcast", f(1.0), N)),
+    ),
+    Case(
+        "collective_types",
+        "sum names a lane",
+        body(collective("sum", f(1.0), N)),
+        body(collective("exclusive_scan", f(1.0))),
+    ),
+    Case(
+        "collective_types",
+        "of a broadcast is f32",
+        body(collective("broadcast", f(1.0), f(1.0))),
+        body(collective("broadcast", f(1.0), u(1))),
+    ),
     Case("variable_types", "v is u32, and the value f32", body(Local(V, f(1.0))), body(Local(V, u(1)))),
     Case(
         "variable_types",
@@ -374,6 +450,12 @@ CASES = [
     ),
     Case(
         "vectorized_loops_are_independent",
+        "has a collective",
+        body(LOAD_F, loop(collective("sum", F), vectorize=True)),
+        body(LOAD_F, loop(collective("sum", F))),
+    ),
+    Case(
+        "vectorized_loops_are_independent",
         "assigns v, which is declared outside",
         body(Local(V, N), loop(Assign(V, J), vectorize=True)),
         body(loop(Local(V, N), Assign(V, J), vectorize=True)),
@@ -403,6 +485,42 @@ CASES = [
         "in the header of a while",
         body(While((Barrier(),), TRUE, ())),
         body(While((), TRUE, (Barrier(),))),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "divergent collective: only a part of the group may come here, because of `if low`",
+        body(ITEM_, LOW_, LOAD_F, If(LOW, (collective("sum", F),))),
+        body(ITEM_, LOW_, LOAD_F, If(LOW, ()), collective("sum", F)),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "a collective in the header of a while",
+        body(LOAD_F, While((collective("sum", F),), TRUE, ())),
+        body(LOAD_F, While((), TRUE, (collective("sum", F),))),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "because of `if of_all`",
+        body(ITEM_, Let(ANY, "lt", (ITEM, u(2))), If(ANY, (Barrier(),))),
+        body(ITEM_, LOW_, Collective(ANY, "any", LOW), If(ANY, (Barrier(),))),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "because of `if of_all`",
+        body(ITEM_, LOW_, Let(ANY, "copy", (LOW,)), If(ANY, (Barrier(),))),
+        body(ITEM_, LOW_, Let(ANY, "uniform", (LOW,)), If(ANY, (Barrier(),))),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "because of `if is_less`",
+        body(ITEM_, collective("scan", ITEM, type_=U32), LATER, If(Value(42, BOOL), (Barrier(),))),
+        body(ITEM_, collective("sum", ITEM, type_=U32), LATER, If(Value(42, BOOL), (Barrier(),))),
+    ),
+    Case(
+        "broadcasts_are_of_one_lane",
+        "the lane item of a broadcast differs",
+        body(ITEM_, LOAD_F, collective("broadcast", F, ITEM)),
+        body(ITEM_, LOAD_F, collective("broadcast", F, N)),
     ),
     Case(
         "barriers_are_uniform", "orders no memory", body(Barrier(local=False)), body(Barrier(local=False, global_=True))
@@ -496,6 +614,12 @@ def test_a_broken_rule_is_named_with_fact_place_and_remedy(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.said}")
 def test_the_repaired_program_is_accepted(case: Case) -> None:
     verify(case.good)
+
+
+@pytest.mark.parametrize(("pointer", "remedy"), [(BYTES, "int32"), (FLAGS, "int32"), (H, "float32"), (B, "float32")])
+def test_narrow_atomics_are_refused_with_the_type_to_use(pointer: Value, remedy: str) -> None:
+    with pytest.raises(VerifyError, match=f"use {remedy}, or another type of 32 or 64 bits"):
+        verify(atomic("add", u(1), pointer=pointer))
 
 
 def test_every_check_has_a_case() -> None:
@@ -596,5 +720,6 @@ def test_a_variable_may_be_anything() -> None:
 def test_every_kind_of_statement_is_in_some_accepted_program() -> None:
     seen = {type(stmt) for case in CASES for stmt in walk(case.good.body)}
     assert seen == {
-        Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Break, Continue, Return,
+        Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Collective, Print, Break,
+        Continue, Return,
     }  # fmt: skip

@@ -1,0 +1,108 @@
+/* a maximum and sums up to each item, row by row */
+#pragma OPENCL FP_CONTRACT OFF
+
+__kernel __attribute__((reqd_work_group_size(24, 1, 1)))
+void collectives(__global const float *x_buffer,
+                 const ulong x_offset,
+                 __global float *most_buffer,
+                 const ulong most_offset,
+                 __global float *total_buffer,
+                 const ulong total_offset)
+{
+    __global const float *x = x_buffer + x_offset;
+    __global float *most = most_buffer + most_offset;
+    __global float *total = total_buffer + total_offset;
+    float f32_0;
+    float f32_1;
+    float f32_2;
+    const uint item = get_local_id(0);
+    const uint upper = item + 24;
+    __local float shared_f32[48];
+    const uint i = get_global_id(0);
+    const uint group = get_group_id(0);
+    const bool is_less = item < 8;
+    const bool is_less_1 = item < 4;
+    const bool is_less_2 = item < 2;
+    const bool is_less_3 = item < 1;
+    const bool is_at_least = item >= 1;
+    const bool is_at_least_1 = item >= 2;
+    const bool is_at_least_2 = item >= 4;
+    const bool is_at_least_3 = item >= 8;
+    const bool is_at_least_4 = item >= 16;
+    const bool is_equal = item == 0;
+    for (uint row = 0; row < 3; ++row) {
+        const uint sum = row * 48 + i;
+        f32_0 = x[sum];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        shared_f32[item] = f32_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less) {
+            f32_1 = shared_f32[item];
+            f32_2 = shared_f32[item + 16];
+            shared_f32[item] = f32_1 > f32_2 || isnan(f32_1) ? f32_1 : f32_2;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less) {
+            f32_1 = shared_f32[item];
+            f32_2 = shared_f32[item + 8];
+            shared_f32[item] = f32_1 > f32_2 || isnan(f32_1) ? f32_1 : f32_2;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less_1) {
+            f32_1 = shared_f32[item];
+            f32_2 = shared_f32[item + 4];
+            shared_f32[item] = f32_1 > f32_2 || isnan(f32_1) ? f32_1 : f32_2;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less_2) {
+            f32_1 = shared_f32[item];
+            f32_2 = shared_f32[item + 2];
+            shared_f32[item] = f32_1 > f32_2 || isnan(f32_1) ? f32_1 : f32_2;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less_3) {
+            f32_1 = shared_f32[item];
+            f32_2 = shared_f32[item + 1];
+            shared_f32[item] = f32_1 > f32_2 || isnan(f32_1) ? f32_1 : f32_2;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        f32_1 = shared_f32[0];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        shared_f32[item] = f32_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_at_least) {
+            shared_f32[upper] = shared_f32[item - 1] + shared_f32[item];
+        } else {
+            shared_f32[upper] = shared_f32[item];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_at_least_1) {
+            shared_f32[item] = shared_f32[item + 22] + shared_f32[upper];
+        } else {
+            shared_f32[item] = shared_f32[upper];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_at_least_2) {
+            shared_f32[upper] = shared_f32[item - 4] + shared_f32[item];
+        } else {
+            shared_f32[upper] = shared_f32[item];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_at_least_3) {
+            shared_f32[item] = shared_f32[item + 16] + shared_f32[upper];
+        } else {
+            shared_f32[item] = shared_f32[upper];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_at_least_4) {
+            shared_f32[upper] = shared_f32[item - 16] + shared_f32[item];
+        } else {
+            shared_f32[upper] = shared_f32[item];
+        }
+        f32_0 = shared_f32[upper];
+        total[sum] = f32_0;
+        if (is_equal) {
+            most[row * 2 + group] = f32_1;
+        }
+    }
+}

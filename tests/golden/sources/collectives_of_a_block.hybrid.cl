@@ -1,0 +1,148 @@
+/* over local ids of three dimensions */
+#pragma OPENCL FP_CONTRACT OFF
+
+__kernel __attribute__((reqd_work_group_size(4, 3, 2)))
+void collectives_of_a_block(__global const int *x_buffer,
+                            const ulong x_offset,
+                            __global int *before_buffer,
+                            const ulong before_offset,
+                            __global int *signs_buffer,
+                            const ulong signs_offset,
+                            __global long *sums_buffer,
+                            const ulong sums_offset)
+{
+    __global const int *x = x_buffer + x_offset;
+    __global int *before = before_buffer + before_offset;
+    __global int *signs = signs_buffer + signs_offset;
+    __global long *sums = sums_buffer + sums_offset;
+    const uint item_x = get_local_id(0);
+    const uint item_y = get_local_id(1);
+    const uint item_z = get_local_id(2);
+    const uint item = item_x + item_y * 4 + item_z * 12;
+    const uint upper = item + 24;
+    __local int shared_i32[48];
+    __local uchar shared_bool[24];
+    __local long shared_i64[24];
+    const uint group = get_group_id(1);
+    const uint sum_1 = group * 24 + item;
+    const int value = x[sum_1];
+    shared_i32[item] = value;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item >= 1) {
+        shared_i32[upper] = (int)((uint)shared_i32[item - 1] + (uint)shared_i32[item]);
+    } else {
+        shared_i32[upper] = shared_i32[item];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item >= 2) {
+        shared_i32[item] = (int)((uint)shared_i32[item + 22] + (uint)shared_i32[upper]);
+    } else {
+        shared_i32[item] = shared_i32[upper];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item >= 4) {
+        shared_i32[upper] = (int)((uint)shared_i32[item - 4] + (uint)shared_i32[item]);
+    } else {
+        shared_i32[upper] = shared_i32[item];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item >= 8) {
+        shared_i32[item] = (int)((uint)shared_i32[item + 16] + (uint)shared_i32[upper]);
+    } else {
+        shared_i32[item] = shared_i32[upper];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item >= 16) {
+        shared_i32[upper] = (int)((uint)shared_i32[item - 16] + (uint)shared_i32[item]);
+    } else {
+        shared_i32[upper] = shared_i32[item];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const bool is_equal = item == 0;
+    const int group_exclusive_scan = is_equal ? 0 : shared_i32[max(item, 1u) + 23];
+    before[sum_1] = group_exclusive_scan;
+    shared_bool[item] = value > 45;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const bool is_less = item < 8;
+    if (is_less) {
+        shared_bool[item] = shared_bool[item] || shared_bool[item + 16];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (is_less) {
+        shared_bool[item] = shared_bool[item] || shared_bool[item + 8];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const bool is_less_1 = item < 4;
+    if (is_less_1) {
+        shared_bool[item] = shared_bool[item] || shared_bool[item + 4];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const bool is_less_2 = item < 2;
+    if (is_less_2) {
+        shared_bool[item] = shared_bool[item] || shared_bool[item + 2];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const bool is_less_3 = item < 1;
+    if (is_less_3) {
+        shared_bool[item] = shared_bool[item] || shared_bool[item + 1];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const bool group_any = shared_bool[0];
+    if (group_any) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        shared_i32[item] = value;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const int third = shared_i32[3];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        shared_bool[item] = value > (int)((uint)third - 100);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less) {
+            shared_bool[item] = shared_bool[item] && shared_bool[item + 16];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less) {
+            shared_bool[item] = shared_bool[item] && shared_bool[item + 8];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less_1) {
+            shared_bool[item] = shared_bool[item] && shared_bool[item + 4];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less_2) {
+            shared_bool[item] = shared_bool[item] && shared_bool[item + 2];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less_3) {
+            shared_bool[item] = shared_bool[item] && shared_bool[item + 1];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const bool is_small = shared_bool[0];
+        signs[sum_1] = is_small ? (int)((third > 0) - (third < 0)) : 7;
+    }
+    shared_i64[item] = (long)value;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (is_less) {
+        shared_i64[item] = (long)((ulong)shared_i64[item] + (ulong)shared_i64[item + 16]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (is_less) {
+        shared_i64[item] = (long)((ulong)shared_i64[item] + (ulong)shared_i64[item + 8]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (is_less_1) {
+        shared_i64[item] = (long)((ulong)shared_i64[item] + (ulong)shared_i64[item + 4]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (is_less_2) {
+        shared_i64[item] = (long)((ulong)shared_i64[item] + (ulong)shared_i64[item + 2]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (is_less_3) {
+        shared_i64[item] = (long)((ulong)shared_i64[item] + (ulong)shared_i64[item + 1]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const long total = shared_i64[0];
+    if (is_equal) {
+        sums[group] = total;
+    }
+}
