@@ -20,6 +20,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.programs.launching import Call, launch_over
+from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
 
@@ -260,6 +261,69 @@ def test_a_captured_launch_serves_other_sizes_and_numbers(runtime: Runtime) -> N
         assert (device_y.numpy() == y).all()
         assert (twice.numpy() == y * 2).all()
     assert len(calls) <= 3
+
+
+# ---------------------------------------------------------------------- prepared
+
+
+def prepared_axpy(x: Any, y: Any) -> PreparedLaunch:
+    """`axpy` to be called again and again."""
+    return prepare_over((x, y), lambda buffers: Call(AXPY, (N, 1, 1, 1.0, *buffers), (N,), None))
+
+
+def test_a_prepared_launch_is_made_in_place(runtime: Runtime) -> None:
+    x, y = both(runtime)
+    add = prepared_axpy(x, y)
+    assert (y.numpy() == 7).all()
+    add()
+    with counting(runtime) as counted:
+        for _ in range(9):
+            add()
+    assert counted["launch", "launches"] == 9
+    assert counted["memory", "allocations"] == 0
+    assert (y.numpy() == expected(10)).all()
+
+
+@pytest.mark.parametrize("kind", ["copy", "element", "expression", "write", "lent"])
+def test_a_prepared_launch_leaves_what_was_there_before(runtime: Runtime, kind: str) -> None:
+    x, y = both(runtime)
+    add = prepared_axpy(x, y)
+    for _ in range(8):
+        add()
+    if kind == "write":
+        y[...] = 1
+        x[...] = 2
+        add()
+        add()
+        assert (y.numpy()[::2] == 5).all()
+        return
+    before: Any = {
+        "copy": lambda: y.copy(),
+        "element": lambda: y[2],
+        "expression": lambda: y[2:3] * 1,
+        "lent": lambda: y.to_pyopencl(),
+    }[kind]()
+    add()
+    add()
+    if kind == "lent":
+        assert (before.get() == expected(10)).all()
+    else:
+        assert np.asarray(before).ravel()[2 if kind == "copy" else 0] == 23
+    assert (y.numpy() == expected(10)).all()
+
+
+def test_a_prepared_launch_in_a_captured_function(runtime: Runtime) -> None:
+    x, _ = both(runtime)
+
+    @ocl.capture
+    def step(x: Any) -> Any:
+        y = x + 1
+        add = prepared_axpy(x, y)
+        add()
+        add()
+        return y
+
+    assert (step(x).numpy()[::2] == (3 * x.numpy() + 1)[::2]).all()
 
 
 # ---------------------------------------------------------------------- the same sequence three ways
