@@ -28,11 +28,11 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import until_planned
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Memory, handles_for, kernels_of
-from ocl_runtime.plan.donation import is_lent
+from ocl_runtime.plan.donation import held_once, is_lent
 from ocl_runtime.plan.evaluate import Missing
 from ocl_runtime.plan.host.lower import Lowering
 from ocl_runtime.plan.launch import Address
-from ocl_runtime.plan.registry import Cell, alone
+from ocl_runtime.plan.registry import Cell
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.launching import Call, Launch, arguments, executor_behind, launch_over, ready
 from ocl_runtime.programs.own_memory import own
@@ -95,7 +95,9 @@ class PreparedLaunch:
     def _holds(self) -> bool:
         """Whether all arrays lie where the launch was bound to, and nobody else needs what is written."""
         for cell, node, is_written in self._used:
-            if cell._node is not node() or (is_written and (cell.reads or not (alone(cell) or _is_lent(cell)))):
+            if cell._node is not node():
+                return False
+            if is_written and (cell.reads or not (held_once([cell._node]) or _is_lent(cell))):
                 return False
         return self._bound is not None
 
