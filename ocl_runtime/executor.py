@@ -225,8 +225,9 @@ class DeviceExecutor:
         """Runs a kernel over an index space on this thread's stream, without waiting for it.
 
         A pointer's argument is a storage and an offset in elements, and optionally the `ocl_ir.layout.Layout` of the
-        elements of the storage that are touched. `where` is the Python line that asks, by default the caller's. Raises `DTypeError`, `ShapeError`, `NumberRangeError` or
-        `MixedDevicesError` for arguments that do not fit, `LaunchError` where the driver refuses.
+        elements of the storage that are touched. `where` is the Python line that asks, by default the caller's. Raises
+        `DTypeError`, `ShapeError`, `NumberRangeError` or `MixedDevicesError` for arguments that do not fit,
+        `LaunchError` where the driver refuses.
         """
         trace = tracer.get()
         if trace is None:

@@ -43,14 +43,12 @@ def use_of(wanted: list[Node], kept: list[Node], computed: Mapping[Node, Buffer]
     is_read = not reading.isdisjoint(wanted)
     results = [pair for pair in computed.items() if id(pair[1].storage) == number]
     own = Counter(map(id, chain(kept, *results, *[node.args for node in nodes])))
-    asked = dict.fromkeys(chain(reading, kept, *results))
-    for root in wanted:
-        if not isinstance(root, Buffer):
-            asked.pop(root, None)
+    asked = dict.fromkeys(
+        [node for node in chain(reading, kept, *results) if isinstance(node, Buffer) or node not in wanted]
+    )
     counted = [*asked]
     expected = [own[id(node)] for node in counted]
     buffers = sum(isinstance(node, Buffer) and id(node.storage) == number for node in counted)
-    root = None
     wanted.clear()
     kept.clear()
     del nodes, reading, results, asked

@@ -19,6 +19,7 @@ import numpy as np
 from ocl_ir.graph.build import Buffer
 from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.source_line import Where, calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import compute_together, executor_of, until_planned
@@ -193,14 +194,18 @@ def arguments(launch: Launch, buffers: Sequence[object], executor: DeviceExecuto
     pointers = [None if index is None else _buffer(buffers[index]) for index in launch.indices]
     _check_overlaps(launch.kernel, pointers)
     args: list[Argument] = []
-    for buffer, number in zip(pointers, launch.numbers, strict=True):
+    kernel = launch.kernel
+    exact = kernel.exact if isinstance(kernel, SourceKernel) else [True] * len(pointers)
+    for buffer, number, is_exact in zip(pointers, launch.numbers, exact, strict=True):
         if buffer is None:
             assert number is not None
             args.append(number)
         elif buffer.storage is None:
             args.append((executor.allocate(ALIGNED, "an empty array"), 0))
-        else:
+        elif is_exact:
             args.append((buffer.storage, buffer.layout.offset, buffer.layout))
+        else:
+            args.append((buffer.storage, buffer.layout.offset))
     return args
 
 

@@ -52,8 +52,8 @@ def prepare_over(
 ) -> PreparedLaunch:
     """The launch of a kernel over arrays, built and bound, to be made by calling it. Raises as `launch_over` does.
 
-        add = prepare_over((x, y), lambda buffers: Call(kernel, (n, *buffers), (n,), None))
-        add()
+    add = prepare_over((x, y), lambda buffers: Call(kernel, (n, *buffers), (n,), None))
+    add()
     """
     prepared = PreparedLaunch(arrays, call, where or calling_line())
     if tracer.get() is None:
@@ -79,10 +79,12 @@ class PreparedLaunch:
         if tracer.get() is None:
             executor = self._executor
             with self._lock:
-                if self._holds():
-                    memory: Memory = [(used.cell._node.storage, 0) for used in self._used]
+                bound = self._bound
+                if bound is not None and self._holds():
+                    nodes: list[Any] = [used.cell._node for used in self._used]
+                    memory: Memory = [(node.storage, 0) for node in nodes]
                     memory.append(None)  # for an arena, which it has not
-                    executor.give(self._bound, memory, self._lines, _NO_NUMBERS, executor.engine.streams.current())
+                    executor.give(bound, memory, self._lines, _NO_NUMBERS, executor.engine.streams.current())
                     return
         launch_over(self._arrays, self._call, self._where)
         if tracer.get() is None:
@@ -99,7 +101,7 @@ class PreparedLaunch:
                 return False
             if is_written and (cell.reads or not (held_once([cell._node]) or _is_lent(cell))):
                 return False
-        return self._bound is not None
+        return True
 
     def _prepare(self, make: bool) -> Missing | None:
         with self._lock:

@@ -1,6 +1,7 @@
 """Kernel IR, in the order in which kernels go through these.
 
 grammar.py        its grammar
+source_kernel.py  a kernel written in OpenCL C
 operands.py       operands with Python's operators
 builder.py        the way to make it
 names.py          one name for each value, in every stage

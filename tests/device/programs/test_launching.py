@@ -104,11 +104,11 @@ def test_what_was_there_before_stays_what_it_was(runtime: Runtime, kind: str) ->
     if kind == "lazy copy":
         y = y + 0
     before: Any = {
-        "copy": lambda: y.copy(),
+        "copy": y.copy,
         "element": lambda: y[2],
         "expression": lambda: y * 2,
         "row": lambda: y[2:5] + 0,
-        "lazy copy": lambda: y.copy(),
+        "lazy copy": y.copy,
         "host view": lambda: np.from_dlpack(y),
     }[kind]()
     axpy(x, y)
@@ -229,7 +229,7 @@ def test_a_captured_launch_writes_an_array_from_outside(runtime: Runtime) -> Non
 
 
 def test_a_captured_argument_is_written_in_place(runtime: Runtime) -> None:
-    step = ocl.capture(lambda x, y: axpy(x, y))
+    step = ocl.capture(axpy)
     x, y = both(runtime)
     for _ in range(3):
         step(x, y)
@@ -298,10 +298,10 @@ def test_a_prepared_launch_leaves_what_was_there_before(runtime: Runtime, kind: 
         assert (y.numpy()[::2] == 5).all()
         return
     before: Any = {
-        "copy": lambda: y.copy(),
+        "copy": y.copy,
         "element": lambda: y[2],
         "expression": lambda: y[2:3] * 1,
-        "lent": lambda: y.to_pyopencl(),
+        "lent": y.to_pyopencl,
     }[kind]()
     add()
     add()
