@@ -38,13 +38,16 @@ from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from ocl_runtime.programs import capture, prepare
+    from ocl_runtime.programs import RawKernel, RawModule, capture, prepare
     from ocl_runtime.runtime import Runtime
 
 __version__ = "0.1.0"
-__all__ = [*arrays.__all__, "Error", "Runtime", "Settings", "capture", "prepare", "stream"]  # noqa: PLE0604
+__all__ = [*arrays.__all__, "Error", "RawKernel", "RawModule", "Runtime", "Settings", "capture", "prepare", "stream"]  # noqa: PLE0604
 
-_LATER = {"Runtime": "ocl_runtime.runtime", "capture": "ocl_runtime.programs", "prepare": "ocl_runtime.programs"}
+_LATER = {
+    "Runtime": "ocl_runtime.runtime",
+    **dict.fromkeys(("RawKernel", "RawModule", "capture", "prepare"), "ocl_runtime.programs"),
+}
 """What plans and runs takes longer to import than what builds expressions: it comes with its first use."""
 
 

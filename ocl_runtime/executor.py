@@ -220,16 +220,18 @@ class DeviceExecutor:
         args: Mapping[str, Argument] | Sequence[Argument],
         global_size: tuple[int, ...],
         group_size: tuple[int, ...] | None = None,
+        where: Where = "",
     ) -> None:
         """Runs a kernel over an index space on this thread's stream, without waiting for it.
 
         A pointer's argument is a storage and an offset in elements, and optionally the `ocl_ir.layout.Layout` of the
-        elements of the storage that are touched. Raises `DTypeError`, `ShapeError`, `NumberRangeError` or
-        `MixedDevicesError` for arguments that do not fit, `LaunchError` where the driver refuses.
+        elements of the storage that are touched. `where` is the Python line that asks, by default the caller's. Raises
+        `DTypeError`, `ShapeError`, `NumberRangeError` or `MixedDevicesError` for arguments that do not fit,
+        `LaunchError` where the driver refuses.
         """
         trace = tracer.get()
         if trace is None:
-            self.engine.launch(kernel, args, global_size, group_size)
+            self.engine.launch(kernel, args, global_size, group_size, where)
             return
         arguments = self.engine.executable(kernel).checked(args)
         written = [Address(*arg) if isinstance(arg, tuple) else arg for arg in arguments]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.source_kernel import SourceKernel
+from ocl_ir.kernel.verify import verify
 from ocl_ir.passes import PIPELINE, Pass, run
 from ocl_runtime.codegen.expressions import Dialect
-from ocl_runtime.codegen.source import Source, generate
+from ocl_runtime.codegen.source import Source, generate, written_by_hand
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,9 @@ def compile_kernel(
     kernel: Kernel, strategy: str, dialect: Dialect, pipeline: tuple[tuple[str, Pass], ...] = PIPELINE
 ) -> Compilation:
     """Verifies the kernel, runs the passes and generates source. Raises `VerifyError` or another `IRError`."""
+    if isinstance(kernel, SourceKernel):
+        verify(kernel)
+        return Compilation((), written_by_hand(kernel, strategy))
     stages: list[tuple[str, Kernel]] = []
     after = run(kernel, lambda name, stage: stages.append((name, stage)), pipeline)
     return Compilation(tuple(stages), generate(after, strategy, dialect))

@@ -14,6 +14,7 @@ from ocl_ir.kernel.grammar import Array, Atomic, Kernel, Load, Param, Stmt, Stor
 from ocl_ir.kernel.locals import Locals, allocate
 from ocl_ir.kernel.names import entry_name
 from ocl_ir.kernel.printer import statement_text
+from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.late import Late
 from ocl_ir.passes.rewrite import written_pointers
 from ocl_ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes, size_of
@@ -49,8 +50,9 @@ class HelperTypes:
 @dataclass(frozen=True, slots=True)
 class Source(Late):
     """Generated source. `functions` are those that it defines, the kernel last. A launch needs the kernel's `name`, its
-    `params`, how it uses what each points to, and the bytes of its local arrays; who explains a fault needs its locals,
-    and the statement behind a line, by line number from 1."""
+    `params`, how it uses what each points to, and the bytes of its local arrays. `options` go to the compiler; what is
+    not generated may define anything, and stays a program of its own. Who explains a fault needs its locals, and the
+    statement behind a line, by line number from 1."""
 
     text: str
     functions: tuple[str, ...]
@@ -58,6 +60,8 @@ class Source(Late):
     params: tuple[Param, ...]
     modes: tuple[int, ...]
     local_bytes: int
+    options: tuple[str, ...]
+    is_generated: bool
     locals: Locals
     statements: Mapping[int, Stmt]
     LATE: ClassVar = ("locals", "statements")
@@ -108,7 +112,13 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
     functions = (*_HELPER.findall("\n".join(helpers)), entry_name(kernel))
     statements = {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)}
     what = kernel.name, kernel.params, modes(kernel), _local_bytes(kernel)
-    return Source(text, functions, *what, locals_, statements)
+    return Source(text, functions, *what, (), True, locals_, statements)
+
+
+def written_by_hand(kernel: SourceKernel, strategy: str) -> Source:
+    """The source that a kernel has already. The driver says whether its local arrays fit."""
+    what = kernel.name, kernel.params, kernel.modes, 0
+    return Source(kernel.source, (kernel.name,), *what, kernel.options, False, allocate(kernel, strategy), {})
 
 
 def _local_bytes(kernel: Kernel) -> int:

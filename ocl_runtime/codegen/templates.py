@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,17 @@ def render_def(template: str, name: str, *args: Any) -> str:
 def render_helper(name: str, types: Any) -> str:
     """A helper function for the types that templates/helpers/constants.cl.mako lists. Raises `IRError` as `render`."""
     return render_def(f"helpers/{_FAMILY[name]}.cl.mako", name, types).strip()
+
+
+def render_source(source: str, values: Mapping[str, Any]) -> str:
+    """The text of a template that a user wrote. Raises `IRError` as `render` does, and where it is no template."""
+    try:
+        template = Template(source, strict_undefined=True)
+    except Exception as error:
+        raise IRError(
+            f"the source is no template of Mako's: {error}", remedy="correct it, or leave out values"
+        ) from error
+    return _rendered(template, "of the source", (), dict(values))
 
 
 def _rendered(template: Template, described: str, args: tuple[Any, ...], context: dict[str, Any]) -> str:

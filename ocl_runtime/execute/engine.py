@@ -254,8 +254,10 @@ class Engine:
 
     def _build(self, new: Sequence[Executable]) -> None:
         """Builds what was compiled to source, as one program. Others go on meanwhile, unless they want the same."""
-        if len(new) > 1:
-            self.programs.build_together([executable.compilation.source.part for executable in new])
+        sources = [executable.compilation.source for executable in new]
+        parts = [source.part for source in sources if source.is_generated]
+        if len(parts) > 1:
+            self.programs.build_together(parts)
         for executable in new:
             program = executable.program
             with self._lock:
@@ -359,7 +361,7 @@ class Engine:
         args: Mapping[str, Argument] | Sequence[Argument],
         global_size: tuple[int, ...],
         group_size: tuple[int, ...] | None = None,
-        where: str = "",
+        where: Where = "",
     ) -> Command:
         """Prepares a launch and submits it, once, to the calling thread's stream."""
         return self.submit(self.prepare(kernel, args, global_size, group_size, where or calling_line()))

@@ -40,6 +40,10 @@ class Tracer(Protocol):
         """What a single node will be computed to, in a part of the memory of a cell, unless others need what lies
         there."""
 
+    def takes(self, cell: Cell) -> None:
+        """A kernel is about to write into what a cell is: it gets memory of its own, unless nobody else needs what
+        lies there."""
+
     def owns(self, cell: Cell) -> bool:
         """Whether an array was made inside of the function, so that nobody else sees what it becomes."""
 

@@ -8,9 +8,13 @@ exclusive.py  whether others need memory that it computes into
 trace.py      what a function does, written down
 captured.py   what it has become, for sizes that pass its guards
 capture.py    a program from what a Python function does
+launching.py  kernels launched over arrays
+prepared_launch.py  the same again and again
+raw           kernels written in OpenCL C
 """
 
 from ocl_runtime.programs.call import Prepared, prepare
 from ocl_runtime.programs.capture import capture
+from ocl_runtime.programs.raw import RawKernel, RawModule
 
-__all__ = ["Prepared", "capture", "prepare"]
+__all__ = ["Prepared", "RawKernel", "RawModule", "capture", "prepare"]

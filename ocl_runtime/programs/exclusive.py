@@ -29,7 +29,8 @@ class Use(NamedTuple):
 
 
 def use_of(wanted: list[Node], kept: list[Node], computed: Mapping[Node, Buffer], *, traced: int) -> Use:
-    """The use that a single wanted value makes of the memory of the first of the `kept` buffers.
+    """The use that a single wanted value, or a kernel (where none is), makes of the memory of the first of the `kept`
+    buffers.
 
     The trace has each of these as often as it stands there, what it has `computed` so far, and the memory itself
     `traced` times. Who has an expression that is wanted gets its result, and needs nothing else. Both lists are
@@ -39,12 +40,12 @@ def use_of(wanted: list[Node], kept: list[Node], computed: Mapping[Node, Buffer]
     number = id(memory[0])
     nodes = [*walk(*wanted)]
     reading = _reading(nodes, number, computed)
-    is_read = wanted[0] in reading
+    is_read = not reading.isdisjoint(wanted)
     results = [pair for pair in computed.items() if id(pair[1].storage) == number]
     own = Counter(map(id, chain(kept, *results, *[node.args for node in nodes])))
-    asked = dict.fromkeys(chain(reading, kept, *results))
-    if not isinstance(wanted[0], Buffer):
-        asked.pop(wanted[0], None)
+    asked = dict.fromkeys(
+        [node for node in chain(reading, kept, *results) if isinstance(node, Buffer) or node not in wanted]
+    )
     counted = [*asked]
     expected = [own[id(node)] for node in counted]
     buffers = sum(isinstance(node, Buffer) and id(node.storage) == number for node in counted)

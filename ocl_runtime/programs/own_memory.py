@@ -21,13 +21,19 @@ def shared(written: Sequence[Array], into: Sequence[Array] = ()) -> list[Array]:
     """Those of some arrays whose memory others need, and views of what has no memory yet, one for all views of an
     array; but what PyOpenCL has, too, is computed `into` all the same. Under the registry's lock. Raises `ShapeError`
     for what was broadcast, `DTypeError` for an element."""
-    for x in (*written, *into):
+    check_writable((*written, *into), "a program")
+    whole = {id(x._cell): x for x in (*written, *[x for x in into if not is_lent_out(x)])}.values()
+    return [x for x in whole if type(x._cell.node) is not Buffer or not alone(x._cell)]
+
+
+def check_writable(arrays: Sequence[Array], what: str) -> None:
+    """Raises `ShapeError` for an array that was broadcast, `DTypeError` for an element: what writes into them is named
+    in the error."""
+    for x in arrays:
         if x._value:
             raise x._not_writable()
         if x._is_broadcast:
-            raise x._repeating("a program writes into")
-    whole = {id(x._cell): x for x in (*written, *[x for x in into if not is_lent_out(x)])}.values()
-    return [x for x in whole if type(x._cell.node) is not Buffer or not alone(x._cell)]
+            raise x._repeating(f"{what} writes into")
 
 
 def is_lent_out(x: Array) -> bool:

@@ -34,7 +34,7 @@ from ocl_runtime.plan.launch import Argument, Plan
 from ocl_runtime.plan.planner import plan, planned_into
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.programs.arguments import Arguments
-from ocl_runtime.programs.exclusive import forget_unneeded, use_of
+from ocl_runtime.programs.exclusive import Use, forget_unneeded, use_of
 
 
 class Planned:
@@ -124,33 +124,63 @@ class Trace:
         """Computes a single value into the memory of a cell, into the part that is its target; over other memory where
         the value reads that. Where others need what lies there it does nothing, and says so. The list is emptied."""
         self.writes(cell)
+        storage, value = id(getattr(cell.node, "storage", None)), ref(wanted[0])
+        use = self._use(wanted, cell)
+        root = value()
+        if not use.is_exclusive or root is None:
+            return False
+        self.run(planned_into([*self._copy([root]), result := target()], self._executor))
+        self._overwritten(storage)
+        if use.is_read:  # and who needs the value cannot compute it again
+            self._computed[root] = result
+            self._lent.add(storage)
+        return True
+
+    def takes(self, cell: Cell) -> None:
+        """A kernel is about to write into what a cell is, or a part of it. Unless nobody else needs what lies there,
+        the cell gets memory of its own with the same contents. Raises `Error` for an array from outside of the
+        function."""
+        self.writes(cell)
+        if not isinstance(cell.node, Buffer):
+            cell.become(self.compute([cell.node])[0])
+        storage = getattr(cell.node, "storage", None)
+        if storage is None:
+            return
+        number = id(storage)
+        del storage  # whoever has it needs it
+        if self._use([], cell).is_exclusive:
+            self._overwritten(number)
+        else:
+            node = cell.node
+            assert isinstance(node, Buffer)
+            cell.become(self._copied(node))
+
+    def _use(self, wanted: list[Node], cell: Cell) -> Use:
+        """The use that a single value, or a kernel, makes of the memory of a cell; the list is emptied. Where nobody
+        else needs what lies there, and the cell is an argument, it is one that is computed into."""
         number, node = self._arguments.get(cell), cell.node
         over = [index for index, param_node in enumerate(self._param_nodes) if _same_memory(param_node, node)]
         if (
             not isinstance(node, Buffer) or node.layout.repeats or (over and number not in over)
         ):  # a part is computed; another array's memory
-            return False
+            return Use(is_exclusive=False, is_read=False)
         params = [self._params[index]._cell.node for index in over if index != number]
         kept = [
             node,
             *map(self._param_nodes.__getitem__, over),
             *[param for param in params if _same_memory(param, node)],
         ]
-        storage, value = id(node.storage), ref(wanted[0])
+        storage = id(node.storage)
         del node, params
         forget_unneeded(self._computed)
         use = use_of(wanted, kept, self._computed, traced=storage in self._storages)
-        root = value()
-        if not use.is_exclusive or root is None:
-            return False
-        if number is not None and number not in self.into:
+        if use.is_exclusive and number is not None and number not in self.into:
             self.into.append(number)
-        self.run(planned_into([*self._copy([root]), result := target()], self._executor))
+        return use
+
+    def _overwritten(self, storage: int) -> None:
+        """Nobody can ask any more for what was computed to memory with an `id`."""
         self._computed = {node: result for node, result in self._computed.items() if id(result.storage) != storage}
-        if use.is_read:  # and who needs the value cannot compute it again
-            self._computed[root] = result
-            self._lent.add(storage)
-        return True
 
     def _apart(self, node: Node, result: Buffer) -> Buffer:
         """The result of a node; a copy where it lies in the memory of another array."""

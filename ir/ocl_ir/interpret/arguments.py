@@ -15,6 +15,7 @@ from ocl_ir.interpret.memory import Memory
 from ocl_ir.interpret.operation import Data, filled
 from ocl_ir.kernel.grammar import Atomic, Const, Kernel, Param, Store, walk
 from ocl_ir.kernel.printer import lines
+from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.types import DType, Pointer
 
 Argument: TypeAlias = Data | tuple[Data, int] | bool | int | float | np.generic
@@ -88,6 +89,11 @@ def _unravel(number: int, sizes: Triple) -> Triple:
 
 def launch(kernel: Kernel, global_size: tuple[int, ...], group_size: tuple[int, ...] | None) -> Launch:
     """The index space of a launch; without a group size the kernel's own, else one that fits."""
+    if isinstance(kernel, SourceKernel):
+        raise IRError(
+            f"kernel {kernel.name} is written in OpenCL C, which the interpreter does not read",
+            remedy="run it on a device; the interpreter runs kernel IR",
+        )
     whole = _triple("global_size", global_size)
     requested = None if group_size is None else _triple("group_size", group_size)
     if kernel.group_size is not None and requested not in {None, kernel.group_size}:

@@ -3,6 +3,7 @@
 grammar.py        its grammar
 ids.py            ids that a kernel does not use yet
 alignment.py      whether an access may be one wide instruction
+source_kernel.py  a kernel written in OpenCL C
 operands.py       operands with Python's operators
 literals.py       Python numbers as literals of a type
 blocks.py         the statements of a kernel that is being built

@@ -5,6 +5,7 @@ from __future__ import annotations
 from weakref import ref
 
 from ocl_ir.kernel.grammar import Atomic, Kernel, Load, Store, walk
+from ocl_ir.kernel.source_kernel import SourceKernel
 
 READ, WRITE = 1, 2
 """What an access does; both together is 3."""
@@ -26,6 +27,8 @@ _KNOWN: dict[int, tuple[ref[Kernel], tuple[int, ...]]] = {}
 
 
 def _modes(kernel: Kernel) -> tuple[int, ...]:
+    if isinstance(kernel, SourceKernel):
+        return kernel.modes
     by_pointer: dict[int, int] = {}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Load | Store | Atomic):

@@ -34,6 +34,7 @@ from ocl_ir.kernel.grammar import (
     While,
 )
 from ocl_ir.kernel.names import names
+from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.types import Pointer, Vector, lanes
 
 
@@ -87,6 +88,7 @@ class _Printer:
             params.append(f"{self._of(param.value)}: {param.value.type}{length}{restrict}")
         group = f" group {'x'.join(map(str, self._kernel.group_size))}" if self._kernel.group_size else ""
         group += " pointwise" if self._kernel.pointwise else ""
+        group += " in OpenCL C" if isinstance(self._kernel, SourceKernel) else ""
         yield Line(f"kernel {self._kernel.name}({', '.join(params)}){group}", None)
         yield from self._block(self._kernel.body, 1)
 

@@ -1,0 +1,156 @@
+"""A launch over arrays that is made again and again, with the least that the host has to do.
+
+    add = prepare_over((x, y), call)
+    add()
+    add()
+
+It is a host program of one launch, bound once and replayed: kernel objects keep their arguments, and nothing is checked
+but that the arrays still lie where they did and that nobody else needs what is written. Where that has changed, the
+launch is made as `launch_over` makes it, and bound anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from weakref import ref
+
+from ocl_ir.graph.build import Buffer, Storage
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.grammar import Value
+from ocl_ir.host.schedule import bind
+from ocl_ir.kernel.accesses import WRITE
+from ocl_ir.source_line import Where, calling_line
+from ocl_ir.types import U8
+from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.core import until_planned
+from ocl_runtime.execute.replay.bound import Bound
+from ocl_runtime.execute.replay.handles import Memory, handles_for, kernels_of
+from ocl_runtime.plan.donation import held_once, is_lent
+from ocl_runtime.plan.evaluate import Missing
+from ocl_runtime.plan.host.lower import Lowering
+from ocl_runtime.plan.launch import Address
+from ocl_runtime.plan.registry import Cell
+from ocl_runtime.plan.tracing import tracer
+from ocl_runtime.programs.launching import Call, Launch, arguments, executor_behind, launch_over, ready
+from ocl_runtime.programs.own_memory import own
+
+
+class _Used(NamedTuple):
+    """Memory that a launch is bound to: of a cell that was this very node, which is not held, since who holds it needs
+    it."""
+
+    cell: Cell
+    node: ref[Buffer]
+    is_written: bool
+
+
+def prepare_over(
+    arrays: Sequence[Array], call: Callable[[Sequence[Buffer]], Call], where: Where = ""
+) -> PreparedLaunch:
+    """The launch of a kernel over arrays, built and bound, to be made by calling it. Raises as `launch_over` does.
+
+    add = prepare_over((x, y), lambda buffers: Call(kernel, (n, *buffers), (n,), None))
+    add()
+    """
+    prepared = PreparedLaunch(arrays, call, where or calling_line())
+    if tracer.get() is None:
+        prepared.prepare()
+    return prepared
+
+
+class PreparedLaunch:
+    """A launch over the same arrays, to be called. Any thread may call it."""
+
+    def __init__(self, arrays: Sequence[Array], call: Callable[[Sequence[Buffer]], Call], where: Where) -> None:
+        self._arrays = tuple(arrays)
+        self._call = call
+        self._where = where
+        self._executor = executor_behind(arrays)
+        self._lock = self._executor.registry.lock
+        self._lines: Sequence[Where] = (where,)
+        self._used: Sequence[_Used] = ()
+        self._bound: Bound | None = None
+
+    def __call__(self) -> None:
+        """Launches the kernel over what the arrays are now. Raises as `launch_over` does."""
+        if tracer.get() is None:
+            executor = self._executor
+            with self._lock:
+                bound = self._bound
+                if bound is not None and self._holds():
+                    nodes: list[Any] = [used.cell._node for used in self._used]
+                    memory: Memory = [(node.storage, 0) for node in nodes]
+                    memory.append(None)  # for an arena, which it has not
+                    executor.give(bound, memory, self._lines, _NO_NUMBERS, executor.engine.streams.current())
+                    return
+        launch_over(self._arrays, self._call, self._where)
+        if tracer.get() is None:
+            self.prepare()
+
+    def prepare(self) -> None:
+        """Binds the launch to the memory that the arrays have now, once nobody else needs what is written."""
+        until_planned(self._prepare)
+
+    def _holds(self) -> bool:
+        """Whether all arrays lie where the launch was bound to, and nobody else needs what is written."""
+        for cell, node, is_written in self._used:
+            if cell._node is not node():
+                return False
+            if is_written and (cell.reads or not (held_once([cell._node]) or _is_lent(cell))):
+                return False
+        return True
+
+    def _prepare(self, make: bool) -> Missing | None:
+        with self._lock:
+            while True:
+                launch = ready(self._arrays, self._call, self._executor, make=make)
+                if not isinstance(launch, Missing):
+                    whole = [x for x in self._arrays if not isinstance(x._cell.node, Buffer)]
+                    if not whole:
+                        self._bind(launch)
+                        return None
+                    launch = Missing(partial(own, whole), is_plan=False)  # of which only a view was computed
+                if not make:
+                    return launch
+                launch.make()
+
+    def _bind(self, launch: Launch) -> None:
+        """Makes a host program of the launch, with a parameter for each piece of memory."""
+        self._bound = None
+        if launch.is_empty:
+            return
+        written = {id(self._arrays[index]._cell) for index in launch.written}
+        builder = HostBuilder("launch")
+        values: dict[int, Value] = {}
+        used: list[_Used] = []
+
+        def value(storage: Storage, mode: int) -> Value:
+            if mode & WRITE:
+                builder.writes(values[id(storage)])
+            return values[id(storage)]
+
+        for cell in {id(x._cell): x._cell for x in self._arrays}.values():
+            node = cell.node
+            cell.become(node)
+            if isinstance(node, Buffer) and node.storage is not None and id(node.storage) not in values:
+                used.append(_Used(cell, ref(node), id(cell) in written))
+                values[id(node.storage)] = builder.input(f"x{len(used)}", U8, (node.storage.nbytes,))
+        args = arguments(launch, [x._node_at("") for x in self._arrays], self._executor)
+        if len(used) < len({id(x._cell) for x in self._arrays}):
+            return  # copies that share memory may be set apart by whoever writes: `launch_over` looks each time
+        addresses = [Address(*arg) if isinstance(arg, tuple) else arg for arg in args]
+        Lowering(builder).launch(launch.kernel, addresses, (launch.global_size, launch.group_size), value, self._where)
+        schedule = bind(builder.build(), {})
+        self._bound = Bound(schedule, handles_for(self._executor.engine, kernels_of(schedule)))
+        self._used = used
+
+
+def _is_lent(cell: Cell) -> bool:
+    node = cell.node
+    return isinstance(node, Buffer) and is_lent(node.storage)
+
+
+_NO_NUMBERS: Mapping[str, Any] = MappingProxyType({})

@@ -1,0 +1,309 @@
+"""Kernels written by hand in OpenCL C, launched over arrays.
+
+    saxpy = RawKernel(source, "saxpy", arguments="in x, inout y")
+    saxpy[n](2.0, x, y)
+
+A kernel takes the road of all others: its arguments are ordered by what they touch, its launches are captured, replayed
+and timed. What nothing is declared of may touch all of an array's memory, and is read and written.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ocl_ir.graph.build import Buffer
+from ocl_ir.kernel.accesses import READ, WRITE
+from ocl_ir.kernel.grammar import Param, Value
+from ocl_ir.kernel.source_kernel import SourceKernel
+from ocl_ir.source_line import calling_line
+from ocl_ir.types import BOOL, U8, DType, Pointer
+from ocl_runtime.arrays import Array
+from ocl_runtime.codegen.templates import render_source
+from ocl_runtime.errors import DTypeError, Error, ShapeError
+from ocl_runtime.programs.launching import Call, executor_behind, launch_over
+from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
+from ocl_runtime.programs.raw.declarations import Declaration, declarations
+from ocl_runtime.programs.raw.index_space import IndexSpace, fitting_group, groups_space, index_space
+from ocl_runtime.programs.raw.numbers import converted
+from ocl_runtime.programs.raw.prototype import Parameter, Prototype, prototypes
+from ocl_runtime.programs.raw.rewriting import lanes_of, rewritten
+
+_MOST_GROUP = 256
+"""Work-items of a group where nobody says how many: every device takes these."""
+
+
+class RawKernel:
+    """A kernel of a source in OpenCL C.
+
+    `arguments` declares how parameters are used, by direction, type and name, of which the first two may be left out:
+    `"in float32[] x, out float32[] y, float32 a"`. `options` go to the compiler, `local` is the size of a group where a
+    launch says none. With `values`, the source is a Mako template that gets these names.
+
+        scale = RawKernel("__kernel void scale(__global float *x, float a)"
+                          "{ x[get_global_id(0)] *= a; }", "scale")
+        scale[x.size](x, 2.0)
+
+    `k[n](…)` runs over n work-items, `k[h, w, (16, 16)](…)` in groups of that size, `k.groups[8, (256,)](…)` over as
+    many groups, and `k((8,), (256,), (x, 2.0))` as CuPy has it. Raises `Error` where the source has no such kernel,
+    `DTypeError` for parameters that no argument fits; a launch raises `BuildError`, with the line of the source.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        arguments: str = "",
+        *,
+        options: Sequence[str] = (),
+        local: tuple[int, ...] | int | None = None,
+        values: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.source = source if values is None else render_source(source, values)
+        """What was written, rendered if it is a template."""
+        self.name = name
+        self.options = tuple(options)
+        self.local = (local,) if isinstance(local, int) else local
+        declared = prototypes(self.source, name, self.options)
+        self._set_up(declared, declarations(name, arguments, declared[0].parameters))
+        self._kernel = _kernel(self, declared, self._parameters, self._declared)
+
+    def _set_up(self, declared: Sequence[Prototype], declarations: Mapping[str, Declaration]) -> None:
+        self._declared = declarations
+        self._parameters = declared[0].parameters
+        if any([p.type for p in other.parameters] != [p.type for p in self._parameters] for other in declared):
+            raise Error(
+                f"the source has several kernels {self.name}, with other parameters",
+                place=calling_line(),
+                remedy="leave one of them, or choose it by options=('-D…',) within its body",
+            )
+        names = {parameter.name for parameter in self._parameters if parameter.is_pointer}
+        self._strides = {
+            parameter.name: parameter.name.removesuffix("_strides")
+            for parameter in self._parameters
+            if parameter.name.endswith("_strides") and parameter.name.removesuffix("_strides") in names
+        }
+        """Parameters that get the strides of another one, by name."""
+        self._taken = [parameter for parameter in self._parameters if parameter.name not in self._strides]
+        if self.local is None:
+            self.local = next((prototype.group_size for prototype in declared if prototype.group_size), None)
+
+    def __repr__(self) -> str:
+        return f"<RawKernel {self.name}({', '.join(parameter.name for parameter in self._taken)})>"
+
+    def __getitem__(self, key: Any) -> RawLaunch:
+        """Over work-items: sizes, dimension 0 first, and at the end a tuple for the size of a group, or None."""
+        if isinstance(key, tuple) and len(key) > 1 and key[-1] is None:
+            key = key[:-1]
+        return RawLaunch(self, index_space(self.name, key, self.local))
+
+    @property
+    def groups(self) -> Groups:
+        """The same, counted in groups."""
+        return Groups(self)
+
+    def __call__(self, grid: Any, block: Any, args: Sequence[Any] = ()) -> None:
+        """Launches it as CuPy does: over groups of `block` work-items. Raises `ShapeError` and what a launch raises."""
+        if not isinstance(grid, tuple) or not isinstance(block, tuple) or not isinstance(args, tuple | list):
+            raise ShapeError(
+                f"kernel {self.name} is called without saying over how many work-items",
+                place=calling_line(),
+                remedy="write k[n](x, y), or k((groups,), (items,), (x, y))",
+            )
+        size = max(len(grid), len(block))
+        grid, block = (*grid, *[1] * (size - len(grid))), (*block, *[1] * (size - len(block)))
+        self.groups[(*grid, block)](*args)
+
+    # ------------------------------------------------------------------ arguments
+
+    def bound(self, args: Sequence[Any], named: Mapping[str, Any], space: IndexSpace) -> tuple[list[Array], Any]:
+        """The arrays among the arguments, and what says how to launch over their memory."""
+        arguments = self._in_order(args, named)
+        arrays: list[Array] = []
+        numbers: dict[str, list[Any]] = {}
+        for parameter in self._taken:
+            argument = arguments[parameter.name]
+            if parameter.is_pointer:
+                arrays.append(self._array(parameter, argument))
+            else:
+                numbers[parameter.name] = self._numbers(parameter, argument)
+        limit = executor_behind(arrays).device.capabilities.max_work_group_size
+        group_size = space.group_size or fitting_group(space.global_size, min(_MOST_GROUP, limit))
+
+        def call(buffers: Sequence[Buffer]) -> Call:
+            views = dict(zip((p.name for p in self._taken if p.is_pointer), buffers, strict=True))
+            args: list[Any] = []
+            for parameter in self._parameters:
+                if parameter.is_pointer:
+                    args.append(self._view(parameter, views[parameter.name]))
+                elif parameter.name in self._strides:
+                    args += self._strides_of(parameter, views[self._strides[parameter.name]])
+                else:
+                    args += numbers[parameter.name]
+            return Call(self._kernel, args, space.global_size, group_size)
+
+        return arrays, call
+
+    def _in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        names = [parameter.name for parameter in self._taken]
+        arguments = dict(zip(names, args, strict=False))
+        wrong = sorted({*names} ^ {*arguments, *named})
+        if len(args) > len(names) or wrong or not arguments.keys().isdisjoint(named):
+            raise DTypeError(
+                f"kernel {self.name} got {len(args)} arguments in order and {', '.join(named) or 'none'} by name",
+                place=calling_line(),
+                remedy=f"it takes {', '.join(f'{p.type} {p.name}' for p in self._taken)}",
+            )
+        return arguments | dict(named)
+
+    def _array(self, parameter: Parameter, argument: Any) -> Array:
+        if not isinstance(argument, Array):
+            raise DTypeError(
+                f"kernel {self.name} got {reprlib.repr(argument)} for {parameter.name}, which takes an array",
+                place=calling_line(),
+                remedy="give an array of this library: ocl.asarray(x)",
+            )
+        dtype = _dtype_of(self.name, parameter, self._declared)
+        if argument._dtype is not dtype and not (argument._dtype is BOOL and dtype is U8):
+            raise DTypeError(
+                f"kernel {self.name} got an array of {argument.dtype} for {parameter.name}, which points to "
+                f"{parameter.type}",
+                place=calling_line(),
+                remedy=f"convert it: ocl.astype(x, {dtype.numpy.name!r}), or declare the kernel for {argument.dtype}",
+            )
+        return argument
+
+    def _numbers(self, parameter: Parameter, argument: Any) -> list[Any]:
+        dtype = _dtype_of(self.name, parameter, self._declared)
+        if parameter.lanes == 1:
+            return [converted(self.name, parameter.name, dtype, argument)]
+        if not hasattr(argument, "__len__") or isinstance(argument, Array) or len(argument) != parameter.lanes:
+            raise DTypeError(
+                f"kernel {self.name} got {reprlib.repr(argument)} for {parameter.name}, which is a {parameter.type}",
+                place=calling_line(),
+                remedy=f"give {parameter.lanes} numbers",
+            )
+        return [converted(self.name, parameter.name, dtype, number) for number in argument]
+
+    def _view(self, parameter: Parameter, buffer: Buffer) -> Buffer:
+        """Memory as the kernel can take it: in order, unless it asks for strides."""
+        if parameter.name not in self._strides.values() and not buffer.layout.is_dense:
+            raise ShapeError(
+                f"kernel {self.name} got a view with strides {tuple(map(int, buffer.layout.strides))} for "
+                f"{parameter.name}, and does not ask for them",
+                place=calling_line(),
+                remedy=f"pass {parameter.name}.copy(), or add a parameter long{max(2, buffer.layout.ndim)} "
+                f"{parameter.name}_strides to the kernel, which gets them in elements",
+            )
+        return buffer
+
+    def _strides_of(self, parameter: Parameter, buffer: Buffer) -> list[int]:
+        strides = buffer.layout.strides
+        if len(strides) > parameter.lanes:
+            raise ShapeError(
+                f"kernel {self.name} takes {parameter.lanes} strides of {self._strides[parameter.name]}, an array of "
+                f"{len(strides)} axes",
+                place=calling_line(),
+                remedy="use a wider vector for the strides, or reshape the array",
+            )
+        return [*strides, *[0] * (parameter.lanes - len(strides))]
+
+
+class RawLaunch:
+    """A kernel and what it is launched over: to be called with the arguments."""
+
+    def __init__(self, kernel: RawKernel, space: IndexSpace) -> None:
+        self._kernel = kernel
+        self._space = space
+
+    def __call__(self, *args: Any, **named: Any) -> None:
+        """Launches the kernel, without waiting for it. Raises `DTypeError`, `NumberRangeError` or `ShapeError` for
+        arguments that do not fit, `BuildError` where the source does not build, and what `launch_over` raises."""
+        arrays, call = self._kernel.bound(args, named, self._space)
+        launch_over(arrays, call)
+
+    def prepare(self, *args: Any, **named: Any) -> PreparedLaunch:
+        """The launch, bound to these arguments, to be made by calling it: for launches that come again and again."""
+        arrays, call = self._kernel.bound(args, named, self._space)
+        return prepare_over(arrays, call)
+
+
+class Groups:
+    """A kernel to be launched over a number of groups: `k.groups[8, (256,)](…)`."""
+
+    def __init__(self, kernel: RawKernel) -> None:
+        self._kernel = kernel
+
+    def __getitem__(self, key: Any) -> RawLaunch:
+        """Over groups: how many along each dimension, and a tuple for their size."""
+        return RawLaunch(self._kernel, groups_space(self._kernel.name, key, self._kernel.local))
+
+
+class RawModule:
+    """A source in OpenCL C with several kernels.
+
+    module = RawModule(source)
+    module.kernel("saxpy")[n](2.0, x, y)
+    """
+
+    def __init__(self, source: str, *, options: Sequence[str] = (), values: Mapping[str, Any] | None = None) -> None:
+        self.source = source if values is None else render_source(source, values)
+        """What was written, rendered if it is a template."""
+        self.options = tuple(options)
+
+    def kernel(self, name: str, arguments: str = "", *, local: tuple[int, ...] | int | None = None) -> RawKernel:
+        """A kernel by its name. Raises as `RawKernel` does."""
+        return RawKernel(self.source, name, arguments, options=self.options, local=local)
+
+    def get_function(self, name: str) -> RawKernel:
+        """The same, as CuPy calls it."""
+        return self.kernel(name)
+
+
+# ---------------------------------------------------------------------- as kernel IR
+
+
+def _kernel(
+    raw: RawKernel, declared: Sequence[Prototype], parameters: Sequence[Parameter], known: Mapping[str, Declaration]
+) -> SourceKernel:
+    params: list[Param] = []
+    modes: list[int] = []
+    exact: list[bool] = []
+    for parameter in parameters:
+        if parameter.is_pointer:
+            dtype = _dtype_of(raw.name, parameter, known)
+            aligned = dtype.size * (4 if parameter.lanes == 3 else parameter.lanes)
+            type_ = Pointer(dtype, parameter.space or "global", aligned)
+            params.append(Param(Value(len(params), type_, parameter.name)))
+            mode = known[parameter.name].mode if parameter.name in known else 0
+            modes.append(mode or (READ if parameter.is_const else READ | WRITE))
+            exact.append(bool(mode))
+        else:
+            names = lanes_of(parameter) if parameter.lanes > 1 else [parameter.name]
+            dtype = _dtype_of(raw.name, parameter, known)
+            params += [Param(Value(len(params) + lane, dtype, name)) for lane, name in enumerate(names)]
+            modes += [0] * len(names)
+            exact += [True] * len(names)
+    return SourceKernel(
+        raw.name,
+        tuple(params),
+        (),
+        group_size=next((prototype.group_size for prototype in declared if prototype.group_size), None),
+        source=rewritten(raw.source, declared),
+        modes=tuple(modes),
+        exact=tuple(exact),
+        options=raw.options,
+    )
+
+
+def _dtype_of(kernel: str, parameter: Parameter, declared: Mapping[str, Declaration]) -> DType:
+    known = declared[parameter.name].dtype if parameter.name in declared else None
+    dtype = known or parameter.dtype
+    if dtype is None:
+        raise DTypeError(
+            f"kernel {kernel} has a parameter {parameter.name} of a type that is not known: {parameter.type}",
+            place=calling_line(),
+            remedy=f'declare it: arguments="float32{"[]" if parameter.is_pointer else ""} {parameter.name}"',
+        )
+    return dtype

@@ -1,0 +1,84 @@
+"""Prototypes with an offset beside each pointer: memory of arrays lies somewhere in a buffer of the driver's.
+
+    __kernel void scale(__global float *x, float a)
+    {
+
+becomes, on the same lines, so that errors of the compiler name those of the author,
+
+    __kernel void scale(__global float *x_buffer, const ulong x_offset, float a)
+    { __global float *x = x_buffer + x_offset;
+
+Offsets count elements of the scalar type. A vector is passed as its lanes: each is a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ocl_ir.types import DType
+from ocl_runtime.programs.raw.prototype import C_NAMES, Parameter, Prototype, code_of
+
+_RESTRICT = re.compile(r"\b(?:restrict|__restrict__|__restrict)\b")
+
+
+def rewritten(source: str, declared: Sequence[Prototype]) -> str:
+    """The source with other prototypes for a kernel, everywhere where it is declared."""
+    code = code_of(source)
+    taken = set(re.findall(r"\w+", source))
+    changes: list[tuple[int, int, str]] = []
+    for prototype in declared:
+        opening: list[str] = []
+        for parameter in prototype.parameters:
+            if parameter.offset or not (parameter.is_pointer or parameter.lanes > 1):
+                continue
+            text, statement = _pointer(parameter, code, taken) if parameter.is_pointer else _vector(parameter, taken)
+            lines = source.count("\n", parameter.start, parameter.end) - text.count("\n")
+            changes.append((parameter.start, parameter.end, text + "\n" * lines))
+            opening.append(statement)
+        if prototype.body is not None and opening:
+            changes.append((prototype.body, prototype.body, " " + " ".join(opening)))
+    for start, end, text in sorted(changes, reverse=True):
+        source = source[:start] + text + source[end:]
+    return source
+
+
+def lanes_of(parameter: Parameter) -> list[str]:
+    """The names of the numbers that a vector is passed as."""
+    return [f"{parameter.name}_{lane}" for lane in range(parameter.lanes)]
+
+
+def _pointer(parameter: Parameter, code: str, taken: set[str]) -> tuple[str, str]:
+    """A parameter as a buffer and an offset, and the statement that makes the pointer of them."""
+    before = code[parameter.start : parameter.named[0]]
+    if "[" in code[parameter.named[1] : parameter.end]:
+        before += "*"
+    buffer, offset = _free(f"{parameter.name}_buffer", taken), _free(f"{parameter.name}_offset", taken)
+    kind = _RESTRICT.sub("", " ".join(before.split()))
+    start = buffer
+    if parameter.lanes > 1:
+        scalar = kind.replace(parameter.type, C_NAMES[_known(parameter)])
+        start = f"({scalar}){buffer}"
+    target = f"{start} + {offset}" if parameter.lanes == 1 else f"({kind})({start} + {offset})"
+    declaration = f"{' '.join(before.split())} {parameter.name} = {target};"
+    return f"{before}{buffer}, const ulong {offset}", declaration
+
+
+def _vector(parameter: Parameter, taken: set[str]) -> tuple[str, str]:
+    """A vector as one number for each lane, and the statement that makes it of them."""
+    names = [_free(name, taken) for name in lanes_of(parameter)]
+    scalar = C_NAMES[_known(parameter)]
+    text = " " + ", ".join(f"const {scalar} {name}" for name in names)
+    return text, f"const {parameter.type} {parameter.name} = ({parameter.type})({', '.join(names)});"
+
+
+def _known(parameter: Parameter) -> DType:
+    assert parameter.dtype is not None  # a vector's type is one of OpenCL C's
+    return parameter.dtype
+
+
+def _free(wish: str, taken: set[str]) -> str:
+    while wish in taken:
+        wish += "_"
+    taken.add(wish)
+    return wish
