@@ -38,21 +38,22 @@ from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from ocl_runtime.programs import RawKernel, RawModule, capture, prepare
+    from ocl_runtime.programs import RawKernel, RawModule, capture, kernel, new_like, prepare
     from ocl_runtime.runtime import Runtime
 
 __version__ = "0.1.0"
-__all__ = [*arrays.__all__, "Error", "RawKernel", "RawModule", "Runtime", "Settings", "capture", "prepare", "stream"]  # noqa: PLE0604
+_PROGRAMS = ("RawKernel", "RawModule", "capture", "kernel", "new_like", "prepare")
+__all__ = [*arrays.__all__, *_PROGRAMS, "Error", "Runtime", "Settings", "stream"]  # noqa: PLE0604
 
 _LATER = {
     "Runtime": "ocl_runtime.runtime",
-    **dict.fromkeys(("RawKernel", "RawModule", "capture", "prepare"), "ocl_runtime.programs"),
+    **dict.fromkeys(_PROGRAMS, "ocl_runtime.programs"),
 }
 """What plans and runs takes longer to import than what builds expressions: it comes with its first use."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"programs", "runtime"}:
+    if name in {"language", "programs", "runtime"}:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

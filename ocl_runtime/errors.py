@@ -3,6 +3,8 @@
 Error
 ├── IRError                 a piece of IR that is not well formed
 │   └── VerifyError         a whole kernel that broke a rule of the verifier
+├── KernelError             a kernel in Python that is not well formed: points at its source
+├── KernelAssertionError    (also AssertionError)  checked mode: an assertion of a kernel does not hold
 ├── DTypeError              (also TypeError)   a dtype that an operation, argument or device does not take
 ├── ShapeError              (also ValueError)  shapes, axes, sizes or indices that do not fit
 │   ├── IndexingError       (also IndexError)  an index, a mask or an axis that an array does not have
@@ -45,6 +47,10 @@ from ocl_ir.errors import (
     ShapeError,
     VerifyError,
 )
+
+
+class KernelAssertionError(Error, AssertionError):
+    """An assertion of a kernel that runs in checked mode does not hold."""
 
 
 class NumberRangeError(Error, OverflowError):

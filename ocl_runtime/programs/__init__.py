@@ -11,10 +11,12 @@ capture.py    a program from what a Python function does
 launching.py  kernels launched over arrays
 prepared_launch.py  the same again and again
 raw           kernels written in OpenCL C
+kernels       kernels written in Python
 """
 
 from ocl_runtime.programs.call import Prepared, prepare
 from ocl_runtime.programs.capture import capture
+from ocl_runtime.programs.kernels import kernel, new_like
 from ocl_runtime.programs.raw import RawKernel, RawModule
 
-__all__ = ["Prepared", "RawKernel", "RawModule", "capture", "prepare"]
+__all__ = ["Prepared", "RawKernel", "RawModule", "capture", "kernel", "new_like", "prepare"]

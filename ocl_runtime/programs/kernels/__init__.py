@@ -1,0 +1,14 @@
+"""Kernels written in Python, as users call them:
+
+annotations.py  what a parameter's annotation says
+arguments.py    the types of a call's arguments, and their numbers
+sizes.py        over how many work-items
+variants.py     translated once for types
+violations.py   what checked mode found
+interpreted.py  a launch in the interpreter
+kernel.py       what users call
+"""
+
+from ocl_runtime.programs.kernels.kernel import Kernel, kernel, new_like
+
+__all__ = ["Kernel", "kernel", "new_like"]

@@ -1,0 +1,91 @@
+"""What a parameter's annotation says: an array of a rank and a dtype, a number of a dtype, or a constant.
+
+    def scale(x: Array2[np.float32], factor: float32, width: Constant[int] = 8): ...
+
+What is not annotated takes whatever the call has.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from ocl_ir.errors import DTypeError
+from ocl_ir.types import DType, from_numpy
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayAnnotation:
+    """An array; `rank` and `dtype` are None where any is taken. `Array2[np.float32]` has one of float32."""
+
+    rank: int | None = None
+    dtype: DType | None = None
+
+    def __getitem__(self, dtype: Any) -> ArrayAnnotation:
+        return ArrayAnnotation(self.rank, from_numpy(dtype))
+
+    def __call__(self) -> None:
+        """Annotations are callable for those who look at types."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantAnnotation:
+    """A value that is known while the kernel is translated, and a part of what it is known by; `Constant[int]`."""
+
+    type: type | None = None
+
+    def __getitem__(self, type_: type) -> ConstantAnnotation:
+        return ConstantAnnotation(type_)
+
+    def __call__(self) -> None:
+        """Annotations are callable for those who look at types."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberAnnotation:
+    """A number that is converted to a dtype."""
+
+    dtype: DType
+
+
+Annotation = ArrayAnnotation | ConstantAnnotation | NumberAnnotation | None
+
+
+def annotations_of(function: FunctionType) -> dict[str, Annotation]:
+    """The annotations of a kernel's parameters. Raises `DTypeError` for what is none."""
+    found: dict[str, Annotation] = {}
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise DTypeError(
+            f"an annotation of {function.__name__} names {error.name!r}, which nobody has defined",
+            place=f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}",
+            remedy="import it: from ocl_runtime.language import Array1, Constant, float32",
+        ) from None
+    for name in inspect.signature(function).parameters:
+        if name in hints:
+            found[name] = _annotation(function, name, hints[name])
+    return found
+
+
+def _annotation(function: FunctionType, name: str, hint: Any) -> Annotation:
+    if isinstance(hint, ArrayAnnotation | ConstantAnnotation):
+        return hint
+    if hint in {Any, int, float, object}:
+        return None
+    if hint is bool or isinstance(hint, np.dtype) or (isinstance(hint, type) and issubclass(hint, np.generic)):
+        return NumberAnnotation(from_numpy(hint))
+    raise DTypeError(
+        f"the parameter {name} of {function.__name__} is annotated with {hint!r}",
+        place=f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}",
+        remedy="use Array1[np.float32] and the like, a dtype for a number, or Constant[int]",
+    )
+
+
+Array = ArrayAnnotation()
+Array1, Array2, Array3, Array4 = (ArrayAnnotation(rank) for rank in (1, 2, 3, 4))
+Constant = ConstantAnnotation()

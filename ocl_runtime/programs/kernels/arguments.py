@@ -1,0 +1,182 @@
+"""The arguments of a call: which types a variant is translated for, and which numbers a launch takes from them.
+
+An array gives its memory, lengths and strides; a NumPy scalar, a Python int and a Python float are numbers of the
+launch; tuples and frozen dataclasses have arguments inside; the rest is known while the kernel is translated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ocl_ir.graph.build import Buffer
+from ocl_ir.language.captures import may_be_captured
+from ocl_ir.language.parameters import (
+    ArgumentType,
+    ArrayType,
+    Constant,
+    FloatType,
+    IndexType,
+    Lies,
+    Parts,
+    ScalarType,
+)
+from ocl_ir.layout import Layout
+from ocl_ir.source_line import calling_line
+from ocl_ir.types import BOOL, from_numpy
+from ocl_runtime.arrays import Array
+from ocl_runtime.errors import DTypeError
+from ocl_runtime.programs.kernels.annotations import (
+    Annotation,
+    ArrayAnnotation,
+    ConstantAnnotation,
+    NumberAnnotation,
+)
+
+Path = tuple[object, ...]
+
+
+class Arguments:
+    """The arguments of one call, by parameter."""
+
+    def __init__(self, name: str, values: Mapping[str, Any], annotations: Mapping[str, Annotation]) -> None:
+        self.kernel_name = name
+        self.values = values
+        self.arrays: list[Array] = []
+        """The arrays, in the order of the parameters."""
+        self.numbers: dict[Path, Any] = {}
+        """The numbers of the launch."""
+        self._paths: list[Path] = []
+        self._skeleton = {
+            parameter: self._type((parameter,), value, annotations.get(parameter)) for parameter, value in values.items()
+        }
+
+    def types(self, buffers: Sequence[Buffer]) -> dict[str, ArgumentType]:
+        """The types of all arguments, of arrays that lie in some buffers."""
+        arrays = iter(range(len(buffers)))
+        return {name: _filled(type_, buffers, arrays) for name, type_ in self._skeleton.items()}
+
+    def array_index(self, path: Path) -> int:
+        """The number of the array at a path."""
+        return self._paths.index(path)
+
+    def _type(self, path: Path, value: Any, annotation: Annotation = None) -> Any:
+        if isinstance(annotation, ConstantAnnotation):
+            return self._constant(path, value, annotation)
+        if isinstance(value, Array):
+            self._check_array(path, value, annotation)
+            self.arrays.append(value)
+            self._paths.append(path)
+            return _ARRAY
+        if isinstance(annotation, ArrayAnnotation):
+            raise self._wrong(path, value, "an array of the library", "pass ocl_runtime.asarray(x)")
+        if isinstance(value, np.ndarray) and value.shape == ():
+            value = value[()]
+        if isinstance(annotation, NumberAnnotation):
+            return self._converted(path, value, annotation)
+        if isinstance(value, bool | np.bool_):
+            self.numbers[path] = bool(value)
+            return ScalarType(BOOL)
+        if isinstance(value, np.generic):
+            self.numbers[path] = value
+            return ScalarType(from_numpy(value.dtype))
+        if isinstance(value, int | float):
+            self.numbers[path] = value
+            return IndexType() if isinstance(value, int) else FloatType()
+        return self._inside(path, value)
+
+    def _inside(self, path: Path, value: Any) -> Any:
+        if isinstance(value, tuple):
+            names: tuple[object, ...] = getattr(value, "_fields", tuple(range(len(value))))
+            parts = tuple(self._type((*path, name), part) for name, part in zip(names, value, strict=True))
+            return Parts(type(value), names, parts)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type) and _is_frozen(value):
+            names = tuple(field.name for field in dataclasses.fields(value))
+            parts = tuple(self._type((*path, name), getattr(value, str(name))) for name in names)
+            return Parts(type(value), names, parts)
+        if not may_be_captured(value):
+            remedy = "pass ocl_runtime.asarray(x)" if hasattr(value, "__array__") else "pass arrays, numbers and functions"
+            raise self._wrong(path, value, "an array, a number, a function, None, a text, or a tuple of these", remedy)
+        return Constant(value)
+
+    def _constant(self, path: Path, value: Any, annotation: ConstantAnnotation) -> Constant:
+        if isinstance(value, np.integer):
+            value = int(value)
+        if annotation.type is not None and not isinstance(value, annotation.type):
+            raise self._wrong(path, value, f"a constant {annotation.type.__name__}", "pass one")
+        return Constant(value)
+
+    def _converted(self, path: Path, value: Any, annotation: NumberAnnotation) -> ScalarType:
+        if not isinstance(value, bool | int | float | np.generic):
+            raise self._wrong(path, value, f"a number of {annotation.dtype.numpy}", "pass a number")
+        if isinstance(value, float | np.floating) and not annotation.dtype.is_float:
+            raise self._wrong(path, value, f"a number of {annotation.dtype.numpy}", "convert it: int(x)")
+        try:
+            self.numbers[path] = annotation.dtype.numpy.type(value)
+        except OverflowError:
+            raise self._wrong(path, value, f"a number of {annotation.dtype.numpy}", "use a wider dtype") from None
+        return ScalarType(annotation.dtype)
+
+    def _check_array(self, path: Path, x: Array, annotation: Annotation) -> None:
+        if isinstance(annotation, NumberAnnotation):
+            raise self._wrong(path, x, f"a number of {annotation.dtype.numpy}", "pass float(x) or x[0].item()")
+        if not isinstance(annotation, ArrayAnnotation):
+            return
+        if annotation.rank is not None and annotation.rank != x.ndim:
+            raise self._wrong(path, x, f"an array with {annotation.rank} axes", "reshape it")
+        if annotation.dtype is not None and annotation.dtype is not x._dtype:
+            dtype = annotation.dtype.numpy
+            raise self._wrong(path, x, f"an array of {dtype}", f"convert it: x.astype({dtype})")
+
+    def _wrong(self, path: Path, value: Any, expected: str, remedy: str) -> DTypeError:
+        name = ".".join(map(str, path))
+        what = f"an array of {value.dtype}, shape {value.shape}" if isinstance(value, Array) else f"{value!r:.60}"
+        return DTypeError(
+            f"kernel {self.kernel_name} got {what} for {name}, which takes {expected}",
+            place=calling_line(),
+            remedy=remedy,
+        )
+
+
+_ARRAY = object()
+"""Stands for an array until it is known how that lies."""
+
+
+def _is_frozen(value: Any) -> bool:
+    return bool(value.__dataclass_params__.frozen)
+
+
+def _filled(type_: Any, buffers: Sequence[Buffer], arrays: Any) -> ArgumentType:
+    if type_ is _ARRAY:
+        return _array_type(next(arrays), buffers)
+    if isinstance(type_, Parts):
+        return Parts(type_.type, type_.names, tuple(_filled(part, buffers, arrays) for part in type_.parts))
+    argument: ArgumentType = type_
+    return argument
+
+
+def _array_type(number: int, buffers: Sequence[Buffer]) -> ArrayType:
+    buffer = buffers[number]
+    same = next((other for other in range(number) if buffers[other].is_as(buffer)), None)
+    alone = not any(
+        other.storage is buffer.storage and buffer.storage is not None
+        for index, other in enumerate(buffers)
+        if index != number
+    )
+    return ArrayType(buffer.dtype, len(buffer.shape), lies_of(buffer.layout), same, alone)
+
+
+def lies_of(layout: Layout) -> Lies:
+    """How elements lie: axes of length 1 lie anyhow."""
+    dense = 1
+    is_dense, neighbours = True, True
+    for axis in range(len(layout.shape) - 1, -1, -1):
+        length, stride = layout.shape[axis], layout.strides[axis]
+        if length != 1 and stride != dense:
+            is_dense = False
+            neighbours = neighbours and axis != len(layout.shape) - 1
+        dense *= length
+    return "dense" if is_dense or 0 in layout.shape else "rows" if neighbours else "strided"

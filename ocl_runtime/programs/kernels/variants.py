@@ -1,0 +1,96 @@
+"""A kernel translated for types: once for each, as long as what it has read of Python's own scopes is the same."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ocl_ir.language.context import Host, Options, Pointer, Scalar, Status
+from ocl_ir.language.host_numbers import evaluate
+from ocl_ir.language.parameters import ArgumentType
+from ocl_ir.language.source import FunctionSource
+from ocl_ir.language.translate import Translation, translate
+from ocl_ir.language.values import Deferred
+from ocl_ir.types import BOOL, DType, element
+
+_MANY = 32
+"""Variants of a kernel after which it is said which argument varies."""
+_LOG = logging.getLogger("ocl_runtime")
+
+
+class Variants:
+    """The variants of one kernel. Any thread may ask for one."""
+
+    def __init__(self, name: str, source: Callable[[], FunctionSource], function: FunctionType | None) -> None:
+        self._name = name
+        self._source = source
+        self._function = function
+        self._known: dict[Any, list[Translation]] = {}
+        self._lock = threading.Lock()
+
+    def variant(self, types: Mapping[str, ArgumentType], options: Options) -> Translation:
+        """The translation for some types. Raises what `translate` raises."""
+        key = (tuple(types.items()), options)
+        for translation in self._known.get(key, ()):
+            if all(capture.is_current for capture in translation.captures):
+                return translation
+        made = translate(self._source(), self._function, types, options)
+        with self._lock:
+            others = [other for other in self._known.get(key, ()) if other.captures != made.captures]
+            self._known[key] = [made, *others]
+            if len(self._known) == _MANY + 1:
+                self._say_what_varies()
+        return made
+
+    def all(self) -> list[Translation]:
+        """Those that have been translated so far."""
+        return [translation for translations in self._known.values() for translation in translations]
+
+    def _say_what_varies(self) -> None:
+        columns = zip(*[key[0] for key in self._known], strict=True)
+        varying = [column[0][0] for column in columns if len({type_ for _, type_ in column}) > 1]
+        what = ", ".join(varying) or "the size of its groups"
+        _LOG.warning("kernel %s has more than %d variants: %s varies", self._name, _MANY, what)
+
+
+def numbers_of(
+    translation: Translation,
+    numbers: Mapping[tuple[object, ...], Any],
+    layouts: Callable[[tuple[object, ...]], Any],
+    items: Sequence[int],
+    pointer: Callable[[tuple[object, ...]], Any],
+    status: Any = None,
+) -> list[Any]:
+    """What a launch passes for each parameter of a variant; `layouts` and `pointer` give those of the array at a
+    path."""
+    passed: list[Any] = []
+    for source, param in zip(translation.sources, translation.kernel.params, strict=True):
+        match source:
+            case Pointer(path=path):
+                passed.append(pointer(path))
+            case Scalar(path=path):
+                passed.append(_as_dtype(numbers[path], element(param.value.type)))
+            case Host(number=number):
+                value = evaluate(number, lambda path: float(numbers[path]))
+                passed.append(_as_dtype(value, element(param.value.type)))
+            case Status():
+                passed.append(status)
+            case Deferred(what="items", axis=axis):
+                passed.append(element(param.value.type).numpy.type(items[axis] if axis < len(items) else 1))
+            case Deferred(what=what, path=path, axis=axis):
+                layout = layouts(path)
+                extent = layout.shape[axis] if what == "shape" else layout.strides[axis]
+                passed.append(element(param.value.type).numpy.type(extent))
+    return passed
+
+
+def _as_dtype(value: Any, dtype: DType) -> Any:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.uint8(bool(value)) if dtype is BOOL else dtype.numpy.type(value)
+
+
