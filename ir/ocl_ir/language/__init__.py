@@ -24,6 +24,7 @@ What translating is made of:
     calls.py             calls of helpers and builtins
     mathematics.py       builtins of numbers
     work_items.py        builtins of the index space, memory and loops
+    groups.py            builtins of a whole group
     parameters.py        the types of arguments
     translate.py         from a function to kernel IR
 """

@@ -8,9 +8,9 @@ from functools import reduce
 from types import FunctionType
 from typing import Any
 
-from ocl_ir.kernel.grammar import Atomic, Barrier, Block, If, Kernel, Load, Stmt, Store, map_blocks, walk
+from ocl_ir.kernel.grammar import Atomic, Barrier, Block, Collective, If, Kernel, Load, Stmt, Store, map_blocks, walk
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language import mathematics, python_functions, work_items
+from ocl_ir.language import groups, mathematics, python_functions, work_items
 from ocl_ir.language.calls import Calls
 from ocl_ir.language.captures import Capture
 from ocl_ir.language.context import Options, Source
@@ -21,7 +21,7 @@ from ocl_ir.language.scopes import Scope, Version
 from ocl_ir.language.source import FunctionSource
 from ocl_ir.types import Pointer
 
-python_functions.register(mathematics.BUILTINS, mathematics.PYTHON | work_items.PYTHON)
+python_functions.register(mathematics.BUILTINS, mathematics.PYTHON | work_items.PYTHON | groups.PYTHON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _nothing_outside(name: str) -> Any:
 
 
 def _waits(stmt: Stmt) -> bool:
-    return isinstance(stmt, Barrier) or type(stmt).__name__ == "Collective"
+    return isinstance(stmt, Barrier | Collective)
 
 
 def _guarded(t: Calls, body: list[Stmt]) -> list[Stmt]:
