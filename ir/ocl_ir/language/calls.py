@@ -148,7 +148,7 @@ class Calls(Statements):
             read = python_name(function, name)
             if read is None:
                 raise NameError(name)
-            return self.captured(id(function.__code__), name, read)
+            return self.captured(function, name, read)
 
         return outside
 

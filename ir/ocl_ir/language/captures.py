@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ocl_ir.language.table import Namespace
 from ocl_ir.types import DType
 
 _PLAIN = (bool, int, float, str, type(None), enum.Enum, np.generic, np.dtype, DType, type, ModuleType)
@@ -52,7 +53,7 @@ def may_be_captured(value: Any) -> bool:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         frozen = value.__dataclass_params__.frozen  # type: ignore[attr-defined]
         return frozen and all(may_be_captured(getattr(value, field.name)) for field in dataclasses.fields(value))
-    if isinstance(value, _PLAIN) or isinstance(value, _FUNCTIONS):
+    if isinstance(value, (*_PLAIN, *_FUNCTIONS, Namespace)):
         return True
     return callable(value) and not hasattr(value, "__array__") and not hasattr(value, "shape")
 

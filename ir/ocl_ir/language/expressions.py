@@ -24,6 +24,7 @@ from ocl_ir.language.errors import Frame, Span
 from ocl_ir.language.memory import MemoryAccess
 from ocl_ir.language.scopes import Scope
 from ocl_ir.language.swizzles import component_indices
+from ocl_ir.language.table import Namespace
 from ocl_ir.language.values import ArrayView, HostNumber, LocalFunction, Method, Number, Unassigned, Value, is_static
 from ocl_ir.types import BOOL, Vector
 
@@ -60,6 +61,7 @@ class Expressions(MemoryAccess):
         """The call that the current function was inlined at."""
         self.captures: dict[tuple[int, str], Capture] = {}
         """Values of Python's own scopes, by function and name, and of modules."""
+        self._owners: list[object] = []
 
     def expression(self, node: ast.expr) -> Value:
         """The value of an expression. Raises an error at its span."""
@@ -91,9 +93,10 @@ class Expressions(MemoryAccess):
             self.fail(version.value.why, version.value.remedy)
         return version.value
 
-    def captured(self, owner: int, name: str, read: Callable[[], Any]) -> Value:
+    def captured(self, owner: object, name: str, read: Callable[[], Any]) -> Value:
         """A value of Python's own scopes. Raises `KernelError` for what kernels do not capture."""
-        key = owner, name
+        self._owners.append(owner)  # whose id is no other's meanwhile
+        key = id(owner), name
         if key not in self.captures:
             value = read()
             if not may_be_captured(value):
@@ -293,11 +296,11 @@ class Expressions(MemoryAccess):
         if isinstance(value, ModuleType):
             if not hasattr(value, name):
                 self.fail(f"the module {value.__name__} has no {name}")
-            return self.captured(id(value), name, lambda: getattr(value, name))
+            return self.captured(value, name, lambda: getattr(value, name))
         if isinstance(value, tuple) and not hasattr(value, name):
             self.fail(f"a tuple has no {name}", "unpack it, or use a NamedTuple")
         frozen = dataclasses.is_dataclass(value) or isinstance(value, tuple | enum.Enum | type | np.dtype)
-        if frozen or getattr(value, "has_members", False):
+        if frozen or isinstance(value, Namespace):
             if not hasattr(value, name):
                 self.fail(f"{self.described(value)} has no {name}")
             return getattr(value, name)

@@ -42,8 +42,6 @@ class Builtin:
 class Namespace:
     """Builtins under a common name, as `group.sum`."""
 
-    has_members = True
-
     def __init__(self, name: str, **members: Any) -> None:
         self.name = name
         vars(self).update(members)
