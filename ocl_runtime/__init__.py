@@ -38,7 +38,7 @@ from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from ocl_runtime.programs import RawKernel, RawModule, capture, kernel, new_like, prepare
+    from ocl_runtime.programs import *  # noqa: F403
     from ocl_runtime.runtime import Runtime
 
 __version__ = "0.1.0"

@@ -14,11 +14,17 @@ What translating is made of:
     liveness.py          names that are read behind a branch or a loop
     returns.py           helpers with one result
     context.py           the builder, the options, the parameters
+    conversions.py       numbers as other types
     arithmetic.py        operations on numbers
+    views.py             parts of arrays
+    violations.py        accesses that are tested
     memory.py            elements of arrays
     joins.py             where versions of a name meet
     expressions.py       expressions
-    statements.py        statements
+    assignments.py       statements without blocks
+    branches.py          `if`, and where versions of names meet
+    loop_statements.py   loops
+    statements.py        all statements
     table.py             what a builtin is
     python_functions.py  Python's own functions as builtins
     calls.py             calls of helpers and builtins

@@ -14,11 +14,11 @@ import numpy as np
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language.context import Context, Host
+from ocl_ir.language.conversions import INTEGER_LIMITS, Conversions
 from ocl_ir.language.host_numbers import HOST
 from ocl_ir.language.promotion import INDEX, Class, NoCommonType, class_of, meet
-from ocl_ir.language.values import HostNumber, Number, Value, dtype_name, is_static
-from ocl_ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U64, DType, from_numpy, lanes, with_lanes
+from ocl_ir.language.values import HostNumber, Number, Value, is_static, low_of
+from ocl_ir.types import BOOL, F16, I32, I64, U64, DType, lanes
 
 STATIC: Mapping[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
@@ -34,139 +34,14 @@ SIGNS = {
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _BITWISE = frozenset({"and", "or", "xor"})
 _SHIFTS = frozenset({"shl", "shr"})
+_HOST_KNOWN = (HostNumber, bool, int, float)
+"""What the host can compute with."""
 _ROUNDED = frozenset({"neg", "abs", "sign", "minimum", "maximum", "select", "copysign", "floor", "ceil", "trunc"})
 """Operations that give a half for halves: nothing has to be rounded."""
-_LIMITS = {dtype: np.iinfo(dtype.numpy) for dtype in map(from_numpy, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))}
 
 
-class Arithmetic(Context):
+class Arithmetic(Conversions):
     """Computes with numbers."""
-
-    # ------------------------------------------------------------------ conversion
-
-    def is_number(self, value: Value) -> bool:
-        """Whether a value is a number of any class."""
-        return class_of(value) is not None
-
-    def typed(self, ref: Ref, dtype: DType, low: int | None = None) -> Number:
-        """A typed number."""
-        return Number(ref, dtype, "typed", low)
-
-    def index(self, value: Value) -> Ref:
-        """An integer as an index: a literal, an index, or a typed integer."""
-        if isinstance(value, bool | np.bool_) or not self._is_integer(value):
-            self.fail(
-                f"an index must be an integer, not {self.described(value)}", "convert it: int(…)", DTypeError
-            )
-        if isinstance(value, int | np.integer):
-            return self._constant(int(value), self.index_type)
-        return self.k.convert(value.ref, self.index_type)
-
-    def _is_integer(self, value: Value) -> bool:
-        class_ = class_of(value)
-        return class_ is not None and (
-            class_.literal == "int" or class_.is_index or (class_.dtype is not None and class_.dtype.is_integer)
-        )
-
-    def converted(self, value: Value, dtype: DType, *, fits: bool = True) -> Ref:
-        """A number as a dtype of the program; a literal must fit, unless this is a cast."""
-        computed = self.computed_as(dtype)
-        if isinstance(value, HostNumber):
-            made = self.parameter(Host(value), value.name or "number", dtype)
-            return self.condition_of_byte(made.ref) if dtype is BOOL else made.ref
-        if isinstance(value, bool | int | float | np.generic):
-            return self._literal(value, dtype, fits=fits)
-        assert isinstance(value, Number)
-        if value.dtype is BOOL or dtype is BOOL:
-            return self._of_bool(value, dtype)
-        ref = self.k.convert(value.ref, computed)
-        if dtype is F16 and value.dtype is not F16:
-            ref = self.k.op("round_f16", ref)
-        return ref
-
-    def _of_bool(self, value: Value, dtype: DType) -> Ref:
-        if dtype is value.dtype:
-            return value.ref
-        if dtype is BOOL:
-            return self.k.op("ne", value.ref, self._constant(0, self.computed_as(value.dtype), value.lanes))
-        return self.k.convert(value.ref, self.computed_as(dtype))
-
-    def condition_of_byte(self, byte: Ref) -> Ref:
-        """A bool that was passed as a byte."""
-        return self.k.op("ne", byte, 0)
-
-    def _literal(self, value: Any, dtype: DType, *, fits: bool) -> Ref:
-        computed = self.computed_as(dtype)
-        plain = value.item() if isinstance(value, np.generic) else value
-        if dtype is BOOL:
-            if not isinstance(plain, bool) and fits:
-                self.fail(f"{value!r} is no bool", "write a comparison: x != 0", DTypeError)
-            return self._constant(bool(plain), BOOL)
-        if dtype.is_integer:
-            if isinstance(plain, float):
-                if fits:
-                    self.fail(f"the float {value!r} has no place in {dtype_name(dtype)}", "convert it: int(…)", DTypeError)
-                plain = int(plain)
-            limits = _LIMITS[dtype]
-            if not limits.min <= plain <= limits.max:
-                if fits:
-                    self.fail(f"{value!r} does not fit {dtype_name(dtype)}", f"use a number up to {limits.max}", DTypeError)
-                plain = (int(plain) - int(limits.min)) % (1 << dtype.bits) + int(limits.min)
-            return self._constant(int(plain), computed)
-        rounded = float(np.float16(plain)) if dtype is F16 else float(plain)
-        return self._constant(rounded, computed)
-
-    def _constant(self, value: bool | int | float, dtype: DType, count: int = 1) -> Ref:
-        type_ = with_lanes(dtype, count)
-        return self.k.const(float(value) if dtype.is_float else value, type_)
-
-    def number(self, value: Value) -> Number:
-        """A number on the device: a literal alone is an index, or of the default real."""
-        if isinstance(value, Number):
-            return value
-        class_ = class_of(value)
-        if class_ is None:
-            self.fail(f"{self.described(value)} is no number", kind=DTypeError)
-        return self._in_class(value, class_)
-
-    def _in_class(self, value: Value, class_: Class) -> Number:
-        """A number converted to a class; the class of a literal alone is its default."""
-        if class_.literal == "bool":
-            return Number(self.converted(value, BOOL), BOOL)
-        if class_.literal == "int" or class_.is_index:
-            low = value if isinstance(value, int) else getattr(value, "low", None)
-            return Number(self.index(self._unbooled(value)), self.index_type, "index", low)
-        dtype = self.options.default_real if class_.literal == "float" else class_.dtype
-        assert dtype is not None
-        return Number(self.converted(value, self.available(dtype)), dtype)
-
-    def _unbooled(self, value: Value) -> Value:
-        if isinstance(value, bool):
-            return int(value)
-        if isinstance(value, Number) and value.dtype is BOOL:
-            return Number(self.k.convert(value.ref, self.index_type), self.index_type, "index", 0)
-        return value
-
-    # ------------------------------------------------------------------ conditions
-
-    def condition(self, value: Value) -> bool | Ref:
-        """What a value says as a condition: known now, or a bool of the device."""
-        if isinstance(value, HostNumber):
-            return self.converted(value if value.is_bool else HostNumber("ne", (value, 0.0), True), BOOL)
-        if isinstance(value, Number):
-            if value.lanes > 1:
-                self.fail("a vector is no condition", "test its components, or use any(…)", DTypeError)
-            return self.converted(value, BOOL)
-        if is_static(value):
-            return bool(value)
-        if isinstance(value, tuple):
-            return bool(value)
-        self.fail(f"{self.described(value)} is no condition", "test an element, or its size", DTypeError)
-
-    def condition_ref(self, value: Value) -> Ref:
-        """The same on the device, where it may be known now."""
-        condition = self.condition(value)
-        return self._constant(condition, BOOL) if isinstance(condition, bool) else condition
 
     # ------------------------------------------------------------------ operations
 
@@ -179,10 +54,11 @@ class Arithmetic(Context):
             if isinstance(left, tuple) and isinstance(right, tuple) and op == "add":
                 return left + right
             wrong = left if a is None else right
-            self.fail(f"{SIGNS[op]} does not take {self.described(wrong)}", "compute with its elements", DTypeError)
-        if isinstance(left, HostNumber | bool | int | float) and isinstance(right, HostNumber | bool | int | float):
-            if op in HOST:
-                return HostNumber(op, (left, right), op in COMPARISONS)
+            raise self.fault(
+                f"{SIGNS[op]} does not take {self.described(wrong)}", "compute with its elements", DTypeError
+            )
+        if op in HOST and isinstance(left, _HOST_KNOWN) and isinstance(right, _HOST_KNOWN):
+            return HostNumber(op, (left, right), op in COMPARISONS)
         if op in COMPARISONS:
             return self._compared(op, left, right, a, b)
         if op in _SHIFTS:
@@ -195,19 +71,12 @@ class Arithmetic(Context):
         if op in _BITWISE:
             self._check_bits(op, class_, left, right)
         elif class_.dtype is BOOL or class_.literal == "bool":
-            self.fail(f"{SIGNS[op]} of bools", "convert one: int(…)", DTypeError)
+            raise self.fault(f"{SIGNS[op]} of bools", "convert one: int(…)", DTypeError)
         return self._computed(op, (left, right), class_)
 
     def _both_numpy_mixed(self, left: Value, right: Value) -> bool:
         """Whether typed constants meet, for which this language's rules hold, not NumPy's."""
         return isinstance(left, np.generic) or isinstance(right, np.generic)
-
-    def static(self, function: Callable[..., Any], *args: Any) -> Any:
-        """What Python computes now."""
-        try:
-            return function(*args)
-        except Exception as error:
-            self.fail(f"{type(error).__name__}: {error}")
 
     def _meet(self, op: str, left: Value, right: Value, a: Class, b: Class) -> Class:
         try:
@@ -225,7 +94,7 @@ class Arithmetic(Context):
         cast_one = [f"float32({text})" if number == to_cast else text for number, text in enumerate(texts)]
         cast_both = [f"float64({text})" if number != to_cast else text for number, text in enumerate(texts)]
         sign = SIGNS.get(op, op)
-        self.fail(
+        raise self.fault(
             f"{names[0]} with {names[1]} would be float64, which nothing here asked for",
             f"write {f' {sign} '.join(cast_one)}, or {f' {sign} '.join(cast_both)}",
             DTypeError,
@@ -239,7 +108,9 @@ class Arithmetic(Context):
     def _check_bits(self, op: str, class_: Class, left: Value, right: Value) -> None:
         if class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_float):
             wrong = left if not self._is_integer(left) else right
-            self.fail(f"{SIGNS[op]} of {self.described(wrong)}", "bits are those of integers and bools", DTypeError)
+            raise self.fault(
+                f"{SIGNS[op]} of {self.described(wrong)}", "bits are those of integers and bools", DTypeError
+            )
 
     def _weak(self, left: Value, right: Value) -> bool:
         return all(not isinstance(v, Number) or v.kind == "weak" for v in (left, right))
@@ -264,20 +135,21 @@ class Arithmetic(Context):
         widths = {lanes(ref.type) for ref in refs} - {1}  # type: ignore[arg-type]
         if len(widths) > 1:
             listed = " and ".join(str(width) for width in sorted(widths))
-            self.fail(f"vectors of {listed} lanes", "give both the same number of lanes", DTypeError)
+            raise self.fault(f"vectors of {listed} lanes", "give both the same number of lanes", DTypeError)
         return refs
 
     def _low(self, op: str, operands: tuple[Value, ...]) -> int | None:
         """A bound that no result is below, from those of the operands."""
-        lows = [value if isinstance(value, int) else getattr(value, "low", None) for value in operands]
-        if op in {"add", "mul", "minimum", "maximum", "floordiv", "rem", "and"} and all(
-            low is not None and low >= 0 for low in lows
-        ):
-            first, second = lows
-            if op == "floordiv" or op in {"rem", "and"}:
-                return 0
-            return {"add": first + second, "mul": first * second, "minimum": min(lows), "maximum": max(lows)}[op]
-        return 0 if op == "rem" and lows[1] is not None and lows[1] > 0 else None
+        first, second = (low_of(operands[0]), low_of(operands[-1]))
+        if op == "rem":
+            return 0 if second is not None and second > 0 else None
+        if op == "maximum":
+            return max((low for low in (first, second) if low is not None), default=None)
+        if first is None or second is None or min(first, second) < 0:
+            return None
+        return {"add": first + second, "mul": first * second, "minimum": min(first, second)}.get(
+            op, 0 if op in {"floordiv", "and"} else None
+        )
 
     # ------------------------------------------------------------------ comparisons, shifts, powers
 
@@ -309,7 +181,7 @@ class Arithmetic(Context):
         if len(integers) < 2 or len(signs) < 2:
             return None
         if U64 in integers:
-            self.fail(
+            raise self.fault(
                 "uint64 with a signed integer has no integer type in common",
                 "convert one: int64(…) or uint64(…)",
                 DTypeError,
@@ -319,8 +191,8 @@ class Arithmetic(Context):
     def _never_fits(self, op: str, left: Value, right: Value, class_: Class) -> bool | None:
         """What a comparison with an integer literal is that its dtype has no place for."""
         for literal, holds in ((right, op in {"lt", "le", "ne"}), (left, op in {"gt", "ge", "ne"})):
-            if isinstance(literal, int) and class_.dtype in _LIMITS:
-                limits = _LIMITS[class_.dtype]
+            if isinstance(literal, int) and class_.dtype in INTEGER_LIMITS:
+                limits = INTEGER_LIMITS[class_.dtype]
                 if literal > limits.max:
                     return holds
                 if literal < limits.min:
@@ -330,7 +202,7 @@ class Arithmetic(Context):
     def _shifted(self, op: str, left: Value, right: Value, a: Class) -> Number:
         for value in (left, right):
             if not self._is_integer(value):
-                self.fail(f"{SIGNS[op]} of {self.described(value)}", "shifts are those of integers", DTypeError)
+                raise self.fault(f"{SIGNS[op]} of {self.described(value)}", "shifts are those of integers", DTypeError)
         if a.is_index or a.literal is not None:
             return self._computed(op, (left, right), INDEX)
         assert a.dtype is not None
@@ -345,7 +217,7 @@ class Arithmetic(Context):
             class_ = INDEX
         if class_.is_index or (class_.dtype is not None and class_.dtype.is_integer) or class_.literal == "int":
             if isinstance(exponent, int) and exponent < 0:
-                self.fail(
+                raise self.fault(
                     f"an integer to the negative power {exponent}", "convert the base: float32(…)", DTypeError
                 )
             return self._computed("ipow", (base, exponent), class_)
@@ -358,20 +230,19 @@ class Arithmetic(Context):
         if isinstance(value, HostNumber) and op == "neg":
             return HostNumber("neg", (value,))
         if not isinstance(value, Number):
-            self.fail(f"{'-' if op == 'neg' else '~'} does not take {self.described(value)}", kind=DTypeError)
+            raise self.fault(f"{'-' if op == 'neg' else '~'} does not take {self.described(value)}", kind=DTypeError)
         if value.dtype is BOOL:
             if op == "neg":
-                self.fail("- of a bool", "write not v, or convert it: -int(v)", DTypeError)
+                raise self.fault("- of a bool", "write not v, or convert it: -int(v)", DTypeError)
             return Number(self.k.op("not", value.ref), BOOL)
         if op == "not" and value.dtype.is_float:
-            self.fail(f"~ of {self.described(value)}", "bits are those of integers and bools", DTypeError)
+            raise self.fault(f"~ of {self.described(value)}", "bits are those of integers and bools", DTypeError)
         return Number(self.k.op(op, value.ref), value.dtype, value.kind)
 
     def real(self, op: str, *values: Value) -> Value:
         """A function of floats on numbers, of which integers become the default real."""
-        if all(isinstance(value, HostNumber | bool | int | float) for value in values) and op in HOST:
-            if any(isinstance(value, HostNumber) for value in values):
-                return HostNumber(op, values)
+        if op in HOST and all(isinstance(value, _HOST_KNOWN) for value in values) and not is_static(values):
+            return HostNumber(op, values)
         class_ = self.meet_all(op, values)
         if class_.literal is not None or class_.is_index or not class_.dtype.is_float:  # type: ignore[union-attr]
             weak = class_.literal is not None
@@ -393,7 +264,7 @@ class Arithmetic(Context):
         classes = [class_of(value) for value in values]
         for value, class_ in zip(values, classes, strict=True):
             if class_ is None:
-                self.fail(f"{op} does not take {self.described(value)}", "give it a number", DTypeError)
+                raise self.fault(f"{op} does not take {self.described(value)}", "give it a number", DTypeError)
         common = classes[0]
         for value, class_ in zip(values[1:], classes[1:], strict=True):
             assert common is not None
@@ -419,50 +290,3 @@ class Arithmetic(Context):
     def _in_class_or_weak(self, value: Value, class_: Class) -> Number:
         number = self._in_class(value, class_)
         return Number(number.ref, number.dtype, "weak") if class_.literal in {"int", "float"} else number
-
-    # ------------------------------------------------------------------ casts
-
-    def cast(self, value: Value, dtype: DType) -> Value:
-        """A number as a dtype, as C casts do: floats lose their fraction, integers their upper bits."""
-        self.available(dtype)
-        if class_of(value) is None:
-            self.fail(f"{dtype_name(dtype)}(…) of {self.described(value)}", "give it a number", DTypeError)
-        if dtype is BF16:
-            self.fail("bfloat16 is a dtype of memory only", "compute in float32; the store rounds", DTypeError)
-        return Number(self.converted(value, dtype, fits=False), dtype)
-
-    def to_index(self, value: Value) -> Value:
-        """`int(v)`: floats lose their fraction."""
-        if is_static(value):
-            return self.static(int, value)
-        if isinstance(value, HostNumber):
-            return Number(self.k.convert(self.converted(value, F64 if self.options.fp64 else F32), self.index_type), self.index_type, "index")
-        if not isinstance(value, Number):
-            self.fail(f"int(…) of {self.described(value)}", "give it a number", DTypeError)
-        if value.kind == "index":
-            return value
-        if value.dtype is BOOL:
-            return self._unbooled(value)
-        return Number(self.k.convert(value.ref, self.index_type), self.index_type, "index", value.low)
-
-    # ------------------------------------------------------------------ words
-
-    def described(self, value: Value) -> str:
-        """A value in an error."""
-        if isinstance(value, Number):
-            return str(value)
-        if isinstance(value, HostNumber):
-            return str(value)
-        if isinstance(value, np.generic):
-            return f"the {value.dtype} {value}"
-        if isinstance(value, bool | int | float | str):
-            return f"the {type(value).__name__} {value!r}"
-        if value is None:
-            return "None"
-        name = getattr(value, "__name__", None)
-        if callable(value) and name:
-            return f"the function {name}"
-        if isinstance(value, tuple):
-            return f"a tuple of {len(value)}"
-        return str(value) if type(value).__module__.startswith("ocl_ir") else f"a {type(value).__name__}"
-

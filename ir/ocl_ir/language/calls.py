@@ -50,7 +50,9 @@ class Calls(Statements):
         if isinstance(function, Builtin):
             return self._builtin(function, arguments, keywords)
         if isinstance(function, LocalFunction):
-            return self._inlined(function.node, function.name, function.node, self._local_scope(function), arguments, keywords)
+            return self._inlined(
+                function.node, function.name, function.node, self._local_scope(function), arguments, keywords
+            )
         if isinstance(function, Method):
             return self._method(function, arguments, keywords)
         if isinstance(function, functools.partial):
@@ -62,13 +64,13 @@ class Calls(Statements):
         dtype = self._as_dtype(function)
         if dtype is not None:
             if len(arguments) != 1 or keywords:
-                self.fail(f"{self.described(function)} of {len(arguments)} values", "convert one value")
+                raise self.fault(f"{self.described(function)} of {len(arguments)} values", "convert one value")
             return self.cast(arguments[0], dtype)
         if isinstance(function, type):
             return self._constructed(function, arguments, keywords)
         if isinstance(function, BuiltinFunctionType) and is_static(tuple(arguments)) and not keywords:
             return self.static(function, *arguments)
-        self.fail(
+        raise self.fault(
             f"{self.described(function)} has no meaning in a kernel",
             "use what ocl_runtime.language has, or write a function in Python",
         )
@@ -79,7 +81,9 @@ class Calls(Statements):
         try:
             bound = function.signature.bind(*arguments, **keywords)
         except TypeError as error:
-            self.fail(f"{function.name}{function.signature}: {error}", "give the arguments that it takes")
+            raise self.fault(
+                f"{function.name}{function.signature}: {error}", "give the arguments that it takes"
+            ) from None
         span = self.span
         value = function.emit(self, *bound.args, **bound.kwargs)
         self.span = span
@@ -92,7 +96,7 @@ class Calls(Statements):
             try:
                 return from_numpy(value)
             except DTypeError as error:
-                self.fail(error.fact, error.remedy, DTypeError)
+                raise self.fault(error.fact, error.remedy, DTypeError) from None
         return None
 
     def dtype_of(self, value: Value) -> DType:
@@ -101,7 +105,9 @@ class Calls(Statements):
             return self.options.default_real
         dtype = from_numpy("?") if value is bool else self._as_dtype(value)
         if dtype is None:
-            self.fail(f"{self.described(value)} is no dtype", "use float32, int32, uint8, bool or another", DTypeError)
+            raise self.fault(
+                f"{self.described(value)} is no dtype", "use float32, int32, uint8, bool or another", DTypeError
+            )
         return dtype
 
     def _constructed(self, type_: type, arguments: list[Value], keywords: dict[str, Value]) -> Value:
@@ -111,17 +117,21 @@ class Calls(Statements):
             return self.static(lambda: type_(*arguments, **keywords))
         if type_ is tuple and len(arguments) == 1 and isinstance(arguments[0], tuple):
             return arguments[0]
-        self.fail(f"{type_.__name__}(…) has no meaning in a kernel", "use tuples, NamedTuples or frozen dataclasses")
+        raise self.fault(
+            f"{type_.__name__}(…) has no meaning in a kernel", "use tuples, NamedTuples or frozen dataclasses"
+        )
 
     def _method(self, method: Method, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         vector = method.value
         if arguments or not keywords:
-            self.fail("replace takes components by name", "write v.replace(x=…)")
+            raise self.fault("replace takes components by name", "write v.replace(x=…)")
         lanes = [self.k.op("extract", vector.ref, lane) for lane in range(vector.lanes)]
         for name, value in keywords.items():
             indices = component_indices(name, vector.lanes)
             if indices is None or len(indices) != 1:
-                self.fail(f"a vector of {vector.lanes} lanes has no component {name}", "use x, y, z, w or s0 to sf")
+                raise self.fault(
+                    f"a vector of {vector.lanes} lanes has no component {name}", "use x, y, z, w or s0 to sf"
+                )
             lanes[indices[0]] = self.converted(value, vector.dtype)
         return Number(self.k.op("vector", *lanes), vector.dtype)
 
@@ -129,12 +139,14 @@ class Calls(Statements):
 
     def _helper(self, function: FunctionType, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
-            self.fail(f"{function.__name__} is a generator or a coroutine", "write a function that returns a value")
+            raise self.fault(
+                f"{function.__name__} is a generator or a coroutine", "write a function that returns a value"
+            )
         if hasattr(function, "__wrapped__"):
-            self.fail(f"{function.__name__} is decorated", "call the function without its decorator")
+            raise self.fault(f"{function.__name__} is decorated", "call the function without its decorator")
         source = source_of(function)
         if isinstance(source.node, ast.FunctionDef) and source.node.decorator_list:
-            self.fail(f"{function.__name__} is decorated", "call the function without its decorator")
+            raise self.fault(f"{function.__name__} is decorated", "call the function without its decorator")
         scope = Scope({}, None, self.names_of(function))
         defaults = inspect.signature(function)
         return self._inlined(
@@ -170,9 +182,9 @@ class Calls(Statements):
         if identity in self._calling:
             names = [getattr(other, "co_name", getattr(other, "name", "lambda")) for other in self._calling]
             chain = " → ".join([*names[self._calling.index(identity) :], name])
-            self.fail(f"{name} calls itself ({chain})", "write a loop")
+            raise self.fault(f"{name} calls itself ({chain})", "write a loop")
         if len(self._calling) >= _DEEPEST:
-            self.fail(f"more than {_DEEPEST} helpers call one another", "write fewer levels")
+            raise self.fault(f"more than {_DEEPEST} helpers call one another", "write fewer levels")
         call = self.span
         bound = self._bound(node, name, arguments, keywords, signature)
         before = self.scope, self.frame, self.called, self._function, self._loops
@@ -206,7 +218,7 @@ class Calls(Statements):
         try:
             bound = signature.bind(*arguments, **keywords)
         except TypeError as error:
-            self.fail(f"{name}: {error}", "give the arguments that it takes")
+            raise self.fault(f"{name}: {error}", "give the arguments that it takes") from None
         bound.apply_defaults()
         return dict(bound.arguments)
 
@@ -224,7 +236,7 @@ class Calls(Statements):
             value = inspect.Parameter.empty if default is None else self.expression(default)
             parameters.append(inspect.Parameter(arg.arg, inspect.Parameter.KEYWORD_ONLY, default=value))
         if args.vararg or args.kwarg:
-            self.fail("* or ** among the parameters of a function inside of a kernel", "name them")
+            raise self.fault("* or ** among the parameters of a function inside of a kernel", "name them")
         return inspect.Signature(parameters)
 
     # ------------------------------------------------------------------ asked by the rooms below
@@ -233,7 +245,7 @@ class Calls(Statements):
         """The name of an operator's operation."""
         name = BINARY.get(type(operator_))
         if name is None:
-            self.fail("@ has no meaning for these values", "write a loop, or dot(…) of tiles")
+            raise self.fault("@ has no meaning for these values", "write a loop, or dot(…) of tiles")
         return name
 
     def loop_bounds(self, counted: Range) -> Any:
@@ -244,10 +256,12 @@ class Calls(Statements):
             refs = [self.k.fixed(self.converted(bound, counted.dtype)) for bound in (start, stop, step)]
             return (*refs, None)
         if isinstance(step, int) and step == 0:
-            self.fail("range with a step of 0", "use another step")
+            raise self.fault("range with a step of 0", "use another step")
         if isinstance(step, int) or (step.low is not None and step.low > 0):
             return (*[self.k.fixed(self.index(bound)) for bound in (start, stop, step)], None)
-        first, last, by = (self._snapshot(Number(self.index(bound), self.index_type, "index")) for bound in (start, stop, step))
+        first, last, by = (
+            self._snapshot(Number(self.index(bound), self.index_type, "index")) for bound in (start, stop, step)
+        )
         zero = self._constant(0, self.index_type)
         up = self.k.op("gt", by.ref, zero)
         down = self.k.op("lt", by.ref, zero)
@@ -258,4 +272,3 @@ class Calls(Statements):
         count = self.k.op("select", self.k.op("or", up, down), self.k.op("maximum", turns, zero), zero)
         counts = lambda turn: self.binary("add", first, self.binary("mul", turn, by))  # noqa: E731
         return self.k.fixed(zero), self.k.fixed(count), self.k.fixed(self._constant(1, self.index_type)), counts
-

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 from ocl_ir.errors import DTypeError, Error
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Atomic, Let, Load, Param, Stmt
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language.errors import KernelError, Span, fail
+from ocl_ir.language.errors import KernelError, Span
 from ocl_ir.language.values import Deferred, HostNumber, Number, dtype_name
 from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, U8, U64, DType
 
@@ -87,11 +87,14 @@ class LanguageBuilder(KernelBuilder):
 
     def named(self, ref: Ref, name: str) -> Ref:
         """The value under a name, if the last statement made it and it has none; a variable's name is its own."""
-        last = self._stack[-1][-1] if self._stack[-1] else None
-        if not isinstance(last, Let | Load | Atomic) or last.result != ref.operand or last.result.hint:
+        block = self._stack[-1]
+        last = block[-1] if block else None
+        if not isinstance(last, Let | Load | Atomic) or last.result is None:
+            return ref
+        if last.result != ref.operand or last.result.hint:
             return ref
         value = replace(last.result, hint=name)
-        self._stack[-1][-1] = replace(last, result=value)
+        block[-1] = replace(last, result=value)
         return Ref(self, value)
 
     def fixed(self, ref: Ref) -> Ref:
@@ -145,9 +148,9 @@ class Context:
         where.span = span
         self.k.where = where
 
-    def fail(self, fact: str, remedy: str = "", kind: type[Error] = KernelError, span: Span | None = None) -> NoReturn:
-        """Raises an error at a span, by default the current one."""
-        fail(kind, fact, span or self._span, remedy)
+    def fault(self, fact: str, remedy: str = "", kind: type[Error] = KernelError, span: Span | None = None) -> Error:
+        """An error at a span, by default the current one."""
+        return kind(fact, place=(span or self._span).excerpt, remedy=remedy)
 
     # ------------------------------------------------------------------ types
 
@@ -165,7 +168,7 @@ class Context:
         has = self.options.fp64 if dtype is F64 else self.options.int64 if dtype in {I64, U64} else True
         if not has:
             narrower = "float32" if dtype is F64 else "int32"
-            self.fail(
+            raise self.fault(
                 f"the device has no {dtype_name(dtype)}",
                 f"use {narrower}(…), or another device (ocl-devices lists them)",
                 DTypeError,
@@ -174,7 +177,9 @@ class Context:
 
     # ------------------------------------------------------------------ parameters
 
-    def parameter(self, source: Source, name: str, dtype: DType, *, kind: Any = "typed", low: int | None = None) -> Number:
+    def parameter(
+        self, source: Source, name: str, dtype: DType, *, kind: Any = "typed", low: int | None = None
+    ) -> Number:
         """A scalar parameter, made once for each source and dtype; a bool is passed as a byte."""
         known = self._made.get((source, dtype))
         if known is not None:
@@ -211,4 +216,3 @@ class Context:
         self.k.back_to(ids)
         del self.sources[count:]
         self._made, self.dimensions_asked = dict(made), set(asked)
-

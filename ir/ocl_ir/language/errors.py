@@ -5,11 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn, TypeVar
 
 from ocl_ir.errors import Error
-
-Kind = TypeVar("Kind", bound=Error)
 
 
 class KernelError(Error):
@@ -73,8 +70,3 @@ class Span:
         number = f"{self.line:>6}"
         carets = " " * start + "^" * max(1, stop - start)
         return f"{place}\n{number} | {raw}\n{' ' * len(number)} | {carets}"
-
-
-def fail(kind: type[Error], fact: str, span: Span, remedy: str = "") -> NoReturn:
-    """Raises an error of a kind at a span."""
-    raise kind(fact, place=span.excerpt, remedy=remedy)

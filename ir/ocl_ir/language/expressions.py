@@ -70,7 +70,7 @@ class Expressions(MemoryAccess):
         translate: Callable[[Any], Value] | None = getattr(self, f"_{type(node).__name__}", None)
         if translate is None:
             what, remedy = _UNSUPPORTED.get(type(node), (f"{type(node).__name__} of Python", ""))
-            self.fail(f"{what} has no meaning in a kernel", remedy)
+            raise self.fault(f"{what} has no meaning in a kernel", remedy)
         value = translate(node)
         self.span = before
         return value
@@ -79,7 +79,10 @@ class Expressions(MemoryAccess):
 
     def _Constant(self, node: ast.Constant) -> Value:  # noqa: N802
         if isinstance(node.value, complex | bytes):
-            self.fail(f"{node.value!r} has no meaning in a kernel", "use two real numbers" if isinstance(node.value, complex) else "use integers")
+            raise self.fault(
+                f"{node.value!r} has no meaning in a kernel",
+                "use two real numbers" if isinstance(node.value, complex) else "use integers",
+            )
         return node.value
 
     def _Name(self, node: ast.Name) -> Value:  # noqa: N802
@@ -88,9 +91,11 @@ class Expressions(MemoryAccess):
             try:
                 return self.scope.outside(node.id)
             except NameError:
-                self.fail(f"{node.id} is no name that the kernel can see", "define it before, or pass it as an argument")
+                raise self.fault(
+                    f"{node.id} is no name that the kernel can see", "define it before, or pass it as an argument"
+                ) from None
         if isinstance(version.value, Unassigned):
-            self.fail(version.value.why, version.value.remedy)
+            raise self.fault(version.value.why, version.value.remedy)
         return version.value
 
     def captured(self, owner: object, name: str, read: Callable[[], Any]) -> Value:
@@ -100,10 +105,9 @@ class Expressions(MemoryAccess):
         if key not in self.captures:
             value = read()
             if not may_be_captured(value):
-                article = "an" if type(value).__name__[0] in "aeiouAEIOU" else "a"
-                self.fail(
-                    f"{name} is {article} {type(value).__module__}.{type(value).__name__} from around the kernel, which "
-                    "kernels do not capture",
+                kind = f"{type(value).__module__}.{type(value).__name__}"
+                raise self.fault(
+                    f"{name} is of type {kind}, from around the kernel, which kernels do not capture",
                     "pass it as an argument",
                 )
             self.captures[key] = Capture(read, value)
@@ -115,7 +119,7 @@ class Expressions(MemoryAccess):
             if isinstance(element, ast.Starred):
                 inner = self.expression(element.value)
                 if not isinstance(inner, tuple):
-                    self.fail(f"* of {self.described(inner)}", "unpack a tuple")
+                    raise self.fault(f"* of {self.described(inner)}", "unpack a tuple")
                 elements += inner
             else:
                 elements.append(self.expression(element))
@@ -133,7 +137,7 @@ class Expressions(MemoryAccess):
     def _BinOp(self, node: ast.BinOp) -> Value:  # noqa: N802
         op = BINARY.get(type(node.op))
         if op is None:
-            self.fail("@ has no meaning for these values", "write a loop, or dot(…) of tiles")
+            raise self.fault("@ has no meaning for these values", "write a loop, or dot(…) of tiles")
         left, right = self.expression(node.left), self.expression(node.right)
         return self.binary(op, left, right)
 
@@ -175,7 +179,7 @@ class Expressions(MemoryAccess):
             return self._identity(left, right) == isinstance(operator_, ast.Is)
         if isinstance(operator_, ast.In | ast.NotIn):
             if not isinstance(right, tuple):
-                self.fail(f"in {self.described(right)}", "in is for tuples: v in (1, 2)")
+                raise self.fault(f"in {self.described(right)}", "in is for tuples: v in (1, 2)")
             found: Value = False
             for element in right:
                 found = self._or(found, lambda element=element: self.binary("eq", left, element))  # type: ignore[misc]
@@ -192,7 +196,7 @@ class Expressions(MemoryAccess):
 
     def _identity(self, left: Value, right: Value) -> bool:
         if not (left is None or right is None or (is_static(left) and is_static(right))):
-            self.fail("`is` of numbers", "compare values: ==")
+            raise self.fault("`is` of numbers", "compare values: ==")
         return left is right
 
     def _BoolOp(self, node: ast.BoolOp) -> Value:  # noqa: N802
@@ -227,7 +231,9 @@ class Expressions(MemoryAccess):
         assert isinstance(variable.operand, Variable)
         block.append(Assign(variable.operand, tested.operand, where=self.k.where or ""))
         then, orelse = ((), tuple(block)) if stops else (tuple(block), ())
-        self.k.emit(If(condition.operand, then, orelse, where=self.k.where or "") if then else self._unless(condition, orelse))
+        self.k.emit(
+            If(condition.operand, then, orelse, where=self.k.where or "") if then else self._unless(condition, orelse)
+        )
         return Number(self.k.let(variable), BOOL)
 
     def _unless(self, condition: Ref, block: tuple[Stmt, ...]) -> Stmt:
@@ -236,7 +242,7 @@ class Expressions(MemoryAccess):
 
     def _as_bool(self, value: Value) -> Ref:
         if isinstance(value, Number) and value.dtype is not BOOL:
-            self.fail(
+            raise self.fault(
                 f"`and` and `or` give a value, and one of theirs is {self.described(value)}",
                 "compare it: v != 0",
                 DTypeError,
@@ -253,24 +259,22 @@ class Expressions(MemoryAccess):
         with self.k.block() as else_block:
             orelse = self.expression(node.orelse)
         if isinstance(then, tuple) or isinstance(orelse, tuple):
-            self.fail("a tuple chosen at run time", "choose its elements", DTypeError)
+            raise self.fault("a tuple chosen at run time", "choose its elements", DTypeError)
         if all(map(_is_cheap, (*then_block, *else_block))):
             for stmt in (*then_block, *else_block):
                 self.k.emit(stmt)
             return self.select(condition, then, orelse)
         return self._branches(condition, (then, then_block), (orelse, else_block))
 
-    def _branches(
-        self, condition: Ref, then: tuple[Value, list[Stmt]], orelse: tuple[Value, list[Stmt]]
-    ) -> Value:
+    def _branches(self, condition: Ref, then: tuple[Value, list[Stmt]], orelse: tuple[Value, list[Stmt]]) -> Value:
         """The value of the branch that runs."""
         class_ = self.meet_all("a conditional expression", (then[0], orelse[0]))
         results: list[Number] = []
         for value, block in (then, orelse):
             with self.k.block() as conversions:
                 results.append(self._in_common(value, class_))
-            block += conversions
-        first, second = results
+            block.extend(conversions)
+        first = results[0]
         zero = self._constant(False if first.dtype is BOOL else 0, self.computed_as(first.dtype), first.lanes)
         variable = self.k.variable(zero)
         assert isinstance(variable.operand, Variable)
@@ -295,16 +299,18 @@ class Expressions(MemoryAccess):
             return self._number_attribute(value, name)
         if isinstance(value, ModuleType):
             if not hasattr(value, name):
-                self.fail(f"the module {value.__name__} has no {name}")
+                raise self.fault(f"the module {value.__name__} has no {name}")
             return self.captured(value, name, lambda: getattr(value, name))
         if isinstance(value, tuple) and not hasattr(value, name):
-            self.fail(f"a tuple has no {name}", "unpack it, or use a NamedTuple")
+            raise self.fault(f"a tuple has no {name}", "unpack it, or use a NamedTuple")
         frozen = dataclasses.is_dataclass(value) or isinstance(value, tuple | enum.Enum | type | np.dtype)
         if frozen or isinstance(value, Namespace):
             if not hasattr(value, name):
-                self.fail(f"{self.described(value)} has no {name}")
+                raise self.fault(f"{self.described(value)} has no {name}")
             return getattr(value, name)
-        self.fail(f"{name} of {self.described(value)} has no meaning in a kernel", "pass what it is as an argument")
+        raise self.fault(
+            f"{name} of {self.described(value)} has no meaning in a kernel", "pass what it is as an argument"
+        )
 
     def _array_attribute(self, view: ArrayView, name: str) -> Value:
         match name:
@@ -316,7 +322,7 @@ class Expressions(MemoryAccess):
                 return len(view.shape)
             case "dtype":
                 return view.dtype.numpy
-        self.fail(
+        raise self.fault(
             f"{name} of an array has no meaning in a kernel", "arrays have shape, size, ndim and dtype, and elements"
         )
 
@@ -327,10 +333,12 @@ class Expressions(MemoryAccess):
             lanes = component_indices(name, value.lanes)
             if lanes is not None:
                 return self.lanes_of(value, lanes)
-            self.fail(f"a vector of {value.lanes} lanes has no {name}", "use x, y, z, w, s0 to sf, lo, hi, even or odd")
+            raise self.fault(
+                f"a vector of {value.lanes} lanes has no {name}", "use x, y, z, w, s0 to sf, lo, hi, even or odd"
+            )
         if name == "dtype" and value.kind == "typed":
             return value.dtype.numpy
-        self.fail(f"{name} of {self.described(value)} has no meaning in a kernel")
+        raise self.fault(f"{name} of {self.described(value)} has no meaning in a kernel")
 
     def lanes_of(self, value: Number, lanes: Sequence[int]) -> Number:
         """Some lanes of a vector, as a scalar or a vector."""
@@ -344,7 +352,7 @@ class Expressions(MemoryAccess):
             return self.load(value, index)
         if isinstance(value, Number) and isinstance(value.type, Vector):
             if not isinstance(index, int) or not -value.lanes <= index < value.lanes:
-                self.fail(
+                raise self.fault(
                     f"lane {self.described(index)} of a vector of {value.lanes}",
                     "lanes have literal numbers; a private_array is indexed at run time",
                     IndexingError,
@@ -354,18 +362,18 @@ class Expressions(MemoryAccess):
             return self._of_tuple(value, index)
         if is_static(value) and is_static(index):
             return self.static(lambda v, i: v[i], value, index)
-        self.fail(f"{self.described(value)} has no elements", "index an array")
+        raise self.fault(f"{self.described(value)} has no elements", "index an array")
 
     def _of_tuple(self, value: tuple[Value, ...], index: Value) -> Value:
         if isinstance(index, Number):
-            self.fail(
+            raise self.fault(
                 "a tuple is indexed at run time", "use a private_array, or a loop over unrolled(…)", IndexingError
             )
         if isinstance(index, int | slice):
             if isinstance(index, int) and not -len(value) <= index < len(value):
-                self.fail(f"index {index} of a tuple of {len(value)}", kind=IndexingError)
+                raise self.fault(f"index {index} of a tuple of {len(value)}", kind=IndexingError)
             return value[index]
-        self.fail(f"a tuple with the index {self.described(index)}", kind=IndexingError)
+        raise self.fault(f"a tuple with the index {self.described(index)}", kind=IndexingError)
 
     def _Call(self, node: ast.Call) -> Value:  # noqa: N802
         function = self.expression(node.func)
@@ -374,14 +382,14 @@ class Expressions(MemoryAccess):
             if isinstance(argument, ast.Starred):
                 inner = self.expression(argument.value)
                 if not isinstance(inner, tuple):
-                    self.fail(f"* of {self.described(inner)}", "unpack a tuple")
+                    raise self.fault(f"* of {self.described(inner)}", "unpack a tuple")
                 arguments += inner
             else:
                 arguments.append(self.expression(argument))
         keywords: dict[str, Value] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
-                self.fail("** in a call", "name the arguments")
+                raise self.fault("** in a call", "name the arguments")
             keywords[keyword.arg] = self.expression(keyword.value)
         return self.call(function, arguments, keywords)
 

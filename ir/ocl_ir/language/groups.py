@@ -24,7 +24,7 @@ from ocl_ir.types import BOOL, F16, U32
 def _number(t: Calls, what: str, value: Value) -> Number:
     number = t.number(value)
     if number.lanes > 1:
-        t.fail(f"{what} of a vector", "give its components one by one", DTypeError)
+        raise t.fault(f"{what} of a vector", "give its components one by one", DTypeError)
     return number
 
 
@@ -39,7 +39,7 @@ def _reduction(op: str, what: str) -> Builtin:
     def emit(t: Calls, value: Value) -> Value:
         number = _number(t, f"group.{op}", value)
         if number.dtype is BOOL:
-            t.fail(f"group.{op} of bools", "use group.any, group.all or group.count", DTypeError)
+            raise t.fault(f"group.{op} of bools", "use group.any, group.all or group.count", DTypeError)
         return _collective(t, op, number)
 
     emit.__doc__ = f"""The {what} of the values of all work-items of the group."""
@@ -69,14 +69,16 @@ def _scan(op: str, what: str) -> Builtin:
     def emit(t: Calls, value: Value) -> Value:
         return _collective(t, op, _number(t, f"group.{op}", value))
 
-    emit.__doc__ = f"""The sum of the values of the work-items up to this one, {what}, in the order of linear local ids."""
+    emit.__doc__ = (
+        f"""The sum of the values of the work-items up to this one, {what}, in the order of linear local ids."""
+    )
     return Builtin(op, emit)
 
 
 def reduce(t: Calls, value: Value, join: Value) -> Value:
     """The values of the group, numbers or tuples of them, joined by a function of two, which must be associative."""
     if t.options.group_size is None:
-        t.fail("group.reduce needs the size of the groups", "give it: @ocl.kernel(local=256)")
+        raise t.fault("group.reduce needs the size of the groups", "give it: @ocl.kernel(local=256)")
     items = math.prod(t.options.group_size)
     parts = value if isinstance(value, tuple) else (value,)
     numbers = [_number(t, "group.reduce", part) for part in parts]
@@ -88,7 +90,7 @@ def reduce(t: Calls, value: Value, join: Value) -> Value:
         result = t.call(join, pair, {})
         results = list(result) if isinstance(result, tuple) else [result]
         if len(results) != len(numbers):
-            t.fail(f"the function joins {len(numbers)} numbers and gives {len(results)}", "give as many")
+            raise t.fault(f"the function joins {len(numbers)} numbers and gives {len(results)}", "give as many")
         return results
 
     t.k.barrier()

@@ -93,7 +93,7 @@ def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *,
         return Join(name, first)
     for version in versions:
         if class_of(version.value) is None:
-            t.fail(
+            raise t.fault(
                 f"{name} is {t.described(versions[0].value)} from line {versions[0].span.line} and "
                 f"{t.described(version.value)} from line {version.span.line}, and both reach line {span.line}",
                 "use two names, or choose between elements",
@@ -106,10 +106,16 @@ def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *
     lengths = {len(version.value) if isinstance(version.value, tuple) else -1 for version in versions}
     if len(lengths) > 1:
         lines = " and ".join(str(version.span.line) for version in versions[:2])
-        t.fail(f"{name} is not the same tuple from lines {lines}", "give both as many elements", DTypeError)
+        raise t.fault(f"{name} is not the same tuple from lines {lines}", "give both as many elements", DTypeError)
     columns = zip(*(version.value for version in versions), strict=True)
     parts = tuple(
-        joined(t, name, [Version(value, version.span) for value, version in zip(column, versions, strict=True)], span, weak=weak)
+        joined(
+            t,
+            name,
+            [Version(value, version.span) for value, version in zip(column, versions, strict=True)],
+            span,
+            weak=weak,
+        )
         for column in columns
     )
     if all(part.parts is None and not part.is_number for part in parts):
@@ -163,10 +169,9 @@ def _differ(t: Arithmetic, name: str, one: Version, other: Version, span: Span) 
     first, second = sorted((one, other), key=lambda version: version.span.line)
     floating = next((v for v in (one.value, other.value) if isinstance(v, Number) and v.dtype.is_float), None)
     dtype = dtype_name(floating.dtype) if floating is not None else "float32"
-    text = t.described(second.value)
-    t.fail(
-        f"{name} is {t.described(first.value)} from line {first.span.line} and {text} from line {second.span.line}, and "
-        f"both reach line {span.line}",
+    texts = [f"{t.described(version.value)} from line {version.span.line}" for version in (first, second)]
+    raise t.fault(
+        f"{name} is {texts[0]} and {texts[1]}, and both reach line {span.line}",
         f"convert at line {first.span.line}: {name} = {dtype}(…)",
         DTypeError,
         second.span,

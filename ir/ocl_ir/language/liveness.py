@@ -89,7 +89,7 @@ class _Analysis:
                 self._note(self.after, stmt, live)
                 return self.block(stmt.body, live, loop) | self.block(stmt.orelse, live, loop) | read(test)
             case ast.For(target=target, iter=iterated):
-                return self._loop(stmt, live, assigned([ast.Expr(target)])) | read(iterated)  # type: ignore[arg-type]
+                return self._loop(stmt, live, assigned([ast.Expr(target)])) | read(iterated)
             case ast.While(test=test):
                 return self._loop(stmt, live, NOTHING, read(test))
             case ast.Break():

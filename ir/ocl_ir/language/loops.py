@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ocl_ir.language.values import Value
+from ocl_ir.language.values import Value, low_of
 from ocl_ir.types import DType
 
 
@@ -31,11 +31,3 @@ class Unrolled(tuple):  # type: ignore[type-arg]
     """Values of which each gets a turn of its own, where it is known."""
 
     __slots__ = ()
-
-
-def low_of(value: Value) -> int | None:
-    """A bound that an integer is not below, where one is known."""
-    if isinstance(value, int):
-        return value
-    low: int | None = getattr(value, "low", None)
-    return low

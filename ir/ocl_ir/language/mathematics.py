@@ -16,9 +16,31 @@ from ocl_ir.language.values import HostNumber, Number, Value, is_static
 from ocl_ir.ops import OPS
 from ocl_ir.types import BOOL, from_numpy
 
-REAL = (
-    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf"
-).split()
+REAL = [
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "cbrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+]
 """Functions of one real number."""
 _ROUNDING = ("floor", "ceil", "trunc", "rint")
 
@@ -148,10 +170,15 @@ def cdiv(t: Calls, a: Value, b: Value) -> Value:
     return t.binary("floordiv", t.binary("add", a, one_less), b)
 
 
+def _c_quotient(a: Any, b: Any) -> Any:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
 def c_div(t: Calls, a: Value, b: Value) -> Value:
     """`a / b` of integers, rounded to zero."""
     if is_static(a) and is_static(b):
-        return t.static(lambda x, y: int(math.trunc(x / y)) if abs(x) < 2**53 else abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1), a, b)
+        return t.static(_c_quotient, a, b)
     quotient = t.binary("floordiv", t.numeric("abs", a), t.numeric("abs", b))
     negative = t.binary("ne", t.binary("lt", a, 0), t.binary("lt", b, 0))
     return t.select(t.condition_ref(negative), t.unary("neg", t.number(quotient)), quotient)
@@ -200,7 +227,7 @@ def bitcast(t: Calls, x: Value, dtype: Value) -> Value:
     target = t.dtype_of(dtype)
     value = t.number(x)
     if value.dtype.bits != target.bits or "bool" in {value.dtype.kind, target.kind} or target.bits == 16:
-        t.fail(f"the bits of {value} as {target.numpy}", "use dtypes of one width, of 32 or 64 bits", DTypeError)
+        raise t.fault(f"the bits of {value} as {target.numpy}", "use dtypes of one width, of 32 or 64 bits", DTypeError)
     return Number(t.k.bitcast(value.ref, target), target)
 
 
@@ -208,7 +235,7 @@ def _bits(name: str) -> Builtin:
     def emit(t: Calls, x: Value) -> Value:
         value = t.number(x)
         if not value.dtype.is_integer:
-            t.fail(f"{name} of {value}", "bits are those of integers", DTypeError)
+            raise t.fault(f"{name} of {value}", "bits are those of integers", DTypeError)
         return Number(t.k.op(name, value.ref), value.dtype, value.kind, 0)
 
     emit.__doc__ = f"""`{name}` of an integer."""
@@ -235,8 +262,8 @@ BUILTINS: dict[str, Builtin] = {
     "clamp": _named(clamp, lambda x, low, high: np.minimum(np.maximum(x, low), high)),
     "sign": _named(sign, np.sign),
     "cdiv": _named(cdiv, lambda a, b: -(-a // b)),
-    "c_div": _named(c_div, lambda a, b: type(a)(abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1))),
-    "c_mod": _named(c_mod, lambda a, b: type(a)(a - abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) * b)),
+    "c_div": _named(c_div, _c_quotient),
+    "c_mod": _named(c_mod, lambda a, b: a - _c_quotient(a, b) * b),
     "bitcast": _named(bitcast, lambda x, dtype: np.asarray(x).view(from_numpy(dtype).numpy)[()]),
 }
 """By the name in `ocl_runtime.language`."""

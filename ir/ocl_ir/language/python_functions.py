@@ -21,8 +21,8 @@ def register(elementary: dict[str, Builtin], python: dict[str, Builtin]) -> None
             if own is not None:
                 _KNOWN[own] = function
     for name, function in python.items():
-        module, _, attribute = name.rpartition(".")
-        _KNOWN[getattr(math if module else builtins, attribute)] = function
+        module_name, _, attribute = name.rpartition(".")
+        _KNOWN[getattr(math if module_name else builtins, attribute)] = function
     _KNOWN[np.abs] = _KNOWN[math.fabs] = python["abs"]
 
 

@@ -47,7 +47,9 @@ def source_from(text: str, name: str | None = None) -> FunctionSource:
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and name in {None, node.name}]
     if len(functions) != 1:
         what = f"{len(functions)} functions" + (f" {name}" if name else "")
-        raise KernelError(f"the source has {what} at its top level", remedy="give the text of one function, or its name")
+        raise KernelError(
+            f"the source has {what} at its top level", remedy="give the text of one function, or its name"
+        )
     return FunctionSource(functions[0], Frame(functions[0].name, "<source>", text.splitlines(keepends=True)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -15,10 +16,10 @@ from ocl_ir.language.calls import Calls
 from ocl_ir.language.captures import Capture
 from ocl_ir.language.context import Options, Source
 from ocl_ir.language.errors import Span
-from ocl_ir.language.memory import Site
 from ocl_ir.language.parameters import ArgumentType, declare
 from ocl_ir.language.scopes import Scope, Version
 from ocl_ir.language.source import FunctionSource
+from ocl_ir.language.violations import Site
 from ocl_ir.types import Pointer
 
 python_functions.register(mathematics.BUILTINS, mathematics.PYTHON | work_items.PYTHON | groups.PYTHON)
@@ -55,13 +56,14 @@ def translate(
     t.span = span
     t._function = source.node
     outside = t.names_of(function) if function is not None else _nothing_outside
-    if not hasattr(source.node, "name"):
-        t.fail("a lambda is no kernel: it has no statements", "write a function with def")
+    node = source.node
+    if isinstance(node, ast.Lambda):
+        raise t.fault("a lambda is no kernel: it has no statements", "write a function with def")
     t.scope = Scope({}, None, outside)
     with t.k.block() as body:
         values = declare(t, arguments)
         t.scope.names = {name: Version(value, span) for name, value in values.items()}
-        t.statements(source.node.body)  # type: ignore[union-attr]
+        t.statements(node.body)
     waits = any(_waits(stmt) for stmt in walk(tuple(body)))
     if not waits:
         body = _guarded(t, body)

@@ -176,3 +176,11 @@ def dtype_name(dtype: DType) -> str:
 def listed(items: Sequence[str]) -> str:
     """`a, b and c`."""
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
+
+
+def low_of(value: Value) -> int | None:
+    """A bound that an integer is not below, where one is known."""
+    if isinstance(value, int):
+        return value
+    low: int | None = getattr(value, "low", None)
+    return low

@@ -7,16 +7,16 @@ from typing import Any
 
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.language.calls import Calls
-from ocl_ir.language.loops import Range, Unrolled, low_of
+from ocl_ir.language.loops import Range, Unrolled
 from ocl_ir.language.promotion import class_of
 from ocl_ir.language.table import Builtin
-from ocl_ir.language.values import ArrayView, Number, Value, is_static
+from ocl_ir.language.values import ArrayView, Number, Value, is_static, low_of
 from ocl_ir.types import LANES, U32, DType, Vector, from_numpy
 
 
 def _dimension(t: Calls, dimension: Value) -> int:
     if dimension not in {0, 1, 2} or isinstance(dimension, bool):
-        t.fail(f"the dimension {t.described(dimension)}", "use 0, 1 or 2", ShapeError)
+        raise t.fault(f"the dimension {t.described(dimension)}", "use 0, 1 or 2", ShapeError)
     t.dimensions_asked.add(dimension)
     return int(dimension)
 
@@ -80,14 +80,12 @@ def _atomic(op: str, name: str) -> Builtin:
 
 def atomic_compare_exchange(t: Calls, x: Value, index: Value, expected: Value, value: Value) -> Value:
     """In one step, stores the value where `x[index]` is as expected, and gives what was there before."""
-    return t.atomic(
-        "compare_exchange", _array(t, x, "atomic_compare_exchange"), index, expected, value, used=t.is_used
-    )
+    return t.atomic("compare_exchange", _array(t, x, "atomic_compare_exchange"), index, expected, value, used=t.is_used)
 
 
 def _array(t: Calls, value: Value, what: str) -> ArrayView:
     if not isinstance(value, ArrayView):
-        t.fail(f"{what} of {t.described(value)}", "give an array", DTypeError)
+        raise t.fault(f"{what} of {t.described(value)}", "give an array", DTypeError)
     return value
 
 
@@ -95,7 +93,7 @@ def vload(t: Calls, x: Value, index: Value, count: Value, *, aligned: Value = Fa
     """`count` neighbouring elements from an index on, as a vector; `aligned` promises that its size divides the
     address."""
     if count not in LANES:
-        t.fail(f"a vector of {t.described(count)} lanes", "use 2, 3, 4, 8 or 16", DTypeError)
+        raise t.fault(f"a vector of {t.described(count)} lanes", "use 2, 3, 4, 8 or 16", DTypeError)
     return t.load_vector(_array(t, x, "vload"), index, count, aligned=bool(aligned))
 
 
@@ -121,14 +119,18 @@ class VectorType(Builtin):
         lanes: list[Any] = []
         for value in values:
             if class_of(value) is None:
-                t.fail(f"{self.name} of {t.described(value)}", "give it numbers", DTypeError)
+                raise t.fault(f"{self.name} of {t.described(value)}", "give it numbers", DTypeError)
             ref = t.converted(value, self.dtype, fits=False)
             width = ref.type.lanes if isinstance(ref.type, Vector) else 1
             lanes += [ref] if width == 1 else [t.k.op("extract", ref, t.k.const(lane, U32)) for lane in range(width)]
         if len(lanes) == 1:
             return Number(t.k.splat(lanes[0], self.count), self.dtype)
         if len(lanes) != self.count:
-            t.fail(f"{len(lanes)} numbers for the {self.count} lanes of {self.name}", f"give {self.count}, or one", DTypeError)
+            raise t.fault(
+                f"{len(lanes)} numbers for the {self.count} lanes of {self.name}",
+                f"give {self.count}, or one",
+                DTypeError,
+            )
         return Number(t.k.op("vector", *lanes), self.dtype)
 
 
@@ -148,7 +150,7 @@ VECTORS: dict[str, Builtin] = {
 def range_(t: Calls, *bounds: Value) -> Value:
     """Python's `range`, counted on the device; its bounds are taken once."""
     if not 1 <= len(bounds) <= 3:
-        t.fail(f"range of {len(bounds)} numbers", "give one to three")
+        raise t.fault(f"range of {len(bounds)} numbers", "give one to three")
     start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     classes = [class_of(bound) for bound in (start, stop, step)]
     for bound, class_ in zip((start, stop, step), classes, strict=True):
@@ -156,7 +158,7 @@ def range_(t: Calls, *bounds: Value) -> Value:
             class_.is_index or class_.literal == "int" or (class_.dtype is not None and class_.dtype.is_integer)
         )
         if not integral:
-            t.fail(f"range of {t.described(bound)}", "convert it: int(…)", DTypeError)
+            raise t.fault(f"range of {t.described(bound)}", "convert it: int(…)", DTypeError)
     dtypes = {class_.dtype for class_ in classes if class_ is not None and class_.literal is None and class_.dtype}
     indices = any(class_ is not None and class_.is_index for class_ in classes)
     dtype = next(iter(dtypes)) if len(dtypes) == 1 and not indices and isinstance(step, int) else None
@@ -175,24 +177,26 @@ def unrolled(t: Calls, values: Value) -> Value:
     if isinstance(values, Range):
         bounds = values.start, values.stop, values.step
         if not is_static(bounds):
-            t.fail("unrolled(range(…)) of numbers that are known only at run time", "annotate them: n: Constant[int]")
+            raise t.fault(
+                "unrolled(range(…)) of numbers that are known only at run time", "annotate them: n: Constant[int]"
+            )
         return Unrolled(range(*bounds))
     if isinstance(values, tuple | range):
         return Unrolled(values)
-    t.fail(f"unrolled({t.described(values)})", "give a range or a tuple")
+    raise t.fault(f"unrolled({t.described(values)})", "give a range or a tuple")
 
 
 def hint(t: Calls, counted: Value, *, unroll: Value = 0) -> Value:
     """A loop of which the compiler is asked to unroll so many turns."""
     if not isinstance(counted, Range) or not isinstance(unroll, int) or unroll < 0:
-        t.fail("hint of this", "write hint(range(n), unroll=4)")
+        raise t.fault("hint of this", "write hint(range(n), unroll=4)")
     return Range(counted.start, counted.stop, counted.step, counted.dtype, unroll)
 
 
 def enumerate_(t: Calls, values: Value, start: Value = 0) -> Value:
     """Python's `enumerate` of a tuple."""
     if not isinstance(values, tuple) or not is_static(start):
-        t.fail(f"enumerate({t.described(values)})", "give a tuple; elements of an array are read by index")
+        raise t.fault(f"enumerate({t.described(values)})", "give a tuple; elements of an array are read by index")
     return tuple(enumerate(values, start))
 
 
@@ -200,7 +204,7 @@ def zip_(t: Calls, *values: Value) -> Value:
     """Python's `zip` of tuples."""
     for value in values:
         if not isinstance(value, tuple):
-            t.fail(f"zip of {t.described(value)}", "give tuples; elements of arrays are read by index")
+            raise t.fault(f"zip of {t.described(value)}", "give tuples; elements of arrays are read by index")
     return tuple(zip(*values, strict=False))
 
 
@@ -208,7 +212,7 @@ def len_(t: Calls, value: Value) -> Value:
     """The length of a tuple, of a text, or of the first axis of an array."""
     if isinstance(value, ArrayView):
         if not value.shape:
-            t.fail("len of an element", kind=ShapeError)
+            raise t.fault("len of an element", kind=ShapeError)
         return t.size(value.shape[0])
     return t.static(len, value)
 

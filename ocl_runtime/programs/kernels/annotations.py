@@ -36,10 +36,10 @@ class ArrayAnnotation:
 class ConstantAnnotation:
     """A value that is known while the kernel is translated, and a part of what it is known by; `Constant[int]`."""
 
-    type: type | None = None
+    python_type: type | None = None
 
-    def __getitem__(self, type_: type) -> ConstantAnnotation:
-        return ConstantAnnotation(type_)
+    def __getitem__(self, python_type: type) -> ConstantAnnotation:
+        return ConstantAnnotation(python_type)
 
     def __call__(self) -> None:
         """Annotations are callable for those who look at types."""

@@ -51,7 +51,8 @@ class Arguments:
         """The numbers of the launch."""
         self._paths: list[Path] = []
         self._skeleton = {
-            parameter: self._type((parameter,), value, annotations.get(parameter)) for parameter, value in values.items()
+            parameter: self._type((parameter,), value, annotations.get(parameter))
+            for parameter, value in values.items()
         }
 
     def types(self, buffers: Sequence[Buffer]) -> dict[str, ArgumentType]:
@@ -98,15 +99,17 @@ class Arguments:
             parts = tuple(self._type((*path, name), getattr(value, str(name))) for name in names)
             return Parts(type(value), names, parts)
         if not may_be_captured(value):
-            remedy = "pass ocl_runtime.asarray(x)" if hasattr(value, "__array__") else "pass arrays, numbers and functions"
+            remedy = (
+                "pass ocl_runtime.asarray(x)" if hasattr(value, "__array__") else "pass arrays, numbers and functions"
+            )
             raise self._wrong(path, value, "an array, a number, a function, None, a text, or a tuple of these", remedy)
         return Constant(value)
 
     def _constant(self, path: Path, value: Any, annotation: ConstantAnnotation) -> Constant:
         if isinstance(value, np.integer):
             value = int(value)
-        if annotation.type is not None and not isinstance(value, annotation.type):
-            raise self._wrong(path, value, f"a constant {annotation.type.__name__}", "pass one")
+        if annotation.python_type is not None and not isinstance(value, annotation.python_type):
+            raise self._wrong(path, value, f"a constant {annotation.python_type.__name__}", "pass one")
         return Constant(value)
 
     def _converted(self, path: Path, value: Any, annotation: NumberAnnotation) -> ScalarType:

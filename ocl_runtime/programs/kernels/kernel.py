@@ -281,9 +281,7 @@ class Launcher:
         return self.executor(arguments.arrays)
 
     def _size(self, values: Mapping[str, Any], executor: DeviceExecutor) -> LaunchSize:
-        return self.kernel.size(
-            self.sizes, values, executor.device.quirks.group_size, counts_groups=self.counts_groups
-        )
+        return self.kernel.size(self.sizes, values, executor.device.quirks.group_size, counts_groups=self.counts_groups)
 
     def _options(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> Options:
         capabilities = executor.device.capabilities
@@ -299,7 +297,7 @@ class Launcher:
     def _is_checked(self, executor: DeviceExecutor) -> bool:
         if self.mode == "checked" and tracer.get() is not None:
             raise Error(
-                f"kernel {self.kernel.__name__} is launched in checked mode in a captured function, which reads nothing",
+                f"kernel {self.kernel.__name__} is launched in checked mode in a captured function",
                 place=calling_line(),
                 remedy="check it outside of the captured function",
             )

@@ -32,7 +32,7 @@ def launch_size(kernel: str, key: Any, group: Sizes | None, default: int, *, cou
     """
     parts = key if isinstance(key, tuple) else (key,)
     if parts and isinstance(parts[-1], tuple):
-        *parts, group = parts
+        parts, group = parts[:-1], parts[-1]
     if not 1 <= len(parts) <= 3 or not all(_is_size(part, 0) for part in parts):
         raise _unfit(kernel, key)
     chosen = tuple(group) if group is not None else (default,)
@@ -78,7 +78,7 @@ def check_whole(kernel: str, size: LaunchSize, line: str) -> None:
 
 
 def _is_size(part: Any, least: int) -> bool:
-    return isinstance(part, int | np.integer) and not isinstance(part, bool) and part >= least
+    return isinstance(part, int | np.integer) and not isinstance(part, bool) and bool(part >= least)
 
 
 def _unfit(kernel: str, key: Any) -> ShapeError:

@@ -92,5 +92,3 @@ def numbers_of(
 def _as_dtype(value: Any, dtype: DType) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
         return np.uint8(bool(value)) if dtype is BOOL else dtype.numpy.type(value)
-
-

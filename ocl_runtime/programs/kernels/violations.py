@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir.errors import Error, IndexingError
-from ocl_ir.language.memory import STATUS_WORDS, Site
+from ocl_ir.language.violations import STATUS_WORDS, Site
 from ocl_runtime.errors import KernelAssertionError
 
 __all__ = ["STATUS_WORDS", "violation"]

@@ -1,0 +1,142 @@
+"""Branches: behind one, names whose versions differ and that are read later become variables.
+
+A variable is declared before the branch and assigned at the end of each side.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ocl_ir.kernel.grammar import Assign, Const, If, Local, Operand, Stmt, Variable
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.language.assignments import Assignments
+from ocl_ir.language.errors import Span
+from ocl_ir.language.joins import Join, joined
+from ocl_ir.language.liveness import Names, liveness
+from ocl_ir.language.scopes import Version
+from ocl_ir.language.values import POISON, Number, Unassigned, Value
+from ocl_ir.types import BOOL, DType, with_lanes
+
+
+class Branches(Assignments):
+    """Translates `if`, and joins versions of names."""
+
+    _function: ast.FunctionDef | ast.Lambda
+    """The function that is translated now."""
+
+    def _If_stmt(self, stmt: ast.If) -> bool:  # noqa: N802
+        condition = self.condition(self.expression(stmt.test))
+        if isinstance(condition, bool):
+            return self.statements(stmt.body if condition else stmt.orelse)
+        where = self.k.where or ""
+        before = dict(self.scope.names)
+        with self.k.block() as then:
+            then_falls = self.statements(stmt.body)
+            then_names = self.scope.names
+        self.scope.names = dict(before)
+        with self.k.block() as orelse:
+            else_falls = self.statements(stmt.orelse)
+            else_names = self.scope.names
+        self.span = Span.of(stmt, self.frame, self.called)
+        if then_falls and else_falls:
+            live = self._live_after(stmt)
+            self.scope.names = self._meet_names(before, (then_names, then), (else_names, orelse), live)
+        else:
+            self.scope.names = then_names if then_falls else else_names
+        self.k.emit(If(condition.operand, tuple(then), tuple(orelse), where=where))
+        return then_falls or else_falls
+
+    def _live_after(self, stmt: ast.stmt) -> Names:
+        return liveness(self._function).after.get(id(stmt), frozenset()) | {"return", "return flag"}
+
+    def _meet_names(
+        self,
+        before: dict[str, Version],
+        then: tuple[dict[str, Version], list[Stmt]],
+        orelse: tuple[dict[str, Version], list[Stmt]],
+        live: Names,
+    ) -> dict[str, Version]:
+        """The names behind a branch, with variables for versions that differ."""
+        line = self.span.line
+        met: dict[str, Version] = {}
+        for name in [*then[0], *(name for name in orelse[0] if name not in then[0])]:
+            a, b = then[0].get(name), orelse[0].get(name)
+            if a is b and a is not None:
+                met[name] = a
+            elif name not in live:
+                continue
+            elif a is None or b is None:
+                outcome = "taken" if a is None else "not taken"
+                if self._outer_version(name):
+                    raise self.fault(
+                        f"{name} is assigned on one side of the branch only, and is a name around it",
+                        "assign it before",
+                    )
+                met[name] = Version(
+                    Unassigned(
+                        f"{name} has no value if the `if` of line {line} is {outcome}",
+                        f"give it one before line {line}",
+                    ),
+                    self.span,
+                )
+            else:
+                met[name] = self._variable(joined(self, name, [a, b], self.span), [(a, then[1]), (b, orelse[1])])
+        return met
+
+    def _outer_version(self, name: str) -> bool:
+        return self.scope.outer is not None and self.scope.outer.version(name) is not None
+
+    def _variable(self, join: Join, sides: Sequence[tuple[Version, list[Stmt]]]) -> Version:
+        """What a name is behind a branch: a variable that each side assigns, where they differ."""
+        declared = self.declared(join)
+        for version, block in sides:
+            with self.k.block() as conversions:
+                self._set(declared, version.value)
+            block.extend(conversions)
+        return Version(self._value_of(declared), self.span)
+
+    def declared(self, join: Join, init: Value = POISON) -> Join:
+        """The join with variables, which start as a value, or as zero."""
+        if join.parts is not None:
+            inits = init if isinstance(init, tuple) else [POISON] * len(join.parts)
+            parts = tuple(self.declared(part, first) for part, first in zip(join.parts, inits, strict=True))
+            return replace(join, parts=parts)
+        if not join.is_number:
+            return join
+        dtype = join.number_dtype
+        type_ = with_lanes(self.computed_as(dtype), join.lanes)
+        first: Operand = Const(False if dtype is BOOL else 0.0 if dtype.is_float else 0, type_)
+        if join.accepts(init):
+            first = self._as_join(join, init).operand
+        variable = Variable(self.k.take_id(), type_, join.name if join.name.isidentifier() else "result")
+        self.k.emit(Local(variable, first))
+        return replace(join, variable=variable)
+
+    def _as_join(self, join: Join, value: Value) -> Ref:
+        if join.kind == "index":
+            return self.index(self._unbooled(value))
+        ref = self.converted(value, join.number_dtype)
+        return self.k.splat(ref, join.lanes) if join.lanes > 1 and isinstance(ref.type, DType) else ref
+
+    def _set(self, join: Join, value: Value) -> None:
+        """Assigns a value to the variables of a join; to none that it does not fit."""
+        if join.parts is not None:
+            for part, element in zip(join.parts, value if isinstance(value, tuple) else (), strict=False):
+                self._set(part, element)
+        elif join.variable is not None and join.accepts(value):
+            ref = self._as_join(join, value)
+            if ref.operand != join.variable:
+                self.k.emit(Assign(join.variable, ref.operand))
+
+    def _value_of(self, join: Join) -> Value:
+        if join.parts is not None:
+            return tuple(map(self._value_of, join.parts))
+        if join.variable is None:
+            return join.value
+        return Number(Ref(self.k, join.variable), join.number_dtype, join.kind, join.low)
+
+    def statements(self, stmts: Sequence[ast.stmt]) -> bool:
+        """Translates statements; says whether what follows them is reached."""
+        raise NotImplementedError
