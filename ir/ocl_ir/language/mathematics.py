@@ -11,6 +11,7 @@ import numpy as np
 from ocl_ir.errors import DTypeError
 from ocl_ir.language.calls import Calls
 from ocl_ir.language.host_numbers import HOST
+from ocl_ir.language.plain import functions
 from ocl_ir.language.table import Builtin
 from ocl_ir.language.values import HostNumber, Number, Value, is_static
 from ocl_ir.ops import OPS
@@ -52,7 +53,7 @@ def _real(name: str) -> Builtin:
         return t.real(name, x)
 
     emit.__doc__ = f"""`{name}` of a number; of an integer, in the default real."""
-    return Builtin(name, emit, OPS[name].reference)
+    return Builtin(name, emit, functions.real_function(name))
 
 
 def _real2(name: str, op: str) -> Builtin:
@@ -62,7 +63,7 @@ def _real2(name: str, op: str) -> Builtin:
         return t.real(op, x, y)
 
     emit.__doc__ = f"""`{name}` of two numbers; of integers, in the default real."""
-    return Builtin(name, emit, OPS[op].reference)
+    return Builtin(name, emit, functions.real_function(op))
 
 
 def _rounding(name: str) -> Builtin:
@@ -70,7 +71,7 @@ def _rounding(name: str) -> Builtin:
         return t.real(name, x)
 
     emit.__doc__ = f"""`{name}` of a number, as a float; `math.{name}` gives an int."""
-    return Builtin(name, emit, OPS[name].reference)
+    return Builtin(name, emit, functions.real_function(name))
 
 
 def _question(name: str) -> Builtin:
@@ -83,7 +84,7 @@ def _question(name: str) -> Builtin:
         return Number(t.k.op(name, value.ref), BOOL)
 
     emit.__doc__ = f"""`{name}` of a number."""
-    return Builtin(name, emit, OPS[name].reference)
+    return Builtin(name, emit, functions.question(name))
 
 
 def _extreme(name: str) -> Builtin:
@@ -93,7 +94,7 @@ def _extreme(name: str) -> Builtin:
         return t.numeric(name, x, y)
 
     emit.__doc__ = f"""The {name} of two numbers; NaN if one is NaN."""
-    return Builtin(name, emit, OPS[name].reference)
+    return Builtin(name, emit, functions.function_of_numbers(name))
 
 
 def _fextreme(name: str, op: str) -> Builtin:
@@ -107,7 +108,7 @@ def _fextreme(name: str, op: str) -> Builtin:
         return t.select(t.k.op("isnan", a.ref), b, first)
 
     emit.__doc__ = f"""C's `{name}`: of a number and NaN, the number."""
-    return Builtin(name, emit, getattr(np, name))
+    return Builtin(name, emit, functions.c_extreme(name))
 
 
 def _python_extreme(name: str, test: str) -> Builtin:
@@ -126,8 +127,8 @@ def _python_extreme(name: str, test: str) -> Builtin:
                 chosen = t.select(t.condition_ref(t.binary(test, value, chosen)), value, chosen)
         return chosen
 
-    emit.__doc__ = f"""Python's `{name}` of numbers."""
-    return Builtin(name, emit, {"min": min, "max": max}[name])
+    emit.__doc__ = f"""Python's `{name}` of functions."""
+    return Builtin(name, emit, functions.python_extreme(name))
 
 
 def fma(t: Calls, a: Value, b: Value, c: Value) -> Value:
@@ -219,7 +220,7 @@ def to_integer(name: str) -> Builtin:
         return t.to_index(t.real("rint" if name == "round" else name, value))
 
     emit.__doc__ = f"""Python's `{name}` of a number: an index."""
-    return Builtin(name, emit)
+    return Builtin(name, emit, functions.to_integer(name))
 
 
 def bitcast(t: Calls, x: Value, dtype: Value) -> Value:
@@ -239,7 +240,7 @@ def _bits(name: str) -> Builtin:
         return Number(t.k.op(name, value.ref), value.dtype, value.kind, 0)
 
     emit.__doc__ = f"""`{name}` of an integer."""
-    return Builtin(name, emit, OPS[name].reference)
+    return Builtin(name, emit, functions.function_of_bits(name))
 
 
 def _named(function: Callable[..., Any], python: Callable[..., Any] | None = None, name: str = "") -> Builtin:
@@ -257,14 +258,14 @@ BUILTINS: dict[str, Builtin] = {
     **{name: _extreme(name) for name in ("minimum", "maximum")},
     **{name: _fextreme(name, op) for name, op in _MINIMA.items()},
     **{name: _bits(name) for name in ("popcount", "clz")},
-    "fma": _named(fma, OPS["fma"].reference),
-    "where": _named(where, lambda c, x, y: x if c else y),
-    "clamp": _named(clamp, lambda x, low, high: np.minimum(np.maximum(x, low), high)),
-    "sign": _named(sign, np.sign),
-    "cdiv": _named(cdiv, lambda a, b: -(-a // b)),
-    "c_div": _named(c_div, _c_quotient),
-    "c_mod": _named(c_mod, lambda a, b: a - _c_quotient(a, b) * b),
-    "bitcast": _named(bitcast, lambda x, dtype: np.asarray(x).view(from_numpy(dtype).numpy)[()]),
+    "fma": _named(fma, functions.real_function("fma")),
+    "where": _named(where, functions.where),
+    "clamp": _named(clamp, functions.clamp),
+    "sign": _named(sign, functions.function_of_numbers("sign")),
+    "cdiv": _named(cdiv, functions.cdiv),
+    "c_div": _named(c_div, functions.c_div),
+    "c_mod": _named(c_mod, functions.c_mod),
+    "bitcast": _named(bitcast, functions.bitcast),
 }
 """By the name in `ocl_runtime.language`."""
 
@@ -272,9 +273,9 @@ PYTHON = {
     "min": _python_extreme("min", "lt"),
     "max": _python_extreme("max", "gt"),
     "abs": _named(absolute, abs, "abs"),
-    "int": _named(to_int, int, "int"),
-    "float": _named(to_float, float, "float"),
-    "bool": _named(to_bool, bool, "bool"),
+    "int": _named(to_int, functions.to_index, "int"),
+    "float": _named(to_float, functions.to_real, "float"),
+    "bool": _named(to_bool, functions.to_bool, "bool"),
     "round": to_integer("round"),
     **{f"math.{name}": to_integer(name) for name in ("floor", "ceil", "trunc")},
 }

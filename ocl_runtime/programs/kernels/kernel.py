@@ -25,6 +25,7 @@ import numpy as np
 from ocl_ir.graph.build import Buffer
 from ocl_ir.kernel.printer import text
 from ocl_ir.language.context import Options
+from ocl_ir.language.plain.names import calls_breakpoint
 from ocl_ir.language.source import FunctionSource, source_from, source_of
 from ocl_ir.language.translate import Translation
 from ocl_ir.source_line import calling_line
@@ -37,6 +38,7 @@ from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.kernels.annotations import annotations_of
 from ocl_runtime.programs.kernels.arguments import Arguments
 from ocl_runtime.programs.kernels.interpreted import interpret
+from ocl_runtime.programs.kernels.plain import run_plain
 from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, check_dimensions, check_whole, launch_size
 from ocl_runtime.programs.kernels.variants import Variants, numbers_of
 from ocl_runtime.programs.kernels.violations import STATUS_WORDS, violation
@@ -132,7 +134,7 @@ class Kernel:
 
     @property
     def interpret(self) -> Sized:
-        """The kernel in the interpreter, which finds races."""
+        """The kernel in the interpreter, which finds races; in plain Python where its body calls `breakpoint`."""
         return Sized(self, "interpret")
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -159,6 +161,22 @@ class Kernel:
         return launcher.executor(args).engine.executable(translation.kernel).compilation.source.text
 
     # ------------------------------------------------------------------ for launchers
+
+    @property
+    def function(self) -> FunctionType:
+        """The function in Python. Raises `Error` for a kernel that was made of a text."""
+        if self._function is None:
+            raise Error(
+                f"kernel {self.__name__} has no function in Python, only a text",
+                place=calling_line(),
+                remedy="define it in a file to run it in plain Python",
+            )
+        return self._function
+
+    @property
+    def stops_in_a_debugger(self) -> bool:
+        """Whether its body calls `breakpoint`."""
+        return self._function is not None and calls_breakpoint(self._function)
 
     def bound(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[Array]]:
         """The arguments by parameter, and the outputs that were left out and are made. Raises `Error`."""
@@ -308,7 +326,10 @@ class Launcher:
     def _launch(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> None:
         options = self._options(arguments, executor, size)
         if self.mode == "interpret":
-            buffers = [empty(x.shape, dtype=x.dtype)._computed() for x in arguments.arrays]
+            if self.kernel.stops_in_a_debugger:
+                run_plain(self.kernel.function, arguments, size, executor.default_real)
+                return
+            buffers = _dense_buffers(arguments.arrays)
             translation = self.kernel.variant(arguments, buffers, options)
             self._check(translation, size)
             interpret(translation, arguments.arrays, arguments.numbers, arguments.array_index, size)
@@ -348,6 +369,12 @@ class Launcher:
         check_dimensions(self.kernel.__name__, size, translation.dimensions_asked)
         if translation.waits:
             check_whole(self.kernel.__name__, size, "")
+
+
+def _dense_buffers(arrays: Sequence[Array]) -> list[Buffer]:
+    """Memory like that of copies in row-major order: the same array twice is the same memory."""
+    copies = {id(x): empty(x.shape, dtype=x.dtype)._computed() for x in arrays}
+    return [copies[id(x)] for x in arrays]
 
 
 def _is_wide(arguments: Arguments, size: LaunchSize) -> bool:
