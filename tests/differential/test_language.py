@@ -581,14 +581,14 @@ def collectives(x, y, k):
     i = global_id(0)
     total = group.sum(x[i])
     least, greatest = group.min(k[i]), group.max(x[i])
-    v = total + least + greatest
+    v = total + float32(least) + greatest
     if group.any(x[i] > 3):
         v += 1000
     if group.all(x[i] > -5):
         v += 2000
     v += group.count(x[i] > 0) * 10000
     v += group.broadcast(x[i], 3)
-    y[i] = v + group.scan(x[i]) + group.exclusive_scan(k[i])
+    y[i] = v + group.scan(x[i]) + float32(group.exclusive_scan(k[i]))
 
 
 def collective_in_a_loop(x, y):

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.errors import DTypeError
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.calls import Calls
 from ocl_ir.language.host_numbers import HOST
 from ocl_ir.language.plain import functions
 from ocl_ir.language.table import Builtin
-from ocl_ir.language.values import HostNumber, Number, Value, is_static
+from ocl_ir.language.values import HostNumber, Number, Value, is_static, low_of
 from ocl_ir.ops import OPS
 from ocl_ir.types import BOOL, from_numpy
 
@@ -161,33 +162,51 @@ def sign(t: Calls, x: Value) -> Value:
     return t.numeric("sign", x)
 
 
+def _integers(t: Calls, name: str, a: Value, b: Value) -> None:
+    class_ = t.meet_all(name, (a, b))
+    if class_.literal in {"bool", "float"} or (class_.dtype is not None and not class_.dtype.is_integer):
+        raise t.fault(f"{name} of {t.described(a)} and {t.described(b)}", "it divides integers: use // for floats", DTypeError)
+
+
+def _is_at_least(value: Value, least: int) -> bool:
+    low = low_of(value)
+    return low is not None and low >= least
+
+
 def cdiv(t: Calls, a: Value, b: Value) -> Value:
-    """`a / b` of integers, rounded up."""
-    if is_static(a) and is_static(b):
-        return t.static(lambda x, y: -(-x // y), a, b)
-    if getattr(a, "low", a if isinstance(a, int) else None) is None:
-        return t.unary("neg", t.number(t.binary("floordiv", t.unary("neg", t.number(a)), b)))
-    one_less = t.binary("sub", b, 1)
-    return t.binary("floordiv", t.binary("add", a, one_less), b)
-
-
-def _c_quotient(a: Any, b: Any) -> Any:
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
+    """`a / b` of integers, rounded up; by zero it is 0."""
+    _integers(t, "cdiv", a, b)
+    if is_static((a, b)):
+        return t.static(functions.cdiv, a, b)
+    if _is_at_least(a, 0) and _is_at_least(b, 1):
+        return t.binary("floordiv", t.binary("add", a, t.binary("sub", b, 1)), b)
+    is_rounded = t.binary("ne", t.binary("rem", a, b), 0)
+    quotient = t.binary("floordiv", a, b)
+    return t.select(t.condition_ref(is_rounded), t.binary("add", quotient, 1), quotient)
 
 
 def c_div(t: Calls, a: Value, b: Value) -> Value:
-    """`a / b` of integers, rounded to zero."""
-    if is_static(a) and is_static(b):
-        return t.static(_c_quotient, a, b)
-    quotient = t.binary("floordiv", t.numeric("abs", a), t.numeric("abs", b))
-    negative = t.binary("ne", t.binary("lt", a, 0), t.binary("lt", b, 0))
-    return t.select(t.condition_ref(negative), t.unary("neg", t.number(quotient)), quotient)
+    """`a / b` of integers, rounded to zero; by zero it is 0."""
+    _integers(t, "c_div", a, b)
+    if is_static((a, b)):
+        return t.static(functions.c_div, a, b)
+    quotient = t.binary("floordiv", a, b)
+    return t.select(_is_floored_below(t, a, b), t.binary("add", quotient, 1), quotient)
 
 
 def c_mod(t: Calls, a: Value, b: Value) -> Value:
-    """What `c_div` leaves: it has the sign of `a`."""
-    return t.binary("sub", a, t.binary("mul", c_div(t, a, b), b))
+    """What `c_div` leaves: it has the sign of `a`; by zero it is 0."""
+    _integers(t, "c_mod", a, b)
+    if is_static((a, b)):
+        return t.static(functions.c_mod, a, b)
+    remainder = t.binary("rem", a, b)
+    return t.select(_is_floored_below(t, a, b), t.binary("sub", remainder, b), remainder)
+
+
+def _is_floored_below(t: Calls, a: Value, b: Value) -> Ref:
+    """Whether `//` rounds to another number than division to zero does."""
+    differ = t.binary("ne", t.binary("lt", a, 0), t.binary("lt", b, 0))
+    return t.condition_ref(t.binary("and", differ, t.binary("ne", t.binary("rem", a, b), 0)))
 
 
 def to_int(t: Calls, x: Value) -> Value:

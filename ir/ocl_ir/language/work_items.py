@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.language.calls import Calls
 from ocl_ir.language.plain import builtins
@@ -139,11 +141,16 @@ _C_NAMES = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8", "ulong": "u8",
     "float": "f4", "double": "f8",
 }  # fmt: skip
+_DTYPES = frozenset({"int8", "int16", "uint8", "uint16", "float16"})
+"""Names that are vectors in OpenCL C and numbers in NumPy, whose they are here."""
 VECTORS: dict[str, Builtin] = {
-    f"{name}{count}": VectorType(f"{name}{count}", from_numpy(code), count)
+    vector: VectorType(vector, from_numpy(code), count)
     for name, code in _C_NAMES.items()
     for count in LANES
+    for vector in (f"{name}{count}", f"{np.dtype(code)}x{count}")
+    if vector not in _DTYPES
 }
+"""`float4` as in OpenCL C, and `float32x4`, which is the same."""
 
 # ---------------------------------------------------------------------- loops
 

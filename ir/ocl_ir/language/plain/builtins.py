@@ -209,7 +209,7 @@ def _alone(value: Any) -> DType:
 def _typed_like(value: Any, result: Any) -> Any:
     if isinstance(value, Typed):
         return Typed(result.astype(value.dtype)[()])
-    return Index(result) if isinstance(value, int) else Typed(result[()])
+    return Typed(result[()]) if isinstance(value, float) else Index(result)
 
 
 def _reduced(op: str, values: list[Any]) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class Operators:
 
     __array_ufunc__ = None  # NumPy's scalars leave the operation to this side
     __slots__ = ()
+    value: Any
+    """What NumPy or Python computes with."""
 
     def __bool__(self) -> bool:
         return truth(self)
@@ -74,13 +76,29 @@ for _op in _PYTHON:
         setattr(Operators, f"__r{_name}__", _reflected(_op))
 
 
-class Index(Operators, int):
-    """A Python int that a kernel knows at run time only."""
+class Index(Operators):
+    """A Python int that a kernel knows at run time only. It is no `int`, which a float on its left would take for a
+    literal."""
 
-    __hash__ = int.__hash__
+    __slots__ = ("value",)
+
+    def __init__(self, value: SupportsInt) -> None:
+        self.value = int(value)
 
     def __repr__(self) -> str:
-        return f"index {int(self)}"
+        return f"index {self.value}"
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
 
 class Typed(Operators):
@@ -148,7 +166,7 @@ def class_of(value: Any) -> Class | None:
 
 def plain(value: Any) -> Any:
     """What NumPy or Python computes with."""
-    return value.value if isinstance(value, Typed) else int(value) if isinstance(value, Index) else value
+    return value.value if isinstance(value, Operators) else value
 
 
 def truth(value: Any) -> bool:
@@ -249,7 +267,7 @@ def _of_ints(op: str, left: int, right: int) -> Index:
 
 
 def _power(base: Any, exponent: Any, class_: Class) -> Any:
-    is_literal = isinstance(exponent, int | float) and not isinstance(exponent, Index)
+    is_literal = isinstance(exponent, int | float)
     if is_literal and exponent == 2:
         return base * base if class_.dtype is None else apply(np.square, class_.dtype, base)
     if class_.dtype is not None and class_.dtype.is_float:
