@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ocl_runtime.runtime import Runtime
 
 __version__ = "0.1.0"
-_PROGRAMS = ("RawKernel", "RawModule", "capture", "kernel", "new_like", "prepare")
+_PROGRAMS = ("RawKernel", "RawModule", "capture", "elementwise", "kernel", "new_like", "prepare", "reduction", "scan")
 __all__ = [*arrays.__all__, *_PROGRAMS, "Error", "Runtime", "Settings", "stream"]  # noqa: PLE0604
 
 _LATER = {

@@ -281,6 +281,37 @@ _ROWS = [
 OPS: Mapping[str, Op] = MappingProxyType({row.name: row for row in _ROWS})
 """Elementwise operations, by name."""
 
+
+class DefinedOp(str):
+    """An operation that a program defines; its text is its name, which says all that it does.
+
+    `dtypes` are those of its operands, `result` that of its value; halves are computed as float32. `definition` is what
+    kernel IR has for it (`ocl_ir.kernel.function`). Where it joins values of a reduction, `neutral` changes nothing.
+    """
+
+    __slots__ = ("definition", "dtypes", "neutral", "result")
+    definition: Any
+    dtypes: tuple[DType, ...]
+    result: DType
+    neutral: bool | int | float | None
+
+    def __new__(
+        cls,
+        name: str,
+        definition: Any,
+        dtypes: tuple[DType, ...],
+        result: DType,
+        neutral: bool | int | float | None = None,
+    ) -> DefinedOp:
+        """An operation of a name that no other operation has."""
+        made = super().__new__(cls, name)
+        made.definition, made.dtypes, made.result, made.neutral = definition, dtypes, result, neutral
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DefinedOp, (str(self), self.definition, self.dtypes, self.result, self.neutral)
+
+
 WORK_ITEM = ("global_id", "local_id", "group_id", "global_size", "local_size", "num_groups")
 """Questions about the index space; the operand is a dimension, a constant 0, 1 or 2; the result is an integer of 32 or
 64 bits."""
@@ -303,6 +334,8 @@ def result_type(op: str, args: tuple[Type, ...], result: Type | None = None) -> 
     """
     if any(not isinstance(arg, DType | Vector) for arg in args):
         raise DTypeError(f"{op} does not take a pointer", remedy="load from the pointer first")
+    if isinstance(op, DefinedOp):
+        return with_dtype(args[0], op.result)  # type: ignore[arg-type]
     if op in OPS:
         return _elementwise_type(OPS[op], args)  # type: ignore[arg-type]
     if op in WORK_ITEM:

@@ -16,7 +16,18 @@ kernels       kernels written in Python
 
 from ocl_runtime.programs.call import Prepared, prepare
 from ocl_runtime.programs.capture import capture
-from ocl_runtime.programs.kernels import kernel, new_like
+from ocl_runtime.programs.kernels import elementwise, kernel, new_like, reduction, scan
 from ocl_runtime.programs.raw import RawKernel, RawModule
 
-__all__ = ["Prepared", "RawKernel", "RawModule", "capture", "kernel", "new_like", "prepare"]
+__all__ = [
+    "Prepared",
+    "RawKernel",
+    "RawModule",
+    "capture",
+    "elementwise",
+    "kernel",
+    "new_like",
+    "prepare",
+    "reduction",
+    "scan",
+]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import Any, Final
 
 from ocl_ir.language.errors import KernelError
 from ocl_ir.source_line import calling_line
@@ -37,6 +38,15 @@ class Builtin:
 
     def __repr__(self) -> str:
         return f"<builtin {self.name} of the kernel language>"
+
+
+class ElementFunction:
+    """A function of elements that arrays have as an operation; in a kernel it is its function."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function: Final = function
+        self.__name__ = function.__name__
+        self.__doc__ = function.__doc__
 
 
 class Namespace:

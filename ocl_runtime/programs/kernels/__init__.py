@@ -7,8 +7,10 @@ variants.py     translated once for types
 violations.py   what checked mode found
 interpreted.py  a launch in the interpreter
 kernel.py       what users call
+element_functions.py  maps, reductions and scans of arrays
 """
 
+from ocl_runtime.programs.kernels.element_functions import elementwise, reduction, scan
 from ocl_runtime.programs.kernels.kernel import Kernel, kernel, new_like
 
-__all__ = ["Kernel", "kernel", "new_like"]
+__all__ = ["Kernel", "elementwise", "kernel", "new_like", "reduction", "scan"]
