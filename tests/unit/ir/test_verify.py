@@ -120,6 +120,7 @@ def atomic(
 
 
 ANY = Value(41, BOOL, "of_all")
+ANY_LESS = Value(43, BOOL)
 LATER = Let(Value(42, BOOL), "lt", (Value(40, U32, "joined"), u(3)))
 SHARED = Value(30, Pointer(I32, "local"), "shared")
 PRIVATE = Value(31, Pointer(I32, "private"), "own")
@@ -497,6 +498,12 @@ CASES = [
         "in the header of a while",
         body(While((Barrier(),), TRUE, ())),
         body(While((), TRUE, (Barrier(),))),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "because of `if is_less`",
+        body(Load(F, X, u(0)), Let(ANY_LESS, "lt", (F, f(1.0))), If(ANY_LESS, (Barrier(),)), Store(K, N, N)),
+        body(Load(F, C, u(0)), Let(ANY_LESS, "lt", (F, f(1.0))), If(ANY_LESS, (Barrier(),)), Store(K, N, N)),
     ),
     Case(
         "barriers_are_uniform",
