@@ -141,6 +141,8 @@ _ROWS = [
         "udiv", "UU->U", {"narrow": "({T})({0} / {1})", "any": "{0} / {1}"}, functions.divide_checked(np.floor_divide)
     ),
     _row("urem", "UU->U", {"narrow": "({T})({0} % {1})", "any": "{0} % {1}"}, functions.divide_checked(np.remainder)),
+    _row("sdiv", "SS->S", {"narrow": "({T})({0} / {1})", "any": "{0} / {1}"}, functions.truncated_quotient),
+    _row("srem", "SS->S", {"narrow": "({T})({0} % {1})", "any": "{0} % {1}"}, functions.divide_checked(np.fmod)),
     _row("fmod", "FF->F", _call2("fmod"), np.fmod, ulp=EXACT),
     _row("fma", "FFF->F", {"any": "fma({0}, {1}, {2})"}, functions.fma, ulp={"f16": 1.0, "f32": 1.0, "f64": 1.0}),
     _row(
@@ -280,6 +282,10 @@ _ROWS = [
 
 OPS: Mapping[str, Op] = MappingProxyType({row.name: row for row in _ROWS})
 """Elementwise operations, by name."""
+
+PARTIAL = frozenset({"udiv", "urem", "sdiv", "srem"})
+"""C's own divisions, which truncate. They are undefined for a zero divisor, and signed ones for the least integer by
+-1: none is computed where a program does not ask for it."""
 
 
 class DefinedOp(str):

@@ -60,9 +60,9 @@ class KernelBuilder(Blocks):
 
     # ------------------------------------------------------------------ parameters
 
-    def scalar(self, name: str, dtype: DType) -> Ref:
-        """A parameter passed by value."""
-        return self._param(Param(self._value(dtype, name)))
+    def scalar(self, name: str, dtype: DType, low: int | None = None) -> Ref:
+        """A parameter passed by value; an integer that is promised never to be below `low`."""
+        return self._param(Param(self._value(dtype, name), low=low))
 
     def pointer(
         self,

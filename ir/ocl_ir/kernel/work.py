@@ -30,7 +30,7 @@ from ocl_ir.kernel.grammar import (
     While,
     walk,
 )
-from ocl_ir.ops import OPS, DefinedOp
+from ocl_ir.ops import OPS, PARTIAL, DefinedOp
 from ocl_ir.types import Pointer, Type, Vector
 
 TURNS = 4
@@ -43,7 +43,7 @@ FUNCTION = 20
 LONG = 6
 """Additions that take as long to compile as a division or a function: drivers take long over kernels of many."""
 
-_DIVISIONS = frozenset({"div", "floordiv", "rem", "udiv", "urem", "fmod", "sqrt", "rsqrt", "ipow"})
+_DIVISIONS = frozenset({"div", "floordiv", "rem", *PARTIAL, "fmod", "sqrt", "rsqrt", "ipow"})
 # What is one instruction, or a few, is exact or nearly: so the bounds of the table tell the rest.
 _FUNCTIONS = frozenset(name for name, op in OPS.items() if op.ulp.get("f64", 0) >= 2) - _DIVISIONS
 _TURN = 2
