@@ -85,12 +85,13 @@ class RawKernel:
             if parameter.name.endswith("_strides") and parameter.name.removesuffix("_strides") in names
         }
         """Parameters that get the strides of another one, by name."""
-        self._taken = [parameter for parameter in self._parameters if parameter.name not in self._strides]
+        self.taken = [parameter for parameter in self._parameters if parameter.name not in self._strides]
+        """The parameters that a launch gives arguments for."""
         if self.local is None:
             self.local = next((prototype.group_size for prototype in declared if prototype.group_size), None)
 
     def __repr__(self) -> str:
-        return f"<RawKernel {self.name}({', '.join(parameter.name for parameter in self._taken)})>"
+        return f"<RawKernel {self.name}({', '.join(parameter.name for parameter in self.taken)})>"
 
     def __getitem__(self, key: Any) -> RawLaunch:
         """Over work-items: sizes, dimension 0 first, and at the end a tuple for the size of a group, or None."""
@@ -122,7 +123,7 @@ class RawKernel:
         arguments = self._in_order(args, named)
         arrays: list[Array] = []
         numbers: dict[str, list[Any]] = {}
-        for parameter in self._taken:
+        for parameter in self.taken:
             argument = arguments[parameter.name]
             if parameter.is_pointer:
                 arrays.append(self._array(parameter, argument))
@@ -132,7 +133,7 @@ class RawKernel:
         group_size = space.group_size or fitting_group(space.global_size, min(_MOST_GROUP, limit))
 
         def call(buffers: Sequence[Buffer]) -> Call:
-            views = dict(zip((p.name for p in self._taken if p.is_pointer), buffers, strict=True))
+            views = dict(zip((p.name for p in self.taken if p.is_pointer), buffers, strict=True))
             args: list[Any] = []
             for parameter in self._parameters:
                 if parameter.is_pointer:
@@ -146,14 +147,14 @@ class RawKernel:
         return arrays, call
 
     def _in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        names = [parameter.name for parameter in self._taken]
+        names = [parameter.name for parameter in self.taken]
         arguments = dict(zip(names, args, strict=False))
         wrong = sorted({*names} ^ {*arguments, *named})
         if len(args) > len(names) or wrong or not arguments.keys().isdisjoint(named):
             raise DTypeError(
                 f"kernel {self.name} got {len(args)} arguments in order and {', '.join(named) or 'none'} by name",
                 place=calling_line(),
-                remedy=f"it takes {', '.join(f'{p.type} {p.name}' for p in self._taken)}",
+                remedy=f"it takes {', '.join(f'{p.type} {p.name}' for p in self.taken)}",
             )
         return arguments | dict(named)
 
