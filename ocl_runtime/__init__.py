@@ -38,15 +38,37 @@ from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from ocl_runtime.programs import RawKernel, RawModule, capture, prepare
+    from ocl_runtime.programs import (
+        ElementwiseKernel,
+        RawKernel,
+        RawModule,
+        ReductionKernel,
+        ScanKernel,
+        capture,
+        prepare,
+    )
     from ocl_runtime.runtime import Runtime
 
 __version__ = "0.1.0"
-__all__ = [*arrays.__all__, "Error", "RawKernel", "RawModule", "Runtime", "Settings", "capture", "prepare", "stream"]  # noqa: PLE0604
+__all__ = [  # noqa: PLE0604
+    *arrays.__all__,
+    "ElementwiseKernel",
+    "Error",
+    "RawKernel",
+    "RawModule",
+    "ReductionKernel",
+    "Runtime",
+    "ScanKernel",
+    "Settings",
+    "capture",
+    "prepare",
+    "stream",
+]
+_PROGRAMS = ("ElementwiseKernel", "RawKernel", "RawModule", "ReductionKernel", "ScanKernel", "capture", "prepare")
 
 _LATER = {
     "Runtime": "ocl_runtime.runtime",
-    **dict.fromkeys(("RawKernel", "RawModule", "capture", "prepare"), "ocl_runtime.programs"),
+    **dict.fromkeys(_PROGRAMS, "ocl_runtime.programs"),
 }
 """What plans and runs takes longer to import than what builds expressions: it comes with its first use."""
 

@@ -15,6 +15,15 @@ raw           kernels written in OpenCL C
 
 from ocl_runtime.programs.call import Prepared, prepare
 from ocl_runtime.programs.capture import capture
-from ocl_runtime.programs.raw import RawKernel, RawModule
+from ocl_runtime.programs.raw import ElementwiseKernel, RawKernel, RawModule, ReductionKernel, ScanKernel
 
-__all__ = ["Prepared", "RawKernel", "RawModule", "capture", "prepare"]
+__all__ = [
+    "ElementwiseKernel",
+    "Prepared",
+    "RawKernel",
+    "RawModule",
+    "ReductionKernel",
+    "ScanKernel",
+    "capture",
+    "prepare",
+]

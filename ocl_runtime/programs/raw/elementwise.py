@@ -12,14 +12,14 @@ in memory; sizes, strides and numbers are arguments.
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ocl_ir.graph.build import Buffer
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.kernel.source_kernel import SourceKernel
-from ocl_ir.layout import Layout, broadcast_shapes, collapse
+from ocl_ir.layout import Layout, broadcast_shapes
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array, broadcast_to
@@ -30,22 +30,14 @@ from ocl_runtime.codegen.templates import render
 from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.programs.launching import Call, launch_over
 from ocl_runtime.programs.raw.indexed import IndexedKernel, without_context
-from ocl_runtime.programs.raw.numbers import converted
-from ocl_runtime.programs.raw.parameters import Parameter, bound_types, in_order, parameters
-from ocl_runtime.programs.raw.signature import (
-    Operand,
-    Signature,
-    coordinates,
-    index_type,
-    is_unit,
-    strided_index,
-    typedefs,
-)
+from ocl_runtime.programs.raw.operands import Arrangement, Operands, typedefs, without_methods
+from ocl_runtime.programs.raw.order import compact, in_order
+from ocl_runtime.programs.raw.parameters import Parameter, arguments_of, bound_types, checked_name, parameters
+from ocl_runtime.programs.raw.signature import Signature
 
 _GROUP = 64
 _MOST_ITEMS = 2**22
 """Work-items, of which each goes on to further elements where there are more."""
-_SIZE = re.compile(r"\b(\w+)\.size\(\)")
 
 
 class ElementwiseKernel:
@@ -100,7 +92,7 @@ class _Broadcasting:
         return_tuple: bool = False,
         options: Sequence[str] = (),
     ) -> None:
-        self.name = name
+        self.name = name = checked_name(name)
         self._ins, self._outs = parameters(name, in_params), parameters(name, out_params)
         self._params = [*self._ins, *self._outs]
         names = [param.name for param in self._params]
@@ -116,7 +108,7 @@ class _Broadcasting:
         self._variants: dict[Any, SourceKernel] = {}
 
     def __call__(self, *args: Any, size: int | None = None, **named: Any) -> Any:
-        arguments = in_order(self.name, self._params, args, named, len(self._ins))
+        arguments = arguments_of(self.name, self._params, args, named, len(self._ins))
         executor = executor_of(self.name, arguments)
         types = bound_types(self.name, self._params, arguments, executor.default_real)
         shape = self._shape(arguments, size)
@@ -124,23 +116,22 @@ class _Broadcasting:
             if param.is_raw and size is None:
                 raise self._without_size(param)
             arguments.append(allocated(types[param.type], Layout.contiguous(shape), executor))
-        arrays: list[Array] = []
-        numbers: list[Any] = []
-        for param, argument in zip(self._params, arguments, strict=True):
-            if not isinstance(argument, Array):
-                numbers.append(converted(self.name, param.name, types[param.type], argument))
-                continue
-            if param.is_raw and param in self._ins:
-                argument = _in_order(argument)
-            elif not param.is_raw and param in self._ins:
-                argument = broadcast_to(argument, shape)
-            arrays.append(argument)
-        are_arrays = [isinstance(argument, Array) for argument in arguments]
-        launch_over(arrays, self._call(arrays, numbers, are_arrays, types, shape))
+        placed = [self._placed(param, argument, shape) for param, argument in zip(self._params, arguments, strict=True)]
+        modes = {param.name: READ | WRITE for param in self._outs}
+        operands = Operands(self.name, self._params, placed, types, [self._operation], modes)
+        launch_over(operands.arrays, self._call(operands, types, shape))
         outs = tuple(arguments[len(self._ins) :])
         if self._no_return:
             return None
         return outs if len(outs) > 1 or self._return_tuple else outs[0]
+
+    def _placed(self, param: Parameter, argument: Any, shape: tuple[int, ...]) -> Any:
+        """An argument over the places, or as a whole."""
+        if not isinstance(argument, Array):
+            return argument
+        if param.is_raw:
+            return compact(argument) if param in self._ins else in_order(argument, is_written=True)
+        return broadcast_to(argument, shape) if param in self._ins else argument
 
     def _shape(self, arguments: Sequence[Any], size: int | None) -> tuple[int, ...]:
         """That of the places: of what is not raw, or the size that is given."""
@@ -170,87 +161,26 @@ class _Broadcasting:
         )
 
     def _call(
-        self,
-        arrays: Sequence[Array],
-        numbers: Sequence[Any],
-        are_arrays: Sequence[bool],
-        types: dict[str, DType],
-        shape: tuple[int, ...],
+        self, operands: Operands, types: dict[str, DType], shape: tuple[int, ...]
     ) -> Callable[[Sequence[Buffer]], Call]:
-        params = [param for param, is_array in zip(self._params, are_arrays, strict=True) if is_array]
-        count = 1
-        for length in shape:
-            count *= length
+        count = math.prod(shape)
 
         def call(buffers: Sequence[Buffer]) -> Call:
-            layouts = [buffer.layout for buffer in buffers]
-            for param, layout in zip(params, layouts, strict=True):
-                if param.is_raw and not layout.is_dense:
-                    raise ShapeError(
-                        f"kernel {self.name} got a view with gaps for {param.name}, which is raw and written",
-                        place=calling_line(),
-                        remedy="give an array whose elements follow each other",
-                    )
-            placed = [layout for param, layout in zip(params, layouts, strict=True) if not param.is_raw]
-            merged, moved = collapse(shape, placed)
-            strides = iter(moved)
-            by_param = [None if param.is_raw else next(strides).strides for param in params]
-            dense = [steps is None or is_unit(steps) for steps in by_param]
-            index = index_type(count, layouts)
-            key = *sorted(types.items()), *are_arrays, *dense, len(merged), index
+            arrangement = operands.arranged(buffers, shape, count)
+            key = operands.key, arrangement.key
             kernel = self._variants.get(key)
             if kernel is None:
-                kernel = self._variants[key] = self._variant(types, are_arrays, dense, len(merged), index)
-            args: list[Any] = [count, *([] if all(dense) else merged)]
-            args += [size for param, layout in zip(params, layouts, strict=True) for size in self._sizes(param, layout)]
-            values, views = iter(numbers), zip(buffers, by_param, dense, strict=True)
-            for is_array in are_arrays:
-                if is_array:
-                    buffer, steps, is_dense = next(views)
-                    args += [buffer, *(() if is_dense or steps is None else steps)]
-                else:
-                    args.append(next(values))
-            items = min(count, _MOST_ITEMS)
-            return Call(kernel, args, (-(-items // _GROUP) * _GROUP,), (_GROUP,))
+                kernel = self._variants[key] = self._variant(operands, arrangement, types)
+            items = -(-min(count, _MOST_ITEMS) // _GROUP) * _GROUP
+            return Call(kernel, [count, *operands.args(buffers, arrangement)], (items,), (_GROUP,))
 
         return call
 
-    def _sizes(self, param: Parameter, layout: Layout) -> list[int]:
-        """The size of a raw array, if the operation asks for it."""
-        return [layout.size] if param.is_raw and f"{param.name}.size()" in self._operation else []
-
-    def _variant(
-        self, types: dict[str, DType], are_arrays: Sequence[bool], dense: Sequence[bool], ndim: int, index: DType
-    ) -> SourceKernel:
+    def _variant(self, operands: Operands, arrangement: Arrangement, types: dict[str, DType]) -> SourceKernel:
         """The kernel for dtypes and ways of lying in memory."""
-        signature, counted = Signature(), value_type(index)
-        signature.number("_ind_size", index)
-        strided = not all(dense)
-        if strided:
-            for axis in range(ndim):
-                signature.number(f"_shape{axis}", index)
-        for param, is_array in zip(self._params, are_arrays, strict=True):
-            if is_array and param.is_raw and f"{param.name}.size()" in self._operation:
-                signature.number(f"{param.name}_size", index)
-        read: list[Operand] = []
-        written: list[Operand] = []
-        ways = iter(dense)
-        for number, (param, is_array) in enumerate(zip(self._params, are_arrays, strict=True)):
-            dtype, is_out = types[param.type], number >= len(self._ins)
-            if not is_array:
-                signature.number(param.name, dtype)
-                continue
-            is_dense = next(ways)
-            pointer = param.name if param.is_raw else f"_{param.name}_data"
-            signature.pointer(pointer, dtype, READ | WRITE if is_out else READ)
-            if param.is_raw:
-                continue
-            if not is_dense:
-                for axis in range(ndim):
-                    signature.number(f"_{param.name}_stride{axis}", index)
-            place = ("i" if ndim else "0") if is_dense else strided_index(param.name, ndim)
-            (written if is_out else read).append(Operand(param.name, value_type(dtype), pointer, place))
-        operation = _SIZE.sub(lambda match: f"{match[1]}_size", self._operation)
+        signature = Signature()
+        signature.number("_ind_size", arrangement.index)
+        elements = operands.declare(signature, arrangement)
         source = render(
             "raw_elementwise.cl.mako",
             name=self.name,
@@ -261,20 +191,11 @@ class _Broadcasting:
             params=signature.declarations,
             pointers=signature.pointers,
             before=self._before,
-            index=counted,
-            coordinates=coordinates(ndim, "i", counted) if strided else [],
-            read=read,
-            written=written,
-            operation=operation.strip().removesuffix(";"),
+            index=value_type(arrangement.index),
+            coordinates=arrangement.coordinates,
+            read=[element for param, element in elements if param in self._ins],
+            written=[element for param, element in elements if param in self._outs],
+            operation=without_methods(self._operation).strip().removesuffix(";"),
             after=self._after,
         )
         return signature.kernel(self.name, source, self._options)
-
-
-def _in_order(x: Array) -> Array:
-    """An array whose elements follow each other: itself or a copy."""
-    x.compute()
-    node: Any = x._node
-    return x if getattr(node, "layout", None) is not None and node.layout.is_dense else x.copy()
-
-

@@ -10,7 +10,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.codegen.templates import render
 from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.programs.raw.index_space import IndexSpace
-from ocl_runtime.programs.raw.parameters import Parameter
+from ocl_runtime.programs.raw.parameters import Parameter, checked_name
 from ocl_runtime.programs.raw.prototype import prototypes
 from ocl_runtime.programs.raw.raw_kernel import RawKernel, RawLaunch
 
@@ -46,7 +46,7 @@ class IndexedKernel:
         preamble: str = "",
         options: Sequence[str] = (),
     ) -> None:
-        self.name = name
+        self.name = name = checked_name(name)
         source = render(
             "raw_indexed.cl.mako",
             name=name,
@@ -64,10 +64,13 @@ class IndexedKernel:
             )
 
     def __call__(self, *args: Any, **named: Any) -> None:
+        """Launches the kernel over the elements of the first array."""
         arrays = [arg for arg in args if isinstance(arg, Array)]
         if not arrays:
             raise ShapeError(
-                f"kernel {self.name} got no array", place=calling_line(), remedy="give an array for each argument with *"
+                f"kernel {self.name} got no array",
+                place=calling_line(),
+                remedy="give an array for each argument with *",
             )
         count = arrays[0].size // self._pointers[0].lanes
         items = -(-min(count, _MOST_ITEMS) // _GROUP) * _GROUP

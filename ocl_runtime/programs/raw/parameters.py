@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ocl_ir.guards import NUMBERS
+from ocl_ir.kernel.names import function_name
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64, DType, from_numpy
 from ocl_runtime.arrays import Array
@@ -57,9 +58,7 @@ def _dtype(name: str) -> DType | None:
     return from_numpy(dtype)
 
 
-def bound_types(
-    kernel: str, params: Sequence[Parameter], args: Sequence[Any], default_real: DType
-) -> dict[str, DType]:
+def bound_types(kernel: str, params: Sequence[Parameter], args: Sequence[Any], default_real: DType) -> dict[str, DType]:
     """The dtype of each type that parameters name. Raises `DTypeError` where an array is of another dtype, and for a
     type that no argument says."""
     types = {param.type: param.dtype for param in params if param.dtype is not None}
@@ -95,7 +94,16 @@ def _of_argument(arg: Any, default_real: DType) -> DType:
     return BOOL if isinstance(arg, bool) else default_real if isinstance(arg, float) else I64
 
 
-def in_order(
+def checked_name(name: str) -> str:
+    """The name of the function that a kernel becomes. Raises `Error` for what is no name in C."""
+    if not name.isidentifier() or not name.isascii():
+        raise Error(
+            f"a kernel cannot be called {name!r}", place=calling_line(), remedy="use letters, digits and underscores"
+        )
+    return function_name(name)
+
+
+def arguments_of(
     kernel: str, params: Sequence[Parameter], args: Sequence[Any], named: Mapping[str, Any], least: int
 ) -> list[Any]:
     """The arguments in the order of the parameters: all, or the first `least` of them. Raises `DTypeError` for another

@@ -27,6 +27,7 @@ from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
 from ocl_runtime.programs.raw.declarations import Declaration, declarations
 from ocl_runtime.programs.raw.index_space import IndexSpace, fitting_group, groups_space, index_space
 from ocl_runtime.programs.raw.numbers import converted
+from ocl_runtime.programs.raw.order import in_order
 from ocl_runtime.programs.raw.prototype import Parameter, Prototype, prototypes
 from ocl_runtime.programs.raw.rewriting import lanes_of, rewritten
 
@@ -126,7 +127,9 @@ class RawKernel:
         for parameter in self.taken:
             argument = arguments[parameter.name]
             if parameter.is_pointer:
-                arrays.append(self._array(parameter, argument))
+                array = self._array(parameter, argument)
+                by_strides = parameter.name in self._strides.values()
+                arrays.append(array if by_strides else in_order(array, is_written=self._writes(parameter)))
             else:
                 numbers[parameter.name] = self._numbers(parameter, argument)
         limit = executor_behind(arrays).device.capabilities.max_work_group_size
@@ -157,6 +160,11 @@ class RawKernel:
                 remedy=f"it takes {', '.join(f'{p.type} {p.name}' for p in self.taken)}",
             )
         return arguments | dict(named)
+
+    def _writes(self, parameter: Parameter) -> bool:
+        """Whether the kernel may write what a parameter points to."""
+        names = [param.value.hint for param in self._kernel.params]
+        return bool(self._kernel.modes[names.index(parameter.name)] & WRITE)
 
     def _array(self, parameter: Parameter, argument: Any) -> Array:
         if not isinstance(argument, Array):

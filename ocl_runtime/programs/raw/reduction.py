@@ -21,7 +21,7 @@ import numpy as np
 from ocl_ir.graph.build import Buffer
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.kernel.source_kernel import SourceKernel
-from ocl_ir.layout import Layout, broadcast_shapes, collapse
+from ocl_ir.layout import Layout, broadcast_shapes
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType, from_numpy
 from ocl_runtime.arrays import Array, broadcast_to, permute_dims
@@ -33,17 +33,10 @@ from ocl_runtime.codegen.templates import render
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.programs.launching import Call, launch_over
 from ocl_runtime.programs.raw.indexed import declared_arguments, without_context
-from ocl_runtime.programs.raw.numbers import converted
-from ocl_runtime.programs.raw.parameters import Parameter, bound_types, in_order, parameters
-from ocl_runtime.programs.raw.signature import (
-    Operand,
-    Signature,
-    coordinates,
-    index_type,
-    is_unit,
-    strided_index,
-    typedefs,
-)
+from ocl_runtime.programs.raw.operands import Arrangement, Element, Operands, index_type, typedefs, without_methods
+from ocl_runtime.programs.raw.order import compact
+from ocl_runtime.programs.raw.parameters import Parameter, arguments_of, bound_types, checked_name, parameters
+from ocl_runtime.programs.raw.signature import Signature
 
 _GROUP = 64
 _MOST_GROUPS = 2**14
@@ -161,17 +154,17 @@ class _Reduction:
         text: _Text,
         options: Sequence[str],
     ) -> None:
-        self.name = name
+        self.name = checked_name(name)
         self._ins, self._outs, self._total, self._text, self._options = ins, outs, total, text, options
         self._variants: dict[Any, SourceKernel] = {}
 
     def __call__(self, args: Sequence[Any], named: dict[str, Any], axis: Any, keepdims: bool, out: Array | None) -> Any:
-        arguments = in_order(self.name, self._ins, args, named, len(self._ins))
+        arguments = arguments_of(self.name, self._ins, args, named, len(self._ins))
         executor = executor_of(self.name, [*arguments, out])
         given = [*arguments, *([] if out is None else [out])]
         types = bound_types(self.name, [*self._ins, *self._outs], given, executor.default_real)
         total = types.get(self._total) or from_numpy(np.dtype(self._total))
-        arrays, shape, kept = self._over_places(arguments, axis)
+        placed, shape, kept = self._over_places(arguments, axis)
         length = math.prod(shape[len(kept) :])
         out_shape = self._out_shape(arguments, axis, kept, keepdims)
         if out is not None and (out.shape != out_shape or len(self._outs) > 1):
@@ -181,192 +174,122 @@ class _Reduction:
                 remedy="give one out of that shape, or none",
             )
         results = [allocated(types[param.type], Layout.contiguous(out_shape), executor) for param in self._outs]
-        numbers = [
-            converted(self.name, param.name, types[param.type], argument)
-            for param, argument in zip(self._ins, arguments, strict=True)
-            if not isinstance(argument, Array)
-        ]
         outs = math.prod(kept)
         parts = 1 if outs >= _GROUP or length <= _WORTH_PARTS else min(-(-length // _WORTH_PARTS), _MOST_PARTS)
         segments = _Segments(outs, length, parts, shape)
-        are_arrays = [isinstance(argument, Array) for argument in arguments]
+        operands = Operands(self.name, self._ins, placed, types, [self._text.map_expr], {})
         if parts == 1:
-            launch_over([*arrays, *results], self._first(segments, are_arrays, numbers, types, total, is_last=True))
+            launch_over([*operands.arrays, *results], self._first(segments, operands, types, total, is_last=True))
         else:
             partial = allocated(total, Layout.contiguous((outs * parts,)), executor)
-            launch_over([*arrays, partial], self._first(segments, are_arrays, numbers, types, total, is_last=False))
+            launch_over([*operands.arrays, partial], self._first(segments, operands, types, total, is_last=False))
             launch_over([partial, *results], self._second(segments, types, total))
         if out is not None:
             out[...] = results[0]
             return out
         return tuple(results) if len(results) > 1 else results[0]
 
-    def _over_places(
-        self, arguments: Sequence[Any], axis: Any
-    ) -> tuple[list[Array], tuple[int, ...], tuple[int, ...]]:
-        """The arrays with the axes that are reduced behind the others, the shape of all that is not raw then, and that
-        of the axes that are kept."""
-        pairs = [(param, x) for param, x in zip(self._ins, arguments, strict=True) if isinstance(x, Array)]
-        shapes = [x.shape for param, x in pairs if not param.is_raw]
-        if not shapes:  # all is indexed by the expression itself
-            shape = (pairs[0][1].size,) if pairs else (1,)
-            return [x for _, x in pairs], shape, ()
-        shape = broadcast_shapes(*shapes)
-        reduced = sorted(axes_of(self.name, axis, len(shape)))
-        order = [number for number in range(len(shape)) if number not in reduced] + reduced
-        arrays = [x if param.is_raw else permute_dims(broadcast_to(x, shape), order) for param, x in pairs]
-        moved = tuple(shape[number] for number in order)
-        return arrays, moved, moved[: len(shape) - len(reduced)]
-
-    def _out_shape(
-        self, arguments: Sequence[Any], axis: Any, kept: tuple[int, ...], keepdims: bool
-    ) -> tuple[int, ...]:
-        shapes = [
-            x.shape
+    def _over_places(self, arguments: Sequence[Any], axis: Any) -> tuple[list[Any], tuple[int, ...], tuple[int, ...]]:
+        """The arguments with the axes that are reduced behind the others, the shape of all that is not raw then, and
+        that of the axes that are kept."""
+        whole = self._shape(arguments)
+        if whole is None:  # all is indexed by the expression itself
+            sizes = [x.size for x in arguments if isinstance(x, Array)]
+            placed = [compact(x) if isinstance(x, Array) else x for x in arguments]
+            return placed, (sizes[0] if sizes else 1,), ()
+        reduced = sorted(axes_of(self.name, axis, len(whole)))
+        order = [number for number in range(len(whole)) if number not in reduced] + reduced
+        placed = [
+            x
+            if not isinstance(x, Array)
+            else compact(x)
+            if param.is_raw
+            else permute_dims(broadcast_to(x, whole), order)
             for param, x in zip(self._ins, arguments, strict=True)
-            if isinstance(x, Array) and not param.is_raw
         ]
-        if not keepdims or not shapes:
+        shape = tuple(whole[number] for number in order)
+        return placed, shape, shape[: len(shape) - len(reduced)]
+
+    def _out_shape(self, arguments: Sequence[Any], axis: Any, kept: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+        whole = self._shape(arguments)
+        if not keepdims or whole is None:
             return kept
-        shape = broadcast_shapes(*shapes)
-        reduced = axes_of(self.name, axis, len(shape))
-        return tuple(1 if number in reduced else length for number, length in enumerate(shape))
+        reduced = axes_of(self.name, axis, len(whole))
+        return tuple(1 if number in reduced else length for number, length in enumerate(whole))
+
+    def _shape(self, arguments: Sequence[Any]) -> tuple[int, ...] | None:
+        """That of all arrays that are not raw; None where there are none."""
+        pairs = zip(self._ins, arguments, strict=True)
+        shapes = [x.shape for param, x in pairs if isinstance(x, Array) and not param.is_raw]
+        return broadcast_shapes(*shapes) if shapes else None
 
     # ------------------------------------------------------------------ launches
 
     def _first(
-        self,
-        segments: _Segments,
-        are_arrays: Sequence[bool],
-        numbers: Sequence[Any],
-        types: dict[str, DType],
-        total: DType,
-        *,
-        is_last: bool,
+        self, segments: _Segments, operands: Operands, types: dict[str, DType], total: DType, *, is_last: bool
     ) -> Callable[[Sequence[Buffer]], Call]:
         """Folds segments, or parts of them."""
-        params = [param for param, is_array in zip(self._ins, are_arrays, strict=True) if is_array]
+        count = len(operands.arrays)
+        parts = segments.outs * (1 if is_last else segments.parts)
 
         def call(buffers: Sequence[Buffer]) -> Call:
-            layouts = [buffer.layout for buffer in buffers[: len(params)]]
-            for param, layout in zip(params, layouts, strict=True):
-                if param.is_raw and not layout.is_dense:
-                    raise ShapeError(
-                        f"kernel {self.name} got a view with gaps for {param.name}, which its expression indexes",
-                        place=calling_line(),
-                        remedy="give a copy: x.copy()",
-                    )
-            placed = [layout for param, layout in zip(params, layouts, strict=True) if not param.is_raw]
-            merged, moved = collapse(segments.shape, placed)
-            steps = iter(moved)
-            strides = [None if param.is_raw else next(steps).strides for param in params]
-            dense = [steps is None or is_unit(steps) for steps in strides]
-            index = index_type(segments.outs * segments.length, layouts)
-            key = *sorted(types.items()), total, *are_arrays, *dense, len(merged), index, is_last
+            arrangement = operands.arranged(buffers[:count], segments.shape, segments.outs * segments.length)
+            key = operands.key, arrangement.key, total, is_last
             kernel = self._variants.get(key)
             if kernel is None:
-                made = self._variant(types, total, are_arrays, dense, len(merged), index, is_last=is_last)
-                kernel = self._variants[key] = made
-            parts = 1 if is_last else segments.parts
-            args: list[Any] = [segments.outs * parts, segments.length, parts, *([] if all(dense) else merged)]
-            values, views = iter(numbers), zip(buffers[: len(params)], strides, dense, strict=True)
-            for is_array in are_arrays:
-                if is_array:
-                    buffer, own, is_dense = next(views)
-                    args += [buffer, *(() if is_dense or own is None else own)]
-                else:
-                    args.append(next(values))
-            args += buffers[len(params) :]
-            return Call(kernel, args, (min(segments.outs * parts, _MOST_GROUPS) * _GROUP,), (_GROUP,))
+                signature = _counts(arrangement.index)
+                read = [element for _, element in operands.declare(signature, arrangement)]
+                map_expr = without_methods(self._text.map_expr)
+                kernel = self._variants[key] = self._rendered(
+                    signature, types, total, arrangement, read, map_expr, is_last=is_last
+                )
+            counts = parts, segments.length, 1 if is_last else segments.parts
+            args = [*counts, *operands.args(buffers[:count], arrangement), *buffers[count:]]
+            return Call(kernel, args, (min(parts, _MOST_GROUPS) * _GROUP,), (_GROUP,))
 
         return call
 
-    def _second(
-        self, segments: _Segments, types: dict[str, DType], total: DType
-    ) -> Callable[[Sequence[Buffer]], Call]:
+    def _second(self, segments: _Segments, types: dict[str, DType], total: DType) -> Callable[[Sequence[Buffer]], Call]:
         """Folds the parts of each segment."""
 
         def call(buffers: Sequence[Buffer]) -> Call:
             index = index_type(segments.outs * segments.parts, ())
-            key = *sorted(types.items()), total, index
+            key = *sorted((name, dtype.name) for name, dtype in types.items()), total, index
             kernel = self._variants.get(key)
             if kernel is None:
-                signature = self._counts(index)
+                signature = _counts(index)
                 signature.pointer("_partial", total, READ)
-                operand = Operand("_total_of_part", value_type(total), "_partial", "i")
+                element = Element("_total_of_part", value_type(total), "_partial", "i")
+                flat = Arrangement((), (), (), index)
                 kernel = self._variants[key] = self._rendered(
-                    signature, types, total, index, [operand], [], operand.name, is_last=True
+                    signature, types, total, flat, [element], element.name, is_last=True
                 )
-            args = [segments.outs, segments.parts, 1, *buffers]
+            args: list[Any] = [segments.outs, segments.parts, 1, *buffers]
             return Call(kernel, args, (min(segments.outs, _MOST_GROUPS) * _GROUP,), (_GROUP,))
 
         return call
 
     # ------------------------------------------------------------------ sources
 
-    def _counts(self, index: DType) -> Signature:
-        signature = Signature()
-        for name in ("_parts", "_length", "_segments"):
-            signature.number(name, index)
-        return signature
-
-    def _variant(
-        self,
-        types: dict[str, DType],
-        total: DType,
-        are_arrays: Sequence[bool],
-        dense: Sequence[bool],
-        ndim: int,
-        index: DType,
-        *,
-        is_last: bool,
-    ) -> SourceKernel:
-        """The kernel that folds arrays of dtypes and ways of lying in memory."""
-        signature = self._counts(index)
-        strided = not all(dense)
-        for axis in range(ndim if strided else 0):
-            signature.number(f"_shape{axis}", index)
-        read: list[Operand] = []
-        ways = iter(dense)
-        for param, is_array in zip(self._ins, are_arrays, strict=True):
-            dtype = types[param.type]
-            if not is_array:
-                signature.number(param.name, dtype)
-                continue
-            is_dense = next(ways)
-            pointer = param.name if param.is_raw else f"_{param.name}_data"
-            signature.pointer(pointer, dtype, READ)
-            if param.is_raw:
-                continue
-            for axis in range(0 if is_dense else ndim):
-                signature.number(f"_{param.name}_stride{axis}", index)
-            place = ("i" if ndim else "0") if is_dense else strided_index(param.name, ndim)
-            read.append(Operand(param.name, value_type(dtype), pointer, place))
-        statements = coordinates(ndim, "i", value_type(index)) if strided else []
-        return self._rendered(
-            signature, types, total, index, read, statements, self._text.map_expr, is_last=is_last
-        )
-
     def _rendered(
         self,
         signature: Signature,
         types: dict[str, DType],
         total: DType,
-        index: DType,
-        read: Sequence[Operand],
-        statements: Sequence[str],
+        arrangement: Arrangement,
+        read: Sequence[Element],
         map_expr: str,
         *,
         is_last: bool,
     ) -> SourceKernel:
-        written: list[Operand] = []
+        written: list[Element] = []
         if is_last:
             for param in self._outs:
                 signature.pointer(f"_{param.name}_data", types[param.type], WRITE)
-                written.append(Operand(param.name, value_type(types[param.type]), f"_{param.name}_data", "_out"))
+                written.append(Element(param.name, value_type(types[param.type]), f"_{param.name}_data", "_out"))
         else:
             signature.pointer("_partial", total, WRITE)
-            written.append(Operand("_total_of_part", value_type(total), "_partial", "_part"))
+            written.append(Element("_total_of_part", value_type(total), "_partial", "_part"))
         text = self._text
         source = render(
             "raw_reduction.cl.mako",
@@ -380,12 +303,20 @@ class _Reduction:
             group=_GROUP,
             params=signature.declarations,
             pointers=signature.pointers,
-            index=value_type(index),
+            index=value_type(arrangement.index),
             neutral=text.neutral,
-            coordinates=statements,
+            coordinates=arrangement.coordinates,
             read=read,
             map_expr=map_expr,
             written=written,
             post_map_expr=text.post_map_expr if is_last else "_total_of_part = a",
         )
         return signature.kernel(self.name, source, self._options, (_GROUP, 1, 1))
+
+
+def _counts(index: DType) -> Signature:
+    """How many parts there are, how long a segment is, and how many parts it has."""
+    signature = Signature()
+    for name in ("_parts", "_length", "_segments"):
+        signature.number(name, index)
+    return signature

@@ -29,9 +29,11 @@ from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.programs.launching import Call, launch_over
 from ocl_runtime.programs.raw.indexed import declared_arguments, without_context
 from ocl_runtime.programs.raw.numbers import converted
-from ocl_runtime.programs.raw.parameters import bound_types, in_order
+from ocl_runtime.programs.raw.operands import index_type
+from ocl_runtime.programs.raw.order import compact, in_order
+from ocl_runtime.programs.raw.parameters import arguments_of, bound_types, checked_name
 from ocl_runtime.programs.raw.prototype import C_NAMES
-from ocl_runtime.programs.raw.signature import Signature, index_type
+from ocl_runtime.programs.raw.signature import Signature
 
 _GROUP = 64
 _MOST_CHUNKS = 1024
@@ -77,7 +79,7 @@ class ScanKernel:
                 place=calling_line(),
                 remedy='give a dtype and the expression that joins items: ScanKernel(np.int32, "a + b")',
             )
-        self.name = name
+        self.name = name = checked_name(name)
         self._dtype = from_numpy(given["dtype"])
         self._is_plain = not arguments
         uses_previous = exclusive or re.search(r"\bprev_item\b", output_statement)
@@ -115,10 +117,15 @@ class ScanKernel:
     def __call__(self, *args: Any, size: int | None = None, **named: Any) -> Array | None:
         """Launches the scan over the elements of the first array, or over as many as `size` says."""
         if self._is_plain and len(args) == 1 and not named:
-            args = (args[0], args[0])
-        arguments = in_order(self.name, self._params, args, named, len(self._params))
+            x = args[0]
+            args = (in_order(x, is_written=True) if isinstance(x, Array) else x,) * 2
+        arguments = arguments_of(self.name, self._params, args, named, len(self._params))
         types = bound_types(self.name, self._params, arguments, self._dtype)
-        arrays = [x for x in arguments if isinstance(x, Array)]
+        arrays = [
+            compact(x) if is_constant else in_order(x, is_written=True)
+            for param, x, is_constant in zip(self._params, arguments, self._constant, strict=True)
+            if param.is_raw
+        ]
         numbers = [
             converted(self.name, param.name, types[param.type], argument)
             for param, argument in zip(self._params, arguments, strict=True)
@@ -204,6 +211,4 @@ class ScanKernel:
             index=value_type(index),
             **self._text,
         )
-        return signature.kernel(
-            self.name, source, self._options, (_GROUP, 1, 1) if stage == "chunks" else None
-        )
+        return signature.kernel(self.name, source, self._options, (_GROUP, 1, 1) if stage == "chunks" else None)
