@@ -17,12 +17,15 @@ kernels       kernels written in Python
 from ocl_runtime.programs.call import Prepared, prepare
 from ocl_runtime.programs.capture import capture
 from ocl_runtime.programs.kernels import elementwise, kernel, new_like, reduction, scan
-from ocl_runtime.programs.raw import RawKernel, RawModule
+from ocl_runtime.programs.raw import ElementwiseKernel, RawKernel, RawModule, ReductionKernel, ScanKernel
 
 __all__ = [
+    "ElementwiseKernel",
     "Prepared",
     "RawKernel",
     "RawModule",
+    "ReductionKernel",
+    "ScanKernel",
     "capture",
     "elementwise",
     "kernel",
