@@ -44,11 +44,9 @@ class Calls(Statements):
 
     def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         """The result of a call."""
-        known = python_functions.builtin(function)
+        known = self.builtin_of(function)
         if known is not None:
-            function = known
-        if isinstance(function, Builtin):
-            return self._builtin(function, arguments, keywords)
+            return self._builtin(known, arguments, keywords)
         if isinstance(function, LocalFunction):
             return self._inlined(
                 function.node, function.name, function.node, self._local_scope(function), arguments, keywords
@@ -78,6 +76,10 @@ class Calls(Statements):
         )
 
     # ------------------------------------------------------------------ builtins and types
+
+    def builtin_of(self, function: Value) -> Builtin | None:
+        """The builtin that a value is, or that a function of Python's is in a kernel."""
+        return function if isinstance(function, Builtin) else python_functions.builtin(function)
 
     def _builtin(self, function: Builtin, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         try:
@@ -206,7 +208,7 @@ class Calls(Statements):
         self.scope, self._loops = scope, []
         self.frame, self.called = frame or self.frame, None if is_outermost else call
         for parameter, value in bound.items():
-            scope.names[parameter] = Version(self._snapshot(value), call)
+            scope.names[parameter] = Version(self.snapshot(value), call)
         if isinstance(node, ast.Lambda):
             result = self.expression(node.body)
         else:
@@ -274,7 +276,7 @@ class Calls(Statements):
         if isinstance(step, int) or (step.low is not None and step.low > 0):
             return (*[self.k.fixed(self.index(bound)) for bound in (start, stop, step)], None)
         first, last, by = (
-            self._snapshot(Number(self.index(bound), self.index_type, "index")) for bound in (start, stop, step)
+            self.snapshot(Number(self.index(bound), self.index_type, "index")) for bound in (start, stop, step)
         )
         zero = self._constant(0, self.index_type)
         up = self.k.op("gt", by.ref, zero)

@@ -15,11 +15,19 @@ class Builtin:
     """A function of `ocl_runtime.language`.
 
     `emit` takes the translation and the arguments as values. `python` is the same on NumPy's scalars, where it has a
-    meaning outside of a kernel.
+    meaning outside of a kernel. `is_elementwise`: it takes numbers, and tiles element by element.
     """
 
-    def __init__(self, name: str, emit: Callable[..., Any], python: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        emit: Callable[..., Any],
+        python: Callable[..., Any] | None = None,
+        *,
+        is_elementwise: bool = False,
+    ) -> None:
         self.name = self.__name__ = name
+        self.is_elementwise = is_elementwise
         self.emit = emit
         self.python = python
         self.__doc__ = emit.__doc__
