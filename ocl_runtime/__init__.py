@@ -38,12 +38,56 @@ from ocl_runtime.execute.streams.chosen import stream
 from ocl_runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from ocl_runtime.programs import *  # noqa: F403
+    from ocl_runtime.programs import (
+        ElementwiseKernel,
+        RawKernel,
+        RawModule,
+        ReductionKernel,
+        ScanKernel,
+        capture,
+        elementwise,
+        kernel,
+        new_like,
+        prepare,
+        reduction,
+        scan,
+    )
     from ocl_runtime.runtime import Runtime
 
 __version__ = "0.1.0"
-_PROGRAMS = ("RawKernel", "RawModule", "capture", "kernel", "new_like", "prepare")
-__all__ = [*arrays.__all__, *_PROGRAMS, "Error", "Runtime", "Settings", "stream"]  # noqa: PLE0604
+__all__ = [  # noqa: PLE0604
+    *arrays.__all__,
+    "ElementwiseKernel",
+    "Error",
+    "RawKernel",
+    "RawModule",
+    "ReductionKernel",
+    "Runtime",
+    "ScanKernel",
+    "Settings",
+    "capture",
+    "elementwise",
+    "kernel",
+    "new_like",
+    "prepare",
+    "reduction",
+    "scan",
+    "stream",
+]
+_PROGRAMS = (
+    "ElementwiseKernel",
+    "RawKernel",
+    "RawModule",
+    "ReductionKernel",
+    "ScanKernel",
+    "capture",
+    "elementwise",
+    "kernel",
+    "new_like",
+    "prepare",
+    "reduction",
+    "scan",
+)
 
 _LATER = {
     "Runtime": "ocl_runtime.runtime",

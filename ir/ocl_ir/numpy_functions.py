@@ -100,10 +100,15 @@ def divide_checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def reference(a: Any, b: Any) -> Any:
         if np.any(b == 0):
-            raise ZeroDivisionError("udiv and urem are undefined for a zero divisor")
+            raise ZeroDivisionError("C's division is undefined for a zero divisor")
         return function(a, b)
 
     return reference
+
+
+def truncated_quotient(a: Any, b: Any) -> Any:
+    """a / b without its fraction, as C divides integers."""
+    return (a - divide_checked(np.fmod)(a, b)) // b
 
 
 def nearest(index: Any, length: Any) -> Any:

@@ -141,6 +141,8 @@ _ROWS = [
         "udiv", "UU->U", {"narrow": "({T})({0} / {1})", "any": "{0} / {1}"}, functions.divide_checked(np.floor_divide)
     ),
     _row("urem", "UU->U", {"narrow": "({T})({0} % {1})", "any": "{0} % {1}"}, functions.divide_checked(np.remainder)),
+    _row("sdiv", "SS->S", {"narrow": "({T})({0} / {1})", "any": "{0} / {1}"}, functions.truncated_quotient),
+    _row("srem", "SS->S", {"narrow": "({T})({0} % {1})", "any": "{0} % {1}"}, functions.divide_checked(np.fmod)),
     _row("fmod", "FF->F", _call2("fmod"), np.fmod, ulp=EXACT),
     _row("fma", "FFF->F", {"any": "fma({0}, {1}, {2})"}, functions.fma, ulp={"f16": 1.0, "f32": 1.0, "f64": 1.0}),
     _row(
@@ -281,6 +283,41 @@ _ROWS = [
 OPS: Mapping[str, Op] = MappingProxyType({row.name: row for row in _ROWS})
 """Elementwise operations, by name."""
 
+PARTIAL = frozenset({"udiv", "urem", "sdiv", "srem"})
+"""C's own divisions, which truncate. They are undefined for a zero divisor, and signed ones for the least integer by
+-1: none is computed where a program does not ask for it."""
+
+
+class DefinedOp(str):
+    """An operation that a program defines; its text is its name, which says all that it does.
+
+    `dtypes` are those of its operands, `result` that of its value; halves are computed as float32. `definition` is what
+    kernel IR has for it (`ocl_ir.kernel.function`). Where it joins values of a reduction, `neutral` changes nothing.
+    """
+
+    __slots__ = ("definition", "dtypes", "neutral", "result")
+    definition: Any
+    dtypes: tuple[DType, ...]
+    result: DType
+    neutral: bool | int | float | None
+
+    def __new__(
+        cls,
+        name: str,
+        definition: Any,
+        dtypes: tuple[DType, ...],
+        result: DType,
+        neutral: bool | int | float | None = None,
+    ) -> DefinedOp:
+        """An operation of a name that no other operation has."""
+        made = super().__new__(cls, name)
+        made.definition, made.dtypes, made.result, made.neutral = definition, dtypes, result, neutral
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DefinedOp, (str(self), self.definition, self.dtypes, self.result, self.neutral)
+
+
 WORK_ITEM = ("global_id", "local_id", "group_id", "global_size", "local_size", "num_groups")
 """Questions about the index space; the operand is a dimension, a constant 0, 1 or 2; the result is an integer of 32 or
 64 bits."""
@@ -303,6 +340,8 @@ def result_type(op: str, args: tuple[Type, ...], result: Type | None = None) -> 
     """
     if any(not isinstance(arg, DType | Vector) for arg in args):
         raise DTypeError(f"{op} does not take a pointer", remedy="load from the pointer first")
+    if isinstance(op, DefinedOp):
+        return with_dtype(args[0], op.result)  # type: ignore[arg-type]
     if op in OPS:
         return _elementwise_type(OPS[op], args)  # type: ignore[arg-type]
     if op in WORK_ITEM:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from ocl_ir.kernel.alignment import is_aligned
 from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Store, Value
+from ocl_ir.kernel.intervals import Intervals
 from ocl_ir.kernel.locals import Locals
 from ocl_ir.ops import OPS, WORK_ITEM, Op
 from ocl_ir.types import BOOL, DTYPES, F32, F64, DType, Pointer, Type, ValueType, Vector, element, lanes
@@ -63,6 +64,8 @@ class Dialect:
     aligned_halves: bool = False
     """Move vectors of halves that are not known to be aligned as integers: the driver takes them for aligned."""
 
+
+_WRAPPING = {"add": "+", "sub": "-", "mul": "*"}
 
 OWN_MATH = frozenset({"sin", "cos", "tan", "exp", "log", "tanh"})
 """Functions of float32 that templates/helpers has a branch-free version of."""
@@ -213,6 +216,8 @@ class Expressions:
         return made.args[0] if made is not None and vectors and element(operand.type) != BOOL else operand
 
     def _spelling(self, row: Op, let: Let, source: ValueType) -> str:
+        if row.name in _WRAPPING and self._is_plain(let):
+            return f"{{0}} {_WRAPPING[row.name]} {{1}}"
         if self._dialect.own_math and row.name in OWN_MATH and element(source).name == "f32":
             self.helpers[f"fast_{row.name}", source] = None
             return f"fast_{row.name}{{V}}({{0}})"
@@ -229,6 +234,16 @@ class Expressions:
         form = "vector" if vector else "narrow" if dtype.is_integer and dtype.bits < 32 else "scalar"
         keys = (f"{dtype.kind}/{form}", form, dtype.kind, "any")
         return spellings[next(key for key in keys if key in spellings)]
+
+    def _is_plain(self, let: Let) -> bool:
+        """Whether a signed operation cannot overflow, in a type in which C computes."""
+        dtype = element(let.result.type)
+        signed = isinstance(let.result.type, DType) and dtype.kind == "int" and dtype.bits >= 32
+        return signed and self._intervals.is_exact(let.result)
+
+    @cached_property
+    def _intervals(self) -> Intervals:
+        return Intervals(self._locals.kernel)
 
     def rounding(self, name: str, type_: ValueType) -> str:
         """The function that rounds float32 or float64 to whole numbers, by the name of its operation."""

@@ -150,7 +150,7 @@ class Executable:
             elif isinstance(value, tuple):
                 raise self._unfit(f"got a storage for {name!r}, which takes a number")
             else:
-                values.append(self._number(name, element(type_), value))
+                values.append(self._number(param, element(type_), value))
         return Launch(self, self.what, tuple(values), tuple(touches), sizes, storages, pointers, where)
 
     def checked(self, args: Mapping[str, Argument] | Sequence[Argument]) -> Sequence[Argument]:
@@ -312,9 +312,9 @@ class Executable:
             touch = storage.touch(mode)
         return storage, storage.start // size + int(offset), touch
 
-    def _number(self, name: str, dtype: DType, value: np.generic | int | float | bool) -> bool | int | float:
+    def _number(self, param: Param, dtype: DType, value: np.generic | int | float | bool) -> bool | int | float:
         """The number as the kernel takes it: Python's are weak, NumPy's keep their values."""
-        passed = _passed(dtype)
+        passed, name = _passed(dtype), param.value.hint
         if isinstance(value, np.generic):
             fits = np.can_cast(value.dtype, passed)
         else:
@@ -329,6 +329,11 @@ class Executable:
                 f"{self.what} got {reprlib.repr(value)} for {name!r}, which is out of range for {dtype}",
                 remedy="use a smaller number, or a wider parameter",
             ) from None
+        if param.low is not None and number < param.low:
+            raise NumberRangeError(
+                f"{self.what} got {number} for {name!r}, which is promised never to be below {param.low}",
+                remedy="pass what was promised, or build the kernel without `low`",
+            )
         return number
 
     def _ordered(self, args: Mapping[str, Argument]) -> list[Argument]:

@@ -16,7 +16,21 @@ kernels       kernels written in Python
 
 from ocl_runtime.programs.call import Prepared, prepare
 from ocl_runtime.programs.capture import capture
-from ocl_runtime.programs.kernels import kernel, new_like
-from ocl_runtime.programs.raw import RawKernel, RawModule
+from ocl_runtime.programs.kernels import elementwise, kernel, new_like, reduction, scan
+from ocl_runtime.programs.raw import ElementwiseKernel, RawKernel, RawModule, ReductionKernel, ScanKernel
 
-__all__ = ["Prepared", "RawKernel", "RawModule", "capture", "kernel", "new_like", "prepare"]
+__all__ = [
+    "ElementwiseKernel",
+    "Prepared",
+    "RawKernel",
+    "RawModule",
+    "ReductionKernel",
+    "ScanKernel",
+    "capture",
+    "elementwise",
+    "kernel",
+    "new_like",
+    "prepare",
+    "reduction",
+    "scan",
+]

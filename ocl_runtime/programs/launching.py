@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ocl_ir.graph.build import Buffer
+from ocl_ir.guards import plain
 from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.source_kernel import SourceKernel
@@ -185,7 +186,8 @@ def _launch(call: Call, buffers: Sequence[Buffer]) -> Launch:
     index_of = {id(buffer): index for index, buffer in enumerate(buffers)}
     indices = [index_of[id(arg)] if isinstance(arg, Buffer) else None for arg in call.args]
     numbers = [None if isinstance(arg, Buffer) else arg for arg in call.args]
-    return Launch(call.kernel, indices, numbers, call.global_size, call.group_size)
+    group_size = None if call.group_size is None else tuple(map(plain, call.group_size))  # a program is made for it
+    return Launch(call.kernel, indices, numbers, call.global_size, group_size)
 
 
 def arguments(launch: Launch, buffers: Sequence[object], executor: DeviceExecutor) -> list[Argument]:

@@ -516,6 +516,16 @@ def test_atomics_that_the_device_does_not_have(
     assert_clear(caught.value, place=f"kernel wide needs {extension}", remedy="use int32, uint32 or float32")
 
 
+def test_a_number_below_what_a_parameter_promises(bench: Bench) -> None:
+    k = KernelBuilder("promise")
+    k.store(k.pointer("y", F32), 0, k.convert(k.scalar("n", I32, low=0), F32))
+    kernel = k.build()
+    bench.engine.launch(kernel, {"y": (bench.y, 0), "n": 0}, (1,), (1,))
+    with pytest.raises(NumberRangeError, match="got -1 for 'n', which is promised never to be below 0") as caught:
+        bench.engine.launch(kernel, {"y": (bench.y, 0), "n": -1}, (1,), (1,))
+    assert_clear(caught.value, remedy="pass what was promised")
+
+
 def test_a_kernel_that_is_not_well_formed(bench: Bench) -> None:
     broken = replace(bench.kernel, params=(*bench.kernel.params, bench.kernel.params[0]))
     with pytest.raises(VerifyError, match="two parameters have the name n") as caught:

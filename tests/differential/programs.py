@@ -210,6 +210,9 @@ class _Maker:
         self.uniform: list[Ref] = [n]
         self.add(n)
         self.add(self.i)
+        # Signed, and never negative: of these come plain sums and divisions.
+        self.add(k.scalar("m", I32, low=0))
+        self.add(k.item("local_id", 0, "place", I32))
         self.tiles = [k.array(dtype, self.group, hint="tile") for dtype in self.some((I32, F32, U8), 2)]
         self.counts = k.array(U32, 4, hint="counts") if self.chance() else None
         self.check = k.variable(1, U32, "check")

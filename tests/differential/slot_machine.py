@@ -28,6 +28,7 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     Operand,
+    Print,
     Return,
     Stmt,
     Store,
@@ -144,6 +145,8 @@ class _Item:
                 return self._for(stmt)
             case While():
                 return self._while(stmt)
+            case Print():
+                pass
             case Break():
                 return BREAK
             case Continue():

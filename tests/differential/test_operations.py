@@ -21,8 +21,8 @@ from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.ops import CLASSES, OPS, STRUCTURAL, WORK_ITEM, Op
-from ocl_ir.types import BF16, BOOL, DTYPES, F16, F32, F64, LANES, U32, DType, Pointer, element
+from ocl_ir.ops import CLASSES, OPS, PARTIAL, STRUCTURAL, WORK_ITEM, Op
+from ocl_ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I32, I64, LANES, U32, DType, Pointer, element
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
 from tests.support.ulp import ulps
@@ -97,12 +97,13 @@ def random(dtype: DType, count: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def given_to(row: Op, columns: tuple[np.ndarray, ...], mask: np.ndarray) -> list[np.ndarray]:
-    """What an operation is tested on: `udiv` and `urem` are undefined for a zero divisor."""
+    """What an operation is tested on: C's divisions are undefined for some divisors."""
     args = [mask if letter == "B" else columns[at] for at, letter in enumerate(row.operands)]
     if row.name == "select":
         args = [mask, columns[0], columns[1]]
-    if row.name in {"udiv", "urem"}:
-        args[1] = args[1] | args[1].dtype.type(1)
+    if row.name in PARTIAL:
+        most = np.iinfo(args[1].dtype).max
+        args[1] = args[1] & args[1].dtype.type(most) | args[1].dtype.type(1)
     return args
 
 
@@ -129,8 +130,8 @@ def kernel(dtype: DType, count: int) -> Kernel:
         args: list[Ref] = [condition if letter == "B" else columns[at_] for at_, letter in enumerate(row.operands)]
         if row.name == "select":
             args = [condition, columns[0], columns[1]]
-        if row.name in {"udiv", "urem"}:
-            args[1] = args[1] | 1
+        if row.name in PARTIAL:
+            args[1] = args[1] & int(np.iinfo(dtype.numpy).max) | 1
         result = k.op(row.name, *args)
         k.store(flags if element(result.type) == BOOL else same, at + place * COUNT, result)
     return k.build()
@@ -191,6 +192,7 @@ def in_integers(row: Op, dtype: DType, args: list[np.ndarray]) -> np.ndarray:
     python: dict[str, Callable[..., Any]] = {
         "floordiv": lambda a, b: a // b if b else 0,
         "rem": lambda a, b: a % b if b else 0,
+        "sdiv": lambda a, b: abs(a) // b * (-1 if a < 0 else 1), "srem": lambda a, b: abs(a) % b * (-1 if a < 0 else 1),
         "udiv": operator.floordiv, "urem": operator.mod, "minimum": min, "maximum": max, "ipow": integer_power,
         "sign": lambda a: (a > 0) - (a < 0),
         "shl": lambda a, b: a << b if 0 <= b < bits else 0,
@@ -521,7 +523,7 @@ def test_questions_about_the_index_space(engine: Engine) -> None:
     places = [k.global_id(dimension, dtype=DTYPES["u64"]) for dimension in range(3)]
     at = (places[2] * 4 + places[1]) * 8 + places[0]
     answers = [k.item(question, dimension, dtype=dtype) for question in WORK_ITEM for dimension in range(3)
-               for dtype in (U32, DTYPES["u64"])]  # fmt: skip
+               for dtype in (I32, U32, I64, DTYPES["u64"])]  # fmt: skip
     for place, answer in enumerate(answers):
         k.store(y, at * len(answers) + place, k.convert(answer, DTYPES["u64"]))
     made = k.build()
@@ -536,5 +538,5 @@ def test_questions_about_the_index_space(engine: Engine) -> None:
 
 
 def test_structural_operations_are_all_here() -> None:
-    here = {"copy", "convert", "bitcast", "splat", "vector", "extract", "lo", "hi"}
+    here = {"copy", "uniform", "convert", "bitcast", "splat", "vector", "extract", "lo", "hi"}
     assert here == set(STRUCTURAL)

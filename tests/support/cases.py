@@ -617,6 +617,29 @@ def sorting_in_private_memory() -> KernelBuilder:
     return k
 
 
+@case(
+    lambda rng: {"rows": 6, "columns": 10, "x": floats(rng, 60), "y": np.zeros(60, np.float32)},
+    lambda g: {"y": _shifted(g["x"].reshape(6, 10)).reshape(-1)},
+    (64,),
+    (16,),
+)
+def signed_indices() -> KernelBuilder:
+    k = KernelBuilder("signed_indices", group_size=(16, 1, 1), note="ids and sizes that may be subtracted")
+    rows, columns = k.scalar("rows", I32, low=0), k.scalar("columns", I32, low=1)
+    x, y = k.pointer("x", F32, restrict=True), k.pointer("y", F32, restrict=True)
+    i, item = k.global_id(0, "i", I32), k.item("local_id", 0, "item", I32)
+    row, column = k.let(i // columns, "row"), k.let(i % columns, "column")
+    with k.if_(row < rows):
+        left = k.load(x, k.op("maximum", column - 1, 0) + row * columns)
+        k.store(y, i, k.op("select", column - 1 < 0, k.const(0.0, F32), left) + k.convert((item * 4 + 3) // 7, F32))
+    return k
+
+
+def _shifted(x: np.ndarray) -> np.ndarray:
+    added = (np.arange(x.size) % 16 * 4 + 3) // 7
+    return np.pad(x, ((0, 0), (1, 0)))[:, :-1] + added.reshape(x.shape).astype(np.float32)
+
+
 # ---------------------------------------------------------------------- work-groups
 
 

@@ -41,7 +41,7 @@ from ocl_ir.graph.nodes import (
 from ocl_ir.guards import Given, Number
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
-from ocl_ir.ops import result_type
+from ocl_ir.ops import DefinedOp, result_type
 from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import BOOL, DType
 
@@ -179,7 +179,8 @@ def reduce(
                 place=calling_line(),
                 remedy="check x.size first, or reduce along other axes",
             )
-        return scalar(dtype.numpy.type(op == "prod").item(), dtype, shape)
+        nothing = op.neutral if isinstance(op, DefinedOp) else op == "prod"
+        return scalar(dtype.numpy.type(nothing).item(), dtype, shape)
     if op in {"min", "max"} and dtype not in {arg.dtype, accumulator(op, arg.dtype)}:
         raise DTypeError(f"{op} of {arg.dtype} is no {dtype}", place=calling_line(), remedy="convert the result")
 

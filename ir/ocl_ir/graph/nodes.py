@@ -33,6 +33,7 @@ from weakref import ref
 from ocl_ir.guards import Given, Number, example, identity
 from ocl_ir.indices import Item, Shape, Span, indexed_shape
 from ocl_ir.layout import Layout
+from ocl_ir.ops import DefinedOp
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, I64, U8, U64, DType
 
@@ -229,7 +230,7 @@ class Undefined(AnyNode):
     """Elements of any value: what will be written, all of it or what anybody looks at."""
 
 
-ReduceOp: TypeAlias = Literal["sum", "prod", "min", "max"]
+ReduceOp: TypeAlias = Literal["sum", "prod", "min", "max"] | DefinedOp
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -265,7 +266,7 @@ class Contract(AnyNode):
         return self.args[1]
 
 
-ScanOp: TypeAlias = Literal["sum", "prod"]
+ScanOp: TypeAlias = Literal["sum", "prod"] | DefinedOp
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -325,6 +326,8 @@ def accumulator(op: ReduceOp, dtype: DType) -> DType:
     """The dtype that a reduction of `dtype` adds up in: half in f32, sums and products of integers in 64 bits."""
     if dtype.is_float:
         return F32 if dtype.bits == 16 else dtype
+    if isinstance(op, DefinedOp):
+        return dtype
     if op in {"sum", "prod"}:
         return U64 if dtype.kind == "uint" else I64
     return U8 if dtype.kind == "bool" else dtype
@@ -333,6 +336,8 @@ def accumulator(op: ReduceOp, dtype: DType) -> DType:
 def accumulating(op: ReduceOp, operand_dtype: DType, dtype: DType) -> DType:
     """What a sum asked for in another dtype is added up in: that one, since integers wrap the same, and floats are not
     rounded early."""
+    if isinstance(op, DefinedOp):
+        return accumulator(op, op.result)  # the state's
     return dtype if dtype.is_integer or dtype.bits > 16 else accumulator(op, operand_dtype)
 
 

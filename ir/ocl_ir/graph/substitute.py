@@ -70,7 +70,7 @@ def rebuilt(node: Node, args: Sequence[Node], where: Where = "") -> Node:
         case Elementwise():
             if node.op == "convert":
                 return graph.convert(args[0], node.dtype, where)
-            return graph.elementwise(node.op, *args, where=where)
+            return graph.typed(node.op, node.dtype, tuple(args), where)
         case Movement():
             return graph.move(args[0], node.step, node.shape, where)
         case Gather():

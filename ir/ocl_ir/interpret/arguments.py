@@ -129,7 +129,7 @@ def bind(kernel: Kernel, args: Mapping[str, Argument]) -> tuple[dict[int, Data],
         listed = ", ".join(by_name) or "nothing"
         raise IRError(f"{wrong} {problem} of kernel {kernel.name}", place=_head(kernel), remedy=f"pass {listed}")
     scalars = {
-        param.value.id: _scalar(kernel, name, param.value.type, args[name])
+        param.value.id: _scalar(kernel, name, param, param.value.type, args[name])
         for name, param in by_name.items()
         if isinstance(param.value.type, DType)
     }
@@ -154,7 +154,7 @@ _PYTHON = {
 }
 
 
-def _scalar(kernel: Kernel, name: str, dtype: DType, argument: Argument) -> Data:
+def _scalar(kernel: Kernel, name: str, param: Param, dtype: DType, argument: Argument) -> Data:
     wrong_numpy = isinstance(argument, np.generic) and argument.dtype != dtype.numpy
     wrong_bool = isinstance(argument, bool) and dtype.kind != "bool"
     if not isinstance(argument, _PYTHON[dtype.kind]) or wrong_numpy or wrong_bool:
@@ -168,6 +168,10 @@ def _scalar(kernel: Kernel, name: str, dtype: DType, argument: Argument) -> Data
                 place=_head(kernel),
                 remedy=f"pass a number from {limits.min} to {limits.max}",
             )
+        if param.low is not None and argument < param.low:
+            fact = f"{name} is promised never to be below {param.low}, and is {argument}"
+            remedy = "pass what was promised, or build the kernel without `low`"
+            raise DTypeError(fact, place=_head(kernel), remedy=remedy)
     return filled(argument, dtype, 1)
 
 

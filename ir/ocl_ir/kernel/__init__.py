@@ -8,6 +8,7 @@ operands.py       operands with Python's operators
 literals.py       Python numbers as literals of a type
 blocks.py         the statements of a kernel that is being built
 collectives.py    in which order a group joins its values
+function.py       functions of numbers, written where they are applied
 formats.py        the text that a kernel prints
 builder.py        the way to make it
 names.py          one name for each value, in every stage

@@ -19,6 +19,7 @@ from typing import cast
 
 from ocl_ir.errors import DTypeError, IRError
 from ocl_ir.kernel.blocks import Blocks, value_type
+from ocl_ir.kernel.function import apply
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
@@ -40,7 +41,7 @@ from ocl_ir.kernel.grammar import (
 )
 from ocl_ir.kernel.literals import literal
 from ocl_ir.kernel.operands import Like, Ref
-from ocl_ir.ops import OPS, result_type
+from ocl_ir.ops import OPS, DefinedOp, result_type
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import U32, DType, Pointer, Space, Type, ValueType, Vector, element, lanes, with_lanes
 
@@ -59,9 +60,9 @@ class KernelBuilder(Blocks):
 
     # ------------------------------------------------------------------ parameters
 
-    def scalar(self, name: str, dtype: DType) -> Ref:
-        """A parameter passed by value."""
-        return self._param(Param(self._value(dtype, name)))
+    def scalar(self, name: str, dtype: DType, low: int | None = None) -> Ref:
+        """A parameter passed by value; an integer that is promised never to be below `low`."""
+        return self._param(Param(self._value(dtype, name), low=low))
 
     def pointer(
         self,
@@ -89,6 +90,8 @@ class KernelBuilder(Blocks):
             raise DTypeError(
                 f"{name} does not take a pointer", place=calling_line(), remedy="load from the pointer first"
             )
+        if isinstance(name, DefinedOp):
+            return apply(self, name.definition, [Ref(self, operand) for operand in self._defined(name, args)])
         operands = self._operands(name, args)
         try:
             type_ = result_type(name, tuple(arg.type for arg in operands), result)
@@ -98,6 +101,9 @@ class KernelBuilder(Blocks):
         value = self._value(type_, hint)
         self.emit(Let(value, name, operands, where=calling_line()))
         return Ref(self, value)
+
+    def _defined(self, op: DefinedOp, args: tuple[Like, ...]) -> list[Operand]:
+        return [self._operand(arg, param.type) for arg, param in zip(args, op.definition.params, strict=True)]
 
     def let(self, value: Like, hint: str = "") -> Ref:
         """Gives a value a name; of a variable, a snapshot of what it holds now."""

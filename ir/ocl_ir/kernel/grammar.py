@@ -72,12 +72,14 @@ Operand: TypeAlias = Value | Variable | Const
 class Param:
     """A kernel parameter. A global pointer is passed as a buffer and an offset in elements.
 
-    `restrict`: no other parameter's memory overlaps it. `length`: how many elements may be touched, if known.
+    `restrict`: no other parameter's memory overlaps it. `length`: how many elements may be touched, if known. `low`: an
+    integer is never below.
     """
 
     value: Value
     restrict: bool = False
     length: Operand | None = None
+    low: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

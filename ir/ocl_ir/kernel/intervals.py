@@ -1,4 +1,7 @@
-"""Which integers a value can be: an interval for each binding, from constants, sizes and loop bounds.
+"""Which integers a value can be: an interval for each binding, from constants, sizes, promises and loop bounds.
+
+Sizes and counts of the index space are at least 1, and ids below the largest size: whoever asks for one in a type that
+does not hold it has no promise.
 
 An operation whose exact result may leave its type's range can wrap, and so may be anything. Variables, loaded
 values and atomics' results may be anything as well: only bindings are followed, and those are defined before their
@@ -12,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ocl_ir.kernel.grammar import Const, For, Kernel, Let, Operand, walk
+from ocl_ir.kernel.grammar import Const, For, Kernel, Let, Operand, Value, walk
+from ocl_ir.ops import WORK_ITEM
 from ocl_ir.types import Pointer, Type, element
 
 
@@ -28,7 +32,11 @@ class Intervals:
 
     def __init__(self, kernel: Kernel) -> None:
         self._group_size = kernel.group_size
-        self._known: dict[int, Interval] = {}
+        self._known: dict[int, Interval] = {
+            param.value.id: Interval(param.low, _range(param.value.type).high)
+            for param in kernel.params
+            if param.low is not None
+        }
         for stmt in walk(kernel.body):
             match stmt:
                 case Let():
@@ -42,20 +50,25 @@ class Intervals:
             return Interval(int(operand.value), int(operand.value))
         return self._known.get(operand.id) or _range(operand.type)
 
+    def is_exact(self, value: Value) -> bool:
+        """Whether an operation is known to give what it gives on integers without bounds: it does not wrap."""
+        return value.id in self._known
+
     def _let(self, stmt: Let) -> None:
         type_ = stmt.result.type
         if not element(type_).is_integer:
             return
-        interval = self._size(stmt) if stmt.op in {"local_id", "local_size"} else self._computed(stmt)
+        interval = self._answer(stmt, _range(type_).high) if stmt.op in WORK_ITEM else self._computed(stmt)
         if interval is not None and _inside(interval, _range(type_)):
             self._known[stmt.result.id] = interval
 
-    def _size(self, stmt: Let) -> Interval | None:
-        dimension = stmt.args[0]
-        if self._group_size is None or not isinstance(dimension, Const):
-            return None
-        size = self._group_size[int(dimension.value)]
-        return Interval(0, size - 1) if stmt.op == "local_id" else Interval(size, size)
+    def _answer(self, stmt: Let, most: int) -> Interval:
+        """What a question about the index space can give: sizes up to `most`, ids below that."""
+        sizes, dimension = Interval(1, most), stmt.args[0]
+        if stmt.op in {"local_id", "local_size"} and self._group_size is not None and isinstance(dimension, Const):
+            size = self._group_size[int(dimension.value)]
+            sizes = Interval(size, size)
+        return Interval(0, sizes.high - 1) if stmt.op.endswith("_id") else sizes
 
     def _computed(self, stmt: Let) -> Interval | None:
         rule = _RULES.get(stmt.op)
@@ -99,7 +112,8 @@ def _remainder(a: Interval, b: Interval) -> Interval | None:
 
 
 def _masked(a: Interval, b: Interval) -> Interval | None:
-    return Interval(0, min(a.high, b.high)) if a.low >= 0 and b.low >= 0 else None
+    masks = [mask.high for mask in (a, b) if mask.low >= 0]  # no bit that one of them lacks, and so no sign
+    return Interval(0, min(masks)) if masks else None
 
 
 _RULES: Mapping[str, Callable[..., Interval | None]] = {
@@ -111,6 +125,8 @@ _RULES: Mapping[str, Callable[..., Interval | None]] = {
     "nearest": lambda _, b: Interval(0, max(b.high - 1, 0)),
     "udiv": _quotient,
     "urem": _remainder,
+    "sdiv": _quotient,
+    "srem": lambda a, b: _remainder(a, b) if a.low >= 0 else None,
     "floordiv": _quotient,
     "rem": _remainder,
     "and": _masked,

@@ -53,8 +53,10 @@ _RESULTS = {
     "div": "quotient",
     "floordiv": "quotient",
     "udiv": "quotient",
+    "sdiv": "quotient",
     "rem": "remainder_",
     "urem": "rest",
+    "srem": "rest",
     "neg": "negated",
     "eq": "is_equal",
     "ne": "differs",
@@ -89,8 +91,12 @@ def entry_name(kernel: Kernel) -> str:
 
     A kernel that is called like a function of OpenCL C (`sin`) compiles, but PoCL does not find it or ends the process.
     """
-    taken = kernel.name in _TAKEN or _FAMILIES.fullmatch(kernel.name)
-    return f"{kernel.name}_kernel" if taken else kernel.name
+    return function_name(kernel.name)
+
+
+def function_name(name: str) -> str:
+    """A name that a function of a program may have."""
+    return f"{name}_kernel" if name in _TAKEN or _FAMILIES.fullmatch(name) else name
 
 
 def names(kernel: Kernel) -> dict[int, str]:

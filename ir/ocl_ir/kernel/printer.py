@@ -84,8 +84,8 @@ class _Printer:
         params = []
         for param in self._kernel.params:
             length = f"[{self._of(param.length)}]" if param.length is not None else ""
-            restrict = " restrict" if param.restrict else ""
-            params.append(f"{self._of(param.value)}: {param.value.type}{length}{restrict}")
+            promise = " restrict" if param.restrict else "" if param.low is None else f" >= {param.low}"
+            params.append(f"{self._of(param.value)}: {param.value.type}{length}{promise}")
         group = f" group {'x'.join(map(str, self._kernel.group_size))}" if self._kernel.group_size else ""
         group += " pointwise" if self._kernel.pointwise else ""
         group += " in OpenCL C" if isinstance(self._kernel, SourceKernel) else ""

@@ -8,6 +8,8 @@ work-item comes there:
 - in a loop's whole body, once one of its `Break` or `Continue` is divergent: each iteration may miss some work-items;
 - everywhere behind a divergent `Return`, and in the whole body of the loops around it.
 
+What is loaded is uniform where the whole group loads one element of memory that nobody changes meanwhile.
+
 After a loop that only a divergent `Break` leaves, all work-items are together again.
 """
 
@@ -82,14 +84,7 @@ class _Analysis:
         self._ragged: dict[int, Stmt] = {}
         """Loops, by identity, whose iterations may miss work-items, and why."""
         self._returned: Stmt | None = None
-        written = {stmt.pointer.id for stmt in walk(kernel.body) if isinstance(stmt, Store | Atomic)}
-        self._readable = {
-            param.value.id
-            for param in kernel.params
-            if isinstance(param.value.type, Pointer)
-            and param.value.type.space in {"global", "constant"}
-            and param.value.id not in written
-        }
+        self._fixed = _fixed_memory(kernel)
 
     def knowledge(self) -> int:
         """Grows with every fact; facts are never taken back."""
@@ -114,7 +109,7 @@ class _Analysis:
                 joined = stmt.op != "uniform" and self._any_varies(stmt.args)
                 self._vary(stmt.result.id, stmt.op in _VARYING_QUESTIONS or joined)
             case Load():
-                fixed = stmt.pointer.id in self._readable
+                fixed = stmt.pointer.id in self._fixed
                 self._vary(stmt.result.id, not fixed or self._varies(stmt.index))
             case Atomic(result=Value() as result):
                 self._vary(result.id, True)
@@ -158,3 +153,17 @@ class _Analysis:
 
     def _any_varies(self, operands: tuple[Operand, ...]) -> bool:
         return any(self._varies(operand) for operand in operands)
+
+
+def _fixed_memory(kernel: Kernel) -> frozenset[int]:
+    """The pointer parameters whose memory no work-item changes while the kernel runs: not through them, and not through
+    others that may overlap them."""
+    written = {stmt.pointer.id for stmt in walk(kernel.body) if isinstance(stmt, Store | Atomic)}
+    pointers = [param for param in kernel.params if isinstance(param.value.type, Pointer)]
+    apart = all(param.restrict for param in pointers if param.value.id in written)
+    return frozenset(
+        param.value.id
+        for param in pointers
+        if param.value.id not in written
+        and (apart or param.restrict or getattr(param.value.type, "space", "") == "constant")
+    )

@@ -50,6 +50,9 @@ def parameter_types(kernel: Kernel) -> Iterator[Fault]:
         if isinstance(type_, Pointer) and type_.space not in {"global", "constant"}:
             fact = f"parameter {name_of(kernel, param.value)} points to {type_.space} memory"
             yield Fault(fact, None, "declare an array in the kernel")
+        if param.low is not None and not (_is_index(type_) and _fits(Const(param.low, element(type_)))):
+            fact = f"parameter {name_of(kernel, param.value)} is {type_} and promised not to be below {param.low}"
+            yield Fault(fact, None, "promise an integer that the type holds, of an integer")
         if param.length is None:
             continue
         known = isinstance(param.length, Const) or param.length.id in scalars

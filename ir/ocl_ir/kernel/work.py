@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ocl_ir.kernel.grammar import (
@@ -23,11 +24,13 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Operand,
+    Param,
     Stmt,
     Store,
     While,
+    walk,
 )
-from ocl_ir.ops import OPS
+from ocl_ir.ops import OPS, PARTIAL, DefinedOp
 from ocl_ir.types import Pointer, Type, Vector
 
 TURNS = 4
@@ -40,7 +43,7 @@ FUNCTION = 20
 LONG = 6
 """Additions that take as long to compile as a division or a function: drivers take long over kernels of many."""
 
-_DIVISIONS = frozenset({"div", "floordiv", "rem", "udiv", "urem", "fmod", "sqrt", "rsqrt", "ipow"})
+_DIVISIONS = frozenset({"div", "floordiv", "rem", *PARTIAL, "fmod", "sqrt", "rsqrt", "ipow"})
 # What is one instruction, or a few, is exact or nearly: so the bounds of the table tell the rest.
 _FUNCTIONS = frozenset(name for name, op in OPS.items() if op.ulp.get("f64", 0) >= 2) - _DIVISIONS
 _TURN = 2
@@ -49,12 +52,21 @@ _TURN = 2
 
 def worth(op: str) -> int:
     """How many additions an operation on numbers takes."""
+    if isinstance(op, DefinedOp):
+        return _defined(op)
     return FUNCTION if op in _FUNCTIONS else DIVISION if op in _DIVISIONS else 1
 
 
 def length(op: str) -> int:
     """How long the code of an operation is, in additions."""
+    if isinstance(op, DefinedOp):
+        return sum(length(stmt.op) if isinstance(stmt, Let) else 1 for stmt in walk(op.definition.body))
     return LONG if op in _FUNCTIONS or op in _DIVISIONS else 1
+
+
+@lru_cache(maxsize=1024)
+def _defined(op: DefinedOp) -> int:
+    return max(1, round(_total(_Reader(()).block(op.definition.body), ())))
 
 
 class _Argument(NamedTuple):
@@ -87,7 +99,7 @@ def operations(kernel: Kernel, args: Sequence[object]) -> float:
     if entry is None:
         number = id(kernel)
         gone = weakref.ref(kernel, lambda _: _counted.pop(number, None))
-        entry = _counted[number] = gone, _Reader(kernel).block(kernel.body)
+        entry = _counted[number] = gone, _Reader(kernel.params).block(kernel.body)
     return _total(entry[1], args)
 
 
@@ -114,10 +126,10 @@ def _turns(start: int | None, stop: int | None, step: int | None) -> int:
 class _Reader:
     """Reads a kernel once. What an argument's value is called in between does not matter to loops."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, params: Sequence[Param]) -> None:
         self._ends: dict[int, _End] = {
             param.value.id: _Argument(position)
-            for position, param in enumerate(kernel.params)
+            for position, param in enumerate(params)
             if not isinstance(param.value.type, Pointer)
         }
 

@@ -31,7 +31,10 @@ What translating is made of:
     calls.py             calls of helpers and builtins
     mathematics.py       builtins of numbers
     work_items.py        builtins of the index space, memory and loops
+    tiles.py             small arrays of a whole group
+    tile_builtins.py     builtins of tiles
     groups.py            builtins of a whole group
+    functions.py         functions of elements, for maps and reductions
     parameters.py        the types of arguments
     translate.py         from a function to kernel IR
 """

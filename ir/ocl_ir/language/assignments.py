@@ -13,7 +13,7 @@ from ocl_ir.kernel.grammar import Variable
 from ocl_ir.language.errors import Span
 from ocl_ir.language.expressions import Expressions
 from ocl_ir.language.scopes import Version
-from ocl_ir.language.values import ArrayView, HostNumber, LocalFunction, Number, Value
+from ocl_ir.language.values import ArrayView, HostNumber, LocalFunction, Number, Tile, Value
 from ocl_ir.types import DType, Vector
 
 
@@ -56,7 +56,7 @@ class Assignments(Expressions):
     def _AugAssign_stmt(self, stmt: ast.AugAssign) -> None:  # noqa: N802
         target = stmt.target
         if isinstance(target, ast.Subscript):
-            view, index = self.expression(target.value), self._snapshot(self.expression(target.slice))
+            view, index = self.expression(target.value), self.snapshot(self.expression(target.slice))
             if not isinstance(view, ArrayView):
                 self._refuse_element(view)
             self.span = Span.of(stmt, self.frame, self.called)
@@ -69,6 +69,11 @@ class Assignments(Expressions):
         self._assign(target, self._augmented(stmt, self.expression(load)))
 
     def _augmented(self, stmt: ast.AugAssign, before: Value) -> Value:
+        value = stmt.value
+        is_product = isinstance(value, ast.BinOp) and isinstance(value.op, ast.MatMult)
+        if isinstance(before, Tile) and isinstance(stmt.op, ast.Add) and is_product:
+            assert isinstance(value, ast.BinOp)
+            return self.matmul(self.expression(value.left), self.expression(value.right), before)
         right = self.expression(stmt.value)
         op = self.operator_name(stmt.op)
         self.span = Span.of(stmt, self.frame, self.called)
@@ -112,24 +117,25 @@ class Assignments(Expressions):
             raise self.fault("a starred target", "name the elements")
         if len(targets) != len(value):
             raise self.fault(f"{len(value)} values for {len(targets)} names", "give as many")
-        held = self._snapshot(value)
+        held = self.snapshot(value)
         for target, element in zip(targets, held, strict=True):
             self._assign(target, element)
 
     def _bind(self, name: str, value: Value) -> None:
         """Begins a version. What a variable holds now is copied: it may change."""
-        self.scope.names[name] = Version(self._named(self._snapshot(value), name), self.span)
+        self.scope.names[name] = Version(self._named(self.snapshot(value), name), self.span)
 
-    def _snapshot(self, value: Value) -> Value:
+    def snapshot(self, value: Value) -> Value:
+        """A value that stays: what a variable holds now."""
         if isinstance(value, tuple):
-            elements = tuple(map(self._snapshot, value))
+            elements = tuple(map(self.snapshot, value))
             if all(a is b for a, b in zip(elements, value, strict=True)):
                 return value
             return type(value)(*elements) if hasattr(value, "_fields") else elements
         if isinstance(value, Number) and isinstance(value.ref.operand, Variable):
             return Number(self.k.let(value.ref), value.dtype, value.kind, value.low)
         if isinstance(value, ArrayView) and isinstance(value.offset, Number):
-            fixed = self._snapshot(value.offset)
+            fixed = self.snapshot(value.offset)
             if fixed is not value.offset:
                 return ArrayView(value.memory, value.shape, value.strides, fixed)
         return value

@@ -13,7 +13,7 @@ from ocl_ir.kernel.grammar import Assign, Const, If, Local, Operand, Stmt, Varia
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.assignments import Assignments
 from ocl_ir.language.errors import Span
-from ocl_ir.language.joins import Join, joined
+from ocl_ir.language.joins import Join, elements_of, joined
 from ocl_ir.language.liveness import Names, liveness
 from ocl_ir.language.scopes import Version
 from ocl_ir.language.values import POISON, Number, Unassigned, Value
@@ -100,7 +100,7 @@ class Branches(Assignments):
     def declared(self, join: Join, init: Value = POISON) -> Join:
         """The join with variables, which start as a value, or as zero."""
         if join.parts is not None:
-            inits = init if isinstance(init, tuple) else [POISON] * len(join.parts)
+            inits = elements_of(init) or (POISON,) * len(join.parts)
             parts = tuple(self.declared(part, first) for part, first in zip(join.parts, inits, strict=True))
             return replace(join, parts=parts)
         if not join.is_number:
@@ -123,7 +123,7 @@ class Branches(Assignments):
     def _set(self, join: Join, value: Value) -> None:
         """Assigns a value to the variables of a join; to none that it does not fit."""
         if join.parts is not None:
-            for part, element in zip(join.parts, value if isinstance(value, tuple) else (), strict=False):
+            for part, element in zip(join.parts, elements_of(value), strict=False):
                 self._set(part, element)
         elif join.variable is not None and join.accepts(value):
             ref = self._as_join(join, value)
@@ -132,7 +132,8 @@ class Branches(Assignments):
 
     def _value_of(self, join: Join) -> Value:
         if join.parts is not None:
-            return tuple(map(self._value_of, join.parts))
+            values = tuple(map(self._value_of, join.parts))
+            return replace(join.tile, dtype=values[0].dtype, elements=values) if join.tile is not None else values
         if join.variable is None:
             return join.value
         return Number(Ref(self.k, join.variable), join.number_dtype, join.kind, join.low)

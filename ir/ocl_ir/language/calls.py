@@ -26,7 +26,7 @@ from ocl_ir.language.scopes import Scope, Version
 from ocl_ir.language.source import source_of
 from ocl_ir.language.statements import Statements
 from ocl_ir.language.swizzles import component_indices
-from ocl_ir.language.table import Builtin
+from ocl_ir.language.table import Builtin, ElementFunction
 from ocl_ir.language.values import LocalFunction, Method, Number, Value, is_static
 from ocl_ir.types import DType, from_numpy
 
@@ -51,11 +51,9 @@ class Calls(Statements):
 
     def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         """The result of a call."""
-        known = python_functions.builtin(function)
+        known = self.builtin_of(function)
         if known is not None:
-            function = known
-        if isinstance(function, Builtin):
-            return self._builtin(function, arguments, keywords)
+            return self._builtin(known, arguments, keywords)
         if isinstance(function, LocalFunction):
             return self._inlined(
                 function.node, function.name, function.node, self._local_scope(function), arguments, keywords
@@ -66,6 +64,8 @@ class Calls(Statements):
             return self.call(function.func, [*function.args, *arguments], {**function.keywords, **keywords})
         if isinstance(function, MethodType):
             return self.call(function.__func__, [function.__self__, *arguments], keywords)
+        if isinstance(function, ElementFunction):
+            return self.inlined(function.function, arguments, keywords)
         if isinstance(function, FunctionType):
             return self._helper(function, arguments, keywords)
         dtype = self._as_dtype(function)
@@ -85,6 +85,10 @@ class Calls(Statements):
         )
 
     # ------------------------------------------------------------------ builtins and types
+
+    def builtin_of(self, function: Value) -> Builtin | None:
+        """The builtin that a value is, or that a function of Python's is in a kernel."""
+        return function if isinstance(function, Builtin) else python_functions.builtin(function)
 
     def _builtin(self, function: Builtin, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         try:
@@ -147,19 +151,30 @@ class Calls(Statements):
     # ------------------------------------------------------------------ helpers
 
     def _helper(self, function: FunctionType, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        node = source_of(function).node
+        if hasattr(function, "__wrapped__") or (isinstance(node, ast.FunctionDef) and node.decorator_list):
+            raise self.fault(f"{function.__name__} is decorated", "call the function without its decorator")
+        return self.inlined(function, arguments, keywords)
+
+    def inlined(
+        self, function: FunctionType, arguments: list[Value], keywords: dict[str, Value], *, is_outermost: bool = False
+    ) -> Value:
+        """The value of a function's body, translated here; the outermost one is called by nobody."""
         if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
             raise self.fault(
                 f"{function.__name__} is a generator or a coroutine", "write a function that returns a value"
             )
-        if hasattr(function, "__wrapped__"):
-            raise self.fault(f"{function.__name__} is decorated", "call the function without its decorator")
-        source = source_of(function)
-        if isinstance(source.node, ast.FunctionDef) and source.node.decorator_list:
-            raise self.fault(f"{function.__name__} is decorated", "call the function without its decorator")
-        scope = Scope({}, None, self.names_of(function))
-        defaults = inspect.signature(function)
+        source, scope = source_of(function), Scope({}, None, self.names_of(function))
         return self._inlined(
-            source.node, function.__name__, function.__code__, scope, arguments, keywords, source.frame, defaults
+            source.node,
+            function.__name__,
+            function.__code__,
+            scope,
+            arguments,
+            keywords,
+            source.frame,
+            inspect.signature(function, follow_wrapped=False),
+            is_outermost=is_outermost,
         )
 
     def names_of(self, function: FunctionType) -> Any:
@@ -186,8 +201,9 @@ class Calls(Statements):
         keywords: dict[str, Value],
         frame: Frame | None = None,
         signature: inspect.Signature | None = None,
+        *,
+        is_outermost: bool = False,
     ) -> Value:
-        """The value of a function's body, translated here."""
         if identity in self._calling:
             names = [getattr(other, "co_name", getattr(other, "name", "lambda")) for other in self._calling]
             chain = " → ".join([*names[self._calling.index(identity) :], name])
@@ -199,9 +215,9 @@ class Calls(Statements):
         before = self.scope, self.frame, self.called, self._function, self._loops
         self._calling.append(identity)
         self.scope, self._loops = scope, []
-        self.frame, self.called = frame or self.frame, call
+        self.frame, self.called = frame or self.frame, None if is_outermost else call
         for parameter, value in bound.items():
-            scope.names[parameter] = Version(self._snapshot(value), call)
+            scope.names[parameter] = Version(self.snapshot(value), call)
         if isinstance(node, ast.Lambda):
             result = self.expression(node.body)
         else:
@@ -269,7 +285,7 @@ class Calls(Statements):
         if isinstance(step, int) or (step.low is not None and step.low > 0):
             return (*[self.k.fixed(self.index(bound)) for bound in (start, stop, step)], None)
         first, last, by = (
-            self._snapshot(Number(self.index(bound), self.index_type, "index")) for bound in (start, stop, step)
+            self.snapshot(Number(self.index(bound), self.index_type, "index")) for bound in (start, stop, step)
         )
         zero = self._constant(0, self.index_type)
         up = self.k.op("gt", by.ref, zero)

@@ -25,7 +25,19 @@ from ocl_ir.language.memory import MemoryAccess
 from ocl_ir.language.scopes import Scope
 from ocl_ir.language.swizzles import component_indices
 from ocl_ir.language.table import Namespace
-from ocl_ir.language.values import ArrayView, HostNumber, LocalFunction, Method, Number, Unassigned, Value, is_static
+from ocl_ir.language.values import (
+    AnyTile,
+    ArrayView,
+    HostNumber,
+    LoadedTile,
+    LocalFunction,
+    Method,
+    Number,
+    Tile,
+    Unassigned,
+    Value,
+    is_static,
+)
 from ocl_ir.types import BOOL, Vector
 
 BINARY = {
@@ -135,11 +147,17 @@ class Expressions(MemoryAccess):
     # ------------------------------------------------------------------ operators
 
     def _BinOp(self, node: ast.BinOp) -> Value:  # noqa: N802
-        op = BINARY.get(type(node.op))
-        if op is None:
-            raise self.fault("@ has no meaning for these values", "write a loop, or dot(…) of tiles")
         left, right = self.expression(node.left), self.expression(node.right)
-        return self.binary(op, left, right)
+        op = BINARY.get(type(node.op))
+        return self.matmul(left, right) if op is None else self.binary(op, left, right)
+
+    def matmul(self, left: Value, right: Value, acc: Value = None) -> Value:
+        """`a @ b`, which tiles have."""
+        raise self.fault("@ has no meaning for these values", "write a loop, or use tiles: load_tile(…)", DTypeError)
+
+    def tile_attribute(self, value: AnyTile, name: str) -> Value:
+        """An attribute of a tile; `ocl_ir.language.tiles` has it."""
+        raise NotImplementedError
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Value:  # noqa: N802
         value = self.expression(node.operand)
@@ -295,6 +313,8 @@ class Expressions(MemoryAccess):
         name = node.attr
         if isinstance(value, ArrayView):
             return self._array_attribute(value, name)
+        if isinstance(value, Tile | LoadedTile):
+            return self.tile_attribute(value, name)
         if isinstance(value, Number):
             return self._number_attribute(value, name)
         if isinstance(value, ModuleType):

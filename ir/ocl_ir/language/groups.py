@@ -15,21 +15,21 @@ from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.collectives import tree
 from ocl_ir.kernel.grammar import CollectiveOp
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language.calls import Calls
 from ocl_ir.language.plain import builtins
 from ocl_ir.language.table import Builtin, Namespace
+from ocl_ir.language.tiles import Tiles
 from ocl_ir.language.values import ArrayView, Number, Value
 from ocl_ir.types import BOOL, F16, U32
 
 
-def _number(t: Calls, what: str, value: Value) -> Number:
+def _number(t: Tiles, what: str, value: Value) -> Number:
     number = t.number(value)
     if number.lanes > 1:
         raise t.fault(f"{what} of a vector", "give its components one by one", DTypeError)
     return number
 
 
-def _collective(t: Calls, op: str, value: Number, lane: Ref | None = None) -> Number:
+def _collective(t: Tiles, op: str, value: Number, lane: Ref | None = None) -> Number:
     ref = t.k.collective(cast("CollectiveOp", op), t.k.fixed(value.ref), lane)
     if value.dtype is F16 and op not in {"min", "max", "broadcast"}:
         ref = t.k.op("round_f16", ref)
@@ -37,7 +37,7 @@ def _collective(t: Calls, op: str, value: Number, lane: Ref | None = None) -> Nu
 
 
 def _reduction(op: str, what: str) -> Builtin:
-    def emit(t: Calls, value: Value) -> Value:
+    def emit(t: Tiles, value: Value) -> Value:
         number = _number(t, f"group.{op}", value)
         if number.dtype is BOOL:
             raise t.fault(f"group.{op} of bools", "use group.any, group.all or group.count", DTypeError)
@@ -48,26 +48,26 @@ def _reduction(op: str, what: str) -> Builtin:
 
 
 def _question(op: str, what: str) -> Builtin:
-    def emit(t: Calls, condition: Value) -> Value:
+    def emit(t: Tiles, condition: Value) -> Value:
         return _collective(t, op, Number(t.condition_ref(condition), BOOL))
 
     emit.__doc__ = f"""Whether the condition holds for {what} of the group."""
     return Builtin(op, emit, {"any": builtins.group_any, "all": builtins.group_all}[op])
 
 
-def count(t: Calls, condition: Value) -> Value:
+def count(t: Tiles, condition: Value) -> Value:
     """For how many work-items of the group the condition holds."""
     ones = t.k.convert(t.condition_ref(condition), t.index_type)
     return Number(t.k.collective("sum", ones), t.index_type, "index", 0)
 
 
-def broadcast(t: Calls, value: Value, lane: Value = 0) -> Value:
+def broadcast(t: Tiles, value: Value, lane: Value = 0) -> Value:
     """The value of the work-item with a linear local id, for the whole group."""
     return _collective(t, "broadcast", _number(t, "group.broadcast", value), t.k.convert(t.index(lane), U32))
 
 
 def _scan(op: str, what: str) -> Builtin:
-    def emit(t: Calls, value: Value) -> Value:
+    def emit(t: Tiles, value: Value) -> Value:
         return _collective(t, op, _number(t, f"group.{op}", value))
 
     emit.__doc__ = (
@@ -76,7 +76,7 @@ def _scan(op: str, what: str) -> Builtin:
     return Builtin(op, emit, builtins.scan(op))
 
 
-def reduce(t: Calls, value: Value, join: Value) -> Value:
+def reduce(t: Tiles, value: Value, join: Value) -> Value:
     """The values of the group, numbers or tuples of them, joined by a function of two, which must be associative."""
     if t.options.group_size is None:
         raise t.fault("group.reduce needs the size of the groups", "give it: @ocl.kernel(local=256)")
@@ -84,7 +84,7 @@ def reduce(t: Calls, value: Value, join: Value) -> Value:
     parts = value if isinstance(value, tuple) else (value,)
     numbers = [_number(t, "group.reduce", part) for part in parts]
     shared = [t.new_array(items, number.dtype, "local", "shared") for number in numbers]
-    item = Number(_linear_id(t), t.index_type, "index", 0)
+    item = Number(t.linear_id(), t.index_type, "index", 0)
 
     def joined(left: list[Value], right: list[Value]) -> list[Value]:
         pair = [tuple(side) if isinstance(value, tuple) else side[0] for side in (left, right)]
@@ -109,30 +109,16 @@ def reduce(t: Calls, value: Value, join: Value) -> Value:
     return results if isinstance(value, tuple) else results[0]
 
 
-def _load(t: Calls, arrays: list[ArrayView], index: Value) -> list[Value]:
+def _load(t: Tiles, arrays: list[ArrayView], index: Value) -> list[Value]:
     return [t.load(array, index) for array in arrays]
 
 
-def _store(t: Calls, arrays: list[ArrayView], index: Value, values: list[Value]) -> None:
+def _store(t: Tiles, arrays: list[ArrayView], index: Value, values: list[Value]) -> None:
     for array, value in zip(arrays, values, strict=True):
         t.store(array, index, value)
 
 
-def _linear_id(t: Calls) -> Ref:
-    """The number of a work-item in its group, dimension 0 fastest."""
-    size = t.options.group_size or (1, 1, 1)
-    linear = t.k.item("local_id", 2, "", t.index_type) if size[2] > 1 else None
-    for dimension in (1, 0):
-        if linear is not None:
-            linear = t.k.op("mul", linear, size[dimension])
-        if size[dimension] > 1 or dimension == 0:
-            own = t.k.item("local_id", dimension, "", t.index_type)
-            linear = own if linear is None else t.k.op("add", linear, own)
-    assert linear is not None
-    return linear
-
-
-def print_(t: Calls, *values: Value, sep: Value = " ") -> None:
+def print_(t: Tiles, *values: Value, sep: Value = " ") -> None:
     """Prints a line with texts and numbers from each work-item that comes here, in any order of work-items."""
     texts: list[str] = []
     numbers: list[Ref] = []

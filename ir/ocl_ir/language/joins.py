@@ -16,7 +16,7 @@ from ocl_ir.language.arithmetic import Arithmetic
 from ocl_ir.language.errors import Span
 from ocl_ir.language.promotion import Class, class_of
 from ocl_ir.language.scopes import Version
-from ocl_ir.language.values import POISON, Number, NumberClass, Unassigned, Value, dtype_name, is_static
+from ocl_ir.language.values import POISON, Number, NumberClass, Tile, Unassigned, Value, dtype_name, is_static
 from ocl_ir.types import BOOL, DType
 
 
@@ -28,6 +28,8 @@ class Join:
     name: str
     value: Value = None
     parts: tuple[Join, ...] | None = None
+    tile: Tile | None = None
+    """A tile like the one that it is made of parts."""
     dtype: DType | None = None
     kind: NumberClass = "typed"
     lanes: int = 1
@@ -61,10 +63,9 @@ class Join:
         if value is POISON or isinstance(value, Unassigned):
             return False
         if self.parts is not None:
-            return (
-                isinstance(value, tuple)
-                and len(value) == len(self.parts)
-                and all(part.accepts(element) for part, element in zip(self.parts, value, strict=True))
+            elements = elements_of(value)
+            return len(elements) == len(self.parts) and all(
+                part.accepts(element) for part, element in zip(self.parts, elements, strict=True)
             )
         class_ = class_of(value)
         if not self.is_number or class_ is None:
@@ -86,7 +87,7 @@ def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *,
         return Join(name, POISON)
     everywhere, versions = len(assigned) == len(versions), assigned
     first = versions[0].value
-    if isinstance(first, tuple):
+    if isinstance(first, tuple | Tile):
         return _tuples(t, name, versions, span, weak=weak)
     same = all(_same(version.value, first) for version in versions[1:])
     if same and (is_static(first) or everywhere) and not (weak and class_of(first) is not None):
@@ -103,11 +104,13 @@ def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *,
 
 
 def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool) -> Join:
-    lengths = {len(version.value) if isinstance(version.value, tuple) else -1 for version in versions}
-    if len(lengths) > 1:
+    first = versions[0].value
+    kinds = {(type(version.value), getattr(version.value, "shape", None)) for version in versions}
+    lengths = {len(elements_of(version.value)) for version in versions}
+    if len(lengths) > 1 or (isinstance(first, Tile) and len(kinds) > 1):
         lines = " and ".join(str(version.span.line) for version in versions[:2])
         raise t.fault(f"{name} is not the same tuple from lines {lines}", "give both as many elements", DTypeError)
-    columns = zip(*(version.value for version in versions), strict=True)
+    columns = zip(*(elements_of(version.value) for version in versions), strict=True)
     parts = tuple(
         joined(
             t,
@@ -120,7 +123,12 @@ def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *
     )
     if all(part.parts is None and not part.is_number for part in parts):
         return Join(name, versions[0].value)
-    return Join(name, parts=parts)
+    return Join(name, parts=parts, tile=first if isinstance(first, Tile) else None)
+
+
+def elements_of(value: Value) -> tuple[Value, ...]:
+    """The elements of a tuple, or of what a work-item has of a tile."""
+    return value.elements if isinstance(value, Tile) else value if isinstance(value, tuple) else ()
 
 
 def _numbers(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool) -> Join:

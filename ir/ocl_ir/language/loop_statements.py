@@ -131,7 +131,7 @@ class Loops(Branches):
                 value: Value = Number(Ref(self.k, index), index_dtype, kind, low)  # type: ignore[arg-type]
                 if how is not None:
                     value = how(value)
-                    value = self._named(self._snapshot(value), name)
+                    value = self._named(self.snapshot(value), name)
                 self.scope.names[name] = Version(value, span)
                 if self.statements(stmt.body):
                     self._reach(loop, loop.variables)

@@ -54,7 +54,7 @@ def _real(name: str) -> Builtin:
         return t.real(name, x)
 
     emit.__doc__ = f"""`{name}` of a number; of an integer, in the default real."""
-    return Builtin(name, emit, functions.real_function(name))
+    return Builtin(name, emit, functions.real_function(name), is_elementwise=True)
 
 
 def _real2(name: str, op: str) -> Builtin:
@@ -64,7 +64,7 @@ def _real2(name: str, op: str) -> Builtin:
         return t.real(op, x, y)
 
     emit.__doc__ = f"""`{name}` of two numbers; of integers, in the default real."""
-    return Builtin(name, emit, functions.real_function(op))
+    return Builtin(name, emit, functions.real_function(op), is_elementwise=True)
 
 
 def _rounding(name: str) -> Builtin:
@@ -72,7 +72,7 @@ def _rounding(name: str) -> Builtin:
         return t.real(name, x)
 
     emit.__doc__ = f"""`{name}` of a number, as a float; `math.{name}` gives an int."""
-    return Builtin(name, emit, functions.real_function(name))
+    return Builtin(name, emit, functions.real_function(name), is_elementwise=True)
 
 
 def _question(name: str) -> Builtin:
@@ -85,7 +85,7 @@ def _question(name: str) -> Builtin:
         return Number(t.k.op(name, value.ref), BOOL)
 
     emit.__doc__ = f"""`{name}` of a number."""
-    return Builtin(name, emit, functions.question(name))
+    return Builtin(name, emit, functions.question(name), is_elementwise=True)
 
 
 def _extreme(name: str) -> Builtin:
@@ -95,7 +95,7 @@ def _extreme(name: str) -> Builtin:
         return t.numeric(name, x, y)
 
     emit.__doc__ = f"""The {name} of two numbers; NaN if one is NaN."""
-    return Builtin(name, emit, functions.function_of_numbers(name))
+    return Builtin(name, emit, functions.function_of_numbers(name), is_elementwise=True)
 
 
 def _fextreme(name: str, op: str) -> Builtin:
@@ -109,7 +109,7 @@ def _fextreme(name: str, op: str) -> Builtin:
         return t.select(t.k.op("isnan", a.ref), b, first)
 
     emit.__doc__ = f"""C's `{name}`: of a number and NaN, the number."""
-    return Builtin(name, emit, functions.c_extreme(name))
+    return Builtin(name, emit, functions.c_extreme(name), is_elementwise=True)
 
 
 def _python_extreme(name: str, test: str) -> Builtin:
@@ -128,8 +128,8 @@ def _python_extreme(name: str, test: str) -> Builtin:
                 chosen = t.select(t.condition_ref(t.binary(test, value, chosen)), value, chosen)
         return chosen
 
-    emit.__doc__ = f"""Python's `{name}` of functions."""
-    return Builtin(name, emit, functions.python_extreme(name))
+    emit.__doc__ = f"""Python's `{name}` of numbers."""
+    return Builtin(name, emit, functions.python_extreme(name), is_elementwise=True)
 
 
 def fma(t: Calls, a: Value, b: Value, c: Value) -> Value:
@@ -239,7 +239,7 @@ def to_integer(name: str) -> Builtin:
         return t.to_index(t.real("rint" if name == "round" else name, value))
 
     emit.__doc__ = f"""Python's `{name}` of a number: an index."""
-    return Builtin(name, emit, functions.to_integer(name))
+    return Builtin(name, emit, functions.to_integer(name), is_elementwise=True)
 
 
 def bitcast(t: Calls, x: Value, dtype: Value) -> Value:
@@ -259,11 +259,11 @@ def _bits(name: str) -> Builtin:
         return Number(t.k.op(name, value.ref), value.dtype, value.kind, 0)
 
     emit.__doc__ = f"""`{name}` of an integer."""
-    return Builtin(name, emit, functions.function_of_bits(name))
+    return Builtin(name, emit, functions.function_of_bits(name), is_elementwise=True)
 
 
 def _named(function: Callable[..., Any], python: Callable[..., Any] | None = None, name: str = "") -> Builtin:
-    return Builtin(name or function.__name__, function, python)
+    return Builtin(name or function.__name__, function, python, is_elementwise=True)
 
 
 _MINIMA = {"fmin": "minimum", "fmax": "maximum"}

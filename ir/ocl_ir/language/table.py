@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import Any, Final
 
 from ocl_ir.language.errors import KernelError
 from ocl_ir.source_line import calling_line
@@ -14,11 +15,19 @@ class Builtin:
     """A function of `ocl_runtime.language`.
 
     `emit` takes the translation and the arguments as values. `python` is the same on NumPy's scalars, where it has a
-    meaning outside of a kernel.
+    meaning outside of a kernel. `is_elementwise`: it takes numbers, and tiles element by element.
     """
 
-    def __init__(self, name: str, emit: Callable[..., Any], python: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        emit: Callable[..., Any],
+        python: Callable[..., Any] | None = None,
+        *,
+        is_elementwise: bool = False,
+    ) -> None:
         self.name = self.__name__ = name
+        self.is_elementwise = is_elementwise
         self.emit = emit
         self.python = python
         self.__doc__ = emit.__doc__
@@ -37,6 +46,15 @@ class Builtin:
 
     def __repr__(self) -> str:
         return f"<builtin {self.name} of the kernel language>"
+
+
+class ElementFunction:
+    """A function of elements that arrays have as an operation; in a kernel it is its function."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function: Final = function
+        self.__name__ = function.__name__
+        self.__doc__ = function.__doc__
 
 
 class Namespace:

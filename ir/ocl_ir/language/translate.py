@@ -12,13 +12,13 @@ from typing import Any
 from ocl_ir.kernel.grammar import Atomic, Barrier, Block, Collective, If, Kernel, Load, Stmt, Store, map_blocks, walk
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language import groups, mathematics, python_functions, work_items
-from ocl_ir.language.calls import Calls
 from ocl_ir.language.captures import Capture
 from ocl_ir.language.context import Options, Source
 from ocl_ir.language.errors import Span
 from ocl_ir.language.parameters import ArgumentType, declare
 from ocl_ir.language.scopes import Scope, Version
 from ocl_ir.language.source import FunctionSource
+from ocl_ir.language.tiles import Tiles
 from ocl_ir.language.violations import Site
 from ocl_ir.types import Pointer
 
@@ -51,7 +51,7 @@ def translate(
     frame = source.frame
     span = Span.of(source.node, frame)
     name = frame.function if frame.function.isidentifier() and frame.function.isascii() else "kernel"
-    t = Calls(name, options, span)
+    t = Tiles(name, options, span)
     t.frame = frame
     t.span = span
     t._function = source.node
@@ -88,7 +88,7 @@ def _waits(stmt: Stmt) -> bool:
     return isinstance(stmt, Barrier | Collective)
 
 
-def _guarded(t: Calls, body: list[Stmt]) -> list[Stmt]:
+def _guarded(t: Tiles, body: list[Stmt]) -> list[Stmt]:
     """The body for just the work-items that were asked for: groups may reach beyond them."""
     t.k.where = None
     with t.k.block() as guard:

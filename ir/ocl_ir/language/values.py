@@ -5,6 +5,7 @@
     HostNumber     an expression of Python floats that the host computes before the launch
     ArrayView      elements of an array: memory, shape, strides, offset
     Deferred       a size or a stride of an argument, which becomes a parameter once somebody asks
+    Tile           a small array of the group in registers; a LoadedTile is read where it is used
     LocalFunction  a function or lambda inside of the kernel
 
 A number's class says what it meets others as: a *typed* one is a NumPy scalar of its dtype; an *index* is a Python
@@ -14,7 +15,7 @@ int; a *weak* one is a literal whose value is not known yet, which only exists w
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -116,6 +117,37 @@ class ArrayView:
         return f"{self.memory.name}, an array of {dtype_name(self.dtype)} with {len(self.shape)} axes"
 
 
+TileShape: TypeAlias = tuple[int, ...]
+Coordinates: TypeAlias = "tuple[Value, ...]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tile:
+    """A tile in registers: `elements` are those of this work-item, in the order of `Grid.places`."""
+
+    shape: TileShape
+    dtype: DType
+    elements: tuple[Number, ...]
+
+    def __str__(self) -> str:
+        return f"a tile of {dtype_name(self.dtype)}, shape {self.shape}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedTile:
+    """A tile that is read where it is used: `read` gives the element at some coordinates."""
+
+    shape: TileShape
+    dtype: DType
+    read: Callable[[Coordinates], Number]
+
+    def __str__(self) -> str:
+        return f"a tile of {dtype_name(self.dtype)}, shape {self.shape}"
+
+
+AnyTile: TypeAlias = Tile | LoadedTile
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalFunction:
     """A function that the kernel itself defines; it sees the names around it as they are when it is called."""
@@ -153,7 +185,12 @@ POISON = _Poison()
 Value: TypeAlias = Any
 """One of the above, or any Python object that is known while the kernel is translated."""
 
-RUNTIME = (Number, HostNumber, ArrayView, Deferred, LocalFunction, Method)
+RUNTIME = (Number, HostNumber, ArrayView, Tile, LoadedTile, Deferred, LocalFunction, Method)
+
+
+def is_tile(value: Value) -> bool:
+    """Whether a value is a tile."""
+    return isinstance(value, Tile | LoadedTile)
 
 
 def is_static(value: Value) -> bool:

@@ -7,6 +7,7 @@
     fold.py         operations on constants, and identities (x*1, (x + 1) + 2), become their results
     cse.py          a value that was computed before is not computed again
     hoist.py        what does not change in a loop is computed before it
+    division.py     signed divisions of what is never negative become plain ones
     dce.py          what nobody reads is not computed
     rewrite.py      the walk over a kernel that the passes share
 """
@@ -20,6 +21,7 @@ from ocl_ir.kernel.verify import verify
 from ocl_ir.passes.collectives import collectives
 from ocl_ir.passes.cse import cse
 from ocl_ir.passes.dce import dce
+from ocl_ir.passes.division import division
 from ocl_ir.passes.fold import fold
 from ocl_ir.passes.hoist import hoist
 from ocl_ir.passes.vectorize import vectorize
@@ -32,6 +34,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("fold", fold),
     ("cse", cse),
     ("hoist", hoist),
+    ("division", division),
     ("dce", dce),
 )
 

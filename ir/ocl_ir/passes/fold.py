@@ -28,7 +28,7 @@ from ocl_ir.kernel.grammar import (
     While,
     map_blocks,
 )
-from ocl_ir.ops import OPS
+from ocl_ir.ops import OPS, PARTIAL
 from ocl_ir.passes.rewrite import Rewriter
 from ocl_ir.types import BOOL, DType, Vector, element, lanes
 
@@ -150,11 +150,11 @@ def _identity(stmt: Let) -> Operand | Let | None:
             return x
         case ("mul" | "div", 1):
             return x
-        case ("floordiv" | "udiv", 1) if integer:
+        case ("floordiv" | "udiv" | "sdiv", 1) if integer:
             return x
         case ("mul", 0) if integer:
             return y
-        case ("urem" | "rem", 1) if integer:
+        case ("urem" | "srem" | "rem", 1) if integer:
             return Const(0, y.type)
     return None
 
@@ -164,7 +164,7 @@ def _evaluated(stmt: Let, constants: list[Const]) -> Const | None:
     exact = row.result == "bool" or all(
         not element(arg.type).is_float or row.ulp.get(element(arg.type).name) == 0 for arg in constants
     )
-    if not exact or (stmt.op in {"udiv", "urem"} and constants[1].value == 0):
+    if not exact or (stmt.op in PARTIAL and constants[1].value == 0):
         return None
     # One element is enough: the lanes of a constant vector are all equal.
     arguments = [np.array([arg.value], dtype=element(arg.type).numpy) for arg in constants]

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ocl_ir.kernel.grammar import Block, For, Kernel, Let, Local, Stmt, Value, While, defined, walk
+from ocl_ir.ops import PARTIAL
 from ocl_ir.passes.rewrite import Rewriter, reads_variables
 
 
@@ -45,7 +46,7 @@ class _Hoist(Rewriter):
 def _may_move(stmt: Let, inside: set[int]) -> bool:
     fixed = not any(isinstance(arg, Value) and arg.id in inside for arg in stmt.args)
     # Before a loop, `uniform` would be a promise for those, too, who do not come into it.
-    return fixed and not reads_variables(stmt) and stmt.op not in {"udiv", "urem", "uniform"}
+    return fixed and not reads_variables(stmt) and stmt.op not in PARTIAL | {"uniform"}
 
 
 def _inside(loop: For | While) -> set[int]:

@@ -205,14 +205,15 @@ def allocate(shape: int | Iterable[int], *, dtype: Any = None, device: object = 
     executor = executor_for(device)
     type_ = require(executor.default_real if dtype is None else to_dtype(dtype), executor.target)
     layout = Layout.contiguous(shape_of(shape, type_.size))
-    return _allocated(type_, layout, executor)
+    return allocated(type_, layout, executor)
 
 
 def contiguous(x: Array) -> Buffer:
     """A copy of a computed array with its elements in order, in memory of its own."""
-    return _memory(compute_into(_allocated(x._dtype, Layout.contiguous(x.shape), x._executor), x))
+    return _memory(compute_into(allocated(x._dtype, Layout.contiguous(x.shape), x._executor), x))
 
 
-def _allocated(dtype: DType, layout: Layout, executor: Executor) -> Array:
+def allocated(dtype: DType, layout: Layout, executor: Executor) -> Array:
+    """An array of an executor with memory of its own and undefined values."""
     storage = executor.allocate(layout.size * dtype.size, calling_line()) if layout.size else None
     return Array(graph.buffer(storage, dtype, layout), executor)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
+from ocl_ir.ops import DefinedOp
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, U8, U32, U64, DType, Vector, element, lanes
 from ocl_runtime.plan.fusion.values import Operation, below
 from ocl_runtime.plan.kernels.form import Access, Fetch, Spec, Term
@@ -153,11 +154,20 @@ class Body:
         return done
 
     def _operation(self, value: Operation, args: Sequence[Ref]) -> Ref:
+        if isinstance(value.op, DefinedOp):
+            return self.k.convert(self.k.op(value.op, *self._as_defined(value.op, args)), self.computed_as(value.dtype))
         if value.op == "convert":
             result = self.converted(args[0], value.dtype)
         else:
             result = self.k.op(value.op, *args)
         return result if value.op in _EXACT_IN_HALF else self.rounded(result, value.dtype)
+
+    def _as_defined(self, op: DefinedOp, args: Sequence[Ref]) -> list[Ref]:
+        """The operands of an operation of the program, which computes halves in float32 and rounds by itself."""
+        return [
+            self.k.convert(arg, F32 if dtype in {F16, BF16} else dtype)
+            for arg, dtype in zip(args, op.dtypes, strict=True)
+        ]
 
     def rounded(self, value: Ref, dtype: DType) -> Ref:
         """What was computed for `dtype`, rounded to it where it is computed in another."""

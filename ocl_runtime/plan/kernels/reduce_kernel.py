@@ -18,6 +18,7 @@ import numpy as np
 from ocl_ir.graph.build import ReduceOp
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
+from ocl_ir.ops import DefinedOp
 from ocl_ir.types import BOOL, U8, DType, Vector, lanes, with_lanes
 from ocl_runtime.plan.fusion.reduction_order import Way
 from ocl_runtime.plan.fusion.values import Fold, below
@@ -68,8 +69,16 @@ class ReduceForm:
         return self.kept + self.reduced - 1 if self.way == "rows" else self.kept - 1
 
 
+def join(op: ReduceOp) -> str:
+    """The operation that joins two values."""
+    return op if isinstance(op, DefinedOp) else JOINS[op]
+
+
 def identity(op: ReduceOp, dtype: DType) -> int | float:
     """What changes nothing when it is joined."""
+    if isinstance(op, DefinedOp):
+        assert op.neutral is not None
+        return op.neutral
     if op in {"sum", "prod"}:
         one_or_zero = int(op == "prod")
         return float(one_or_zero) if dtype.is_float else one_or_zero
@@ -144,7 +153,7 @@ class Builder:
 
     def joined(self, fold_index: int, left: Ref, right: Ref) -> Ref:
         """Two values of a fold as one."""
-        return self.k.op(JOINS[self.fold(fold_index).op], left, right)
+        return self.k.op(join(self.fold(fold_index).op), left, right)
 
     def join(self, fold_index: int, accumulator: Ref, values: Mapping[int, Ref]) -> None:
         """Adds the fold's operand to an accumulator."""

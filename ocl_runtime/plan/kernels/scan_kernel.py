@@ -17,7 +17,7 @@ from ocl_ir.types import DType
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec, Term
 from ocl_runtime.plan.kernels.naming import formulas, kernel_name
-from ocl_runtime.plan.kernels.reduce_kernel import JOINS, identity
+from ocl_runtime.plan.kernels.reduce_kernel import identity, join
 
 EACH = 4
 """Elements that a work-item of a team takes in a round."""
@@ -168,7 +168,7 @@ class _Builder:
         self._k.store(body.params["y"], body.const(0) if offset is None else offset, value)
 
     def _joined(self, left: Ref, right: Ref) -> Ref:
-        return self._k.op(JOINS[self._form.op], left, right)
+        return self._k.op(join(self._form.op), left, right)
 
     def _identity(self) -> Ref:
         return self._k.const(identity(self._form.op, self._form.accumulator), self._form.accumulator)

@@ -8,8 +8,10 @@ violations.py   what checked mode found
 interpreted.py  a launch in the interpreter
 plain.py        a launch in plain Python
 kernel.py       what users call
+element_functions.py  maps, reductions and scans of arrays
 """
 
+from ocl_runtime.programs.kernels.element_functions import elementwise, reduction, scan
 from ocl_runtime.programs.kernels.kernel import Kernel, kernel, new_like
 
-__all__ = ["Kernel", "kernel", "new_like"]
+__all__ = ["Kernel", "elementwise", "kernel", "new_like", "reduction", "scan"]

@@ -27,6 +27,7 @@ from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
 from ocl_runtime.programs.raw.declarations import Declaration, declarations
 from ocl_runtime.programs.raw.index_space import IndexSpace, fitting_group, groups_space, index_space
 from ocl_runtime.programs.raw.numbers import converted
+from ocl_runtime.programs.raw.order import in_order
 from ocl_runtime.programs.raw.prototype import Parameter, Prototype, prototypes
 from ocl_runtime.programs.raw.rewriting import lanes_of, rewritten
 
@@ -85,12 +86,13 @@ class RawKernel:
             if parameter.name.endswith("_strides") and parameter.name.removesuffix("_strides") in names
         }
         """Parameters that get the strides of another one, by name."""
-        self._taken = [parameter for parameter in self._parameters if parameter.name not in self._strides]
+        self.taken = [parameter for parameter in self._parameters if parameter.name not in self._strides]
+        """The parameters that a launch gives arguments for."""
         if self.local is None:
             self.local = next((prototype.group_size for prototype in declared if prototype.group_size), None)
 
     def __repr__(self) -> str:
-        return f"<RawKernel {self.name}({', '.join(parameter.name for parameter in self._taken)})>"
+        return f"<RawKernel {self.name}({', '.join(parameter.name for parameter in self.taken)})>"
 
     def __getitem__(self, key: Any) -> RawLaunch:
         """Over work-items: sizes, dimension 0 first, and at the end a tuple for the size of a group, or None."""
@@ -122,17 +124,19 @@ class RawKernel:
         arguments = self._in_order(args, named)
         arrays: list[Array] = []
         numbers: dict[str, list[Any]] = {}
-        for parameter in self._taken:
+        for parameter in self.taken:
             argument = arguments[parameter.name]
             if parameter.is_pointer:
-                arrays.append(self._array(parameter, argument))
+                array = self._array(parameter, argument)
+                by_strides = parameter.name in self._strides.values()
+                arrays.append(array if by_strides else in_order(array, is_written=self._writes(parameter)))
             else:
                 numbers[parameter.name] = self._numbers(parameter, argument)
         limit = executor_behind(arrays).device.capabilities.max_work_group_size
         group_size = space.group_size or fitting_group(space.global_size, min(_MOST_GROUP, limit))
 
         def call(buffers: Sequence[Buffer]) -> Call:
-            views = dict(zip((p.name for p in self._taken if p.is_pointer), buffers, strict=True))
+            views = dict(zip((p.name for p in self.taken if p.is_pointer), buffers, strict=True))
             args: list[Any] = []
             for parameter in self._parameters:
                 if parameter.is_pointer:
@@ -146,16 +150,21 @@ class RawKernel:
         return arrays, call
 
     def _in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        names = [parameter.name for parameter in self._taken]
+        names = [parameter.name for parameter in self.taken]
         arguments = dict(zip(names, args, strict=False))
         wrong = sorted({*names} ^ {*arguments, *named})
         if len(args) > len(names) or wrong or not arguments.keys().isdisjoint(named):
             raise DTypeError(
                 f"kernel {self.name} got {len(args)} arguments in order and {', '.join(named) or 'none'} by name",
                 place=calling_line(),
-                remedy=f"it takes {', '.join(f'{p.type} {p.name}' for p in self._taken)}",
+                remedy=f"it takes {', '.join(f'{p.type} {p.name}' for p in self.taken)}",
             )
         return arguments | dict(named)
+
+    def _writes(self, parameter: Parameter) -> bool:
+        """Whether the kernel may write what a parameter points to."""
+        names = [param.value.hint for param in self._kernel.params]
+        return bool(self._kernel.modes[names.index(parameter.name)] & WRITE)
 
     def _array(self, parameter: Parameter, argument: Any) -> Array:
         if not isinstance(argument, Array):

@@ -25,7 +25,20 @@ from ocl_ir.errors import IRError, VerifyError
 from ocl_ir.interpret.kernel import run as interpret
 from ocl_ir.kernel import locals as strategies
 from ocl_ir.kernel.builder import KernelBuilder
-from ocl_ir.kernel.grammar import Array, Atomic, Barrier, For, Kernel, Let, Load, Local, Value, defined, walk
+from ocl_ir.kernel.grammar import (
+    Array,
+    Atomic,
+    Barrier,
+    Collective,
+    For,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Value,
+    defined,
+    walk,
+)
 from ocl_ir.kernel.ids import next_id
 from ocl_ir.kernel.liveness import _Liveness
 from ocl_ir.kernel.locals import STRATEGIES, Locals, Slot, allocate, promote
@@ -46,7 +59,8 @@ from tests.support.arrays import python
 from tests.support.cases import BY_NAME, CASES, Case
 from tests.support.checkout import PYTHONPATH, ROOT
 
-ALONE = [case for case in CASES if not any(isinstance(stmt, Barrier | Atomic) for stmt in walk(case.kernel.body))]
+TOGETHER = Barrier | Collective | Atomic
+ALONE = [case for case in CASES if not any(isinstance(stmt, TOGETHER) for stmt in walk(case.kernel.body))]
 """Cases whose work-items do not wait for each other."""
 PHASES = [phase for phase in Phase if phase != Phase.explain]
 

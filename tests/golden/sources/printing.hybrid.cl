@@ -11,7 +11,7 @@ __kernel void printing(__global const float *x_buffer,
     const uint i = get_global_id(0);
     printf("100%% of \"{%u}\" is %g \\n\?\?/ %d\t*/ \303\251\n", i, x[i], x[i] > 0.0f);
     if (i >= 1) {
-        y[i] = (long)((ulong)(long)i - 2);
+        y[i] = (long)i - 2;
         printf("%ld %lu%u\n", y[i], (ulong)i << 60, (uchar)i);
         printf("\n");
     } else {

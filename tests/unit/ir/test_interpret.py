@@ -15,7 +15,7 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Const, Kernel, Let, Value
 from ocl_ir.kernel.printer import text
 from ocl_ir.kernel.verify import verify
-from ocl_ir.ops import CLASSES, OPS, Op, result_type
+from ocl_ir.ops import CLASSES, OPS, PARTIAL, Op, result_type
 from ocl_ir.types import (
     BF16,
     BOOL,
@@ -50,6 +50,8 @@ INTEGER = {
     "rem": lambda a, b: a % b if b else 0,
     "udiv": lambda a, b: a // b,
     "urem": lambda a, b: a % b,
+    "sdiv": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
+    "srem": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
     "neg": lambda a: -a,
     "abs": abs,
     "sign": lambda a: (a > 0) - (a < 0),
@@ -121,8 +123,8 @@ def operand_grid(op: Op, dtype: DType) -> list[np.ndarray]:
     columns = [samples(BOOL) if letter == "B" else samples(dtype) for letter in op.operands]
     grid = [np.array(column) for column in zip(*itertools.product(*columns), strict=True)]
     grid = [column.astype(source.dtype) for column, source in zip(grid, columns, strict=True)]
-    if op.name in {"udiv", "urem"}:
-        defined = grid[1] != 0
+    if op.name in PARTIAL:
+        defined = (grid[1] != 0) & (grid[1].astype(np.int64) != -1)
         grid = [column[defined] for column in grid]
     return grid
 
@@ -780,16 +782,28 @@ def test_an_array_has_the_alignment_that_its_pointer_promises_and_no_more(space:
         run(aligned_load(16, space, array_align=8), args, (1,))
 
 
-@pytest.mark.parametrize("op", ["udiv", "urem"])
+def test_a_promise_of_a_parameter_is_checked() -> None:
+    k = KernelBuilder("promise")
+    k.store(k.pointer("y", I32), 0, k.scalar("n", I32, low=0))
+    kernel = k.build()
+    assert text(kernel).startswith("kernel promise(y: global i32*, n: i32 >= 0)")
+    y = np.zeros(1, np.int32)
+    run(kernel, {"y": y, "n": 0}, (1,))
+    with pytest.raises(DTypeError, match="n is promised never to be below 0, and is -1"):
+        run(kernel, {"y": y, "n": -1}, (1,))
+
+
+@pytest.mark.parametrize("op", sorted(PARTIAL))
 def test_zero_divisors(op: str) -> None:
     k = KernelBuilder("divide")
-    x = k.pointer("x", U32)
+    dtype = I32 if op[0] == "s" else U32
+    x = k.pointer("x", dtype)
     i = k.global_id()
-    k.store(x, i, k.op(op, k.const(9, U32), k.load(x, i)))
+    k.store(x, i, k.op(op, k.const(9, dtype), k.load(x, i)))
     with pytest.raises(IRError) as caught:
-        run(k.build(), {"x": np.array([1, 2, 3, 0], np.uint32)}, (4,), (2,))
+        run(k.build(), {"x": np.array([1, 2, 3, 0], dtype.numpy)}, (4,), (2,))
     assert f"{op} by zero in work-item (1, 0, 0) of group (1, 0, 0)" in str(caught.value)
-    assert f"= {op} 9:u32" in caught.value.place
+    assert f"= {op} 9:{dtype}" in caught.value.place
     assert caught.value.remedy
 
 

@@ -16,9 +16,11 @@ from ocl_ir.kernel.grammar import Block, Const, For, If, Kernel, Let, Load, Loca
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.kernel.printer import text
 from ocl_ir.kernel.verify import verify
+from ocl_ir.ops import PARTIAL
 from ocl_ir.passes import PIPELINE, Pass, run
 from ocl_ir.passes.cse import cse
 from ocl_ir.passes.dce import dce
+from ocl_ir.passes.division import division
 from ocl_ir.passes.fold import fold
 from ocl_ir.passes.hoist import hoist
 from ocl_ir.passes.vectorize import vectorize
@@ -478,10 +480,10 @@ def test_hoist_leaves_in_the_loop(make: Callable[[KernelBuilder, Ref, Ref], Ref]
     assert op in {stmt.op for stmt in body_of_loop(kernel) if isinstance(stmt, Let)}
 
 
-@pytest.mark.parametrize("op", ["udiv", "urem"])
+@pytest.mark.parametrize("op", sorted(PARTIAL))
 def test_hoist_and_fold_never_make_a_zero_divisor_run(op: str) -> None:
     """The loop runs no turn, and so never divides."""
-    kernel = built(in_a_loop(lambda k, n, j: k.op(op, 100, n), turns=0))
+    kernel = built(in_a_loop(lambda k, n, j: _divided(k, op, n), turns=0))
     guarded = built(lambda k: _guarded_division(k, op))
     for one, args in ((kernel, {"n": np.uint32(0)}), (guarded, {"n": np.uint32(0)})):
         got = np.full(4, 9, np.uint32)
@@ -491,7 +493,32 @@ def test_hoist_and_fold_never_make_a_zero_divisor_run(op: str) -> None:
 def _guarded_division(k: KernelBuilder, op: str) -> None:
     n, i, y = k.scalar("n", U32), k.global_id(0, "i"), k.pointer("y", U32)
     with k.if_(n > 0):
-        k.store(y, i, k.op(op, 100, n))
+        k.store(y, i, _divided(k, op, n))
+
+
+def _divided(k: KernelBuilder, op: str, n: Ref) -> Ref:
+    dtype = I32 if op[0] == "s" else U32
+    return k.convert(k.op(op, 100, k.convert(n, dtype)), U32)
+
+
+def test_divisions_of_what_is_never_negative_are_plain() -> None:
+    def kernel(k: KernelBuilder) -> None:
+        i, n, m = k.global_id(0, "i", I32), k.scalar("n", I32, low=1), k.scalar("m", I32)
+        y = k.pointer("y", I32)
+        for dividend, divisor in ((i, n), (n - 1, 3), ((m & 7) * 2, n), (i, m), (m, 3), (i - 1, 3), (i, 0)):
+            k.store(y, i, (dividend // divisor) + (dividend % divisor))
+
+    plain = [stmt.op for stmt in walk(after(division, kernel).body) if isinstance(stmt, Let) and stmt.op[-3:] != "add"]
+    divisions = [op for op in plain if op in {"floordiv", "rem", "sdiv", "srem"}]
+    assert divisions == ["sdiv", "srem"] * 3 + ["floordiv", "rem"] * 4
+
+
+def test_divisions_of_unsigned_integers_and_floats_stay() -> None:
+    def kernel(k: KernelBuilder) -> None:
+        i, n, y = k.global_id(0, "i"), k.scalar("n", U32), k.pointer("y", F32)
+        k.store(y, i, k.convert((i // 3) % (n + 1), F32) // 2.0)
+
+    assert after(division, kernel) == built(kernel)
 
 
 def test_hoist_never_moves_loads() -> None:
@@ -750,7 +777,7 @@ def test_vectorize_keeps_loops_with_unknown_bounds_and_unmarked_ones() -> None:
 
 
 def test_the_pipeline_is_a_tuple_of_named_passes() -> None:
-    assert [name for name, _ in PIPELINE] == ["collectives", "vectorize", "fold", "cse", "hoist", "dce"]
+    assert [name for name, _ in PIPELINE] == ["collectives", "vectorize", "fold", "cse", "hoist", "division", "dce"]
 
 
 def test_every_stage_is_seen_and_verified() -> None:

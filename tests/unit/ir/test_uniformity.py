@@ -29,12 +29,30 @@ def test_what_the_whole_group_shares() -> None:
 @pytest.mark.parametrize("space", ["global", "constant"])
 def test_loads_are_uniform_from_memory_that_the_kernel_only_reads(space: str) -> None:
     k = KernelBuilder("loads")
-    x, y = k.pointer("x", I32, space=space), k.pointer("y", I32)  # type: ignore[arg-type]
+    x, y = k.pointer("x", I32, space=space), k.pointer("y", I32, restrict=True)  # type: ignore[arg-type]
     a, b, c = k.load(x, 0), k.load(y, 0), k.load(k.array(I32, 4), 0)
     k.store(y, 0, 1)
     assert is_uniform(k, a)
     assert not is_uniform(k, b)
     assert not is_uniform(k, c)
+
+
+@pytest.mark.parametrize("space", ["global", "constant"])
+@pytest.mark.parametrize("promised", [(), ("x",), ("y",), ("x", "y")], ids=str)
+@pytest.mark.parametrize("change", ["store", "atomic", "none", "local"])
+def test_a_written_parameter_may_overlap_one_that_is_read(space: str, promised: tuple[str, ...], change: str) -> None:
+    k = KernelBuilder("overlap")
+    x = k.pointer("x", I32, space=space, restrict="x" in promised)  # type: ignore[arg-type]
+    y = k.pointer("y", I32, restrict="y" in promised)
+    loaded = k.load(x, 0)
+    if change == "store":
+        k.store(y, k.global_id(), 1)
+    elif change == "atomic":
+        k.atomic("add", y, 0, 1)
+    elif change == "local":
+        k.store(k.array(I32, 4), 0, 1)
+    overlaps = change in {"store", "atomic"} and not promised and space == "global"
+    assert is_uniform(k, loaded) != overlaps
 
 
 def test_atomics_give_each_work_item_its_own() -> None:

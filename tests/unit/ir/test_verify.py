@@ -36,7 +36,7 @@ from ocl_ir.kernel.grammar import (
 )
 from ocl_ir.kernel.intervals import Interval, Intervals
 from ocl_ir.kernel.verify import CHECKS, verify
-from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I32, U8, U32, U64, Pointer, Vector
+from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, U32, U64, DType, Pointer, Vector
 
 N = Value(0, U32, "n")
 X = Value(1, Pointer(F32), "x")
@@ -120,6 +120,7 @@ def atomic(
 
 
 ANY = Value(41, BOOL, "of_all")
+ANY_LESS = Value(43, BOOL)
 LATER = Let(Value(42, BOOL), "lt", (Value(40, U32, "joined"), u(3)))
 SHARED = Value(30, Pointer(I32, "local"), "shared")
 PRIVATE = Value(31, Pointer(I32, "private"), "own")
@@ -247,6 +248,18 @@ CASES = [
         "the length of parameter x is 4.0:f32",
         parameters(Param(X, length=f(4.0))),
         parameters(Param(X, length=u(4))),
+    ),
+    Case(
+        "parameter_types",
+        "parameter s is f32 and promised not to be below 0",
+        parameters(Param(Value(90, F32, "s"), low=0)),
+        parameters(Param(Value(90, I32, "s"), low=0)),
+    ),
+    Case(
+        "parameter_types",
+        "parameter s is u8 and promised not to be below 256",
+        parameters(Param(Value(90, U8, "s"), low=256)),
+        parameters(Param(Value(90, U8, "s"), low=255)),
     ),
     Case("literals_fit", "256 is no u8", let(U8, "add", Const(256, U8), Const(1, U8)), let(U8, "neg", Const(255, U8))),
     Case("literals_fit", "-1 is no u32", body(Local(V, u(-1))), body(Local(V, u(1)))),
@@ -488,6 +501,12 @@ CASES = [
     ),
     Case(
         "barriers_are_uniform",
+        "because of `if is_less`",
+        body(Load(F, X, u(0)), Let(ANY_LESS, "lt", (F, f(1.0))), If(ANY_LESS, (Barrier(),)), Store(K, N, N)),
+        body(Load(F, C, u(0)), Let(ANY_LESS, "lt", (F, f(1.0))), If(ANY_LESS, (Barrier(),)), Store(K, N, N)),
+    ),
+    Case(
+        "barriers_are_uniform",
         "divergent collective: only a part of the group may come here, because of `if low`",
         body(ITEM_, LOW_, LOAD_F, If(LOW, (collective("sum", F),))),
         body(ITEM_, LOW_, LOAD_F, If(LOW, ()), collective("sum", F)),
@@ -671,7 +690,7 @@ FULL = Interval(0, 2**32 - 1)
         (lambda k: k.item("local_id"), Interval(0, 63)),
         (lambda k: k.item("local_id", 1), Interval(0, 1)),
         (lambda k: k.item("local_size"), Interval(64, 64)),
-        (lambda k: k.item("group_id"), FULL),
+        (lambda k: k.item("group_id"), Interval(0, 2**32 - 2)),
         (lambda k: k.scalar("n", U32), FULL),
         (lambda k: k.item("local_id") + 10, Interval(10, 73)),
         (lambda k: k.item("local_id") * 4 + 3, Interval(3, 255)),
@@ -685,6 +704,8 @@ FULL = Interval(0, 2**32 - 1)
         (lambda k: k.op("urem", k.scalar("n", U32), 16), Interval(0, 15)),
         (lambda k: k.op("urem", k.item("local_id", 1) + 3, 16), Interval(3, 4)),
         (lambda k: k.scalar("n", U32) & 31, Interval(0, 31)),
+        (lambda k: k.scalar("n", I32) & 31, Interval(0, 31)),
+        (lambda k: k.scalar("n", I32) & -2, Interval(-(2**31), 2**31 - 1)),
         (lambda k: k.convert(k.item("local_id"), I32) - 4, Interval(-4, 59)),
         (lambda k: k.convert(k.scalar("n", U32), U8), Interval(0, 255)),
         (lambda k: (k.convert(k.item("local_id"), I32) - 4) * -2, Interval(-118, 8)),
@@ -696,8 +717,29 @@ def test_intervals_of_operations(make: Callable[[KernelBuilder], Ref], want: Int
     assert interval(make) == want
 
 
-def test_the_group_size_must_be_known() -> None:
-    assert interval(lambda k: k.item("local_id"), group=None) == FULL
+@pytest.mark.parametrize(("dtype", "most"), [(I32, 2**31 - 1), (U32, 2**32 - 1), (I64, 2**63 - 1), (U64, 2**64 - 1)])
+def test_intervals_of_the_index_space(dtype: DType, most: int) -> None:
+    """Without a group size; with one, what depends on it is known better."""
+    for question in ("global_id", "local_id", "group_id"):
+        want = Interval(0, most - 1)
+        assert interval(lambda k, q=question: k.item(q, 0, "", dtype), group=None) == want  # type: ignore[misc]
+    for question in ("global_size", "local_size", "num_groups"):
+        want = Interval(1, most)
+        assert interval(lambda k, q=question: k.item(q, 0, "", dtype), group=None) == want  # type: ignore[misc]
+    assert interval(lambda k: k.item("local_id", 0, "", dtype)) == Interval(0, 63)
+    assert interval(lambda k: k.item("local_size", 0, "", dtype)) == Interval(64, 64)
+
+
+def test_intervals_of_parameters_with_a_promise() -> None:
+    assert interval(lambda k: k.let(k.scalar("n", I32, low=0)) - 1) == Interval(-1, 2**31 - 2)
+    assert interval(lambda k: k.let(k.scalar("n", I64, low=-3)) + 0) == Interval(-3, 2**63 - 1)
+    assert interval(lambda k: k.let(k.scalar("n", I32)) + 0) == Interval(-(2**31), 2**31 - 1)
+
+
+def test_intervals_of_plain_divisions() -> None:
+    assert interval(lambda k: k.op("sdiv", k.scalar("n", I32, low=6), 3)) == Interval(2, (2**31 - 1) // 3)
+    assert interval(lambda k: k.op("srem", k.scalar("n", I32, low=6), 3)) == Interval(0, 2)
+    assert interval(lambda k: k.op("srem", k.scalar("n", I32), 3)) == Interval(-(2**31), 2**31 - 1)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,114 @@
+"""Functions of numbers: what a map, a reduction or a scan does with elements, as immutable functions of kernel IR."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Sequence
+from types import FunctionType
+from typing import NamedTuple
+
+from ocl_ir.errors import DTypeError
+from ocl_ir.kernel.function import Function
+from ocl_ir.kernel.grammar import (
+    Array,
+    Assign,
+    Break,
+    Continue,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Store,
+    Value,
+    Variable,
+    While,
+    walk,
+)
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.kernel.printer import text
+from ocl_ir.language.calls import Calls
+from ocl_ir.language.captures import Capture
+from ocl_ir.language.context import Options
+from ocl_ir.language.errors import KernelError, Span
+from ocl_ir.language.parameters import IndexType, ScalarType
+from ocl_ir.language.scopes import Scope
+from ocl_ir.language.source import source_of
+from ocl_ir.language.values import Number
+from ocl_ir.ops import DefinedOp
+from ocl_ir.types import F16, F32, DType, Pointer
+
+_ALLOWED = (Let, Load, Store, Local, Assign, Array, If, For, While, Break, Continue)
+
+
+class Defined(NamedTuple):
+    """The operations that a function is for some types, one for each result; `is_tuple`, whether it gives a tuple."""
+
+    ops: tuple[DefinedOp, ...]
+    is_tuple: bool
+    captures: tuple[Capture, ...]
+
+
+def define(function: FunctionType, types: Sequence[ScalarType | IndexType], options: Options) -> Defined:
+    """The operations of a function of numbers. Raises what `translate` raises, and `KernelError` for a function that
+    asks for its place, or for memory."""
+    source = source_of(function)
+    span = Span.of(source.node, source.frame)
+    t = Calls("function", options, span)
+    t.frame, t.span, t._function = source.frame, span, source.node  # errors point there until a statement does
+    params, arguments = list[Value](), list[Number]()
+    for type_, parameter in zip(types, _parameters(source.node), strict=False):
+        dtype = t.index_type if isinstance(type_, IndexType) else type_.dtype
+        computed = t.computed_as(dtype)
+        param = Value(t.k.take_id(), computed, parameter)
+        params.append(param)
+        kind = "index" if isinstance(type_, IndexType) else "typed"
+        arguments.append(Number(Ref(t.k, param), dtype, kind))  # type: ignore[arg-type]
+    with t.k.block() as body:
+        t.scope = Scope({}, None, t.names_of(function))
+        returned = t.inlined(function, list(arguments), {}, is_outermost=True)
+        results = [t.number(value) for value in (returned if isinstance(returned, tuple) else (returned,))]
+    _check(t, body, returned)
+    stored = [result for result in results if result.lanes > 1]
+    if stored:
+        raise t.fault("a vector is the result of an element", "return its components as a tuple", DTypeError)
+    ops = tuple(
+        _op(source.frame.function, Function(tuple(params), tuple(body), result.ref.operand), result.dtype)
+        for result in results
+    )
+    return Defined(ops, isinstance(returned, tuple), tuple(t.captures.values()))
+
+
+def _parameters(node: ast.FunctionDef | ast.Lambda) -> list[str]:
+    return [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
+
+
+def _check(t: Calls, body: Sequence[object], returned: object) -> None:
+    if returned is None:
+        raise t.fault("the function returns nothing for an element", "return a number, or a tuple of numbers")
+    for stmt in walk(tuple(body)):  # type: ignore[arg-type]
+        pointer = getattr(stmt, "pointer", None)
+        shared = pointer is not None and isinstance(pointer.type, Pointer) and pointer.type.space != "private"
+        asks = isinstance(stmt, Let) and stmt.op in {"global_id", "local_id", "group_id"}
+        if not isinstance(stmt, _ALLOWED) or shared or asks:
+            span = getattr(stmt.where, "span", None)
+            raise t.fault(
+                "a function of elements asks for its place, for the group, or for shared memory",
+                "write a kernel: @ocl_runtime.kernel",
+                KernelError,
+                span,
+            )
+
+
+def _op(name: str, function: Function, dtype: DType) -> DefinedOp:
+    """The operation, named after what it does: equal text is the same operation in every process."""
+    result = Variable if isinstance(function.result, Variable) else type(function.result)
+    params = tuple(param.type for param in function.params)
+    described = text(Kernel("function", (), function.body))
+    key = f"{described}|{params}|{function.result!r}|{result.__name__}|{dtype}"
+    digest = hashlib.sha256(key.encode()).hexdigest()[:12]
+    stem = name if name.isidentifier() and name.isascii() else "function"
+    dtypes = tuple(F32 if type_ is F16 else type_ for type_ in params)
+    return DefinedOp(f"{stem}_{digest}", function, dtypes, dtype)  # type: ignore[arg-type]

@@ -1,0 +1,204 @@
+"""Functions of elements as operations of arrays: maps, reductions and scans, which are fused with what is around them.
+
+    @ocl.elementwise
+    def smooth_step(x, low, high):
+        t = clamp((x - low) / (high - low), 0, 1)
+        return t * t * (3 - 2 * t)
+
+    y = smooth_step(x, 0.0, 1.0).sum()      # one kernel
+
+A function of elements is translated for the dtypes of its operands, and is an operation of the expression graph like
+those of the op table.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any, cast
+
+import numpy as np
+
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
+from ocl_ir.language.context import Options
+from ocl_ir.language.functions import Defined, define
+from ocl_ir.language.parameters import IndexType, ScalarType
+from ocl_ir.language.table import ElementFunction
+from ocl_ir.layout import broadcast_shapes
+from ocl_ir.ops import DefinedOp
+from ocl_ir.source_line import caller, calling_line
+from ocl_ir.types import BOOL, I32, I64, DType
+from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.axes import axes_of, axis_of
+from ocl_runtime.arrays.operands import operands_of
+from ocl_runtime.errors import DTypeError, Error
+from ocl_runtime.plan.executor import Executor
+
+_Type = ScalarType | IndexType
+
+
+class Operation(ElementFunction):
+    """A Python function of numbers. On numbers it is that function."""
+
+    def __init__(self, function: FunctionType) -> None:
+        super().__init__(function)
+        self._known: dict[Any, list[Defined]] = {}
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} {self.__name__}>"
+
+    def defined(self, types: Sequence[_Type], executor: Executor) -> Defined:
+        """The operations that the function is for operands of some types. Raises what translating raises."""
+        options = Options(default_real=executor.default_real, fp64=executor.target.fp64)
+        key = tuple(types), options
+        for defined in self._known.get(key, ()):
+            if all(capture.is_current for capture in defined.captures):
+                return defined
+        made = define(self.function, types, options)
+        with self._lock:
+            self._known[key] = [made, *self._known.get(key, ())]
+        return made
+
+
+class Elementwise(Operation):
+    """A function of an element of each operand, which gives an element of each result."""
+
+    def __call__(self, *operands: Any) -> Any:
+        """The function of arrays, broadcast, as an array or a tuple of them; of numbers alone, the function itself.
+
+        Raises `ShapeError` for shapes that do not broadcast, `DTypeError` for what no array can be made of.
+        """
+        if not any(isinstance(operand, Array | np.ndarray) for operand in operands):
+            return self.function(*operands)
+        line = caller(2)
+        nodes, types, executor = _operands(self.__name__, operands)
+        defined = self.defined(types, executor)
+        shape = broadcast_shapes(*(node.shape for node in nodes))
+        spread = tuple(node if node.shape == shape else graph.expand(node, shape) for node in nodes)
+        results = tuple(Array(graph.typed(op, op.result, spread, line), executor) for op in defined.ops)
+        return results if defined.is_tuple else results[0]
+
+
+class Reduction(Operation):
+    """A function that joins two values to one, over axes of an array. It must be associative and commutative; the
+    library chooses the order, which is the same every time."""
+
+    def __init__(self, function: FunctionType, neutral: bool | int | float, map_: FunctionType | None) -> None:
+        super().__init__(function)
+        self._neutral = neutral
+        self._map = Elementwise(map_) if map_ is not None else None
+
+    def __call__(self, *operands: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+        """The elements joined along axes, by default all; of no elements, the neutral one.
+
+        Raises `ShapeError` for axes that do not exist, `DTypeError` where joining changes the dtype.
+        """
+        mapped = self._map(*operands) if self._map is not None else operands[0]
+        if not isinstance(mapped, Array):
+            raise DTypeError(f"{self.__name__} of {mapped!r:.60}", place=calling_line(), remedy="give it an array")
+        line, executor = caller(2), mapped._executor
+        node = mapped._node_at(line)
+        op = self._joining(node.dtype, executor)
+        axes = axes_of(self.__name__, axis, mapped.ndim)
+        return Array(graph.reduce(op, node, axes, op.result, keepdims=keepdims, where=line), executor)
+
+    def _joining(self, dtype: DType, executor: Executor) -> DefinedOp:
+        return _joining(self, dtype, self._neutral, executor)
+
+
+class Scan(Operation):
+    """A function that joins two values to one, along an axis: each element becomes all up to it, joined. It must be
+    associative."""
+
+    def __init__(self, function: FunctionType, neutral: bool | int | float) -> None:
+        super().__init__(function)
+        self._neutral = neutral
+
+    def __call__(self, x: Array, axis: int = 0) -> Array:
+        """The running join of the elements along an axis. Raises `ShapeError` for an axis that does not exist."""
+        line = caller(2)
+        op = _joining(self, x._dtype, self._neutral, x._executor)
+        number = axis_of(self.__name__, axis, x.ndim)
+        return Array(graph.scan(op, x._node_at(line), number, op.result, line), x._executor)
+
+
+def _joining(function: Operation, dtype: DType, neutral: bool | int | float, executor: Executor) -> DefinedOp:
+    """The operation that joins two values of a dtype."""
+    defined = function.defined([ScalarType(dtype)] * 2, executor)
+    op = defined.ops[0]
+    if defined.is_tuple or op.result is not dtype:
+        raise DTypeError(
+            f"{function.__name__} joins two numbers of {dtype.numpy} to {op.result.numpy}",
+            place=calling_line(),
+            remedy="give it a result of the same dtype",
+        )
+    return DefinedOp(f"{op}_{neutral!r}".replace(".", "_").replace("-", "m"), op.definition, op.dtypes, dtype, neutral)
+
+
+def _operands(what: str, values: Sequence[Any]) -> tuple[list[Node], list[_Type], Executor]:
+    """Operands as nodes and types; a Python float has the dtype of the floats beside it, a Python int is an index."""
+    operands, executor = operands_of(what, values)
+    dtypes = [operand.dtype for operand in operands if not isinstance(operand, bool | int | float)]
+    floats = [dtype for dtype in dtypes if dtype.is_float]
+    real = max(floats, key=lambda dtype: dtype.bits) if floats else executor.default_real
+    nodes, types = list[Node](), list[_Type]()
+    for operand in operands:
+        if isinstance(operand, bool | float):
+            dtype = BOOL if isinstance(operand, bool) else real
+            nodes.append(graph.scalar(operand, dtype))
+            types.append(ScalarType(dtype))
+        elif isinstance(operand, int):
+            nodes.append(graph.scalar(operand, I32 if -(2**31) <= operand < 2**31 else I64))
+            types.append(IndexType() if nodes[-1].dtype is I32 else ScalarType(I64))
+        else:
+            nodes.append(cast("Node", operand))
+            types.append(ScalarType(operand.dtype))
+    return nodes, types, executor
+
+
+def _checked(function: Any, what: str) -> FunctionType:
+    if not isinstance(function, FunctionType):
+        raise Error(f"{what} of {function!r}", place=calling_line(), remedy="give a function in Python")
+    return function
+
+
+def elementwise(function: Callable[..., Any]) -> Elementwise:
+    """A function of numbers as an operation of arrays, which broadcasts and is fused. Raises `Error` for no function.
+
+    @ocl.elementwise
+    def relu(x, slope):
+        return x if x > 0 else slope * x
+
+    y = relu(x, 0.1) + 1
+    """
+    return Elementwise(_checked(function, "elementwise"))
+
+
+def reduction(neutral: bool | int | float, map: Callable[..., Any] | None = None) -> Callable[..., Reduction]:  # noqa: A002
+    """A decorator: a function that joins two numbers, as a reduction of arrays over axes. `neutral` changes nothing
+    when it is joined; `map` is applied to the elements first. Raises `Error` for what is no function.
+
+    @ocl.reduction(0)
+    def longest(a, b):
+        return a if a * a > b * b else b
+
+    longest(x, axis=1)
+    """
+    mapping = None if map is None else _checked(map, "a map")
+    return lambda function: Reduction(_checked(function, "a reduction"), neutral, mapping)
+
+
+def scan(neutral: bool | int | float) -> Callable[..., Scan]:
+    """A decorator: a function that joins two numbers, as a running join along an axis of arrays. Raises `Error` for no
+    function.
+
+    @ocl.scan(float("-inf"))
+    def running_max(a, b):
+        return maximum(a, b)
+
+    running_max(x)
+    """
+    return lambda function: Scan(_checked(function, "a scan"), neutral)

@@ -1,0 +1,128 @@
+"""Parameters as CuPy declares them, `T x, raw U y`, and what their types are in a call.
+
+A type is a dtype by NumPy's name, or a name that stands for one: it is that of the arrays that are given for it, else
+of NumPy's scalars, else what Python's numbers become.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ocl_ir.guards import NUMBERS
+from ocl_ir.kernel.names import function_name
+from ocl_ir.source_line import calling_line
+from ocl_ir.types import BOOL, I64, DType, from_numpy
+from ocl_runtime.arrays import Array
+from ocl_runtime.errors import DTypeError, Error
+
+
+class Parameter(NamedTuple):
+    """An argument of an elementwise kernel or a reduction: an element of an array at a time, or (`raw`) all of it."""
+
+    type: str
+    name: str
+    is_raw: bool
+    dtype: DType | None
+    """None where the type is a name that stands for one."""
+
+
+def parameters(kernel: str, text: str) -> list[Parameter]:
+    """The parameters of a declaration. Raises `Error` for what cannot be read, `DTypeError` for a dtype that devices do
+    not have."""
+    made: list[Parameter] = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        words = [word for word in part.split() if word != "const"]
+        is_raw = words[0] == "raw"
+        words = words[is_raw:]
+        if len(words) != 2 or not all(word.isidentifier() and word.isascii() for word in words):
+            raise Error(
+                f"kernel {kernel} is declared with {part!r}",
+                place=calling_line(),
+                remedy="write a type and a name, 'T x' or 'raw float32 y'",
+            )
+        made.append(Parameter(words[0], words[1], is_raw, _dtype(words[0])))
+    return made
+
+
+def _dtype(name: str) -> DType | None:
+    if len(name) == 1:  # NumPy has codes of one letter
+        return None
+    try:
+        dtype = np.dtype(name)
+    except TypeError:
+        return None
+    return from_numpy(dtype)
+
+
+def bound_types(kernel: str, params: Sequence[Parameter], args: Sequence[Any], default_real: DType) -> dict[str, DType]:
+    """The dtype of each type that parameters name. Raises `DTypeError` where an array is of another dtype, and for a
+    type that no argument says."""
+    types = {param.type: param.dtype for param in params if param.dtype is not None}
+    pairs = list(zip(params, args, strict=False))
+    for kinds in (Array, np.generic, NUMBERS):
+        known = set(types)
+        for param, arg in pairs:
+            if not isinstance(arg, kinds) or (kinds is not Array and param.type in known):
+                continue
+            dtype = _of_argument(arg, default_real)
+            if types.setdefault(param.type, dtype) is not dtype and kinds is Array:
+                raise DTypeError(
+                    f"kernel {kernel} got an array of {dtype.numpy} for {param.name}, where {param.type} is "
+                    f"{types[param.type].numpy}",
+                    place=calling_line(),
+                    remedy=f"convert it: ocl.astype(x, {types[param.type].numpy.name!r})",
+                )
+    missing = [param for param in params if param.type not in types]
+    if missing:
+        raise DTypeError(
+            f"kernel {kernel} does not know the type {missing[0].type} of {missing[0].name}",
+            place=calling_line(),
+            remedy=f"give an array for {missing[0].name}, or declare its dtype: 'float32 {missing[0].name}'",
+        )
+    return types
+
+
+def _of_argument(arg: Any, default_real: DType) -> DType:
+    if isinstance(arg, Array):
+        return arg._dtype
+    if isinstance(arg, np.generic):
+        return from_numpy(arg.dtype)
+    return BOOL if isinstance(arg, bool) else default_real if isinstance(arg, float) else I64
+
+
+def checked_name(name: str) -> str:
+    """The name of the function that a kernel becomes. Raises `Error` for what is no name in C."""
+    if not name.isidentifier() or not name.isascii():
+        raise Error(
+            f"a kernel cannot be called {name!r}", place=calling_line(), remedy="use letters, digits and underscores"
+        )
+    return function_name(name)
+
+
+def arguments_of(
+    kernel: str, params: Sequence[Parameter], args: Sequence[Any], named: Mapping[str, Any], least: int
+) -> list[Any]:
+    """The arguments in the order of the parameters: all, or the first `least` of them. Raises `DTypeError` for another
+    number of them, and for what is neither an array nor a number."""
+    names = [param.name for param in params]
+    given = [*args, *(named[name] for name in names[len(args) :] if name in named)]
+    if len(given) not in {least, len(params)} or len(given) != len(args) + len(named):
+        raise DTypeError(
+            f"kernel {kernel} got {len(args)} arguments in order and {', '.join(named) or 'none'} by name",
+            place=calling_line(),
+            remedy=f"it takes {', '.join(names[:least])}, and then {', '.join(names[least:]) or 'no more'}",
+        )
+    arguments = [arg[()] if isinstance(arg, np.ndarray) and not arg.shape else arg for arg in given]
+    for number, (param, arg) in enumerate(zip(params, arguments, strict=False)):
+        only_array = param.is_raw or number >= least
+        if not isinstance(arg, Array) and (only_array or not isinstance(arg, (np.generic, *NUMBERS))):
+            raise DTypeError(
+                f"kernel {kernel} got {reprlib.repr(arg)} for {param.name}",
+                place=calling_line(),
+                remedy="give an array of this library: ocl.asarray(x)",
+            )
+    return arguments

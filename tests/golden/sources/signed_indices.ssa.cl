@@ -1,0 +1,23 @@
+/* ids and sizes that may be subtracted */
+#pragma OPENCL FP_CONTRACT OFF
+
+__kernel __attribute__((reqd_work_group_size(16, 1, 1)))
+void signed_indices(const int rows,
+                    const int columns,
+                    __global const float *restrict x_buffer,
+                    const ulong x_offset,
+                    __global float *restrict y_buffer,
+                    const ulong y_offset)
+{
+    __global const float *x = x_buffer + x_offset;
+    __global float *y = y_buffer + y_offset;
+    const int i = get_global_id(0);
+    const int item = get_local_id(0);
+    const int row = i / columns;
+    const int column = i % columns;
+    if (row < rows) {
+        const int difference = column - 1;
+        const float chosen = difference < 0 ? 0.0f : x[(int)((uint)max(difference, 0) + (uint)row * (uint)columns)];
+        y[i] = chosen + (float)((item * 4 + 3) / 7);
+    }
+}
