@@ -51,9 +51,10 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The parameter is what the host computes."""
+    """The parameter is what the host computes, in a dtype of the program."""
 
     number: HostNumber
+    dtype: DType
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Conversions(Context):
         """A number as a dtype of the program; a literal must fit, unless this is a cast."""
         computed = self.computed_as(dtype)
         if isinstance(value, HostNumber):
-            made = self.parameter(Host(value), value.name or "number", dtype)
+            made = self.parameter(Host(value, dtype), value.name or "number", dtype)
             return self.condition_of_byte(made.ref) if dtype is BOOL else made.ref
         if isinstance(value, bool | int | float | np.generic):
             return self._literal(value, dtype, fits=fits)

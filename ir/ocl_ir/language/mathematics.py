@@ -13,10 +13,11 @@ from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.calls import Calls
 from ocl_ir.language.host_numbers import HOST
 from ocl_ir.language.plain import functions
+from ocl_ir.language.promotion import Class
 from ocl_ir.language.table import Builtin
 from ocl_ir.language.values import HostNumber, Number, Value, is_static, low_of
 from ocl_ir.ops import OPS
-from ocl_ir.types import BOOL, from_numpy
+from ocl_ir.types import BOOL, F16, I32, from_numpy
 
 REAL = [
     "exp",
@@ -61,6 +62,8 @@ def _real2(name: str, op: str) -> Builtin:
     def emit(t: Calls, x: Value, y: Value) -> Value:
         if is_static(x) and is_static(y) and op in HOST:
             return t.static(HOST[op], x, y)
+        if op == "nextafter" and t.meet_all(op, (x, y)).dtype is F16:
+            raise t.fault("nextafter of float16, which is computed in float32", "use float32(…)", DTypeError)
         return t.real(op, x, y)
 
     emit.__doc__ = f"""`{name}` of two numbers; of integers, in the default real."""
@@ -112,6 +115,16 @@ def _fextreme(name: str, op: str) -> Builtin:
     return Builtin(name, emit, functions.c_extreme(name), is_elementwise=True)
 
 
+def _have_one_sign(class_: Class, *values: Value) -> bool:
+    """Whether numbers are integers that their common type holds: they are compared exactly there."""
+    if class_.is_index:
+        return True
+    if class_.dtype is None or not class_.dtype.is_integer:
+        return False
+    unsigned = class_.dtype.kind == "uint"
+    return not unsigned or all(_is_at_least(value, 0) or getattr(value, "dtype", I32).kind == "uint" for value in values)
+
+
 def _python_extreme(name: str, test: str) -> Builtin:
     def emit(t: Calls, first: Value, *rest: Value) -> Value:
         values = (first, *rest)
@@ -122,7 +135,7 @@ def _python_extreme(name: str, test: str) -> Builtin:
         chosen = values[0]
         for value in values[1:]:
             class_ = t.meet_all(name, (chosen, value))
-            if class_.is_index or (class_.dtype is not None and class_.dtype.is_integer):
+            if _have_one_sign(class_, chosen, value):
                 chosen = t.numeric(f"{name}imum", chosen, value)
             else:
                 chosen = t.select(t.condition_ref(t.binary(test, value, chosen)), value, chosen)
