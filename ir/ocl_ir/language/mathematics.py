@@ -10,10 +10,12 @@ import numpy as np
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.language.calls import Calls
+from ocl_ir.language.errors import KernelError
 from ocl_ir.language.host_numbers import HOST
 from ocl_ir.language.table import Builtin
-from ocl_ir.language.values import HostNumber, Number, Value, is_static
+from ocl_ir.language.values import HostNumber, LocalFunction, Number, Value, is_static
 from ocl_ir.ops import OPS
+from ocl_ir.program_ops import InlineC
 from ocl_ir.types import BOOL, from_numpy
 
 REAL = [
@@ -231,6 +233,31 @@ def bitcast(t: Calls, x: Value, dtype: Value) -> Value:
     return Number(t.k.bitcast(value.ref, target), target)
 
 
+def opencl_c(t: Calls, expression: Value, *operands: Value, result: Value, python: Value = None) -> Value:
+    """One expression in OpenCL C, with `{0}`, `{1}` … for numbers, and its dtype: the last resort. It must depend on
+    nothing but these; `python` is its meaning on NumPy's scalars, for the interpreter."""
+    if not isinstance(expression, str) or any(sign in expression for sign in ";#\n\\"):
+        raise t.fault(f"{expression!r} is no single expression of OpenCL C", 'write opencl_c("native_sin({0})", x, …)')
+    numbers = [t.number(operand) for operand in operands]
+    try:
+        expression.format(*map(str, range(len(numbers))))
+    except (IndexError, KeyError, ValueError):
+        raise t.fault(
+            f"{expression!r} with {len(numbers)} numbers", "name them {0}, {1} …, and write braces twice"
+        ) from None
+    dtype = t.available(t.dtype_of(result))
+    if not numbers or any(number.lanes > 1 for number in numbers):
+        raise t.fault("opencl_c takes scalars, and at least one", "give its components", DTypeError)
+    meaning = t.in_python(python) if isinstance(python, LocalFunction) else python
+    return Number(t.k.op(InlineC(expression, dtype, meaning), *[number.ref for number in numbers]), dtype)
+
+
+def _in_python(expression: str, *operands: Any, result: Any, python: Callable[..., Any] | None = None) -> Any:
+    if python is None:
+        raise KernelError(f"OpenCL C outside of a kernel: {expression}", remedy="give its meaning: python=np.sin")
+    return from_numpy(result).numpy.type(python(*operands))
+
+
 def _bits(name: str) -> Builtin:
     def emit(t: Calls, x: Value) -> Value:
         value = t.number(x)
@@ -264,6 +291,7 @@ BUILTINS: dict[str, Builtin] = {
     "cdiv": _named(cdiv, lambda a, b: -(-a // b)),
     "c_div": _named(c_div, _c_quotient),
     "c_mod": _named(c_mod, lambda a, b: a - _c_quotient(a, b) * b),
+    "opencl_c": Builtin("opencl_c", opencl_c, _in_python),
     "bitcast": _named(bitcast, lambda x, dtype: np.asarray(x).view(from_numpy(dtype).numpy)[()]),
 }
 """By the name in `ocl_runtime.language`."""
