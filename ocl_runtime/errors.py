@@ -141,6 +141,8 @@ __all__ = [
     "IRError",
     "IndexingError",
     "InputFileError",
+    "KernelAssertionError",
+    "KernelError",
     "LaunchError",
     "MemoryAccessError",
     "MissingNameError",
