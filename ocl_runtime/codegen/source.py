@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from ocl_ir.kernel.accesses import modes
 from ocl_ir.kernel.alignment import is_aligned
-from ocl_ir.kernel.grammar import Array, Atomic, Kernel, Load, Param, Stmt, Store, defined, operands, walk
+from ocl_ir.kernel.grammar import Array, Atomic, Barrier, Kernel, Load, Param, Stmt, Store, defined, operands, walk
 from ocl_ir.kernel.locals import Locals, allocate
 from ocl_ir.kernel.names import entry_name
 from ocl_ir.kernel.printer import statement_text
@@ -49,8 +49,8 @@ class HelperTypes:
 @dataclass(frozen=True, slots=True)
 class Source(Late):
     """Generated source. `functions` are those that it defines, the kernel last. A launch needs the kernel's `name`, its
-    `params`, how it uses what each points to, and the bytes of its local arrays; who explains a fault needs its locals,
-    and the statement behind a line, by line number from 1."""
+    `params`, how it uses what each points to, the bytes of its local arrays, and whether it has a barrier; who explains
+    a fault needs its locals, and the statement behind a line, by line number from 1."""
 
     text: str
     functions: tuple[str, ...]
@@ -58,6 +58,7 @@ class Source(Late):
     params: tuple[Param, ...]
     modes: tuple[int, ...]
     local_bytes: int
+    has_barrier: bool
     locals: Locals
     statements: Mapping[int, Stmt]
     LATE: ClassVar = ("locals", "statements")
@@ -107,7 +108,7 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
     text, behind = _unmarked(marked)
     functions = (*_HELPER.findall("\n".join(helpers)), entry_name(kernel))
     statements = {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)}
-    what = kernel.name, kernel.params, modes(kernel), _local_bytes(kernel)
+    what = kernel.name, kernel.params, modes(kernel), _local_bytes(kernel), _has_barrier(kernel)
     return Source(text, functions, *what, locals_, statements)
 
 
@@ -117,6 +118,10 @@ def _local_bytes(kernel: Kernel) -> int:
     return sum(
         type_.dtype.size * length for type_, length in pointers if isinstance(type_, Pointer) and type_.space == "local"
     )
+
+
+def _has_barrier(kernel: Kernel) -> bool:
+    return any(isinstance(stmt, Barrier) for stmt in walk(kernel.body))
 
 
 def _unmarked(marked: str) -> tuple[str, dict[int, int]]:
