@@ -67,7 +67,7 @@ class Dialect:
 
 
 _WRAPPING = {"add": "+", "sub": "-", "mul": "*"}
-
+"""Operations that wrap, and how C writes them where they cannot."""
 OWN_MATH = frozenset({"sin", "cos", "tan", "exp", "log", "tanh"})
 """Functions of float32 that templates/helpers has a branch-free version of."""
 ROUNDING = frozenset({"rint", "floor", "ceil", "trunc"})
