@@ -24,7 +24,7 @@ from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, LaunchError, MixedDevicesError, NumberRangeError, ShapeError
-from ocl_runtime.execute.driver import Driver, Error, KernelHandle, Sizes
+from ocl_runtime.execute.driver import Driver, Error, KernelHandle, MemoryUse, Sizes
 from ocl_runtime.execute.memory.storage import Memory, Storage
 from ocl_runtime.execute.streams.hazards import Touch
 
@@ -248,6 +248,10 @@ class Executable:
         except Error as error:
             raise LaunchError(f"{self.what} cannot be launched on {self.device}: {error}") from error
         return handle
+
+    def memory_use(self) -> MemoryUse:
+        """What the compiled kernel asks for."""
+        return self.driver.memory_use(self.handle())
 
     def _check_limits(self, handle: KernelHandle) -> None:
         caps, used = self.device.capabilities, self.compilation.source.local_bytes

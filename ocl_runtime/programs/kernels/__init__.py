@@ -6,6 +6,8 @@ sizes.py        over how many work-items
 variants.py     translated once for types
 violations.py   what checked mode found
 interpreted.py  a launch in the interpreter
+inspection.py   stages and figures as text
+launcher.py     a kernel over an index space
 kernel.py       what users call
 element_functions.py  maps, reductions and scans of arrays
 """
