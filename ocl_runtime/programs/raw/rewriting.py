@@ -84,7 +84,8 @@ def _pointer(parameter: Parameter, code: str, taken: set[str]) -> tuple[str, str
         scalar = kind.replace(parameter.type, C_NAMES[_known(parameter)])
         start = f"({scalar}){buffer}"
     target = f"{start} + {offset}" if parameter.lanes == 1 else f"({kind})({start} + {offset})"
-    declaration = f"{' '.join(before.split())} {parameter.name} = {target};"
+    space = "" if before.endswith("*") else " "
+    declaration = f"{' '.join(before.split())}{space}{parameter.name} = {target};"
     return f"{before}{buffer}, const ulong {offset}", declaration
 
 

@@ -246,6 +246,20 @@ def test_a_captured_argument_is_written_in_place(runtime: Runtime) -> None:
     assert (y.numpy() == expected(5)).all()
 
 
+def test_copies_that_a_captured_launch_would_mix_up_are_set_apart(runtime: Runtime) -> None:
+    step = ocl.capture(lambda x, y: axpy(x[1:], y[:-1]))
+    for _ in range(3):
+        y = ocl.asarray(np.arange(N, dtype="f4"))
+        x = y.copy()
+        step(x, y)
+        host = np.arange(N, dtype="f4")
+        numpy_axpy(np.arange(1, N, dtype="f4"), host[:-1])
+        assert (y.numpy() == host).all()
+        assert (x.numpy() == np.arange(N)).all()
+    with pytest.raises(ShapeError, match="shares memory with x"):
+        step(y, y)
+
+
 def test_a_captured_launch_serves_other_sizes_and_numbers(runtime: Runtime) -> None:
     calls = []
 
