@@ -27,6 +27,7 @@ What translating is made of:
     statements.py        all statements
     table.py             what a builtin is
     python_functions.py  Python's own functions as builtins
+    plain/               what builtins are in plain Python, and kernels that run there
     calls.py             calls of helpers and builtins
     mathematics.py       builtins of numbers
     work_items.py        builtins of the index space, memory and loops

@@ -34,6 +34,13 @@ from ocl_ir.types import DType, from_numpy
 
 _DEEPEST = 64
 """Helpers that call one another."""
+_PURE = frozenset({all, any, callable, chr, divmod, hasattr, isinstance, issubclass, ord, pow, sum})
+"""Python's own functions that may be called with values that are known."""
+
+
+def _is_pure(function: Value) -> bool:
+    """Whether a function of C's depends on its arguments alone: what it gives now is what it always gives."""
+    return isinstance(function, BuiltinFunctionType) and (function in _PURE or function.__module__ == "math")
 
 
 class Calls(Statements):
@@ -70,8 +77,10 @@ class Calls(Statements):
             return self.cast(arguments[0], dtype)
         if isinstance(function, type):
             return self._constructed(function, arguments, keywords)
-        if isinstance(function, BuiltinFunctionType) and is_static(tuple(arguments)) and not keywords:
-            return self.static(function, *arguments)
+        if function is breakpoint:
+            raise self.fault("breakpoint() on a device", "launch it in plain Python: k.interpret[…](…)")
+        if _is_pure(function) and is_static((*arguments, *keywords.values())):
+            return self.static(function, *arguments, **keywords)
         raise self.fault(
             f"{self.described(function)} has no meaning in a kernel",
             "use what ocl_runtime.language has, or write a function in Python",

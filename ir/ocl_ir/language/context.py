@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ocl_ir.errors import DTypeError, Error
 from ocl_ir.kernel.builder import KernelBuilder
-from ocl_ir.kernel.grammar import Atomic, Let, Load, Param, Stmt
+from ocl_ir.kernel.grammar import Atomic, Barrier, Collective, Let, Load, Param, Stmt, walk
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.errors import KernelError, Span
 from ocl_ir.language.values import Deferred, HostNumber, Number, dtype_name
@@ -62,6 +63,11 @@ class Status:
 
 Source: TypeAlias = Pointer | Scalar | Host | Status | Deferred
 """Where a kernel's parameter comes from at a launch."""
+
+
+def waits(body: Iterable[Stmt]) -> bool:
+    """Whether work-items wait for each other in statements."""
+    return any(isinstance(stmt, Barrier | Collective) for stmt in walk(tuple(body)))
 
 
 class SpanText(str):

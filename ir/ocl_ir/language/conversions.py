@@ -181,10 +181,10 @@ class Conversions(Context):
             return self._unbooled(value)
         return Number(self.k.convert(value.ref, self.index_type), self.index_type, "index", value.low)
 
-    def static(self, function: Callable[..., Any], *args: Any) -> Any:
+    def static(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
         """What Python computes now."""
         try:
-            return function(*args)
+            return function(*args, **keywords)
         except Exception as error:
             raise self.fault(f"{type(error).__name__}: {error}") from error
 

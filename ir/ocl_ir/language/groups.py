@@ -15,6 +15,7 @@ from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.collectives import tree
 from ocl_ir.kernel.grammar import CollectiveOp
 from ocl_ir.kernel.operands import Ref
+from ocl_ir.language.plain import builtins
 from ocl_ir.language.table import Builtin, Namespace
 from ocl_ir.language.tiles import Tiles
 from ocl_ir.language.values import ArrayView, Number, Value
@@ -43,7 +44,7 @@ def _reduction(op: str, what: str) -> Builtin:
         return _collective(t, op, number)
 
     emit.__doc__ = f"""The {what} of the values of all work-items of the group."""
-    return Builtin(op, emit)
+    return Builtin(op, emit, builtins.reduction(op))
 
 
 def _question(op: str, what: str) -> Builtin:
@@ -51,7 +52,7 @@ def _question(op: str, what: str) -> Builtin:
         return _collective(t, op, Number(t.condition_ref(condition), BOOL))
 
     emit.__doc__ = f"""Whether the condition holds for {what} of the group."""
-    return Builtin(op, emit)
+    return Builtin(op, emit, {"any": builtins.group_any, "all": builtins.group_all}[op])
 
 
 def count(t: Tiles, condition: Value) -> Value:
@@ -72,7 +73,7 @@ def _scan(op: str, what: str) -> Builtin:
     emit.__doc__ = (
         f"""The sum of the values of the work-items up to this one, {what}, in the order of linear local ids."""
     )
-    return Builtin(op, emit)
+    return Builtin(op, emit, builtins.scan(op))
 
 
 def reduce(t: Tiles, value: Value, join: Value) -> Value:
@@ -132,8 +133,8 @@ def print_(t: Tiles, *values: Value, sep: Value = " ") -> None:
     t.k.print_(str(sep).join(texts), *numbers)
 
 
-def _named(function: Callable[..., Any]) -> Builtin:
-    return Builtin(function.__name__.rstrip("_"), function)
+def _named(function: Callable[..., Any], python: Callable[..., Any]) -> Builtin:
+    return Builtin(function.__name__.rstrip("_"), function, python)
 
 
 GROUP = Namespace(
@@ -144,14 +145,14 @@ GROUP = Namespace(
     max=_reduction("max", "greatest"),
     any=_question("any", "any work-item"),
     all=_question("all", "all work-items"),
-    count=_named(count),
-    broadcast=_named(broadcast),
+    count=_named(count, builtins.count),
+    broadcast=_named(broadcast, builtins.broadcast),
     scan=_scan("scan", "with its own"),
     exclusive_scan=_scan("exclusive_scan", "without its own"),
-    reduce=_named(reduce),
+    reduce=_named(reduce, builtins.group_reduce),
 )
 """`group` in `ocl_runtime.language`."""
 
 BUILTINS = {"group": GROUP}
-PYTHON = {"print": _named(print_)}
+PYTHON = {"print": _named(print_, builtins.print_)}
 """What Python's own functions are in a kernel."""

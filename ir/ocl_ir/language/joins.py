@@ -88,7 +88,7 @@ def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *,
     everywhere, versions = len(assigned) == len(versions), assigned
     first = versions[0].value
     if isinstance(first, tuple | Tile):
-        return _tuples(t, name, versions, span, weak=weak)
+        return _tuples(t, name, versions, span, weak=weak, everywhere=everywhere)
     same = all(_same(version.value, first) for version in versions[1:])
     if same and (is_static(first) or everywhere) and not (weak and class_of(first) is not None):
         return Join(name, first)
@@ -103,7 +103,7 @@ def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *,
     return _numbers(t, name, versions, span, weak=weak)
 
 
-def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool) -> Join:
+def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool, everywhere: bool) -> Join:
     first = versions[0].value
     kinds = {(type(version.value), getattr(version.value, "shape", None)) for version in versions}
     lengths = {len(elements_of(version.value)) for version in versions}
@@ -111,11 +111,12 @@ def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *
         lines = " and ".join(str(version.span.line) for version in versions[:2])
         raise t.fault(f"{name} is not the same tuple from lines {lines}", "give both as many elements", DTypeError)
     columns = zip(*(elements_of(version.value) for version in versions), strict=True)
+    elsewhere = [] if everywhere else [Version(POISON, span)]
     parts = tuple(
         joined(
             t,
             name,
-            [Version(value, version.span) for value, version in zip(column, versions, strict=True)],
+            [*(Version(value, version.span) for value, version in zip(column, versions, strict=True)), *elsewhere],
             span,
             weak=weak,
         )

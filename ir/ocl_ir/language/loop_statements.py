@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ocl_ir.kernel.grammar import Break, Const, Continue, For, Stmt, While
+from ocl_ir.kernel.grammar import Break, Const, Continue, For, If, Stmt, While
 from ocl_ir.kernel.grammar import Value as IRValue
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.branches import Branches
+from ocl_ir.language.context import waits
 from ocl_ir.language.errors import Span
 from ocl_ir.language.joins import Join, joined
 from ocl_ir.language.liveness import assigned, liveness
@@ -159,6 +160,9 @@ class Loops(Branches):
                 if self.statements(stmt.body):
                     self._reach(loop, loop.variables)
             condition = Const(tested, BOOL) if isinstance(tested, bool) else tested.operand
+            if waits(header):  # which the header of a loop of kernel IR does not
+                leave = If(condition, (), (Break(),), where=self.k.where or "")
+                return While((), Const(True, BOOL), (*header, leave, *block))
             return While(tuple(header), condition, tuple(block))
 
         return self._looped(stmt, body, set(), endless=endless)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.errors import DTypeError
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.calls import Calls
 from ocl_ir.language.errors import KernelError
 from ocl_ir.language.host_numbers import HOST
+from ocl_ir.language.plain import functions
 from ocl_ir.language.table import Builtin
-from ocl_ir.language.values import HostNumber, LocalFunction, Number, Value, is_static
-from ocl_ir.ops import OPS
+from ocl_ir.language.values import HostNumber, LocalFunction, Number, Value, is_static, low_of
 from ocl_ir.program_ops import InlineC
 from ocl_ir.types import BOOL, from_numpy
 
@@ -54,7 +55,7 @@ def _real(name: str) -> Builtin:
         return t.real(name, x)
 
     emit.__doc__ = f"""`{name}` of a number; of an integer, in the default real."""
-    return Builtin(name, emit, OPS[name].reference, is_elementwise=True)
+    return Builtin(name, emit, functions.real_function(name), is_elementwise=True)
 
 
 def _real2(name: str, op: str) -> Builtin:
@@ -64,7 +65,7 @@ def _real2(name: str, op: str) -> Builtin:
         return t.real(op, x, y)
 
     emit.__doc__ = f"""`{name}` of two numbers; of integers, in the default real."""
-    return Builtin(name, emit, OPS[op].reference, is_elementwise=True)
+    return Builtin(name, emit, functions.real_function(op), is_elementwise=True)
 
 
 def _rounding(name: str) -> Builtin:
@@ -72,7 +73,7 @@ def _rounding(name: str) -> Builtin:
         return t.real(name, x)
 
     emit.__doc__ = f"""`{name}` of a number, as a float; `math.{name}` gives an int."""
-    return Builtin(name, emit, OPS[name].reference, is_elementwise=True)
+    return Builtin(name, emit, functions.real_function(name), is_elementwise=True)
 
 
 def _question(name: str) -> Builtin:
@@ -85,7 +86,7 @@ def _question(name: str) -> Builtin:
         return Number(t.k.op(name, value.ref), BOOL)
 
     emit.__doc__ = f"""`{name}` of a number."""
-    return Builtin(name, emit, OPS[name].reference, is_elementwise=True)
+    return Builtin(name, emit, functions.question(name), is_elementwise=True)
 
 
 def _extreme(name: str) -> Builtin:
@@ -95,7 +96,7 @@ def _extreme(name: str) -> Builtin:
         return t.numeric(name, x, y)
 
     emit.__doc__ = f"""The {name} of two numbers; NaN if one is NaN."""
-    return Builtin(name, emit, OPS[name].reference, is_elementwise=True)
+    return Builtin(name, emit, functions.function_of_numbers(name), is_elementwise=True)
 
 
 def _fextreme(name: str, op: str) -> Builtin:
@@ -109,7 +110,7 @@ def _fextreme(name: str, op: str) -> Builtin:
         return t.select(t.k.op("isnan", a.ref), b, first)
 
     emit.__doc__ = f"""C's `{name}`: of a number and NaN, the number."""
-    return Builtin(name, emit, getattr(np, name), is_elementwise=True)
+    return Builtin(name, emit, functions.c_extreme(name), is_elementwise=True)
 
 
 def _python_extreme(name: str, test: str) -> Builtin:
@@ -129,7 +130,7 @@ def _python_extreme(name: str, test: str) -> Builtin:
         return chosen
 
     emit.__doc__ = f"""Python's `{name}` of numbers."""
-    return Builtin(name, emit, {"min": min, "max": max}[name], is_elementwise=True)
+    return Builtin(name, emit, functions.python_extreme(name), is_elementwise=True)
 
 
 def fma(t: Calls, a: Value, b: Value, c: Value) -> Value:
@@ -162,33 +163,53 @@ def sign(t: Calls, x: Value) -> Value:
     return t.numeric("sign", x)
 
 
+def _integers(t: Calls, name: str, a: Value, b: Value) -> None:
+    class_ = t.meet_all(name, (a, b))
+    if class_.literal in {"bool", "float"} or (class_.dtype is not None and not class_.dtype.is_integer):
+        raise t.fault(
+            f"{name} of {t.described(a)} and {t.described(b)}", "it divides integers: use // for floats", DTypeError
+        )
+
+
+def _is_at_least(value: Value, least: int) -> bool:
+    low = low_of(value)
+    return low is not None and low >= least
+
+
 def cdiv(t: Calls, a: Value, b: Value) -> Value:
-    """`a / b` of integers, rounded up."""
-    if is_static(a) and is_static(b):
-        return t.static(lambda x, y: -(-x // y), a, b)
-    if getattr(a, "low", a if isinstance(a, int) else None) is None:
-        return t.unary("neg", t.number(t.binary("floordiv", t.unary("neg", t.number(a)), b)))
-    one_less = t.binary("sub", b, 1)
-    return t.binary("floordiv", t.binary("add", a, one_less), b)
-
-
-def _c_quotient(a: Any, b: Any) -> Any:
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
+    """`a / b` of integers, rounded up; by zero it is 0."""
+    _integers(t, "cdiv", a, b)
+    if is_static((a, b)):
+        return t.static(functions.cdiv, a, b)
+    if _is_at_least(a, 0) and _is_at_least(b, 1):
+        return t.binary("floordiv", t.binary("add", a, t.binary("sub", b, 1)), b)
+    is_rounded = t.binary("ne", t.binary("rem", a, b), 0)
+    quotient = t.binary("floordiv", a, b)
+    return t.select(t.condition_ref(is_rounded), t.binary("add", quotient, 1), quotient)
 
 
 def c_div(t: Calls, a: Value, b: Value) -> Value:
-    """`a / b` of integers, rounded to zero."""
-    if is_static(a) and is_static(b):
-        return t.static(_c_quotient, a, b)
-    quotient = t.binary("floordiv", t.numeric("abs", a), t.numeric("abs", b))
-    negative = t.binary("ne", t.binary("lt", a, 0), t.binary("lt", b, 0))
-    return t.select(t.condition_ref(negative), t.unary("neg", t.number(quotient)), quotient)
+    """`a / b` of integers, rounded to zero; by zero it is 0."""
+    _integers(t, "c_div", a, b)
+    if is_static((a, b)):
+        return t.static(functions.c_div, a, b)
+    quotient = t.binary("floordiv", a, b)
+    return t.select(_is_floored_below(t, a, b), t.binary("add", quotient, 1), quotient)
 
 
 def c_mod(t: Calls, a: Value, b: Value) -> Value:
-    """What `c_div` leaves: it has the sign of `a`."""
-    return t.binary("sub", a, t.binary("mul", c_div(t, a, b), b))
+    """What `c_div` leaves: it has the sign of `a`; by zero it is 0."""
+    _integers(t, "c_mod", a, b)
+    if is_static((a, b)):
+        return t.static(functions.c_mod, a, b)
+    remainder = t.binary("rem", a, b)
+    return t.select(_is_floored_below(t, a, b), t.binary("sub", remainder, b), remainder)
+
+
+def _is_floored_below(t: Calls, a: Value, b: Value) -> Ref:
+    """Whether `//` rounds to another number than division to zero does."""
+    differ = t.binary("ne", t.binary("lt", a, 0), t.binary("lt", b, 0))
+    return t.condition_ref(t.binary("and", differ, t.binary("ne", t.binary("rem", a, b), 0)))
 
 
 def to_int(t: Calls, x: Value) -> Value:
@@ -221,7 +242,7 @@ def to_integer(name: str) -> Builtin:
         return t.to_index(t.real("rint" if name == "round" else name, value))
 
     emit.__doc__ = f"""Python's `{name}` of a number: an index."""
-    return Builtin(name, emit, is_elementwise=True)
+    return Builtin(name, emit, functions.to_integer(name), is_elementwise=True)
 
 
 def bitcast(t: Calls, x: Value, dtype: Value) -> Value:
@@ -266,7 +287,7 @@ def _bits(name: str) -> Builtin:
         return Number(t.k.op(name, value.ref), value.dtype, value.kind, 0)
 
     emit.__doc__ = f"""`{name}` of an integer."""
-    return Builtin(name, emit, OPS[name].reference, is_elementwise=True)
+    return Builtin(name, emit, functions.function_of_bits(name), is_elementwise=True)
 
 
 def _named(function: Callable[..., Any], python: Callable[..., Any] | None = None, name: str = "") -> Builtin:
@@ -284,15 +305,15 @@ BUILTINS: dict[str, Builtin] = {
     **{name: _extreme(name) for name in ("minimum", "maximum")},
     **{name: _fextreme(name, op) for name, op in _MINIMA.items()},
     **{name: _bits(name) for name in ("popcount", "clz")},
-    "fma": _named(fma, OPS["fma"].reference),
-    "where": _named(where, lambda c, x, y: x if c else y),
-    "clamp": _named(clamp, lambda x, low, high: np.minimum(np.maximum(x, low), high)),
-    "sign": _named(sign, np.sign),
-    "cdiv": _named(cdiv, lambda a, b: -(-a // b)),
-    "c_div": _named(c_div, _c_quotient),
-    "c_mod": _named(c_mod, lambda a, b: a - _c_quotient(a, b) * b),
+    "fma": _named(fma, functions.real_function("fma")),
+    "where": _named(where, functions.where),
+    "clamp": _named(clamp, functions.clamp),
+    "sign": _named(sign, functions.function_of_numbers("sign")),
+    "cdiv": _named(cdiv, functions.cdiv),
+    "c_div": _named(c_div, functions.c_div),
+    "c_mod": _named(c_mod, functions.c_mod),
     "opencl_c": Builtin("opencl_c", opencl_c, _in_python),
-    "bitcast": _named(bitcast, lambda x, dtype: np.asarray(x).view(from_numpy(dtype).numpy)[()]),
+    "bitcast": _named(bitcast, functions.bitcast),
 }
 """By the name in `ocl_runtime.language`."""
 
@@ -300,9 +321,9 @@ PYTHON = {
     "min": _python_extreme("min", "lt"),
     "max": _python_extreme("max", "gt"),
     "abs": _named(absolute, abs, "abs"),
-    "int": _named(to_int, int, "int"),
-    "float": _named(to_float, float, "float"),
-    "bool": _named(to_bool, bool, "bool"),
+    "int": _named(to_int, functions.to_index, "int"),
+    "float": _named(to_float, functions.to_real, "float"),
+    "bool": _named(to_bool, functions.to_bool, "bool"),
     "round": to_integer("round"),
     **{f"math.{name}": to_integer(name) for name in ("floor", "ceil", "trunc")},
 }

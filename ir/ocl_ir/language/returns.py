@@ -60,6 +60,8 @@ def _tail(stmts: list[ast.stmt]) -> list[ast.stmt]:
             return [*before, ast.copy_location(branch, stmt)]
         if isinstance(stmt, ast.For | ast.While) and _returns(stmt):
             loop = _leaving(stmt)
+            if _is_endless(stmt):
+                return [*before, loop]
             test = ast.Name(id=_FLAG, ctx=ast.Load())
             behind = ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test), body=_tail(rest), orelse=[])
             behind.body = behind.body or [ast.Pass()]
@@ -67,6 +69,19 @@ def _tail(stmts: list[ast.stmt]) -> list[ast.stmt]:
     none = ast.Constant(value=None)
     last = stmts[-1] if stmts else none
     return [*stmts, _assign(RESULT, none, last)]
+
+
+def _is_endless(loop: ast.For | ast.While) -> bool:
+    """Whether only a return ends a loop."""
+    is_forever = isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+    return is_forever and not any(map(_breaks, loop.body))
+
+
+def _breaks(stmt: ast.AST) -> bool:
+    """Whether a statement may leave the loop that it stands in."""
+    if isinstance(stmt, ast.FunctionDef | ast.Lambda | ast.For | ast.While):
+        return False
+    return isinstance(stmt, ast.Break) or any(map(_breaks, ast.iter_child_nodes(stmt)))
 
 
 def _leaving(loop: ast.For | ast.While) -> ast.For | ast.While:

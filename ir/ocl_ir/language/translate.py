@@ -9,11 +9,11 @@ from functools import reduce
 from types import FunctionType
 from typing import Any
 
-from ocl_ir.kernel.grammar import Atomic, Barrier, Block, Collective, If, Kernel, Load, Stmt, Store, map_blocks, walk
+from ocl_ir.kernel.grammar import Atomic, Barrier, Block, If, Kernel, Load, Stmt, Store, map_blocks, walk
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language import groups, mathematics, python_functions, work_items
 from ocl_ir.language.captures import Capture
-from ocl_ir.language.context import Options, Source
+from ocl_ir.language.context import Options, Source, waits
 from ocl_ir.language.errors import Span
 from ocl_ir.language.parameters import ArgumentType, declare
 from ocl_ir.language.scopes import Scope, Version
@@ -64,8 +64,8 @@ def translate(
         values = declare(t, arguments)
         t.scope.names = {name: Version(value, span) for name, value in values.items()}
         t.statements(node.body)
-    waits = any(_waits(stmt) for stmt in walk(tuple(body)))
-    if not waits:
+    is_together = waits(body)
+    if not is_together:
         body = _guarded(t, body)
     for stmt in (*t.first_statements, *body):
         t.k.emit(stmt)
@@ -76,16 +76,12 @@ def translate(
         tuple(t.sites),
         tuple(t.captures.values()),
         frozenset(t.dimensions_asked),
-        waits,
+        is_together,
     )
 
 
 def _nothing_outside(name: str) -> Any:
     raise NameError(name)
-
-
-def _waits(stmt: Stmt) -> bool:
-    return isinstance(stmt, Barrier | Collective)
 
 
 def _guarded(t: Tiles, body: list[Stmt]) -> list[Stmt]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.language.calls import Calls
 from ocl_ir.language.loops import Range, Unrolled
+from ocl_ir.language.plain import builtins
 from ocl_ir.language.promotion import class_of
 from ocl_ir.language.table import Builtin
 from ocl_ir.language.values import ArrayView, Number, Value, is_static, low_of
@@ -27,7 +30,7 @@ def _id(name: str, hint: str, low: int = 0) -> Builtin:
         return Number(ref, t.index_type, "index", low)
 
     emit.__doc__ = f"""This work-item's {hint} along a dimension, 0 the fastest: an index."""
-    return Builtin(name, emit)
+    return Builtin(name, emit, getattr(builtins, name))
 
 
 def global_size(t: Calls, dimension: Value = 0) -> Value:
@@ -75,7 +78,7 @@ def _atomic(op: str, name: str) -> Builtin:
 
     what = {"exchange": "replaces it by"}.get(op, f"applies `{op}` to it and")
     emit.__doc__ = f"""In one step, reads `x[index]`, {what} the value, and gives what was there before."""
-    return Builtin(name, emit)
+    return Builtin(name, emit, builtins.atomic(op))
 
 
 def atomic_compare_exchange(t: Calls, x: Value, index: Value, expected: Value, value: Value) -> Value:
@@ -112,7 +115,7 @@ class VectorType(Builtin):
             return self._vector(t, values)
 
         emit.__doc__ = f"""A vector of {count} lanes of {dtype.numpy}: of as many numbers, or one for all."""
-        super().__init__(name, emit)
+        super().__init__(name, emit, builtins.vector(dtype, count))
 
     def _vector(self, t: Calls, values: tuple[Value, ...]) -> Number:
         t.available(self.dtype)
@@ -138,11 +141,16 @@ _C_NAMES = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8", "ulong": "u8",
     "float": "f4", "double": "f8",
 }  # fmt: skip
+_DTYPES = frozenset({"int8", "int16", "uint8", "uint16", "float16"})
+"""Names that are vectors in OpenCL C and numbers in NumPy, whose they are here."""
 VECTORS: dict[str, Builtin] = {
-    f"{name}{count}": VectorType(f"{name}{count}", from_numpy(code), count)
+    vector: VectorType(vector, from_numpy(code), count)
     for name, code in _C_NAMES.items()
     for count in LANES
+    for vector in (f"{name}{count}", f"{np.dtype(code)}x{count}")
+    if vector not in _DTYPES
 }
+"""`float4` as in OpenCL C, and `float32x4`, which is the same."""
 
 # ---------------------------------------------------------------------- loops
 
@@ -229,21 +237,26 @@ BUILTINS: dict[str, Builtin] = {
     "local_id": _id("local_id", "index in its group"),
     "group_id": _id("group_id", "number of its group"),
     "num_groups": _id("num_groups", "number of groups", 1),
-    "global_size": _named(global_size),
-    "local_size": _named(local_size),
-    "position": _named(position),
-    "barrier": _named(barrier),
-    "local_array": _named(local_array),
-    "private_array": _named(private_array),
+    "global_size": _named(global_size, builtins.global_size),
+    "local_size": _named(local_size, builtins.local_size),
+    "position": _named(position, builtins.position),
+    "barrier": _named(barrier, builtins.barrier),
+    "local_array": _named(local_array, builtins.local_array),
+    "private_array": _named(private_array, builtins.private_array),
     **{f"atomic_{op}": _atomic(op, f"atomic_{op}") for op in _ATOMICS},
-    "atomic_compare_exchange": _named(atomic_compare_exchange),
-    "vload": _named(vload),
-    "vstore": _named(vstore),
+    "atomic_compare_exchange": _named(atomic_compare_exchange, builtins.atomic_compare_exchange),
+    "vload": _named(vload, builtins.vload),
+    "vstore": _named(vstore, builtins.vstore),
     **VECTORS,
-    "unrolled": _named(unrolled, lambda values: values),
-    "hint": _named(hint, lambda values, unroll=0: values),
+    "unrolled": _named(unrolled, builtins.unrolled),
+    "hint": _named(hint, builtins.hint),
 }
 """By the name in `ocl_runtime.language`."""
 
-PYTHON = {"range": _named(range_), "enumerate": _named(enumerate_), "zip": _named(zip_), "len": _named(len_)}
+PYTHON = {
+    "range": _named(range_, builtins.range_),
+    "enumerate": _named(enumerate_, enumerate),
+    "zip": _named(zip_, zip),
+    "len": _named(len_, builtins.length),
+}
 """What Python's own functions of loops are in a kernel."""

@@ -6,6 +6,7 @@ sizes.py        over how many work-items
 variants.py     translated once for types
 violations.py   what checked mode found
 interpreted.py  a launch in the interpreter
+plain.py        a launch in plain Python
 inspection.py   stages and figures as text
 launcher.py     a kernel over an index space
 kernel.py       what users call

@@ -24,6 +24,7 @@ from ocl_ir.graph.build import Buffer
 from ocl_ir.kernel.printer import text
 from ocl_ir.language.context import Options
 from ocl_ir.language.parameters import ArgumentType
+from ocl_ir.language.plain.names import calls_breakpoint
 from ocl_ir.language.source import FunctionSource, source_from, source_of
 from ocl_ir.language.translate import Translation
 from ocl_ir.source_line import calling_line
@@ -125,7 +126,7 @@ class Kernel:
 
     @property
     def interpret(self) -> Sized:
-        """The kernel in the interpreter, which finds races."""
+        """The kernel in the interpreter, which finds races; in plain Python where its body calls `breakpoint`."""
         return Sized(self, "interpret")
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -166,6 +167,22 @@ class Kernel:
         return Launcher(self, "unchecked", sizes).inspected(args, keywords)
 
     # ------------------------------------------------------------------ for launchers and commands
+
+    @property
+    def function(self) -> FunctionType:
+        """The function in Python. Raises `Error` for a kernel that was made of a text."""
+        if self._function is None:
+            raise Error(
+                f"kernel {self.__name__} has no function in Python, only a text",
+                place=calling_line(),
+                remedy="define it in a file to run it in plain Python",
+            )
+        return self._function
+
+    @property
+    def stops_in_a_debugger(self) -> bool:
+        """Whether its body calls `breakpoint`."""
+        return self._function is not None and calls_breakpoint(self._function)
 
     @property
     def parameters(self) -> Sequence[str]:

@@ -12,7 +12,7 @@ from ocl_ir.graph.build import Buffer
 from ocl_ir.language.context import Options
 from ocl_ir.language.translate import Translation
 from ocl_ir.source_line import calling_line
-from ocl_runtime.arrays import empty, zeros
+from ocl_runtime.arrays import Array, empty, zeros
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import Error
@@ -20,6 +20,7 @@ from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.kernels.arguments import Arguments
 from ocl_runtime.programs.kernels.interpreted import interpret
+from ocl_runtime.programs.kernels.plain import run_plain
 from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, check_dimensions, check_whole
 from ocl_runtime.programs.kernels.variants import numbers_of
 from ocl_runtime.programs.kernels.violations import STATUS_WORDS, violation
@@ -128,7 +129,10 @@ class Launcher:
     def _launch(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> None:
         options = self._options(arguments, executor, size)
         if self.mode == "interpret":
-            buffers = [empty(x.shape, dtype=x.dtype)._computed() for x in arguments.arrays]
+            if self.kernel.stops_in_a_debugger:
+                run_plain(self.kernel.function, arguments, size, executor.default_real)
+                return
+            buffers = _dense_buffers(arguments.arrays)
             translation = self.kernel.variant(arguments, buffers, options)
             self._check(translation, size)
             interpret(translation, arguments.arrays, arguments.numbers, arguments.array_index, size)
@@ -168,6 +172,12 @@ class Launcher:
         check_dimensions(self.kernel.__name__, size, translation.dimensions_asked)
         if translation.waits:
             check_whole(self.kernel.__name__, size, "")
+
+
+def _dense_buffers(arrays: Sequence[Array]) -> list[Buffer]:
+    """Memory like that of copies in row-major order: the same array twice is the same memory."""
+    copies = {id(x): empty(x.shape, dtype=x.dtype)._computed() for x in arrays}
+    return [copies[id(x)] for x in arrays]
 
 
 def _is_wide(arguments: Arguments, size: LaunchSize) -> bool:

@@ -1,0 +1,11 @@
+"""Kernels as plain Python: a thread for each work-item of a group, NumPy for its numbers, real frames for a debugger.
+
+    work_item.py  the work-item that a thread is
+    numbers.py    an index and a typed number, with Python's operators
+    arrays.py     elements and views
+    builtins.py   what builtins are outside of kernel IR
+    functions.py  a function that sees these meanings
+    run.py        groups, one after the other
+
+Its rules for types are those of `ocl_ir.language.promotion`; what it computes, NumPy does.
+"""

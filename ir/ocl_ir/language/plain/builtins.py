@@ -1,0 +1,279 @@
+"""What builtins are for a work-item that is a thread: ids, arrays, barriers, atomics, vectors, loops, collectives."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ocl_ir.errors import DTypeError
+from ocl_ir.interpret.operation import poison
+from ocl_ir.kernel.collectives import JOINS, distances, tree
+from ocl_ir.language.plain.arrays import PlainArray
+from ocl_ir.language.plain.names import dtype_of
+from ocl_ir.language.plain.numbers import Index, Typed, apply, class_of, converted, is_ours, plain, truth
+from ocl_ir.language.plain.work_item import default_real, running
+from ocl_ir.numpy_functions import maximum, minimum
+from ocl_ir.types import BF16, DType, from_numpy
+
+# ---------------------------------------------------------------------- the index space
+
+
+def global_id(dimension: int = 0) -> Index:
+    """The index in the whole index space."""
+    return Index(running("global_id").position[dimension])
+
+
+def local_id(dimension: int = 0) -> Index:
+    """The index in the group."""
+    return Index(running("local_id").local[dimension])
+
+
+def group_id(dimension: int = 0) -> Index:
+    """The number of the group."""
+    return Index(running("group_id").group.number[dimension])
+
+
+def num_groups(dimension: int = 0) -> Index:
+    """How many groups there are."""
+    launch = running("num_groups").launch
+    items = launch.items[dimension] if dimension < len(launch.items) else 1
+    return Index(-(-items // launch.group[dimension]))
+
+
+def global_size(dimension: int = 0) -> Index:
+    """How many work-items were asked for."""
+    items = running("global_size").launch.items
+    return Index(items[dimension] if dimension < len(items) else 1)
+
+
+def local_size(dimension: int = 0) -> int:
+    """How many work-items a group has, which is known from the launch."""
+    return running("local_size").launch.group[dimension]
+
+
+def position() -> Any:
+    """The indices in NumPy's order."""
+    item = running("position")
+    ids = tuple(map(Index, reversed(item.position[: len(item.launch.items)])))
+    return ids[0] if len(ids) == 1 else ids
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def barrier() -> None:
+    """Waits for the group."""
+    running("barrier").meet("barrier")
+
+
+def local_array(shape: Any, dtype: Any) -> PlainArray:
+    """An array of the group, one for each place that makes one."""
+    return _array(running("local_array").group.arrays, shape, dtype_of(dtype))
+
+
+def private_array(shape: Any, dtype: Any) -> PlainArray:
+    """An array of the work-item."""
+    return _array(running("private_array").arrays, shape, dtype_of(dtype))
+
+
+def _array(known: dict[Any, PlainArray], shape: Any, dtype: DType) -> PlainArray:
+    lengths = tuple(map(int, shape)) if isinstance(shape, tuple) else (int(shape),)
+    key = tuple(_call_chain(sys._getframe(2)))
+    if key not in known:
+        contents = poison(dtype, int(np.prod(lengths))).reshape(lengths)
+        known[key] = PlainArray(contents, dtype, "the array")
+    return known[key]
+
+
+def _call_chain(frame: FrameType | None) -> Iterator[tuple[object, int]]:
+    """The instruction of each frame: an inlined helper has arrays of its own at each call."""
+    while frame is not None:
+        yield frame.f_code, frame.f_lasti
+        frame = frame.f_back
+
+
+def atomic(op: str) -> Callable[..., Any]:
+    """An atomic: threads run one at a time, so it needs no lock."""
+
+    def function(x: PlainArray, index: Any, value: Any) -> Any:
+        if x.type.bits < 32:
+            raise DTypeError(f"an atomic of {x.type.numpy}", remedy="use an array of int32 or uint32")
+        before = x[index]
+        operand = Typed(x.stored(value))
+        x[index] = operand if op == "exchange" else apply(_ATOMICS[op], x.type, before, operand)
+        return before
+
+    return function
+
+
+_ATOMICS: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "min": minimum, "max": maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}  # fmt: skip
+
+
+def atomic_compare_exchange(x: PlainArray, index: Any, expected: Any, value: Any) -> Any:
+    """Stores the value where the element is as expected."""
+    before = x[index]
+    if before.value == x.stored(expected):
+        x[index] = value
+    return before
+
+
+def vload(x: PlainArray, index: Any, count: int, *, aligned: bool = False) -> Typed:
+    """Neighbouring elements as a vector."""
+    elements = x.run(index, count)
+    if x.type is BF16:
+        return Typed((elements.astype(np.uint32) << np.uint32(16)).view(np.float32))
+    return Typed(elements.copy())
+
+
+def vstore(x: PlainArray, index: Any, value: Typed, *, aligned: bool = False) -> None:
+    """Writes the lanes of a vector."""
+    x.run(index, value.lanes)[...] = x.stored(value)
+
+
+def vector(dtype: DType, count: int) -> Callable[..., Typed]:
+    """`float4` and its kin."""
+
+    def make(*values: Any) -> Typed:
+        lanes = np.concatenate([np.atleast_1d(converted(value, dtype, fits=False)) for value in values])
+        if len(lanes) not in {1, count}:
+            raise DTypeError(f"{len(lanes)} numbers for {count} lanes")
+        return Typed(np.resize(lanes, count))
+
+    return make
+
+
+# ---------------------------------------------------------------------- loops
+
+
+def range_(*bounds: Any) -> Iterator[Any]:
+    """Python's range, of indices, or of the one dtype of typed bounds."""
+    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    classes = [class_of(bound) for bound in (start, stop, step)]
+    dtypes = {class_.dtype for class_ in classes if class_ is not None and class_.dtype}
+    typed = len(dtypes) == 1 and not any(class_.is_index for class_ in classes if class_) and not is_ours(step)
+    (dtype,) = dtypes if typed else (None,)
+    if dtype is not None and (dtype.bits < 32 or (int(step) < 0 and dtype.kind == "uint")):
+        dtype = None
+    if int(plain(step)) == 0:
+        return
+    for number in range(*(int(plain(bound)) for bound in (start, stop, step))):
+        yield Index(number) if dtype is None else Typed(dtype.numpy.type(number))
+
+
+def unrolled(values: Any) -> Any:
+    """The values, which are literals."""
+    return [int(value) for value in values] if not isinstance(values, tuple) else values
+
+
+def hint(values: Any, *, unroll: int = 0) -> Any:
+    """The loop as it is."""
+    return values
+
+
+def length(value: Any) -> Any:
+    """The length of a tuple or a text, or of the first axis of an array."""
+    return Index(len(value)) if isinstance(value, PlainArray) else len(value)
+
+
+# ---------------------------------------------------------------------- collectives
+
+
+def reduction(op: str) -> Callable[[Any], Any]:
+    """`group.sum` and its kin, by the tree of all devices."""
+
+    def function(value: Any) -> Any:
+        values = [_number(posted) for posted in running(f"group.{op}").meet(f"group.{op}", value)]
+        return _typed_like(value, _reduced(op, values))
+
+    return function
+
+
+def _number(value: Any) -> Any:
+    """As arrays of one number, halves in float32."""
+    number = value.value if isinstance(value, Typed) else converted(value, _alone(value))
+    return np.asarray(number, np.float32 if number.dtype == np.float16 else number.dtype)
+
+
+def _alone(value: Any) -> DType:
+    """The dtype of an index or of a literal."""
+    return default_real() if isinstance(value, float) else from_numpy("i8")
+
+
+def _typed_like(value: Any, result: Any) -> Any:
+    if isinstance(value, Typed):
+        return Typed(result.astype(value.dtype)[()])
+    return Typed(result[()]) if isinstance(value, float) else Index(result)
+
+
+def _reduced(op: str, values: list[Any]) -> Any:
+    join = {"add": np.add, "mul": np.multiply, "minimum": minimum, "maximum": maximum}[JOINS[op]]
+    values = [*values]
+    for distance, items in tree(len(values)):
+        for item in range(items):
+            with np.errstate(all="ignore"):
+                values[item] = np.asarray(join(values[item], values[item + distance]))
+    return values[0]
+
+
+def group_any(condition: Any) -> Typed:
+    """Whether it holds for any work-item."""
+    return Typed(np.bool_(any(running("group.any").meet("group.any", truth(condition)))))
+
+
+def group_all(condition: Any) -> Typed:
+    """Whether it holds for all work-items."""
+    return Typed(np.bool_(all(running("group.all").meet("group.all", truth(condition)))))
+
+
+def count(condition: Any) -> Index:
+    """For how many work-items it holds."""
+    return Index(sum(running("group.count").meet("group.count", truth(condition))))
+
+
+def broadcast(value: Any, lane: Any = 0) -> Any:
+    """The value of one work-item."""
+    posted = running("group.broadcast").meet("group.broadcast", value)[int(plain(lane))]
+    return _typed_like(value, np.asarray(plain(posted)))
+
+
+def scan(op: str) -> Callable[[Any], Any]:
+    """The sum up to this work-item, or to the one before it."""
+
+    def function(value: Any) -> Any:
+        item = running(f"group.{op}")
+        sums = [_number(posted) for posted in item.meet(f"group.{op}", value)]
+        for distance in distances(len(sums)):
+            with np.errstate(all="ignore"):
+                sums = [
+                    np.asarray(own + sums[lane - distance]) if lane >= distance else own
+                    for lane, own in enumerate(sums)
+                ]
+        size_x, size_y, _ = item.launch.group
+        x, y, z = item.local
+        lane = x + size_x * (y + size_y * z)
+        if op == "exclusive_scan":
+            return _typed_like(value, sums[lane - 1] if lane else np.zeros_like(sums[0]))
+        return _typed_like(value, sums[lane])
+
+    return function
+
+
+def group_reduce(value: Any, join: Callable[[Any, Any], Any]) -> Any:
+    """The values of the group, joined by a function, by the same tree."""
+    values = [*running("group.reduce").meet("group.reduce", value)]
+    for distance, items in tree(len(values)):
+        for item in range(items):
+            values[item] = join(values[item], values[item + distance])
+    return values[0]
+
+
+def print_(*values: Any, sep: str = " ") -> None:
+    """Prints numbers as they are."""
+    print(*map(plain, values), sep=sep)

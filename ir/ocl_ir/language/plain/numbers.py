@@ -1,0 +1,335 @@
+"""Numbers of a kernel in plain Python: an index, and a typed number of one or more lanes.
+
+A literal is a Python number. The types in which numbers meet are those of `ocl_ir.language.promotion`; what comes of
+them is computed by NumPy, in exactly that dtype, and integers of 32 bits and more wrap.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, SupportsInt
+
+import numpy as np
+
+from ocl_ir.errors import DTypeError
+from ocl_ir.language.plain.work_item import default_real
+from ocl_ir.language.promotion import INDEX, Class, NoCommonType, meet
+from ocl_ir.language.swizzles import component_indices
+from ocl_ir.language.values import dtype_name
+from ocl_ir.numpy_functions import power
+from ocl_ir.types import BOOL, DType, from_numpy
+
+_COMPARISONS = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+_PYTHON = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "floordiv": operator.floordiv, "rem": operator.mod, "pow": operator.pow, "shl": operator.lshift,
+    "shr": operator.rshift, "and": operator.and_, "or": operator.or_, "xor": operator.xor, **_COMPARISONS,
+}  # fmt: skip
+_NUMPY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "floordiv": np.floor_divide,
+    "rem": np.remainder, "pow": np.power, "shl": np.left_shift, "shr": np.right_shift, "and": np.bitwise_and,
+    "or": np.bitwise_or, "xor": np.bitwise_xor,
+}  # fmt: skip
+_BITS = frozenset({"and", "or", "xor", "shl", "shr"})
+
+
+class Operators:
+    """Python's operators, by the rules of the language."""
+
+    __array_ufunc__ = None  # NumPy's scalars leave the operation to this side
+    __slots__ = ()
+    value: Any
+    """What NumPy or Python computes with."""
+
+    def __bool__(self) -> bool:
+        return truth(self)
+
+    def __invert__(self) -> Any:
+        return unary("not", self)
+
+    def __neg__(self) -> Any:
+        return unary("neg", self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return unary("abs", self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _operator(op: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: binary(op, self, other)
+
+
+def _reflected(op: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: binary(op, other, self)
+
+
+_NAMES = {"div": "truediv", "rem": "mod", "shl": "lshift", "shr": "rshift"}
+for _op in _PYTHON:
+    _name = _NAMES.get(_op, _op)
+    setattr(Operators, f"__{_name}__", _operator(_op))
+    if _op not in _COMPARISONS:
+        setattr(Operators, f"__r{_name}__", _reflected(_op))
+
+
+class Index(Operators):
+    """A Python int that a kernel knows at run time only. It is no `int`, which a float on its left would take for a
+    literal."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: SupportsInt) -> None:
+        self.value = int(value)
+
+    def __repr__(self) -> str:
+        return f"index {self.value}"
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+class Typed(Operators):
+    """A NumPy scalar, or the lanes of a vector."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    @property
+    def dtype(self) -> Any:
+        """Its dtype."""
+        return self.value.dtype
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a vector; 1 for a scalar."""
+        return int(np.size(self.value))
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __index__(self) -> int:
+        return operator.index(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __getitem__(self, lane: int) -> Typed:
+        return Typed(self.value[lane])
+
+    def __iter__(self) -> Any:
+        return map(Typed, self.value)
+
+    def __getattr__(self, name: str) -> Typed:
+        lanes = component_indices(name, self.lanes) if self.lanes > 1 else None
+        if lanes is None:
+            raise AttributeError(f"{self!r} has no {name}")
+        return Typed(self.value[lanes[0]] if len(lanes) == 1 else self.value[lanes])
+
+    def replace(self, **components: Any) -> Typed:
+        """The vector with other components."""
+        value = self.value.copy()
+        for name, number in components.items():
+            (lane,) = component_indices(name, self.lanes) or ()
+            value[lane] = converted(number, from_numpy(self.dtype))
+        return Typed(value)
+
+
+def class_of(value: Any) -> Class | None:
+    """The class of a number; None for what is none."""
+    if isinstance(value, Index):
+        return INDEX
+    if isinstance(value, Typed | np.generic):
+        return Class(dtype=from_numpy(value.dtype))
+    for kind in (bool, int, float):
+        if isinstance(value, kind):
+            return Class(kind.__name__)  # type: ignore[arg-type]
+    return None
+
+
+def plain(value: Any) -> Any:
+    """What NumPy or Python computes with."""
+    return value.value if isinstance(value, Operators) else value
+
+
+def truth(value: Any) -> bool:
+    """Whether a number is not zero."""
+    if isinstance(value, Typed) and value.lanes > 1:
+        raise DTypeError("a vector is no condition", remedy="test its components, or use any(…)")
+    return bool(plain(value))
+
+
+# ---------------------------------------------------------------------- conversions
+
+
+def converted(value: Any, dtype: DType, *, fits: bool = True) -> Any:
+    """A number in a dtype, for NumPy. Raises `DTypeError` for a literal that does not fit, unless this is a cast."""
+    if isinstance(value, Typed | np.generic):
+        with np.errstate(all="ignore"):
+            return plain(value).astype(dtype.numpy)
+    if dtype is BOOL:
+        if fits and not isinstance(value, bool):
+            raise DTypeError(f"{value!r} is no bool")
+        return np.bool_(value)
+    if dtype.is_integer:
+        if fits and isinstance(value, float):
+            raise DTypeError(f"the float {value!r} has no place in {dtype_name(dtype)}")
+        limits = np.iinfo(dtype.numpy)
+        number = int(value)
+        if fits and not isinstance(value, Index) and not limits.min <= number <= limits.max:
+            raise DTypeError(f"{value!r} does not fit {dtype_name(dtype)}")
+        return dtype.numpy.type((number - int(limits.min)) % 2**dtype.bits + int(limits.min))
+    with np.errstate(all="ignore"):
+        return dtype.numpy.type(float(value))
+
+
+def cast(value: Any, dtype: DType) -> Typed:
+    """A number as a dtype, as C casts do."""
+    if class_of(value) is None:
+        raise DTypeError(f"{dtype_name(dtype)}(…) of {value!r}", remedy="give it a number")
+    return Typed(converted(value, dtype, fits=False))
+
+
+# ---------------------------------------------------------------------- operations
+
+
+def common(*values: Any) -> Class:
+    """The class in which numbers meet. Raises `DTypeError`."""
+    classes = [class_of(value) for value in values]
+    if None in classes:
+        raise DTypeError(f"{values[classes.index(None)]!r} is no number")
+    result = classes[0]
+    for class_ in classes[1:]:
+        try:
+            result = meet(result, class_, default_real())  # type: ignore[arg-type]
+        except NoCommonType:
+            raise DTypeError(f"{values} would meet in a float64 that none of them is") from None
+    assert result is not None
+    return result
+
+
+def in_real(class_: Class) -> DType:
+    """The dtype of floats for a class: its own, or the default real."""
+    return class_.dtype if class_.dtype is not None and class_.dtype.is_float else default_real()
+
+
+def apply(function: Callable[..., Any], dtype: DType, *values: Any) -> Typed:
+    """NumPy's function of numbers in a dtype."""
+    with np.errstate(all="ignore"):
+        return Typed(function(*[np.asarray(converted(value, dtype)) for value in values])[()])
+
+
+def binary(op: str, left: Any, right: Any) -> Any:
+    """An operator on numbers."""
+    if class_of(left) is None or class_of(right) is None:
+        return NotImplemented
+    if op in _COMPARISONS:
+        return _compared(op, left, right)
+    class_ = common(left, right)
+    if op in _BITS and (class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_float)):
+        raise DTypeError(f"{op} of {left!r} and {right!r}: bits are those of integers")
+    if class_.dtype is BOOL and op == "pow":
+        class_ = INDEX
+    if op == "div" or class_.literal == "float":
+        return apply(_NUMPY[op], in_real(class_), left, right)
+    if class_.dtype is BOOL and op not in {"and", "or", "xor"}:
+        raise DTypeError(f"{op} of bools", remedy="convert one: int(…)")
+    if op == "pow":
+        return _power(left, right, class_)
+    if class_.dtype is None:
+        return _of_ints(op, int(left), int(right))
+    return apply(_NUMPY[op], class_.dtype, left, right)
+
+
+def _of_ints(op: str, left: int, right: int) -> Index:
+    if op in {"floordiv", "rem"} and right == 0:
+        return Index(0)
+    if op in {"shl", "shr"} and not 0 <= right < 64:
+        return Index(-1 if op == "shr" and left < 0 else 0)
+    return Index(_PYTHON[op](left, right))
+
+
+def _power(base: Any, exponent: Any, class_: Class) -> Any:
+    is_literal = isinstance(exponent, int | float)
+    if is_literal and exponent == 2:
+        return base * base if class_.dtype is None else apply(np.square, class_.dtype, base)
+    if class_.dtype is not None and class_.dtype.is_float:
+        return apply(np.power, class_.dtype, base, exponent)
+    if is_literal and exponent < 0:
+        raise DTypeError(f"an integer to the negative power {exponent}", remedy="convert the base: float32(…)")
+    if class_.dtype is None:
+        whole = np.asarray(int(base), np.int64), np.asarray(int(exponent), np.int64)
+        return Index(power(*whole))
+    return apply(power, class_.dtype, base, exponent)
+
+
+def _compared(op: str, left: Any, right: Any) -> Typed:
+    class_ = _comparison_class(left, right)
+    function = _COMPARISONS[op]
+    if class_.dtype is None or class_.dtype.kind != "float":
+        if class_.literal != "float" and max(np.size(plain(left)), np.size(plain(right))) == 1:
+            return Typed(np.bool_(function(int(left), int(right))))
+    if class_.dtype is None:
+        class_ = Class(dtype=default_real())
+    assert class_.dtype is not None
+    return apply(function, class_.dtype, left, right)
+
+
+def _comparison_class(left: Any, right: Any) -> Class:
+    integers = [class_ for class_ in (class_of(left), class_of(right)) if class_ is not None and _is_integral(class_)]
+    return INDEX if len(integers) == 2 else common(left, right)  # integers are compared exactly
+
+
+def _is_integral(class_: Class) -> bool:
+    return class_.literal in {"int", "bool"} or class_.is_index or bool(class_.dtype and class_.dtype.kind != "float")
+
+
+def unary(op: str, value: Any) -> Any:
+    """`-`, `~` or `abs` of an index or a typed number."""
+    if isinstance(value, Index):
+        return Index({"neg": operator.neg, "not": operator.invert, "abs": abs}[op](int(value)))
+    dtype = from_numpy(value.dtype)
+    if dtype is BOOL and op != "not":
+        raise DTypeError(f"{op} of a bool", remedy="convert it: int(…)")
+    if op == "not" and dtype.is_float:
+        raise DTypeError(f"~ of {value!r}", remedy="bits are those of integers and bools")
+    return apply({"neg": np.negative, "not": np.invert, "abs": np.abs}[op], dtype, value)
+
+
+def is_ours(*values: Any) -> bool:
+    """Whether one of some values is a number that only a kernel has."""
+    return any(isinstance(value, Operators) for value in values)
+
+
+def in_common(chosen: Any, *values: Any) -> Any:
+    """A number in the class in which several meet."""
+    class_ = common(*values)
+    if class_.dtype is not None:
+        return Typed(converted(chosen, class_.dtype))
+    if class_.literal == "float" and is_ours(*values):
+        return Typed(converted(chosen, default_real()))
+    return Index(chosen) if is_ours(*values) else chosen

@@ -1,0 +1,75 @@
+"""A launch in plain Python, a thread for each work-item: what a debugger steps through."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocl_ir.language.plain.arrays import PlainArray
+from ocl_ir.language.plain.names import in_plain
+from ocl_ir.language.plain.numbers import Index, Typed
+from ocl_ir.language.plain.run import run
+from ocl_ir.language.plain.work_item import Launch
+from ocl_ir.types import DType
+from ocl_runtime.arrays import Array
+from ocl_runtime.programs.kernels.arguments import Arguments, Path
+from ocl_runtime.programs.kernels.sizes import LaunchSize
+
+
+def run_plain(function: FunctionType, arguments: Arguments, size: LaunchSize, default_real: DType) -> None:
+    """Runs a kernel's function on copies of the arrays, and writes back those that it has changed. Raises what the
+    function raises."""
+    memory = _Memory()
+    values = {name: _in_plain(arguments, (name,), value, memory) for name, value in arguments.values.items()}
+    run(function, values, Launch(size.items, size.group, default_real))
+    memory.write_back()
+
+
+class _Memory:
+    """Copies of arrays; the same array as two arguments is one memory."""
+
+    def __init__(self) -> None:
+        self._copies: dict[int, tuple[Array, NDArray[Any], NDArray[Any]]] = {}
+
+    def copy_of(self, x: Array) -> NDArray[Any]:
+        """The copy that the kernel works on."""
+        if id(x) not in self._copies:
+            before = np.ascontiguousarray(x.numpy())
+            self._copies[id(x)] = x, before, before.copy()
+        return self._copies[id(x)][2]
+
+    def write_back(self) -> None:
+        """Gives arrays what has changed in their copies."""
+        for x, before, after in self._copies.values():
+            if before.tobytes() != after.tobytes():
+                x[...] = after
+
+
+def _in_plain(arguments: Arguments, path: Path, value: Any, memory: _Memory) -> Any:
+    if path in arguments.numbers:
+        return _number(arguments.numbers[path])
+    if isinstance(value, Array):
+        return PlainArray(memory.copy_of(value), value._dtype, "_".join(map(str, path)))
+    if isinstance(value, tuple):
+        names = getattr(value, "_fields", range(len(value)))
+        parts = [_in_plain(arguments, (*path, name), part, memory) for name, part in zip(names, value, strict=True)]
+        return tuple(parts) if type(value) is tuple else type(value)(*parts)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {
+            field.name: _in_plain(arguments, (*path, field.name), getattr(value, field.name), memory)
+            for field in dataclasses.fields(value)
+        }
+        return in_plain(dataclasses.replace(value, **fields))
+    return in_plain(value)
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        return Typed(np.bool_(value))
+    if isinstance(value, np.generic):
+        return Typed(value)
+    return Index(value) if isinstance(value, int) else value
