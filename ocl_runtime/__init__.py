@@ -19,7 +19,8 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
     observe/           every stage as text, profiles, timelines
     executor.py        one device with all of the above
     runtime.py         what users hold of it
-    programs/          host programs: captured or by hand, planned once, replayed
+    programs/          host programs: captured or by hand, planned once, replayed; kernels in Python and OpenCL C
+    language.py        what kernels in Python are written with
     commands/          ocl-dump and ocl-devices
     settings.py        what a user can set
     private_folder.py  what is remembered on disk

@@ -47,6 +47,7 @@ from ocl_ir.errors import (
     ShapeError,
     VerifyError,
 )
+from ocl_ir.language.errors import KernelError
 
 
 class KernelAssertionError(Error, AssertionError):
@@ -141,6 +142,8 @@ __all__ = [
     "IRError",
     "IndexingError",
     "InputFileError",
+    "KernelAssertionError",
+    "KernelError",
     "LaunchError",
     "MemoryAccessError",
     "MissingNameError",

@@ -5,6 +5,7 @@ What all of them share:
     errors.py           the root of the error tree
     types.py            scalar, vector and pointer types
     numpy_functions.py  what operations mean where NumPy has no function for them
+    program_ops.py      operations that programs define
     ops.py              the table of operations
     sizes.py            integers that a call binds, and formulas of them
     formulas.py         many of them as one table
@@ -19,6 +20,7 @@ The languages:
 
     graph/              array expressions
     kernel/             kernel IR
+    language/           functions in Python, as kernel IR
     passes/             what makes kernels better
     host/               host programs
     interpret/          what kernels and host programs mean

@@ -23,6 +23,7 @@ import numpy as np
 
 from ocl_ir import numpy_functions as functions
 from ocl_ir.errors import DTypeError
+from ocl_ir.program_ops import DefinedOp, InlineC
 from ocl_ir.types import BOOL, F32, I32, I64, U32, U64, DType, Type, ValueType, Vector, element, lanes, with_dtype
 
 CLASSES: dict[str, frozenset[str]] = {
@@ -283,39 +284,10 @@ _ROWS = [
 OPS: Mapping[str, Op] = MappingProxyType({row.name: row for row in _ROWS})
 """Elementwise operations, by name."""
 
+
 PARTIAL = frozenset({"udiv", "urem", "sdiv", "srem"})
 """C's own divisions, which truncate. They are undefined for a zero divisor, and signed ones for the least integer by
 -1: none is computed where a program does not ask for it."""
-
-
-class DefinedOp(str):
-    """An operation that a program defines; its text is its name, which says all that it does.
-
-    `dtypes` are those of its operands, `result` that of its value; halves are computed as float32. `definition` is what
-    kernel IR has for it (`ocl_ir.kernel.function`). Where it joins values of a reduction, `neutral` changes nothing.
-    """
-
-    __slots__ = ("definition", "dtypes", "neutral", "result")
-    definition: Any
-    dtypes: tuple[DType, ...]
-    result: DType
-    neutral: bool | int | float | None
-
-    def __new__(
-        cls,
-        name: str,
-        definition: Any,
-        dtypes: tuple[DType, ...],
-        result: DType,
-        neutral: bool | int | float | None = None,
-    ) -> DefinedOp:
-        """An operation of a name that no other operation has."""
-        made = super().__new__(cls, name)
-        made.definition, made.dtypes, made.result, made.neutral = definition, dtypes, result, neutral
-        return made
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DefinedOp, (str(self), self.definition, self.dtypes, self.result, self.neutral)
 
 
 WORK_ITEM = ("global_id", "local_id", "group_id", "global_size", "local_size", "num_groups")
@@ -340,6 +312,8 @@ def result_type(op: str, args: tuple[Type, ...], result: Type | None = None) -> 
     """
     if any(not isinstance(arg, DType | Vector) for arg in args):
         raise DTypeError(f"{op} does not take a pointer", remedy="load from the pointer first")
+    if isinstance(op, InlineC):
+        return op.result
     if isinstance(op, DefinedOp):
         return with_dtype(args[0], op.result)  # type: ignore[arg-type]
     if op in OPS:

@@ -15,6 +15,7 @@ from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Store, Value
 from ocl_ir.kernel.intervals import Intervals
 from ocl_ir.kernel.locals import Locals
 from ocl_ir.ops import OPS, WORK_ITEM, Op
+from ocl_ir.program_ops import ExactOp, InlineC
 from ocl_ir.types import BOOL, DTYPES, F32, F64, DType, Pointer, Type, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.spelling import literal, mask_type, memory_type, unsigned_type, value_type
 
@@ -66,7 +67,7 @@ class Dialect:
 
 
 _WRAPPING = {"add": "+", "sub": "-", "mul": "*"}
-
+"""Operations that wrap, and how C writes them where they cannot."""
 OWN_MATH = frozenset({"sin", "cos", "tan", "exp", "log", "tanh"})
 """Functions of float32 that templates/helpers has a branch-free version of."""
 ROUNDING = frozenset({"rint", "floor", "ceil", "trunc"})
@@ -163,6 +164,8 @@ class Expressions:
         """What an operation computes."""
         type_ = let.result.type
         assert not isinstance(type_, Pointer)
+        if isinstance(let.op, InlineC):
+            return Text(f"({let.op.format(*[self.operand(arg).within(PRIMARY) for arg in let.args])})")
         if let.op in WORK_ITEM:
             dimension = let.args[0]
             assert isinstance(dimension, Const)
@@ -239,7 +242,7 @@ class Expressions:
         """Whether a signed operation cannot overflow, in a type in which C computes."""
         dtype = element(let.result.type)
         signed = isinstance(let.result.type, DType) and dtype.kind == "int" and dtype.bits >= 32
-        return signed and self._intervals.is_exact(let.result)
+        return signed and (isinstance(let.op, ExactOp) or self._intervals.is_exact(let.result))
 
     @cached_property
     def _intervals(self) -> Intervals:

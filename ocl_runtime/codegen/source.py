@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from ocl_ir.kernel.accesses import modes
 from ocl_ir.kernel.alignment import is_aligned
-from ocl_ir.kernel.grammar import Array, Atomic, Kernel, Load, Param, Stmt, Store, defined, operands, walk
+from ocl_ir.kernel.grammar import Array, Atomic, Barrier, Kernel, Load, Param, Stmt, Store, defined, operands, walk
 from ocl_ir.kernel.locals import Locals, allocate
 from ocl_ir.kernel.names import entry_name
 from ocl_ir.kernel.printer import statement_text
@@ -50,9 +50,9 @@ class HelperTypes:
 @dataclass(frozen=True, slots=True)
 class Source(Late):
     """Generated source. `functions` are those that it defines, the kernel last. A launch needs the kernel's `name`, its
-    `params`, how it uses what each points to, and the bytes of its local arrays. `options` go to the compiler; what is
-    not generated may define anything, and stays a program of its own. Who explains a fault needs its locals, and the
-    statement behind a line, by line number from 1."""
+    `params`, how it uses what each points to, the bytes of its local arrays, and whether it has a barrier. `options` go
+    to the compiler; what is not generated may define anything, and stays a program of its own. Who explains a fault
+    needs its locals, and the statement behind a line, by line number from 1."""
 
     text: str
     functions: tuple[str, ...]
@@ -60,6 +60,7 @@ class Source(Late):
     params: tuple[Param, ...]
     modes: tuple[int, ...]
     local_bytes: int
+    has_barrier: bool
     options: tuple[str, ...]
     is_generated: bool
     locals: Locals
@@ -111,13 +112,14 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
     text, behind = _unmarked(marked)
     functions = (*_HELPER.findall("\n".join(helpers)), entry_name(kernel))
     statements = {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)}
-    what = kernel.name, kernel.params, modes(kernel), _local_bytes(kernel)
+    what = kernel.name, kernel.params, modes(kernel), _local_bytes(kernel), _has_barrier(kernel)
     return Source(text, functions, *what, (), True, locals_, statements)
 
 
 def written_by_hand(kernel: SourceKernel, strategy: str) -> Source:
-    """The source that a kernel has already. The driver says whether its local arrays fit."""
-    what = kernel.name, kernel.params, kernel.modes, 0
+    """The source that a kernel has already. The driver says whether its local arrays fit, and its launch whether it
+    has a barrier."""
+    what = kernel.name, kernel.params, kernel.modes, 0, False
     return Source(kernel.source, (kernel.name,), *what, kernel.options, False, allocate(kernel, strategy), {})
 
 
@@ -127,6 +129,10 @@ def _local_bytes(kernel: Kernel) -> int:
     return sum(
         type_.dtype.size * length for type_, length in pointers if isinstance(type_, Pointer) and type_.space == "local"
     )
+
+
+def _has_barrier(kernel: Kernel) -> bool:
+    return any(isinstance(stmt, Barrier) for stmt in walk(kernel.body))
 
 
 def _unmarked(marked: str) -> tuple[str, dict[int, int]]:

@@ -21,6 +21,7 @@ from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.types import DTYPES
 from ocl_runtime.commands import output
 from ocl_runtime.commands.expression import Planner, parse
+from ocl_runtime.commands.kernel import dump_kernel, split
 from ocl_runtime.errors import Error, InputFileError
 from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.stages import NAMES, PLAN_NAMES, PROGRAM_NAMES
@@ -41,6 +42,7 @@ _EPILOG = """\
   ocl-dump "a*b + sin(c)" "a:f32[n]" "b:f32[n]" "c:f32[n]"
   ocl-dump "sum(x*x, axis=1)" "x:f32[h,w]" --stage source --device gpu
   ocl-dump program.py --out kernels -- its own arguments
+  ocl-dump program.py:saxpy a:float "x:f32[n]" "y:f32[n]"
 Host programs (prepared or captured ones, evaluations of several kernels) are shown too; --out has their pictures:
 streams.svg, memory.svg.
 A running program writes the same with OCL_RUNTIME_DUMP=folder in its environment."""
@@ -56,7 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _folder(options.out) as folder:
             earlier = _dumped(folder)
             status, message = 0, ""
-            if _is_program(options.what):
+            if (kernel := split(options.what)) is not None:
+                _kernel(*kernel, options, folder)
+            elif _is_program(options.what):
                 status, message = _program(options, rest, folder)
             else:
                 _expression(options, folder)
@@ -80,10 +84,11 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", help="an expression, or a Python file (ending in .py) to run")
+    parser.add_argument("what", help="an expression, a Python file (ending in .py) to run, or a kernel: file.py:name")
     parser.add_argument("declarations", nargs="*", metavar="NAME:DTYPE[SIZE,…]", help="the names in the expression")
     parser.add_argument("--stage", action="append", choices=_STAGES, help="only this stage (may be given again)")
     parser.add_argument("--strategy", choices=list(STRATEGIES), help="how locals become declarations")
+    parser.add_argument("--dimensions", type=int, choices=(1, 2, 3), default=1, help="of the index space of a kernel")
     parser.add_argument("--device", help="words of the device: gpu, cpu, pocl, nvidia, …")
     parser.add_argument("--out", type=Path, help="write the stages into this folder instead of showing them")
     return parser
@@ -139,6 +144,11 @@ def _expression(options: argparse.Namespace, folder: Path) -> None:
             print(text(parsed.node, parsed.names))
         why = "only looks at memory that is there" if parsed.node.size else "has no elements"
         print(f"nothing to compute: the expression {why}")
+
+
+def _kernel(path: Path, name: str, options: argparse.Namespace, folder: Path) -> None:
+    runtime = Runtime(settings=_settings(options, folder), recorder=FolderDump(folder))
+    dump_kernel(path, name, options.declarations, runtime.executor, options.dimensions)
 
 
 def _program(options: argparse.Namespace, rest: Sequence[str], folder: Path) -> tuple[int, str]:

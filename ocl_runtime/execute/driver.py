@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import starmap
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyopencl as cl
@@ -65,6 +65,13 @@ class Touched(Protocol):
 Touches: TypeAlias = Sequence[Touched]
 
 
+class MemoryUse(NamedTuple):
+    """Bytes that a compiled kernel asks for: of each work-item beside its registers, and of each group."""
+
+    private: int
+    local: int
+
+
 class Driver(Protocol):
     """A device. All methods but `wait` and `finish` return at once; all may raise `Error`."""
 
@@ -89,6 +96,9 @@ class Driver(Protocol):
 
     def group_size_limit(self, kernel: KernelHandle) -> int:
         """The largest work-group that this kernel can have, given the registers it needs."""
+
+    def memory_use(self, kernel: KernelHandle) -> MemoryUse:
+        """What the compiled kernel asks for."""
 
     def launch(
         self,
@@ -226,6 +236,14 @@ class OpenCL:
     def group_size_limit(self, kernel: KernelHandle) -> int:
         """The device's answer for the kernel as it was compiled."""
         return int(kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self._device))
+
+    def memory_use(self, kernel: KernelHandle) -> MemoryUse:
+        """The driver's answers."""
+        info = cl.kernel_work_group_info
+        private, local = (
+            kernel.get_work_group_info(what, self._device) for what in (info.PRIVATE_MEM_SIZE, info.LOCAL_MEM_SIZE)
+        )
+        return MemoryUse(int(private), int(local))
 
     def launch(
         self,

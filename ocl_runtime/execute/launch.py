@@ -24,7 +24,7 @@ from ocl_runtime.codegen.compile import Compilation
 from ocl_runtime.codegen.driver import Program
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, LaunchError, MixedDevicesError, NumberRangeError, ShapeError
-from ocl_runtime.execute.driver import Driver, Error, KernelHandle, Sizes
+from ocl_runtime.execute.driver import Driver, Error, KernelHandle, MemoryUse, Sizes
 from ocl_runtime.execute.memory.storage import Memory, Storage
 from ocl_runtime.execute.streams.hazards import Touch
 
@@ -127,7 +127,8 @@ class Executable:
     ) -> Launch:
         """The launch with these arguments, by name or in the order of the parameters.
 
-        The global size is padded to a multiple of the group size, so the kernel must guard its accesses.
+        The global size is padded to a multiple of the group size, so the kernel must guard its accesses; of a kernel
+        with a barrier it must be one.
         Raises `DTypeError`, `NumberRangeError` or `ShapeError` for arguments and sizes that do not fit, and
         `MixedDevicesError` for memory of another runtime.
         """
@@ -208,7 +209,8 @@ class Executable:
     def padded(self, global_size: tuple[int, ...], group_size: tuple[int, ...]) -> tuple[Sizes, Sizes]:
         """Sizes to launch it with: checked, the global one a multiple of the other, with a default for no group size.
 
-        Raises `ShapeError` for sizes that do not fit.
+        Raises `ShapeError` for sizes that do not fit; of a kernel with a barrier, the global one is not padded, because
+        work-items that nobody asked for would have to come to the barrier, too.
         """
         groups = tuple(group_size or (self.device.quirks.group_size, 1, 1)[: len(global_size)])
         plain = _PLAIN.issuperset(map(type, (*global_size, *groups)))
@@ -217,6 +219,14 @@ class Executable:
             self._check_sizes(global_size, groups)
             self._fitting.add(groups)
         padded = tuple([-(-size // group) * group for size, group in zip(global_size, groups, strict=True)])
+        if padded != tuple(global_size) and self.compilation.source.has_barrier:
+            dimensions = zip(global_size, groups, padded, strict=True)
+            size, group, whole = next(sizes for sizes in dimensions if sizes[0] != sizes[2])
+            raise ShapeError(
+                f"{size} is not a multiple of the group size {group}, and the kernel has a barrier",
+                place=f"{self.what} with the global size {tuple(global_size)} in groups of {groups}",
+                remedy=f"launch {whole} and test the index",
+            )
         return padded, groups
 
     def refused(self, sizes: tuple[Sizes, Sizes], where: Where, error: Error) -> LaunchError:
@@ -238,6 +248,10 @@ class Executable:
         except Error as error:
             raise LaunchError(f"{self.what} cannot be launched on {self.device}: {error}") from error
         return handle
+
+    def memory_use(self) -> MemoryUse:
+        """What the compiled kernel asks for."""
+        return self.driver.memory_use(self.handle())
 
     def _check_limits(self, handle: KernelHandle) -> None:
         caps, used = self.device.capabilities, self.compilation.source.local_bytes

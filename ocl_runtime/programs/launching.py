@@ -33,6 +33,7 @@ from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.evaluate import Missing
 from ocl_runtime.plan.tracing import Tracer, tracer
 from ocl_runtime.programs.own_memory import check_writable, own, shared
+from ocl_runtime.programs.trace import OverlappingArgumentsError
 
 Number: TypeAlias = "np.generic | bool | int | float"
 
@@ -240,9 +241,11 @@ def _overlap(buffer: Buffer, other: Buffer) -> bool:
 
 
 def _overlapping(name: str, other_name: str, buffer: Buffer, other: Buffer) -> ShapeError:
+    # Copies share memory until somebody writes: who captures a function sets its arguments apart, and tries again.
+    kind = ShapeError if tracer.get() is None else OverlappingArgumentsError
     low, high = other.layout.range()
     shared_low, shared_high = max(low, buffer.layout.range()[0]), min(high, buffer.layout.range()[1])
-    return ShapeError(
+    return kind(
         f"{name} shares memory with {other_name} (elements {shared_low - low} to {shared_high - 1 - low}) and is "
         "written",
         place=calling_line(),

@@ -28,6 +28,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import until_planned
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import Memory, handles_for, kernels_of
+from ocl_runtime.execute.replay.run import start
 from ocl_runtime.plan.donation import held_once, is_lent
 from ocl_runtime.plan.evaluate import Missing
 from ocl_runtime.plan.host.lower import Lowering
@@ -43,7 +44,7 @@ class _Used(NamedTuple):
     it."""
 
     cell: Cell
-    node: ref[Buffer]
+    node: ref[Any]
     is_written: bool
 
 
@@ -72,36 +73,44 @@ class PreparedLaunch:
         self._lock = self._executor.registry.lock
         self._lines: Sequence[Where] = (where,)
         self._used: Sequence[_Used] = ()
-        self._bound: Bound | None = None
+        self._bound: Any = None
+        """The host program, once it is bound: a `Bound`."""
 
     def __call__(self) -> None:
         """Launches the kernel over what the arrays are now. Raises as `launch_over` does."""
-        if tracer.get() is None:
-            executor = self._executor
+        is_traced = tracer.get() is not None
+        if not is_traced:
             with self._lock:
-                bound = self._bound
-                if bound is not None and self._holds():
-                    nodes: list[Any] = [used.cell._node for used in self._used]
-                    memory: Memory = [(node.storage, 0) for node in nodes]
-                    memory.append(None)  # for an arena, which it has not
-                    executor.give(bound, memory, self._lines, _NO_NUMBERS, executor.engine.streams.current())
+                memory = self._memory()
+                if memory is not None:
+                    engine = self._executor.engine
+                    if engine.inherited:
+                        engine.check_process()
+                    stream = engine.streams.current()
+                    start(engine, self._bound, memory, "a launch", self._lines, _NO_NUMBERS, stream, apart=False)
                     return
         launch_over(self._arrays, self._call, self._where)
-        if tracer.get() is None:
+        if not is_traced:
             self.prepare()
 
     def prepare(self) -> None:
         """Binds the launch to the memory that the arrays have now, once nobody else needs what is written."""
         until_planned(self._prepare)
 
-    def _holds(self) -> bool:
-        """Whether all arrays lie where the launch was bound to, and nobody else needs what is written."""
+    def _memory(self) -> Memory | None:
+        """The memory that the launch was bound to, unless an array lies elsewhere by now, or others need what is
+        written."""
+        if self._bound is None:
+            return None
+        memory: Memory = []
         for cell, node, is_written in self._used:
             if cell._node is not node():
-                return False
+                return None
             if is_written and (cell.reads or not (held_once([cell._node]) or _is_lent(cell))):
-                return False
-        return True
+                return None
+            memory.append((cell._node.storage, 0))
+        memory.append(None)  # for an arena, which it has not
+        return memory
 
     def _prepare(self, make: bool) -> Missing | None:
         with self._lock:

@@ -24,7 +24,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import U8, DType
 from ocl_runtime.arrays import Array
-from ocl_runtime.errors import Error
+from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.execute.memory.storage import Storage
 from ocl_runtime.execute.streams.chosen import chosen
 from ocl_runtime.executor import DeviceExecutor
@@ -57,6 +57,10 @@ class Result(NamedTuple):
 
 class SharedArgumentsError(Error):
     """A captured function writes into an argument that shares memory with another one."""
+
+
+class OverlappingArgumentsError(SharedArgumentsError, ShapeError):
+    """A captured function launches a kernel over arguments of which one is written and overlaps another one."""
 
 
 class Trace:

@@ -474,6 +474,24 @@ def test_the_driver_refuses_a_launch(bench: Bench) -> None:
     bench.works()
 
 
+@pytest.mark.parametrize("made_by", ["barrier", "collective"])
+def test_a_kernel_with_a_barrier_is_not_padded(bench: Bench, made_by: str) -> None:
+    """The work-items of the padding would have to come to the barrier, too."""
+    k = KernelBuilder("together", group_size=(16, 2, 1))
+    if made_by == "barrier":
+        k.barrier()
+    else:
+        k.collective("sum", k.const(1, U32))
+    kernel = k.build()
+    bench.engine.launch(kernel, {}, (32, 4), (16, 2))
+    with pytest.raises(ShapeError, match="40 is not a multiple of the group size 16, and the kernel") as caught:
+        bench.engine.launch(kernel, {}, (40, 4), (16, 2))
+    assert_clear(caught.value, place="kernel together", remedy="launch 48 and test the index")
+    with pytest.raises(ShapeError, match="3 is not a multiple of the group size 2"):
+        bench.engine.launch(kernel, {}, (16, 3), (16, 2))
+    bench.works()
+
+
 def test_more_local_memory_than_there_is(engine: Engine, device: Device, bench: Bench) -> None:
     k = KernelBuilder("hoarder")
     y = k.pointer("y", F32)

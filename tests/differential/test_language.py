@@ -376,11 +376,10 @@ def early_return_of_all(x, y):
     if i % 2:
         y[i] = 1
         return
-    elif i % 3:
+    if i % 3:
         y[i] = 2
         return
-    else:
-        return
+    return
     y[i] = 3
 
 
@@ -717,7 +716,11 @@ CASES = [
     Case(collective_in_a_loop, N, {"x": X, **Y}, 8),
     Case(group_join, N, {"x": X, **Y}, 8),
     Case(sizes, N - 3, {"y": INTS}, 8),
-    Case(index_beside_numbers, N, {"u8": U.astype(np.uint8), "h": X.astype(np.float16), "y": INTS, "z": X.astype(np.float16)}),
+    Case(
+        index_beside_numbers,
+        N,
+        {"u8": U.astype(np.uint8), "h": X.astype(np.float16), "y": INTS, "z": X.astype(np.float16)},
+    ),
     Case(integer_divisions, N, {"k": K, "y": INTS}),
     Case(python_extremes, N, {"x": X, **Y}),
     Case(half, N, {"h": X.astype(np.float16), "z": X.astype(np.float16)}),

@@ -25,7 +25,10 @@ from tests.support.checkout import ROOT
 RUN = re.compile(r"<!-- test: run -->\n```python\n(.*?)```", re.DOTALL)
 GOLDEN = re.compile(r"(<!-- golden: (\w+) -->\n```\w+\n)(.*?)(```)", re.DOTALL)
 STAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
-DOCUMENTS = [*STAGES, *(ROOT / "docs" / name for name in ("STREAMS.md", "HOST_PROGRAMS.md", "INTEROP.md", "NUMPY.md"))]
+DOCUMENTS = [
+    *STAGES,
+    *(ROOT / "docs" / name for name in ("STREAMS.md", "HOST_PROGRAMS.md", "INTEROP.md", "NUMPY.md", "RAW_KERNELS.md")),
+]
 
 
 def python_blocks() -> list[tuple[str, str]]:

@@ -69,7 +69,9 @@ def agree(
 
 def assert_same(what: str, got: np.ndarray, wanted: np.ndarray, most_ulps: float = 0.0) -> None:
     """Raises `AssertionError` where elements differ in their bits, or by more than some ULPs; NaN equals NaN."""
-    assert got.dtype == wanted.dtype and got.shape == wanted.shape, f"{what}: {got.dtype}{got.shape}, {wanted.dtype}{wanted.shape}"
+    assert got.dtype == wanted.dtype and got.shape == wanted.shape, (
+        f"{what}: {got.dtype}{got.shape}, {wanted.dtype}{wanted.shape}"
+    )
     differ = got.view(f"u{got.itemsize}") != wanted.view(f"u{got.itemsize}") if got.ndim else got != wanted
     if got.dtype.kind == "f":
         differ &= ~(np.isnan(got) & np.isnan(wanted))
@@ -91,4 +93,8 @@ def _copy(value: Any) -> Any:
 
 
 def _arrays(arguments: Arguments, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    return {name: np.asarray(values[name].numpy()) for name, value in arguments.items() if isinstance(value, np.ndarray) and value.ndim}
+    return {
+        name: np.asarray(values[name].numpy())
+        for name, value in arguments.items()
+        if isinstance(value, np.ndarray) and value.ndim
+    }

@@ -33,7 +33,7 @@ from weakref import ref
 from ocl_ir.guards import Given, Number, example, identity
 from ocl_ir.indices import Item, Shape, Span, indexed_shape
 from ocl_ir.layout import Layout
-from ocl_ir.ops import DefinedOp
+from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, I64, U8, U64, DType
 

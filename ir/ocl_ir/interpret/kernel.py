@@ -21,7 +21,7 @@ from ocl_ir.interpret.atomic import changed
 from ocl_ir.interpret.collective import joined
 from ocl_ir.interpret.counters import Counters
 from ocl_ir.interpret.memory import Memory, new_array, watch
-from ocl_ir.interpret.operation import Data, evaluate, filled, poison, same_bits
+from ocl_ir.interpret.operation import Data, evaluate, filled, overflows, poison, same_bits
 from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock, Race, Touch
 from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
@@ -52,6 +52,7 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.kernel.names import names
 from ocl_ir.kernel.printer import neighbourhood
 from ocl_ir.ops import WORK_ITEM
+from ocl_ir.program_ops import ExactOp
 from ocl_ir.types import Pointer, ValueType, Vector, element, lanes
 
 
@@ -260,6 +261,8 @@ class _Machine:
                 self._check_uniform(stmt, args[0], items)
             try:
                 result = evaluate(stmt.op, args, type_)
+                if isinstance(stmt.op, ExactOp):
+                    self._check_exact(stmt, args, items)
             except ZeroDivisionError:
                 by_zero = items[(args[1] == 0).reshape(items.size, -1).any(axis=1)]
                 fact = f"{stmt.op} by zero in {self._item(int(by_zero[0]))}"
@@ -272,6 +275,12 @@ class _Machine:
             has = [f"{self._item(int(items[at]))} has {values[at]}" for at in (0, int(np.argmax(differs)))]
             fact = f"a value that is promised to be uniform differs: {has[0]}, and {has[1]}"
             self._fail(IRError, fact, stmt, "promise it of values that the whole group shares")
+
+    def _check_exact(self, stmt: Let, args: list[Data], items: Data) -> None:
+        wrong = overflows(stmt.op, args, element(stmt.result.type))
+        if wrong.any():
+            fact = f"{stmt.op} leaves the range of {stmt.result.type} in {self._item(int(items[np.argmax(wrong)]))}"
+            self._fail(IRError, fact, stmt, "use an index inside of the array; indices of 64 bits reach further")
 
     def _at(self, operand: Operand, items: Data) -> Data:
         """The operand's values of the given work-items."""

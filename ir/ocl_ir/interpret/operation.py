@@ -12,7 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ocl_ir.errors import IRError
 from ocl_ir.ops import OPS
+from ocl_ir.program_ops import InlineC
 from ocl_ir.types import DType, ValueType, Vector, element, lanes
 
 Data: TypeAlias = NDArray[Any]
@@ -48,6 +50,13 @@ def same_bits(values: Data, others: Data) -> Data:
     return np.asarray(np.ascontiguousarray(values).view(bits) == np.ascontiguousarray(others).view(bits))
 
 
+def overflows(op: str, args: Sequence[Data], dtype: DType) -> Data:
+    """Where the exact result of an operation on integers has no place in their dtype."""
+    exact = OPS[op].reference(*[arg.astype(np.float64) for arg in args])  # exact up to 2**53, monotonous above
+    limits = np.iinfo(dtype.numpy)
+    return np.asarray((exact < limits.min) | (exact > limits.max))
+
+
 def evaluate(op: str, args: Sequence[Data], result: ValueType) -> Data:
     """`op` of a verified `Let` on the operands' arrays; questions about the index space are not among them.
 
@@ -55,6 +64,12 @@ def evaluate(op: str, args: Sequence[Data], result: ValueType) -> Data:
     """
     if op in OPS:
         return np.asarray(OPS[op].reference(*args))
+    if isinstance(op, InlineC):
+        if op.reference is None:
+            raise IRError(
+                f"the interpreter does not run OpenCL C: {op}", remedy="give its meaning: opencl_c(…, python=np.sin)"
+            )
+        return np.asarray(op.reference(*args)).astype(op.result.numpy)
     first = args[0]
     match op:
         case "copy" | "uniform":

@@ -11,6 +11,7 @@ import re
 
 from ocl_ir.kernel.grammar import Array, Atomic, Collective, For, Kernel, Let, Load, Local, Value, defined, walk
 from ocl_ir.ops import OPS
+from ocl_ir.program_ops import InlineC
 from ocl_ir.types import Pointer
 
 _KEYWORDS = """
@@ -139,7 +140,7 @@ def _clean(hint: str) -> str:
 def _described(stmt: object, value: Value, named: dict[int, str]) -> str:
     match stmt:
         case Let():
-            return _RESULTS.get(stmt.op, f"{stmt.op}_value")
+            return _RESULTS.get(stmt.op, "value" if isinstance(stmt.op, InlineC) else f"{stmt.op}_value")
         case Load():
             return f"{named.get(stmt.pointer.id, 'loaded')}_value"
         case Atomic():

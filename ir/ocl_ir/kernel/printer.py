@@ -35,6 +35,7 @@ from ocl_ir.kernel.grammar import (
 )
 from ocl_ir.kernel.names import names
 from ocl_ir.kernel.source_kernel import SourceKernel
+from ocl_ir.program_ops import InlineC
 from ocl_ir.types import Pointer, Vector, lanes
 
 
@@ -128,7 +129,8 @@ class _Printer:
         match stmt:
             case Let():
                 args = ", ".join(self._of(arg) for arg in stmt.args)
-                return f"let {self._of(stmt.result)}: {stmt.result.type} = {stmt.op} {args}"
+                op = f"opencl_c `{stmt.op}`" if isinstance(stmt.op, InlineC) else stmt.op
+                return f"let {self._of(stmt.result)}: {stmt.result.type} = {op} {args}"
             case Load():
                 what = f"load{_width(stmt)} {self._of(stmt.pointer)}[{self._of(stmt.index)}]"
                 return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"

@@ -99,11 +99,14 @@ def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
 
 def broadcasts_are_of_one_lane(kernel: Kernel) -> Iterator[Fault]:
     """The whole group asks for the value of the same work-item."""
-    broadcasts = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Collective) and stmt.lane is not None]
-    flow = uniformity(kernel) if broadcasts else None
-    for stmt in broadcasts:
-        if flow is not None and stmt.lane is not None and not flow.is_uniform(stmt.lane):
-            fact = f"the lane {name_of(kernel, stmt.lane)} of a broadcast differs between work-items"
+    collectives = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Collective)]
+    lanes = [(stmt, stmt.lane) for stmt in collectives if stmt.lane is not None]
+    if not lanes:
+        return
+    flow = uniformity(kernel)
+    for stmt, lane in lanes:
+        if not flow.is_uniform(lane):
+            fact = f"the lane {name_of(kernel, lane)} of a broadcast differs between work-items"
             yield Fault(fact, stmt, "broadcast of a lane that the whole group knows, or go through local memory")
 
 

@@ -30,7 +30,8 @@ from ocl_ir.kernel.grammar import (
     While,
     walk,
 )
-from ocl_ir.ops import OPS, PARTIAL, DefinedOp
+from ocl_ir.ops import OPS, PARTIAL
+from ocl_ir.program_ops import DefinedOp
 from ocl_ir.types import Pointer, Type, Vector
 
 TURNS = 4

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -20,6 +21,7 @@ from ocl_ir.language import python_functions
 from ocl_ir.language.captures import python_name
 from ocl_ir.language.errors import Frame
 from ocl_ir.language.expressions import BINARY
+from ocl_ir.language.liveness import read
 from ocl_ir.language.loops import Range
 from ocl_ir.language.returns import RESULT, with_one_result
 from ocl_ir.language.scopes import Scope, Version
@@ -263,6 +265,16 @@ class Calls(Statements):
         if args.vararg or args.kwarg:
             raise self.fault("* or ** among the parameters of a function inside of a kernel", "name them")
         return inspect.Signature(parameters)
+
+    def in_python(self, function: LocalFunction) -> Callable[..., Any]:
+        """A lambda of the kernel as a function in Python, which sees what is outside of the kernel."""
+        if not isinstance(function.node, ast.Lambda):
+            raise self.fault(f"{function.name} is translated", "give a lambda, or a function from outside")
+        parameters = {arg.arg for arg in function.node.args.args}
+        names = {name: self.scope.outside(name) for name in read(function.node.body) - parameters}
+        code = compile(ast.Expression(function.node), self.frame.file, "eval")
+        made: Callable[..., Any] = eval(code, names)  # the program's own text
+        return made
 
     # ------------------------------------------------------------------ asked by the rooms below
 

@@ -37,7 +37,7 @@ from ocl_ir.language.parameters import IndexType, ScalarType
 from ocl_ir.language.scopes import Scope
 from ocl_ir.language.source import source_of
 from ocl_ir.language.values import Number
-from ocl_ir.ops import DefinedOp
+from ocl_ir.program_ops import DefinedOp
 from ocl_ir.types import F16, F32, DType, Pointer
 
 _ALLOWED = (Let, Load, Store, Local, Assign, Array, If, For, While, Break, Continue)

@@ -103,9 +103,7 @@ def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *,
     return _numbers(t, name, versions, span, weak=weak)
 
 
-def _tuples(
-    t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool, everywhere: bool
-) -> Join:
+def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool, everywhere: bool) -> Join:
     first = versions[0].value
     kinds = {(type(version.value), getattr(version.value, "shape", None)) for version in versions}
     lengths = {len(elements_of(version.value)) for version in versions}

@@ -11,12 +11,13 @@ import numpy as np
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.calls import Calls
+from ocl_ir.language.errors import KernelError
 from ocl_ir.language.host_numbers import HOST
 from ocl_ir.language.plain import functions
 from ocl_ir.language.promotion import Class
 from ocl_ir.language.table import Builtin
-from ocl_ir.language.values import HostNumber, Number, Value, is_static, low_of
-from ocl_ir.ops import OPS
+from ocl_ir.language.values import HostNumber, LocalFunction, Number, Value, is_static, low_of
+from ocl_ir.program_ops import InlineC
 from ocl_ir.types import BOOL, F16, I32, from_numpy
 
 REAL = [
@@ -175,10 +176,17 @@ def sign(t: Calls, x: Value) -> Value:
     return t.numeric("sign", x)
 
 
-def _integers(t: Calls, name: str, a: Value, b: Value) -> None:
+def _integers(t: Calls, name: str, a: Value, b: Value) -> tuple[Value, Value]:
+    """Two integers in the type in which they meet."""
     class_ = t.meet_all(name, (a, b))
     if class_.literal in {"bool", "float"} or (class_.dtype is not None and not class_.dtype.is_integer):
-        raise t.fault(f"{name} of {t.described(a)} and {t.described(b)}", "it divides integers: use // for floats", DTypeError)
+        raise t.fault(
+            f"{name} of {t.described(a)} and {t.described(b)}", "it divides integers: use // for floats", DTypeError
+        )
+    if class_.dtype is None:
+        return a, b
+    first, second = (Number(t.converted(value, class_.dtype), class_.dtype) for value in (a, b))
+    return first, second
 
 
 def _is_at_least(value: Value, least: int) -> bool:
@@ -188,7 +196,7 @@ def _is_at_least(value: Value, least: int) -> bool:
 
 def cdiv(t: Calls, a: Value, b: Value) -> Value:
     """`a / b` of integers, rounded up; by zero it is 0."""
-    _integers(t, "cdiv", a, b)
+    a, b = _integers(t, "cdiv", a, b)
     if is_static((a, b)):
         return t.static(functions.cdiv, a, b)
     if _is_at_least(a, 0) and _is_at_least(b, 1):
@@ -200,7 +208,7 @@ def cdiv(t: Calls, a: Value, b: Value) -> Value:
 
 def c_div(t: Calls, a: Value, b: Value) -> Value:
     """`a / b` of integers, rounded to zero; by zero it is 0."""
-    _integers(t, "c_div", a, b)
+    a, b = _integers(t, "c_div", a, b)
     if is_static((a, b)):
         return t.static(functions.c_div, a, b)
     quotient = t.binary("floordiv", a, b)
@@ -209,7 +217,7 @@ def c_div(t: Calls, a: Value, b: Value) -> Value:
 
 def c_mod(t: Calls, a: Value, b: Value) -> Value:
     """What `c_div` leaves: it has the sign of `a`; by zero it is 0."""
-    _integers(t, "c_mod", a, b)
+    a, b = _integers(t, "c_mod", a, b)
     if is_static((a, b)):
         return t.static(functions.c_mod, a, b)
     remainder = t.binary("rem", a, b)
@@ -264,6 +272,31 @@ def bitcast(t: Calls, x: Value, dtype: Value) -> Value:
     return Number(t.k.bitcast(value.ref, target), target)
 
 
+def opencl_c(t: Calls, expression: Value, *operands: Value, result: Value, python: Value = None) -> Value:
+    """One expression in OpenCL C, with `{0}`, `{1}` … for numbers, and its dtype: the last resort. It must depend on
+    nothing but these; `python` is its meaning on NumPy's scalars, for the interpreter."""
+    if not isinstance(expression, str) or any(sign in expression for sign in ";#\n\\"):
+        raise t.fault(f"{expression!r} is no single expression of OpenCL C", 'write opencl_c("native_sin({0})", x, …)')
+    numbers = [t.number(operand) for operand in operands]
+    try:
+        expression.format(*map(str, range(len(numbers))))
+    except (IndexError, KeyError, ValueError):
+        raise t.fault(
+            f"{expression!r} with {len(numbers)} numbers", "name them {0}, {1} …, and write braces twice"
+        ) from None
+    dtype = t.available(t.dtype_of(result))
+    if not numbers or any(number.lanes > 1 for number in numbers):
+        raise t.fault("opencl_c takes scalars, and at least one", "give its components", DTypeError)
+    meaning = t.in_python(python) if isinstance(python, LocalFunction) else python
+    return Number(t.k.op(InlineC(expression, dtype, meaning), *[number.ref for number in numbers]), dtype)
+
+
+def _in_python(expression: str, *operands: Any, result: Any, python: Callable[..., Any] | None = None) -> Any:
+    if python is None:
+        raise KernelError(f"OpenCL C outside of a kernel: {expression}", remedy="give its meaning: python=np.sin")
+    return from_numpy(result).numpy.type(python(*operands))
+
+
 def _bits(name: str) -> Builtin:
     def emit(t: Calls, x: Value) -> Value:
         value = t.number(x)
@@ -297,6 +330,7 @@ BUILTINS: dict[str, Builtin] = {
     "cdiv": _named(cdiv, functions.cdiv),
     "c_div": _named(c_div, functions.c_div),
     "c_mod": _named(c_mod, functions.c_mod),
+    "opencl_c": Builtin("opencl_c", opencl_c, _in_python),
     "bitcast": _named(bitcast, functions.bitcast),
 }
 """By the name in `ocl_runtime.language`."""

@@ -12,7 +12,8 @@ import numpy as np
 
 from ocl_ir.errors import DTypeError, IndexingError
 from ocl_ir.language.arithmetic import Arithmetic
-from ocl_ir.language.values import ArrayView, Deferred, Number, Size, Value
+from ocl_ir.language.values import ArrayView, Deferred, Number, Size, Value, low_of
+from ocl_ir.program_ops import ExactOp
 
 
 class Views(Arithmetic):
@@ -41,14 +42,28 @@ class Views(Arithmetic):
         return product
 
     def _times(self, a: Value, b: Value) -> Value:
-        if a == 1 or b == 1:
-            return b if isinstance(a, int) and a == 1 else a if isinstance(b, int) and b == 1 else None
-        return self.binary("mul", a, b)
+        """A product of an address."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(b, int) and b in {0, 1}:
+            return a if b else 0
+        return self._address("mul", a, b)
 
     def _plus(self, a: Value, b: Value) -> Value:
+        """A sum of an address."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
         if isinstance(a, int) and a == 0:
             return b
-        return a if isinstance(b, int) and b == 0 else self.binary("add", a, b)
+        return a if isinstance(b, int) and b == 0 else self._address("add", a, b)
+
+    def _address(self, op: str, a: Value, b: Value) -> Number:
+        """An operation of an address: in an array that has fewer elements than indices, nothing overflows."""
+        first, second = low_of(a), low_of(b)
+        low = 0 if first is not None and second is not None and min(first, second) >= 0 else None
+        return Number(self.k.op(ExactOp(op), self.index(a), self.index(b)), self.index_type, "index", low)
 
     # ------------------------------------------------------------------ indices
 

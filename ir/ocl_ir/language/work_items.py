@@ -9,8 +9,8 @@ import numpy as np
 
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.language.calls import Calls
-from ocl_ir.language.plain import builtins
 from ocl_ir.language.loops import Range, Unrolled
+from ocl_ir.language.plain import builtins
 from ocl_ir.language.promotion import class_of
 from ocl_ir.language.table import Builtin
 from ocl_ir.language.values import ArrayView, Number, Value, is_static, low_of

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from ocl_ir.kernel.grammar import Block, Kernel, Let, Load, Operand, Param, Stmt, Value, Variable
 from ocl_ir.ops import OPS
 from ocl_ir.passes.rewrite import Rewriter, reads_variables
+from ocl_ir.program_ops import ExactOp
 from ocl_ir.types import Pointer, Type
 
 _Key: TypeAlias = tuple[str, Type, tuple[Operand, ...]]
@@ -58,7 +59,7 @@ class _Cse(Rewriter):
         args = stmt.args
         if stmt.op in OPS and OPS[stmt.op].commutative:
             args = tuple(sorted(args, key=repr))
-        return (stmt.op, stmt.result.type, args)
+        return (f"exact {stmt.op}" if isinstance(stmt.op, ExactOp) else stmt.op, stmt.result.type, args)
 
     def _is_input(self, pointer: Value) -> bool:
         """Whether no other parameter writes the memory either."""

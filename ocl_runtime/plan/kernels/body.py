@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.ops import DefinedOp
+from ocl_ir.program_ops import DefinedOp
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, U8, U32, U64, DType, Vector, element, lanes
 from ocl_runtime.plan.fusion.values import Operation, below
 from ocl_runtime.plan.kernels.form import Access, Fetch, Spec, Term

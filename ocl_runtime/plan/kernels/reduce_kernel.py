@@ -18,7 +18,7 @@ import numpy as np
 from ocl_ir.graph.build import ReduceOp
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.ops import DefinedOp
+from ocl_ir.program_ops import DefinedOp
 from ocl_ir.types import BOOL, U8, DType, Vector, lanes, with_lanes
 from ocl_runtime.plan.fusion.reduction_order import Way
 from ocl_runtime.plan.fusion.values import Fold, below

@@ -7,6 +7,8 @@ variants.py     translated once for types
 violations.py   what checked mode found
 interpreted.py  a launch in the interpreter
 plain.py        a launch in plain Python
+inspection.py   stages and figures as text
+launcher.py     a kernel over an index space
 kernel.py       what users call
 element_functions.py  maps, reductions and scans of arrays
 """

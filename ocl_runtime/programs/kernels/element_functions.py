@@ -27,7 +27,7 @@ from ocl_ir.language.functions import Defined, define
 from ocl_ir.language.parameters import IndexType, ScalarType
 from ocl_ir.language.table import ElementFunction
 from ocl_ir.layout import broadcast_shapes
-from ocl_ir.ops import DefinedOp
+from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL, I32, I64, DType
 from ocl_runtime.arrays import Array

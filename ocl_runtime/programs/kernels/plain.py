@@ -24,9 +24,7 @@ def run_plain(function: FunctionType, arguments: Arguments, size: LaunchSize, de
     """Runs a kernel's function on copies of the arrays, and writes back those that it has changed. Raises what the
     function raises."""
     memory = _Memory()
-    values = {
-        name: _in_plain(arguments, (name,), value, memory) for name, value in arguments.values.items()
-    }
+    values = {name: _in_plain(arguments, (name,), value, memory) for name, value in arguments.values.items()}
     run(function, values, Launch(size.items, size.group, default_real))
     memory.write_back()
 

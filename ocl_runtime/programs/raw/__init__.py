@@ -3,6 +3,7 @@
 prototype.py    the kernels of a source and their parameters
 declarations.py what is declared of these
 rewriting.py    an offset beside each pointer
+kernel_ir.py    a kernel of a source as kernel IR
 numbers.py      numbers as kernels take them
 index_space.py  over how many work-items
 order.py        arrays whose elements follow each other

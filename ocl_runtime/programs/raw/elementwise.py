@@ -131,7 +131,8 @@ class _Broadcasting:
             return argument
         if param.is_raw:
             return compact(argument) if param in self._ins else in_order(argument, is_written=True)
-        return broadcast_to(argument, shape) if param in self._ins else argument
+        is_broadcast = param in self._ins and argument.shape != shape
+        return broadcast_to(argument, shape) if is_broadcast else argument
 
     def _shape(self, arguments: Sequence[Any], size: int | None) -> tuple[int, ...]:
         """That of the places: of what is not raw, or the size that is given."""

@@ -61,7 +61,7 @@ class Parameter:
     type: str
     dtype: DType | None
     lanes: int
-    space: Literal["global", "constant", ""]
+    space: Literal["global", "constant", "local", ""]
     is_const: bool
     start: int
     end: int
@@ -71,7 +71,12 @@ class Parameter:
     @property
     def is_pointer(self) -> bool:
         """Whether it takes an array."""
-        return bool(self.space)
+        return self.space in {"global", "constant"}
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it takes a number of elements of local memory."""
+        return self.space == "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,17 +194,13 @@ def _parameter(kernel: str, code: str, start: int, end: int, aliases: Mapping[st
     spaces = {_SPACES[word] for word, _ in words if word in _SPACES}
     type_words = [word for word, _ in words if word not in _SPACES and word not in _QUALIFIERS]
     is_const = any(word == "const" for word, _ in words) or spaces == {"constant"}
-    if spaces == {"local"}:
-        raise Error(
-            f"kernel {kernel} takes local memory for {name}",
-            place=calling_line(),
-            remedy=f"declare it in the kernel: __local {' '.join(type_words)} {name}[256];",
-        )
     if bool(stars) != bool(spaces) or not type_words:
         raise _unknown(kernel, " ".join(text.split()))
     type_ = " ".join(type_words)
     dtype, lanes = _typed(type_, aliases)
-    space: Literal["global", "constant", ""] = "constant" if "constant" in spaces else "global" if spaces else ""
+    space: Literal["global", "constant", "local", ""] = "global" if spaces else ""
+    if spaces & {"constant", "local"}:
+        space = "constant" if "constant" in spaces else "local"
     return Parameter(name, type_, dtype, lanes, space, is_const, start, end, (at, at + len(name)))
 
 
@@ -221,5 +222,5 @@ def _unknown(kernel: str, text: str) -> DTypeError:
     return DTypeError(
         f"kernel {kernel} has a parameter that no argument fits: {text}",
         place=calling_line(),
-        remedy="write parameters out, as numbers (float a), vectors (float4 a) or __global and __constant pointers",
+        remedy="write parameters out: numbers (float a), vectors (float4 a), __global, __constant or __local pointers",
     )

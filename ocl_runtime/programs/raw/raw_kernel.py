@@ -13,12 +13,14 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ocl_ir.graph.build import Buffer
-from ocl_ir.kernel.accesses import READ, WRITE
-from ocl_ir.kernel.grammar import Param, Value
+from ocl_ir.guards import Backed
+from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, U8, DType, Pointer
+from ocl_ir.types import BOOL, U8
 from ocl_runtime.arrays import Array
 from ocl_runtime.codegen.templates import render_source
 from ocl_runtime.errors import DTypeError, Error, ShapeError
@@ -26,10 +28,10 @@ from ocl_runtime.programs.launching import Call, executor_behind, launch_over
 from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
 from ocl_runtime.programs.raw.declarations import Declaration, declarations
 from ocl_runtime.programs.raw.index_space import IndexSpace, fitting_group, groups_space, index_space
+from ocl_runtime.programs.raw.kernel_ir import dtype_of, kernel_of, mode_of
 from ocl_runtime.programs.raw.numbers import converted
 from ocl_runtime.programs.raw.order import in_order
 from ocl_runtime.programs.raw.prototype import Parameter, Prototype, prototypes
-from ocl_runtime.programs.raw.rewriting import lanes_of, rewritten
 
 _MOST_GROUP = 256
 """Work-items of a group where nobody says how many: every device takes these."""
@@ -68,7 +70,11 @@ class RawKernel:
         self.local = (local,) if isinstance(local, int) else local
         declared = prototypes(self.source, name, self.options)
         self._set_up(declared, declarations(name, arguments, declared[0].parameters))
-        self._kernel = _kernel(self, declared, self._parameters, self._declared)
+        self._prototypes = declared
+        self._kernels: dict[tuple[int, ...], SourceKernel] = {}
+        """By the sizes of local memory."""
+        if not any(parameter.is_local for parameter in self._parameters):
+            self.kernel(())
 
     def _set_up(self, declared: Sequence[Prototype], declarations: Mapping[str, Declaration]) -> None:
         self._declared = declarations
@@ -119,19 +125,32 @@ class RawKernel:
 
     # ------------------------------------------------------------------ arguments
 
+    def kernel(self, local: tuple[int, ...]) -> SourceKernel:
+        """The kernel IR, with sizes of local memory."""
+        kernel = self._kernels.get(local)
+        if kernel is None:
+            kernel = self._kernels[local] = kernel_of(
+                self.source, self._prototypes, local, self._declared, self.options
+            )
+        return kernel
+
     def bound(self, args: Sequence[Any], named: Mapping[str, Any], space: IndexSpace) -> tuple[list[Array], Any]:
         """The arrays among the arguments, and what says how to launch over their memory."""
         arguments = self._in_order(args, named)
         arrays: list[Array] = []
         numbers: dict[str, list[Any]] = {}
+        local: list[int] = []
         for parameter in self.taken:
             argument = arguments[parameter.name]
             if parameter.is_pointer:
                 array = self._array(parameter, argument)
                 by_strides = parameter.name in self._strides.values()
                 arrays.append(array if by_strides else in_order(array, is_written=self._writes(parameter)))
+            elif parameter.is_local:
+                local.append(self._elements(parameter, argument))
             else:
                 numbers[parameter.name] = self._numbers(parameter, argument)
+        kernel = self.kernel(tuple(local))
         limit = executor_behind(arrays).device.capabilities.max_work_group_size
         group_size = space.group_size or fitting_group(space.global_size, min(_MOST_GROUP, limit))
 
@@ -141,11 +160,13 @@ class RawKernel:
             for parameter in self._parameters:
                 if parameter.is_pointer:
                     args.append(self._view(parameter, views[parameter.name]))
+                elif parameter.is_local:
+                    continue
                 elif parameter.name in self._strides:
                     args += self._strides_of(parameter, views[self._strides[parameter.name]])
                 else:
                     args += numbers[parameter.name]
-            return Call(self._kernel, args, space.global_size, group_size)
+            return Call(kernel, args, space.global_size, group_size)
 
         return arrays, call
 
@@ -163,8 +184,22 @@ class RawKernel:
 
     def _writes(self, parameter: Parameter) -> bool:
         """Whether the kernel may write what a parameter points to."""
-        names = [param.value.hint for param in self._kernel.params]
-        return bool(self._kernel.modes[names.index(parameter.name)] & WRITE)
+        return bool(mode_of(parameter, self._declared) & WRITE)
+
+    def _elements(self, parameter: Parameter, argument: Any) -> int:
+        """How many elements of local memory a parameter gets: a number, or PyOpenCL's `LocalMemory`, in bytes."""
+        if _is_pyopencls(argument):
+            count = int(argument.size) // (dtype_of(self.name, parameter, self._declared).size * parameter.lanes)
+        else:
+            is_number = isinstance(argument, int | np.integer | Backed) and not isinstance(argument, bool)
+            count = int(argument) if is_number else 0
+        if count < 1:
+            raise DTypeError(
+                f"kernel {self.name} got {reprlib.repr(argument)} for {parameter.name}, which is local memory",
+                place=calling_line(),
+                remedy="give the number of elements that a work-group shares",
+            )
+        return count
 
     def _array(self, parameter: Parameter, argument: Any) -> Array:
         if not isinstance(argument, Array):
@@ -173,7 +208,7 @@ class RawKernel:
                 place=calling_line(),
                 remedy="give an array of this library: ocl.asarray(x)",
             )
-        dtype = _dtype_of(self.name, parameter, self._declared)
+        dtype = dtype_of(self.name, parameter, self._declared)
         if argument._dtype is not dtype and not (argument._dtype is BOOL and dtype is U8):
             raise DTypeError(
                 f"kernel {self.name} got an array of {argument.dtype} for {parameter.name}, which points to "
@@ -184,7 +219,7 @@ class RawKernel:
         return argument
 
     def _numbers(self, parameter: Parameter, argument: Any) -> list[Any]:
-        dtype = _dtype_of(self.name, parameter, self._declared)
+        dtype = dtype_of(self.name, parameter, self._declared)
         if parameter.lanes == 1:
             return [converted(self.name, parameter.name, dtype, argument)]
         if not hasattr(argument, "__len__") or isinstance(argument, Array) or len(argument) != parameter.lanes:
@@ -270,49 +305,5 @@ class RawModule:
         return self.kernel(name)
 
 
-# ---------------------------------------------------------------------- as kernel IR
-
-
-def _kernel(
-    raw: RawKernel, declared: Sequence[Prototype], parameters: Sequence[Parameter], known: Mapping[str, Declaration]
-) -> SourceKernel:
-    params: list[Param] = []
-    modes: list[int] = []
-    exact: list[bool] = []
-    for parameter in parameters:
-        if parameter.is_pointer:
-            dtype = _dtype_of(raw.name, parameter, known)
-            aligned = dtype.size * (4 if parameter.lanes == 3 else parameter.lanes)
-            type_ = Pointer(dtype, parameter.space or "global", aligned)
-            params.append(Param(Value(len(params), type_, parameter.name)))
-            mode = known[parameter.name].mode if parameter.name in known else 0
-            modes.append(mode or (READ if parameter.is_const else READ | WRITE))
-            exact.append(bool(mode))
-        else:
-            names = lanes_of(parameter) if parameter.lanes > 1 else [parameter.name]
-            dtype = _dtype_of(raw.name, parameter, known)
-            params += [Param(Value(len(params) + lane, dtype, name)) for lane, name in enumerate(names)]
-            modes += [0] * len(names)
-            exact += [True] * len(names)
-    return SourceKernel(
-        raw.name,
-        tuple(params),
-        (),
-        group_size=next((prototype.group_size for prototype in declared if prototype.group_size), None),
-        source=rewritten(raw.source, declared),
-        modes=tuple(modes),
-        exact=tuple(exact),
-        options=raw.options,
-    )
-
-
-def _dtype_of(kernel: str, parameter: Parameter, declared: Mapping[str, Declaration]) -> DType:
-    known = declared[parameter.name].dtype if parameter.name in declared else None
-    dtype = known or parameter.dtype
-    if dtype is None:
-        raise DTypeError(
-            f"kernel {kernel} has a parameter {parameter.name} of a type that is not known: {parameter.type}",
-            place=calling_line(),
-            remedy=f'declare it: arguments="float32{"[]" if parameter.is_pointer else ""} {parameter.name}"',
-        )
-    return dtype
+def _is_pyopencls(argument: object) -> bool:
+    return type(argument).__module__.startswith("pyopencl")

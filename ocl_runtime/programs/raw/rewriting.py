@@ -8,13 +8,14 @@ becomes, on the same lines, so that errors of the compiler name those of the aut
     __kernel void scale(__global float *x_buffer, const ulong x_offset, float a)
     { __global float *x = x_buffer + x_offset;
 
-Offsets count elements of the scalar type. A vector is passed as its lanes: each is a number.
+Offsets count elements of the scalar type. A vector is passed as its lanes: each is a number. Local memory is declared
+in the body, since its size is known when the source is made.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ocl_ir.types import DType
 from ocl_runtime.programs.raw.prototype import C_NAMES, Parameter, Prototype, code_of
@@ -22,25 +23,48 @@ from ocl_runtime.programs.raw.prototype import C_NAMES, Parameter, Prototype, co
 _RESTRICT = re.compile(r"\b(?:restrict|__restrict__|__restrict)\b")
 
 
-def rewritten(source: str, declared: Sequence[Prototype]) -> str:
-    """The source with other prototypes for a kernel, everywhere where it is declared."""
+def rewritten(source: str, declared: Sequence[Prototype], local: Mapping[str, int]) -> str:
+    """The source with other prototypes for a kernel, everywhere where it is declared; `local` is how many elements of
+    local memory parameters get, by name."""
     code = code_of(source)
     taken = set(re.findall(r"\w+", source))
     changes: list[tuple[int, int, str]] = []
     for prototype in declared:
         opening: list[str] = []
         for parameter in prototype.parameters:
-            if parameter.offset or not (parameter.is_pointer or parameter.lanes > 1):
-                continue
-            text, statement = _pointer(parameter, code, taken) if parameter.is_pointer else _vector(parameter, taken)
-            lines = source.count("\n", parameter.start, parameter.end) - text.count("\n")
-            changes.append((parameter.start, parameter.end, text + "\n" * lines))
-            opening.append(statement)
+            if parameter.is_local:
+                opening.append(_local(parameter, local[parameter.name]))
+            elif parameter.is_pointer and not parameter.offset:
+                text, statement = _pointer(parameter, code, taken)
+                changes.append(_change(parameter, text, source))
+                opening.append(statement)
+            elif parameter.lanes > 1 and not parameter.is_pointer:
+                text, statement = _vector(parameter, taken)
+                changes.append(_change(parameter, text, source))
+                opening.append(statement)
+        kept = [parameter for parameter in prototype.parameters if not parameter.is_local]
+        for index, parameter in enumerate(prototype.parameters):
+            if parameter.is_local:  # with the comma behind it, or the one in front of it
+                is_last = not any(other.start > parameter.start for other in kept)
+                start = parameter.start - (is_last and index > 0)
+                end = parameter.end + (not is_last)
+                changes.append((start, end, "\n" * source.count("\n", start, end)))
         if prototype.body is not None and opening:
             changes.append((prototype.body, prototype.body, " " + " ".join(opening)))
     for start, end, text in sorted(changes, reverse=True):
         source = source[:start] + text + source[end:]
     return source
+
+
+def _change(parameter: Parameter, text: str, source: str) -> tuple[int, int, str]:
+    """What stands for a parameter, over as many lines."""
+    lines = source.count("\n", parameter.start, parameter.end) - text.count("\n")
+    return parameter.start, parameter.end, text + "\n" * lines
+
+
+def _local(parameter: Parameter, count: int) -> str:
+    """The statement that declares local memory."""
+    return f"__local {parameter.type} {parameter.name}[{count}];"
 
 
 def lanes_of(parameter: Parameter) -> list[str]:
@@ -60,7 +84,8 @@ def _pointer(parameter: Parameter, code: str, taken: set[str]) -> tuple[str, str
         scalar = kind.replace(parameter.type, C_NAMES[_known(parameter)])
         start = f"({scalar}){buffer}"
     target = f"{start} + {offset}" if parameter.lanes == 1 else f"({kind})({start} + {offset})"
-    declaration = f"{' '.join(before.split())} {parameter.name} = {target};"
+    space = "" if before.endswith("*") else " "
+    declaration = f"{' '.join(before.split())}{space}{parameter.name} = {target};"
     return f"{before}{buffer}, const ulong {offset}", declaration
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from ocl_ir.kernel.printer import text
 from ocl_runtime.device import Device
 from ocl_runtime.errors import BuildError, DTypeError, Error, NumberRangeError, ShapeError
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
+from tests.support.programs import SCALE
 
 SAXPY = """
 __kernel void saxpy(const float a,   /* a , number */
@@ -122,6 +125,36 @@ def test_options_macros_types_and_templates(runtime: Runtime) -> None:
         ocl.RawKernel(template, "fill", values={"n": 3})
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "__global float *x, __local float *t",
+        "__local float *t, __global float *x",
+        "__local float *t,\n__local int *u, __global float *x",
+    ],
+)
+def test_local_memory_is_given_by_its_size(runtime: Runtime, parameters: str) -> None:
+    source = (
+        f"__kernel void turned({parameters})"
+        """ {
+        t[get_local_id(0)] = x[get_global_id(0)];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        x[get_global_id(0)] = t[get_local_size(0) - 1 - get_local_id(0)] + nowhere;
+    }"""
+    )
+    turned = ocl.RawKernel(source.replace(" + nowhere", ""), "turned")
+    x, _ = xy(64)
+    names = {"u": 1} if "u" in parameters else {}
+    turned[64, (16,)](x=x, t=16, **names)
+    turned[64, (32,)](x=x, t=np.int64(32), **names)
+    host = np.arange(64, dtype="f4").reshape(4, 16)[:, ::-1].reshape(2, 32)[:, ::-1].ravel()
+    assert (x.numpy() == host).all()
+    with pytest.raises(DTypeError, match="which is local memory"):
+        turned[64, (16,)](x=x, t=x, **names)
+    with pytest.raises(BuildError, match=f"line {4 + parameters.count(chr(10))}: "):
+        ocl.RawKernel(source, "turned")[64, (16,)](x=x, t=16, **names)
+
+
 def test_a_module_has_several_kernels(runtime: Runtime) -> None:
     module = ocl.RawModule(
         """float twice(float x) { return 2 * x; }
@@ -189,7 +222,6 @@ def test_what_is_not_understood_is_refused_by_name() -> None:
     for source, words in {
         "#define K __kernel void\nK f(__global int *x) {}": "no kernel f whose prototype is written out",
         'extern "C" __global__ void f(int *x) {}': "CUDA",
-        "__kernel void f(__local float *x) {}": "__local float x[256];",
         "__kernel void f(read_only image2d_t x, DIM(n)) {}": "no argument fits: DIM(n)",
         "__kernel void f(__global float **x) {}": "no argument fits",
         "__kernel void f(__global thing *x) {}": "thing",
@@ -223,6 +255,61 @@ def test_a_generated_source_is_taken_as_it_is(runtime: Runtime) -> None:
     x, y = xy(64)
     ocl.RawKernel(source, "scale", "in a, out b")[64](32, x, y[16:])
     assert (y.numpy()[16:48] == np.arange(32) * 3).all()
+
+
+def test_the_source_of_a_kernel_of_ours_is_edited_and_run(runtime: Runtime) -> None:
+    source = runtime.executor.engine.executable(SCALE).compilation.source.text
+    assert "* 0.5f" in source
+    x, y = xy(64)
+    scale = ocl.RawKernel(source.replace("* 0.5f", "* 4.0f"), "scale", "in a, out b")
+    scale[64](60, x, y)
+    assert (y.numpy()[:60] == np.arange(60) * 4 + 1).all()
+
+
+def test_it_is_dumped(device: Device, engine: Engine, tmp_path: Path) -> None:
+    runtime = Runtime(device, engine.settings, FolderDump(tmp_path))
+    with ocl.use(runtime):
+        saxpy = ocl.RawKernel(SAXPY, "saxpy")
+        x, y = xy()
+        saxpy[1000](1.0, x, y)
+        ocl.capture(lambda x, y: saxpy[1000](1.0, x, y))(x, y)
+    texts = [path.read_text() for path in tmp_path.rglob("*.cl")]
+    assert any("y[i] += a * x[i];" in text for text in texts)
+
+
+def test_programs_are_kept_on_disk(device: Device, engine: Engine, tmp_path: Path) -> None:
+    for built, found in ((1, 0), (0, 1)):
+        runtime = Runtime(device, replace(engine.settings, cache_folder=tmp_path))
+        with ocl.use(runtime), counting(runtime) as counted:
+            x, y = xy()
+            ocl.RawKernel(SAXPY, "saxpy", options=("-DN=3",))[1000](1.0, x, y)
+        assert counted["program", "built"] == built
+        assert counted["program", "disk_hits"] == found
+
+
+def test_two_kernels_of_one_name_and_other_macros_are_apart(runtime: Runtime) -> None:
+    @ocl.capture
+    def both(x: Any) -> Any:
+        y = x + 0
+        for n in (1, 2):
+            source = f"#define N {n}\n__kernel void f(__global float *x) {{ x[get_global_id(0)] += N; }}"
+            ocl.RawKernel(source, "f")[8](y)
+        return y
+
+    x, _ = xy(8)
+    assert (both(x).numpy() == np.arange(8) + 3).all()
+
+
+def test_a_written_pointer_may_be_an_expression_that_lies_otherwise(runtime: Runtime) -> None:
+    saxpy = ocl.RawKernel(SAXPY, "saxpy", "in x, inout y")
+    host = np.arange(12, dtype="f4").reshape(3, 4)
+    for step in (lambda x, y: saxpy[12](2.0, x, y), ocl.capture(lambda x, y: saxpy[12](2.0, x, y))):
+        x = ocl.asarray(host)
+        turned, other = x.T + 0, x.T.copy()
+        step(turned, other)
+        assert (other.numpy() == 3 * host.T).all()
+        assert (turned.numpy() == host.T).all()
+        assert (x.numpy() == host).all()
 
 
 def test_declared_kernels_run_beside_each_other_and_undeclared_do_not(runtime: Runtime) -> None:
@@ -273,7 +360,7 @@ def test_it_is_printed_profiled_and_not_interpreted(device: Device, engine: Engi
         saxpy[1000](1.0, x, y)
         runtime.finish()
         assert "saxpy" in str(runtime.profile())
-    kernel = saxpy._kernel
+    kernel = saxpy.kernel(())
     assert text(kernel) == "kernel saxpy(a: f32, x: global f32*, y: global f32*) in OpenCL C\n"
     with pytest.raises(IRError, match="which the interpreter does not read"):
         interpret(kernel, {}, (1,))

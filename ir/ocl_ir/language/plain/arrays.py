@@ -77,7 +77,9 @@ class PlainArray:
         items = self._items(index)
         (*rows, first) = items
         if first + count > self.data.shape[-1]:
-            raise IndexingError(f"{count} elements from {first} of {self.name}, whose last axis has {self.data.shape[-1]}")
+            raise IndexingError(
+                f"{count} elements from {first} of {self.name}, whose last axis has {self.data.shape[-1]}"
+            )
         return np.asarray(self.data[(*rows, slice(first, first + count))])
 
     # ------------------------------------------------------------------ indices
@@ -91,8 +93,7 @@ class PlainArray:
         if len(items) > self.data.ndim:
             raise IndexingError(f"{len(items)} indices for {self.name}, which has {self.data.ndim} axes")
         return tuple(
-            self._slice(item) if isinstance(item, slice) else self._index(item, axis)
-            for axis, item in enumerate(items)
+            self._slice(item) if isinstance(item, slice) else self._index(item, axis) for axis, item in enumerate(items)
         )
 
     def _slice(self, item: slice) -> slice:

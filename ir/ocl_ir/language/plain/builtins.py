@@ -277,4 +277,3 @@ def group_reduce(value: Any, join: Callable[[Any, Any], Any]) -> Any:
 def print_(*values: Any, sep: str = " ") -> None:
     """Prints numbers as they are."""
     print(*map(plain, values), sep=sep)
-

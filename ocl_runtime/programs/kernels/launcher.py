@@ -1,0 +1,187 @@
+"""A kernel over an index space, in a mode, to be called with its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ocl_ir.graph.build import Buffer
+from ocl_ir.language.context import Options
+from ocl_ir.language.translate import Translation
+from ocl_ir.source_line import calling_line
+from ocl_runtime.arrays import Array, empty, zeros
+from ocl_runtime.arrays.core import executor_of
+from ocl_runtime.arrays.reals import base_executor
+from ocl_runtime.errors import Error
+from ocl_runtime.executor import DeviceExecutor
+from ocl_runtime.plan.tracing import tracer
+from ocl_runtime.programs.kernels.arguments import Arguments
+from ocl_runtime.programs.kernels.interpreted import interpret
+from ocl_runtime.programs.kernels.plain import run_plain
+from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, check_dimensions, check_whole
+from ocl_runtime.programs.kernels.variants import numbers_of
+from ocl_runtime.programs.kernels.violations import STATUS_WORDS, violation
+from ocl_runtime.programs.launching import Call, launch_over
+from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
+
+if TYPE_CHECKING:
+    from ocl_runtime.programs.kernels.kernel import Kernel
+
+_MOST_SHORT = 2**31
+"""Lengths, strides and work-items from here on are counted in 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A kernel in a mode, to be subscripted with sizes."""
+
+    kernel: Kernel
+    mode: str
+    counts_groups: bool = False
+
+    def __getitem__(self, sizes: Any) -> Launcher:
+        """The kernel over an index space, to be called with its arguments."""
+        return Launcher(self.kernel, self.mode, sizes, self.counts_groups)
+
+    @property
+    def groups(self) -> Sized:
+        """Sizes count groups."""
+        return Sized(self.kernel, self.mode, counts_groups=True)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Launches the kernel over the shape of the parameter that `over` names."""
+        return Launcher(self.kernel, self.mode, None)(*args, **keywords)
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A kernel over an index space, to be called with its arguments."""
+
+    kernel: Kernel
+    mode: str
+    sizes: Any
+    counts_groups: bool = False
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Launches the kernel, without waiting for it; gives the outputs that were left out.
+
+        Raises `DTypeError`, `ShapeError` or `Error` for arguments that do not fit, and what translating raises.
+        """
+        values, made = self.kernel.bound(args, keywords)
+        arguments = self.kernel.arguments(values)
+        executor = self._executor(arguments)
+        size = self._size(values, executor)
+        if 0 not in size.items:
+            self._launch(arguments, executor, size)
+        return None if not made else made[0] if len(made) == 1 else tuple(made)
+
+    def prepare(self, *args: Any, **keywords: Any) -> PreparedLaunch:
+        """The launch, built and bound, to be called."""
+        values, _ = self.kernel.bound(args, keywords)
+        arguments = self.kernel.arguments(values)
+        executor = self._executor(arguments)
+        size = self._size(values, executor)
+        return prepare_over(arguments.arrays, self._call(arguments, self._options(arguments, executor, size), size))
+
+    def inspected(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Translation, DeviceExecutor, Sizes]:
+        """The variant that a call has, what would run it, and over how many work-items."""
+        values, _ = self.kernel.bound(args, keywords)
+        arguments = self.kernel.arguments(values)
+        executor = self._executor(arguments)
+        size = self._size(values, executor)
+        buffers = [x._computed() for x in arguments.arrays]
+        options = self._options(arguments, executor, size)
+        return self.kernel.variant(arguments, buffers, options), executor, size.items
+
+    def _executor(self, arguments: Arguments) -> DeviceExecutor:
+        executor = base_executor(executor_of(f"kernel {self.kernel.__name__}", arguments.arrays))
+        assert isinstance(executor, DeviceExecutor)
+        return executor
+
+    def _size(self, values: Mapping[str, Any], executor: DeviceExecutor) -> LaunchSize:
+        return self.kernel.size(self.sizes, values, executor.device.quirks.group_size, counts_groups=self.counts_groups)
+
+    def _options(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> Options:
+        capabilities = executor.device.capabilities
+        return Options(
+            default_real=executor.default_real,
+            wide=_is_wide(arguments, size),
+            checked=self._is_checked(executor),
+            fp64=capabilities.computes("f64"),
+            group_size=size.group,
+            dimensions=len(size.items),
+        )
+
+    def _is_checked(self, executor: DeviceExecutor) -> bool:
+        if self.mode == "checked" and tracer.get() is not None:
+            raise Error(
+                f"kernel {self.kernel.__name__} is launched in checked mode in a captured function",
+                place=calling_line(),
+                remedy="check it outside of the captured function",
+            )
+        return self.mode in {"checked", "interpret"} or (
+            not self.mode and executor.settings.check and tracer.get() is None
+        )
+
+    def _launch(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> None:
+        options = self._options(arguments, executor, size)
+        if self.mode == "interpret":
+            if self.kernel.stops_in_a_debugger:
+                run_plain(self.kernel.function, arguments, size, executor.default_real)
+                return
+            buffers = _dense_buffers(arguments.arrays)
+            translation = self.kernel.variant(arguments, buffers, options)
+            self._check(translation, size)
+            interpret(translation, arguments.arrays, arguments.numbers, arguments.array_index, size)
+            return
+        if not options.checked:
+            launch_over(arguments.arrays, self._call(arguments, options, size), calling_line())
+            return
+        status, sites = zeros((STATUS_WORDS,), dtype=np.int32), list[Any]()
+        launch_over([*arguments.arrays, status], self._call(arguments, options, size, sites), calling_line())
+        error = violation(status.numpy(), sites[-1], size.group) if sites[-1] else None
+        if error is not None:
+            raise error
+
+    def _call(
+        self, arguments: Arguments, options: Options, size: LaunchSize, sites: list[Any] | None = None
+    ) -> Callable[[Sequence[Buffer]], Call]:
+        def call(buffers: Sequence[Buffer]) -> Call:
+            own = buffers[: len(arguments.arrays)]
+            translation = self.kernel.variant(arguments, own, options)
+            self._check(translation, size)
+            if sites is not None:
+                sites.append(translation.sites)
+            index = arguments.array_index
+            passed = numbers_of(
+                translation,
+                arguments.numbers,
+                lambda path: own[index(path)].layout,
+                size.items,
+                lambda path: own[index(path)],
+                buffers[-1] if sites is not None else None,
+            )
+            return Call(translation.kernel, passed, size.whole, size.group[: len(size.items)])
+
+        return call
+
+    def _check(self, translation: Translation, size: LaunchSize) -> None:
+        check_dimensions(self.kernel.__name__, size, translation.dimensions_asked)
+        if translation.waits:
+            check_whole(self.kernel.__name__, size, "")
+
+
+def _dense_buffers(arrays: Sequence[Array]) -> list[Buffer]:
+    """Memory like that of copies in row-major order: the same array twice is the same memory."""
+    copies = {id(x): empty(x.shape, dtype=x.dtype)._computed() for x in arrays}
+    return [copies[id(x)] for x in arrays]
+
+
+def _is_wide(arguments: Arguments, size: LaunchSize) -> bool:
+    """Whether anything is counted beyond 32 bits."""
+    numbers = [abs(number) for number in arguments.numbers.values() if isinstance(number, int)]
+    lengths = [extent for x in arguments.arrays for extent in (*x.shape, x.size)]
+    return max([*numbers, *lengths, *size.whole], default=0) >= _MOST_SHORT
