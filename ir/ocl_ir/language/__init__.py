@@ -36,5 +36,6 @@ What translating is made of:
     groups.py            builtins of a whole group
     functions.py         functions of elements, for maps and reductions
     parameters.py        the types of arguments
+    divergence.py        barriers that only a part of a group comes to
     translate.py         from a function to kernel IR
 """
