@@ -115,7 +115,9 @@ TYPES: list[str] = []
 def probe(t: Any, value: Any) -> Any:
     class_ = class_of(value)
     assert class_ is not None
-    TYPES.append("index" if class_.is_index else str(class_.dtype.numpy) if class_.dtype else f"literal {class_.literal}")
+    TYPES.append(
+        "index" if class_.is_index else str(class_.dtype.numpy) if class_.dtype else f"literal {class_.literal}"
+    )
     return value
 
 
@@ -170,7 +172,10 @@ def run_operators(left: str, rights: Sequence[str], mode: str) -> None:
         counts[result.type] += 1
         statements.append(f"out_{result.type}[{row}, i] = probe({text})")
         wanted.append((left, sign, right, result, row))
-    outs = {f"out_{type_}": ocl.asarray(np.zeros((count, N), "i8" if type_ == "index" else type_)) for type_, count in counts.items()}
+    outs = {
+        f"out_{type_}": ocl.asarray(np.zeros((count, N), "i8" if type_ == "index" else type_))
+        for type_, count in counts.items()
+    }
     TYPES.clear()
     getattr(kernel_of(statements, [*arguments, *outs]), mode)[N](**on_device(arguments), **outs)
     got = {name: np.asarray(out.numpy()) for name, out in outs.items()}
@@ -178,7 +183,9 @@ def run_operators(left: str, rights: Sequence[str], mode: str) -> None:
         what = f"{left} {sign} {right}"
         is_known = type_ == "literal bool"  # what a literal that does not fit is, compared with any number
         assert type_ == result.type or (is_known and sign in COMPARISONS), f"{what} is {type_}, not {result.type}"
-        bound = BOUNDS.get(sign, {}).get(result.values.dtype.str[1:], 0.0) if mode != "interpret" or sign == "**" else 0.0
+        bound = (
+            BOUNDS.get(sign, {}).get(result.values.dtype.str[1:], 0.0) if mode != "interpret" or sign == "**" else 0.0
+        )
         assert_as_expected(what, got[f"out_{result.type}"][row], result, bound, defined(sign, left, right))
 
 
@@ -211,7 +218,18 @@ def test_operators_on_the_device(left: str) -> None:
 
 # ---------------------------------------------------------------------- one operand, casts, builtins
 
-ONE_OPERAND = ["-{}", "~{}", "+{}", "not {}", "abs({})", "bool({})", "float({})", "sign({})", "isnan({})", "isfinite({})"]
+ONE_OPERAND = [
+    "-{}",
+    "~{}",
+    "+{}",
+    "not {}",
+    "abs({})",
+    "bool({})",
+    "float({})",
+    "sign({})",
+    "isnan({})",
+    "isfinite({})",
+]
 REAL = [f"{name}({{}})" for name in mathematics.REAL] + [f"{name}({{}})" for name in ("floor", "ceil", "trunc", "rint")]
 BITS = ["popcount({})", "clz({})"]
 INTS = ["int({})", "round({})", "math.floor({})", "math.ceil({})", "math.trunc({})"]
@@ -237,7 +255,11 @@ def run_expressions(templates: Sequence[str], kinds: Sequence[str], mode: str) -
         operands = [kinds[number % len(kinds)] for number in range(template.count("{}"))]
         turns = [0, 2, 2][: len(operands)]
         texts = [text_of(kind, "ab"[turn // 2]) for kind, turn in zip(operands, turns, strict=True)]
-        own = {name: value for kind, turn in zip(operands, turns, strict=True) for name, value in argument(kind, turn).items()}
+        own = {
+            name: value
+            for kind, turn in zip(operands, turns, strict=True)
+            for name, value in argument(kind, turn).items()
+        }
         result = evaluated(template, [values(kind, turn) for kind, turn in zip(operands, turns, strict=True)])
         if result is None:
             refused(template.format(*texts), own)
@@ -249,13 +271,20 @@ def run_expressions(templates: Sequence[str], kinds: Sequence[str], mode: str) -
         wanted.append((template.format(*operands), result, row, fits(values(operands[0], 0), result)))
     if not wanted:
         return
-    outs = {f"out_{type_}": ocl.asarray(np.zeros((count, N), "i8" if type_ == "index" else type_)) for type_, count in counts.items()}
+    outs = {
+        f"out_{type_}": ocl.asarray(np.zeros((count, N), "i8" if type_ == "index" else type_))
+        for type_, count in counts.items()
+    }
     TYPES.clear()
     getattr(kernel_of(statements, [*arguments, *outs]), mode)[N](**on_device(arguments), **outs)
     for type_, (what, result, row, defined_) in zip(TYPES, wanted, strict=True):
         assert type_ == result.type or type_ == f"literal {result.type}", f"{what} is {type_}, not {result.type}"
-        bound = NOT_EXACT.get(what.partition("(")[0], {}).get({"f2": "f16", "f4": "f32", "f8": "f64"}.get(result.values.dtype.str[1:], ""), 0.0)
-        assert_as_expected(what, np.asarray(outs[f"out_{result.type}"].numpy())[row], result, bound and bound + REFERENCE_ULP, defined_)
+        bound = NOT_EXACT.get(what.partition("(")[0], {}).get(
+            {"f2": "f16", "f4": "f32", "f8": "f64"}.get(result.values.dtype.str[1:], ""), 0.0
+        )
+        assert_as_expected(
+            what, np.asarray(outs[f"out_{result.type}"].numpy())[row], result, bound and bound + REFERENCE_ULP, defined_
+        )
 
 
 def evaluated(template: str, operands: list[list[Any]]) -> Expected | None:
@@ -290,7 +319,20 @@ def test_functions_of_one_number(kind: str, mode: str) -> None:
     run_expressions([*ONE_OPERAND, *REAL, *BITS], [kind], mode)
 
 
-@pytest.mark.parametrize("kinds", [("f4", "f4"), ("f2", "2.5"), ("i4", "i4"), ("u1", "3"), ("index", "i4"), ("index", "f4"), ("u4", "index"), ("f8", "float")], ids="-".join)
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("f4", "f4"),
+        ("f2", "2.5"),
+        ("i4", "i4"),
+        ("u1", "3"),
+        ("index", "i4"),
+        ("index", "f4"),
+        ("u4", "index"),
+        ("f8", "float"),
+    ],
+    ids="-".join,
+)
 @pytest.mark.parametrize("mode", ["interpret", "unchecked"])
 def test_functions_of_several_numbers(kinds: tuple[str, ...], mode: str) -> None:
     run_expressions([*TWO, *THREE], kinds, mode)
@@ -319,7 +361,7 @@ def departs_from_numpy(sign: str, left: str, right: str) -> str:
         return "a quotient of integers is of the default real (R4)"
     if "2.5" in kinds and "f" not in kinds:
         return "a float literal beside integers is of the default real (R4)"
-    if sign == "**" and "(-2)" == right:
+    if sign == "**" and right == "(-2)":
         return "an integer to a negative power is an error (R12)"
     if left in DTYPES and right in DTYPES and np.result_type(left, right) == np.float64 and "f8" not in {left, right}:
         return "no float64 that no operand has (R5)"

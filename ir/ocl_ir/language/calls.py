@@ -99,7 +99,8 @@ class Calls(Statements):
             bound = function.signature.bind(*arguments, **keywords)
         except TypeError as error:
             raise self.fault(
-                f"{function.name}({', '.join(function.signature.parameters)}): {error}", "give the arguments that it takes"
+                f"{function.name}({', '.join(function.signature.parameters)}): {error}",
+                "give the arguments that it takes",
             ) from None
         span = self.span
         value = function.emit(self, *bound.args, **bound.kwargs)

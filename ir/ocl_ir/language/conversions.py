@@ -189,7 +189,8 @@ class Conversions(Context):
             return function(*args, **keywords)
         except Exception as error:
             raise self.fault(
-                f"{type(error).__name__}: {error}", "this is computed while the kernel is translated: write what Python can do"
+                f"{type(error).__name__}: {error}",
+                "this is computed while the kernel is translated: write what Python can do",
             ) from error
 
     # ------------------------------------------------------------------ words

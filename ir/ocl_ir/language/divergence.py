@@ -42,7 +42,10 @@ def _reason(stmt: Stmt, cause: Stmt, what: str) -> tuple[str, str]:
         )
     if any(inner is stmt for inner in walk((cause,))):
         word = "while" if isinstance(cause, While) else "if"
-        return f"line {line} asks {word} {condition}", f"call it outside of the `{word}`, which may stand around loads and stores"
+        return (
+            f"line {line} asks {word} {condition}",
+            f"call it outside of the `{word}`, which may stand around loads and stores",
+        )
     exit_ = next((inner for inner in walk((cause,)) if type(inner) in _EXITS), None)
     if isinstance(cause, If) and isinstance(exit_, Return):
         return (

@@ -319,7 +319,9 @@ class Expressions(MemoryAccess):
             return self._number_attribute(value, name)
         if isinstance(value, ModuleType):
             if not hasattr(value, name):
-                raise self.fault(f"the module {value.__name__} has no {name}", f"dir({value.__name__}) lists what it has")
+                raise self.fault(
+                    f"the module {value.__name__} has no {name}", f"dir({value.__name__}) lists what it has"
+                )
             return self.captured(value, name, lambda: getattr(value, name))
         if isinstance(value, tuple) and not hasattr(value, name):
             raise self.fault(f"a tuple has no {name}", "unpack it, or use a NamedTuple")
@@ -358,7 +360,9 @@ class Expressions(MemoryAccess):
             )
         if name == "dtype" and value.kind == "typed":
             return value.dtype.numpy
-        raise self.fault(f"{name} of {self.described(value)} has no meaning in a kernel", "a number has a dtype, a vector components")
+        raise self.fault(
+            f"{name} of {self.described(value)} has no meaning in a kernel", "a number has a dtype, a vector components"
+        )
 
     def lanes_of(self, value: Number, lanes: Sequence[int]) -> Number:
         """Some lanes of a vector, as a scalar or a vector."""
@@ -391,7 +395,9 @@ class Expressions(MemoryAccess):
             )
         if isinstance(index, int | slice):
             if isinstance(index, int) and not -len(value) <= index < len(value):
-                raise self.fault(f"index {index} of a tuple of {len(value)}", f"the last is {len(value) - 1}", IndexingError)
+                raise self.fault(
+                    f"index {index} of a tuple of {len(value)}", f"the last is {len(value) - 1}", IndexingError
+                )
             return value[index]
         raise self.fault(f"a tuple with the index {self.described(index)}", "use a literal", IndexingError)
 

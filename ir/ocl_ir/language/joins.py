@@ -105,7 +105,9 @@ def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *,
 def _refuse_to_join(t: Arithmetic, name: str, first: Version, second: Version, span: Span) -> NoReturn:
     if name == RESULT:
         first, second = sorted((first, second), key=lambda version: version.value is None)
-        where = "nothing at its end" if second.value is None else f"{t.described(second.value)} in line {second.span.line}"
+        where = (
+            "nothing at its end" if second.value is None else f"{t.described(second.value)} in line {second.span.line}"
+        )
         raise t.fault(
             f"{span.frame.function} returns {t.described(first.value)} in line {first.span.line} and {where}",
             "return a number of one type, or a tuple of as many, on each path",

@@ -123,7 +123,9 @@ def _have_one_sign(class_: Class, *values: Value) -> bool:
     if class_.dtype is None or not class_.dtype.is_integer:
         return False
     unsigned = class_.dtype.kind == "uint"
-    return not unsigned or all(_is_at_least(value, 0) or getattr(value, "dtype", I32).kind == "uint" for value in values)
+    return not unsigned or all(
+        _is_at_least(value, 0) or getattr(value, "dtype", I32).kind == "uint" for value in values
+    )
 
 
 def _python_extreme(name: str, test: str) -> Builtin:

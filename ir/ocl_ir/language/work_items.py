@@ -96,7 +96,11 @@ def vload(t: Calls, x: Value, index: Value, count: Value, *, aligned: Value = Fa
     """`count` neighbouring elements from an index on, as a vector; `aligned` promises that its size divides the
     address."""
     if count not in LANES:
-        raise t.fault(f"vload of {count if isinstance(count, int) else t.described(count)} elements", "use 2, 3, 4, 8 or 16", DTypeError)
+        raise t.fault(
+            f"vload of {count if isinstance(count, int) else t.described(count)} elements",
+            "use 2, 3, 4, 8 or 16",
+            DTypeError,
+        )
     return t.load_vector(_array(t, x, "vload"), index, count, aligned=bool(aligned))
 
 

@@ -98,8 +98,7 @@ def both_ends(a: int, b: int) -> int:
             if j > b:
                 return j
         return 1
-    else:
-        return 2
+    return 2
 
 
 def nested_function(a: int, b: int) -> int:
@@ -111,7 +110,19 @@ def nested_function(a: int, b: int) -> int:
     return inner(a)
 
 
-FUNCTIONS = [straight, branches, nothing, sometimes, loop, loops_in_loops, endless, left_by_break, continues, both_ends, nested_function]
+FUNCTIONS = [
+    straight,
+    branches,
+    nothing,
+    sometimes,
+    loop,
+    loops_in_loops,
+    endless,
+    left_by_break,
+    continues,
+    both_ends,
+    nested_function,
+]
 
 
 def rewritten(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +130,7 @@ def rewritten(function: Callable[..., Any]) -> Callable[..., Any]:
     assert isinstance(node, ast.FunctionDef)
     made = with_one_result(node)
     for inner in ast.walk(made):
-        if isinstance(inner, ast.Name) and " " in inner.id or isinstance(inner, ast.Name) and inner.id == RESULT:
+        if (isinstance(inner, ast.Name) and " " in inner.id) or (isinstance(inner, ast.Name) and inner.id == RESULT):
             inner.id = "result_" + inner.id.replace(" ", "_")  # which Python compiles
         if isinstance(inner, ast.Constant) and not isinstance(inner.value, int | str | None):
             inner.value = "no value"

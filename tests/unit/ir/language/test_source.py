@@ -55,7 +55,7 @@ def nested() -> tuple[Any, Any]:
 
 
 pair = (lambda x: x + 1), (lambda x: x + 2)
-around = lambda x: (lambda y: x + y)  # noqa: E731
+around = lambda x: lambda y: x + y  # noqa: E731
 both = lambda x: lambda x: x  # noqa: E731
 
 
@@ -164,7 +164,11 @@ def test_doctest() -> None:
 def test_a_text() -> None:
     assert source_from("def f(x):\n    pass\n").node.name == "f"  # type: ignore[union-attr]
     assert source_from("def f(x):\n    pass\ndef g(x):\n    pass\n", "g").node.name == "g"  # type: ignore[union-attr]
-    for text, error in {"x = 1": "0 functions", "def f(:": "no Python", "def f(): pass\ndef g(): pass": "2 functions"}.items():
+    for text, error in {
+        "x = 1": "0 functions",
+        "def f(:": "no Python",
+        "def f(): pass\ndef g(): pass": "2 functions",
+    }.items():
         with pytest.raises(KernelError, match=error):
             source_from(text)
 

@@ -16,9 +16,9 @@ INSIDE = {"FormattedValue", "Interpolation", "TemplateStr"}
 
 
 def subclasses(kind: type[ast.AST]) -> list[type[ast.AST]]:
-    return [each for each in kind.__subclasses__() if each.__module__ == "ast" and each.__name__ not in OLD | INSIDE] + [
-        each for each in kind.__subclasses__() if each.__module__ == "_ast" and each.__name__ not in OLD | INSIDE
-    ]
+    return [
+        each for each in kind.__subclasses__() if each.__module__ == "ast" and each.__name__ not in OLD | INSIDE
+    ] + [each for each in kind.__subclasses__() if each.__module__ == "_ast" and each.__name__ not in OLD | INSIDE]
 
 
 @pytest.mark.parametrize("kind", subclasses(ast.stmt), ids=lambda kind: kind.__name__)
