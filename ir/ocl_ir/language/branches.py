@@ -23,11 +23,8 @@ from ocl_ir.types import BOOL, DType, with_lanes
 class Branches(Assignments):
     """Translates `if`, and joins versions of names."""
 
-    _function: ast.FunctionDef | ast.Lambda
-    """The function that is translated now."""
-
     def _If_stmt(self, stmt: ast.If) -> bool:  # noqa: N802
-        condition = self.condition(self.expression(stmt.test))
+        condition = self.tested(stmt.test)
         if isinstance(condition, bool):
             return self.statements(stmt.body if condition else stmt.orelse)
         before = dict(self.scope.names)
