@@ -34,7 +34,10 @@ What translating is made of:
     tiles.py             small arrays of a whole group
     tile_builtins.py     builtins of tiles
     groups.py            builtins of a whole group
+    builtins.py          all builtins
     functions.py         functions of elements, for maps and reductions
+    fences.py            which memory barriers order
     parameters.py        the types of arguments
     translate.py         from a function to kernel IR
+    library.py           kernels of the library that are functions in Python
 """

@@ -8,13 +8,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ocl_ir.kernel.grammar import Assign, Const, If, Local, Operand, Stmt, Variable
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.assignments import Assignments
 from ocl_ir.language.errors import Span
 from ocl_ir.language.joins import Join, elements_of, joined
-from ocl_ir.language.liveness import Names, liveness
+from ocl_ir.language.liveness import Liveness, Names, liveness
 from ocl_ir.language.scopes import Version
 from ocl_ir.language.values import POISON, Number, Unassigned, Value
 from ocl_ir.types import BOOL, DType, with_lanes
@@ -23,8 +24,10 @@ from ocl_ir.types import BOOL, DType, with_lanes
 class Branches(Assignments):
     """Translates `if`, and joins versions of names."""
 
-    _function: ast.FunctionDef | ast.Lambda
-    """The function that is translated now."""
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._function: ast.FunctionDef | ast.Lambda | None = None
+        """The function that is translated now."""
 
     def _If_stmt(self, stmt: ast.If) -> bool:  # noqa: N802
         condition = self.condition(self.expression(stmt.test))
@@ -48,8 +51,14 @@ class Branches(Assignments):
         self.k.emit(If(condition.operand, tuple(then), tuple(orelse), where=where))
         return then_falls or else_falls
 
+    @property
+    def liveness(self) -> Liveness:
+        """The liveness of the names of the function that is translated now."""
+        assert self._function is not None
+        return liveness(self._function)
+
     def _live_after(self, stmt: ast.stmt) -> Names:
-        return liveness(self._function).after.get(id(stmt), frozenset()) | {"return", "return flag"}
+        return self.liveness.after.get(id(stmt), frozenset()) | {"return", "return flag"}
 
     def _meet_names(
         self,

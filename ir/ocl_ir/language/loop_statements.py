@@ -19,7 +19,7 @@ from ocl_ir.language.branches import Branches
 from ocl_ir.language.context import waits
 from ocl_ir.language.errors import Span
 from ocl_ir.language.joins import Join, joined
-from ocl_ir.language.liveness import assigned, liveness
+from ocl_ir.language.liveness import assigned
 from ocl_ir.language.loops import Range, Unrolled
 from ocl_ir.language.scopes import Version
 from ocl_ir.language.values import Number, Unassigned, Value
@@ -204,7 +204,7 @@ class Loops(Branches):
 
     def _carried(self, stmt: ast.For | ast.While, entry: dict[str, Version], bound: set[str]) -> list[str]:
         """Names that come into the loop and that a turn may change for the next one, or for what follows."""
-        needed = liveness(self._function).head.get(id(stmt), frozenset()) | {"return", "return flag"}
+        needed = self.liveness.head.get(id(stmt), frozenset()) | {"return", "return flag"}
         names = [name for name in entry if name in assigned(stmt.body) and name in needed and name not in bound]
         for name in names:
             if isinstance(entry[name].value, Unassigned):
