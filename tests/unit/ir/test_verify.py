@@ -755,6 +755,18 @@ def test_intervals_of_loop_indices(start: int, stop: int, step: int, want: tuple
     assert interval(make) == Interval(*want)
 
 
+def test_a_loop_whose_step_is_no_constant_counts_up() -> None:
+    """Whatever its type could hold."""
+
+    def make(k: KernelBuilder) -> Ref:
+        i, step = k.global_id(0, "i", I32), k.scalar("step", I32)
+        with k.for_(i, k.scalar("n", I32, low=0), step, dtype=I32) as j:
+            pass
+        return j
+
+    assert interval(make) == Interval(0, 2**31 - 2)
+
+
 def test_a_variable_may_be_anything() -> None:
     assert interval(lambda k: k.variable(3, U32)) == FULL
 
