@@ -131,5 +131,6 @@ _RULES: Mapping[str, Callable[..., Interval | None]] = {
     "rem": _remainder,
     "and": _masked,
     "copy": lambda a: a,
+    "uniform": lambda a: a,
     "convert": lambda a: a,
 }

@@ -703,6 +703,7 @@ FULL = Interval(0, 2**32 - 1)
         (lambda k: k.op("udiv", k.const(60, U32), k.item("local_id") + 1), Interval(0, 60)),
         (lambda k: k.op("urem", k.scalar("n", U32), 16), Interval(0, 15)),
         (lambda k: k.op("urem", k.item("local_id", 1) + 3, 16), Interval(3, 4)),
+        (lambda k: k.uniform(k.item("local_id")), Interval(0, 63)),
         (lambda k: k.scalar("n", U32) & 31, Interval(0, 31)),
         (lambda k: k.scalar("n", I32) & 31, Interval(0, 31)),
         (lambda k: k.scalar("n", I32) & -2, Interval(-(2**31), 2**31 - 1)),
