@@ -105,7 +105,7 @@ def launch_over(arrays: Sequence[Array], call: Callable[[Sequence[Buffer]], Call
 
 def executor_behind(arrays: Sequence[Array]) -> DeviceExecutor:
     """What launches over arrays: their runtime's. Raises `MixedDevicesError` for several runtimes."""
-    executor = base_executor(executor_of("a launch over", arrays))
+    executor = base_executor(executor_of("a launch", arrays))
     assert isinstance(executor, DeviceExecutor)
     return executor
 

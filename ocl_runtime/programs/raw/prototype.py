@@ -107,6 +107,12 @@ def prototypes(source: str, name: str, options: Sequence[str] = ()) -> list[Prot
             place=f"{calling_line()}\nkernels that are: {listed or 'none'}",
             remedy=f"write __kernel void {name}(…) without macros for the prototype{cuda}",
         )
+    if len(re.findall(rf"\b{name}\s*\(", code)) > names.count(name):
+        raise Error(
+            f"the source calls kernel {name}, whose prototype gets offsets of arrays",
+            place=calling_line(),
+            remedy="put what it does into a function, which the kernel and others call",
+        )
     aliases = _aliases(source, code, options)
     found: list[Prototype] = []
     for kernel, head, start, end in _heads(code):
