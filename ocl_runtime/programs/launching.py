@@ -83,9 +83,9 @@ def launch_over(arrays: Sequence[Array], call: Callable[[Sequence[Buffer]], Call
     """
     where = where or calling_line()
     executor = executor_behind(arrays)
-    compute_together(arrays)
     trace = tracer.get()
     if trace is not None:
+        compute_together(arrays)
         _launch_traced(arrays, call, executor, trace, where)
         return
 
