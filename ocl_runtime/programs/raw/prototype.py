@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -123,6 +124,17 @@ def prototypes(source: str, name: str, options: Sequence[str] = ()) -> list[Prot
             group = _REQUIRED_GROUP.search(code, head, brace if body is not None else end)
             size = None if group is None else (int(group[1]), int(group[2]), int(group[3]))
             found.append(Prototype(name, tuple(_parameters(name, code, start, end, aliases)), body, size))
+    return found
+
+
+def readable_prototypes(source: str, options: Sequence[str] = ()) -> list[Prototype]:
+    """Those of all kernels that can be launched whatever the size of local memory."""
+    found: list[Prototype] = []
+    for name in dict.fromkeys(name for name, _, _, _ in _heads(code_of(source))):
+        with suppress(Error):  # whoever asks for that kernel hears why
+            declared = prototypes(source, name, options)
+            if not any(parameter.is_local for prototype in declared for parameter in prototype.parameters):
+                found += declared
     return found
 
 

@@ -159,12 +159,15 @@ def test_a_module_has_several_kernels(runtime: Runtime) -> None:
     module = ocl.RawModule(
         """float twice(float x) { return 2 * x; }
         __kernel void one(__global float *x) { x[get_global_id(0)] = twice(x[get_global_id(0)]); }
+        __kernel void local_(__global float *x, __local float *t) { t[0] = x[0]; }
         __kernel void two(__global float *x);
         __kernel void two(__global float *x) { x[get_global_id(0)] += 1; }"""
     )
     x, _ = xy(8)
-    module.kernel("one")[8](x)
-    module.get_function("two")((8,), (1,), (x,))
+    with counting(runtime) as counted:
+        module.kernel("one")[8](x)
+        module.get_function("two")((8,), (1,), (x,))
+    assert counted["program", "built"] == 1
     assert (x.numpy() == np.arange(8) * 2 + 1).all()
     with pytest.raises(Error, match="no kernel three"):
         module.kernel("three")
