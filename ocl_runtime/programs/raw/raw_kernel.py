@@ -25,8 +25,8 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.hosts import is_pyopencl
 from ocl_runtime.codegen.templates import render_source
 from ocl_runtime.errors import DTypeError, Error, ShapeError
-from ocl_runtime.programs.launching import Call, executor_behind, launch_over
-from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
+from ocl_runtime.programs.kernel_call import Call, executor_behind
+from ocl_runtime.programs.launching import PreparedLaunch, launch_over, prepare_over
 from ocl_runtime.programs.raw.declarations import Declaration, declarations
 from ocl_runtime.programs.raw.index_space import IndexSpace, fitting_group, groups_space, index_space
 from ocl_runtime.programs.raw.kernel_ir import dtype_of, kernel_of, mode_of
