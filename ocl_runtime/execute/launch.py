@@ -193,9 +193,8 @@ class Executable:
         program = self._program
         if program is None:
             source = self.compilation.source
-            program = self._program = self.programs.program(
-                source.text, source.options, explain=source.explain, user=self
-            )
+            explain = source.explain if source.is_generated else None
+            program = self._program = self.programs.program(source.text, source.options, explain=explain, user=self)
         return program
 
     def let_go(self) -> None:

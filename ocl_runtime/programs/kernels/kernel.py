@@ -38,7 +38,7 @@ from ocl_runtime.programs.kernels.inspection import source_of as source_text
 from ocl_runtime.programs.kernels.launcher import Launcher, Sized
 from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, launch_size
 from ocl_runtime.programs.kernels.variants import Variants
-from ocl_runtime.programs.prepared_launch import PreparedLaunch
+from ocl_runtime.programs.launching import PreparedLaunch
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ from ocl_runtime.programs.kernels.plain import run_plain
 from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, check_dimensions, check_whole
 from ocl_runtime.programs.kernels.variants import numbers_of
 from ocl_runtime.programs.kernels.violations import STATUS_WORDS, violation
-from ocl_runtime.programs.launching import Call, launch_over
-from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
+from ocl_runtime.programs.launching import Call, PreparedLaunch, launch_over, prepare_over
 
 if TYPE_CHECKING:
     from ocl_runtime.programs.kernels.kernel import Kernel

@@ -17,6 +17,7 @@ from ocl_ir.kernel.names import function_name
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64, DType, from_numpy
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.hosts import is_pyopencl
 from ocl_runtime.errors import DTypeError, Error
 
 
@@ -103,6 +104,13 @@ def checked_name(name: str) -> str:
     return function_name(name)
 
 
+def array_remedy(argument: object) -> str:
+    """What to do for who gave something else for an array."""
+    if is_pyopencl(argument):
+        return "take its memory without a copy: ocl.from_pyopencl(x)"
+    return "give an array of this library: ocl.asarray(x)"
+
+
 def arguments_of(
     kernel: str, params: Sequence[Parameter], args: Sequence[Any], named: Mapping[str, Any], least: int
 ) -> list[Any]:
@@ -123,6 +131,6 @@ def arguments_of(
             raise DTypeError(
                 f"kernel {kernel} got {reprlib.repr(arg)} for {param.name}",
                 place=calling_line(),
-                remedy="give an array of this library: ocl.asarray(x)",
+                remedy=array_remedy(arg),
             )
     return arguments

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -107,6 +108,12 @@ def prototypes(source: str, name: str, options: Sequence[str] = ()) -> list[Prot
             place=f"{calling_line()}\nkernels that are: {listed or 'none'}",
             remedy=f"write __kernel void {name}(…) without macros for the prototype{cuda}",
         )
+    if len(re.findall(rf"\b{name}\s*\(", code)) > names.count(name):
+        raise Error(
+            f"the source calls kernel {name}, whose prototype gets offsets of arrays",
+            place=calling_line(),
+            remedy="put what it does into a function, which the kernel and others call",
+        )
     aliases = _aliases(source, code, options)
     found: list[Prototype] = []
     for kernel, head, start, end in _heads(code):
@@ -117,6 +124,17 @@ def prototypes(source: str, name: str, options: Sequence[str] = ()) -> list[Prot
             group = _REQUIRED_GROUP.search(code, head, brace if body is not None else end)
             size = None if group is None else (int(group[1]), int(group[2]), int(group[3]))
             found.append(Prototype(name, tuple(_parameters(name, code, start, end, aliases)), body, size))
+    return found
+
+
+def readable_prototypes(source: str, options: Sequence[str] = ()) -> list[Prototype]:
+    """Those of all kernels that can be launched whatever the size of local memory."""
+    found: list[Prototype] = []
+    for name in dict.fromkeys(name for name, _, _, _ in _heads(code_of(source))):
+        with suppress(Error):  # whoever asks for that kernel hears why
+            declared = prototypes(source, name, options)
+            if not any(parameter.is_local for prototype in declared for parameter in prototype.parameters):
+                found += declared
     return found
 
 

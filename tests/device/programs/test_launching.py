@@ -20,8 +20,7 @@ from ocl_ir.types import F32, U32
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, ShapeError
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.programs.launching import Call, launch_over
-from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
+from ocl_runtime.programs.launching import Call, PreparedLaunch, launch_over, prepare_over
 from ocl_runtime.programs.trace import SharedArgumentsError
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
