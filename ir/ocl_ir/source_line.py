@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections import deque
 from pathlib import Path
@@ -10,13 +11,14 @@ from types import CodeType, FrameType
 from typing import TypeAlias
 from weakref import ref
 
-# Frames of this library, and of the `with` statements of its builder, are not the user's.
+# Frames of this library, of the `with` statements of its builder and of its cached properties are not the user's.
 _HERE = Path(__file__).resolve().parent
 _OWN_FILES = (
     str(_HERE),
     str(_HERE.parent / "ocl_runtime"),  # installed
     str(_HERE.parent.parent / "ocl_runtime"),  # in a checkout
     contextlib.__file__,
+    functools.__file__,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Mapping, Sequence
 from itertools import count
 from types import FunctionType
@@ -26,7 +27,7 @@ def function_from(text: str, name: str = "k", **names: Any) -> FunctionType:
     """A function of a text, whose source Python knows; it sees the kernel language and some names more."""
     file = f"<three ways {next(_NUMBERS)}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    namespace = {**vars(language), "np": np, "__name__": "three_ways", **names}
+    namespace = {**vars(language), "np": np, "math": math, "__name__": "three_ways", **names}
     exec(compile(text, file, "exec"), namespace)
     function: FunctionType = namespace[name]
     return function

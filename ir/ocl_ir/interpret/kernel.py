@@ -382,16 +382,15 @@ class _Machine:
         raise DataRaceError(
             f"data race on {memory.name}[{memory.element_of(race.cell)}]: {later} and {earlier} touch it "
             "without an order between them, and not both only read or both are atomic",
-            place="\n".join(
-                (
-                    f"{later}:",
-                    neighbourhood(self._kernel, self._statements[race.later.statement]),
-                    f"{earlier}:",
-                    neighbourhood(self._kernel, self._statements[race.earlier.statement]),
-                )
-            ),
+            place=self._both(later, race.later, earlier, race.earlier),
             remedy=f"{barrier}, or let each work-item touch its own elements",
         )
+
+    def _both(self, later: str, touch: Touch, earlier: str, other: Touch) -> str:
+        places = [neighbourhood(self._kernel, self._statements[each.statement]) for each in (touch, other)]
+        if places[0] == places[1]:
+            return f"both:\n{places[0]}"
+        return f"{later}:\n{places[0]}\n{earlier}:\n{places[1]}"
 
     def _who(self, touch: Touch) -> str:
         return self._item(touch.item, self._space.group(touch.group))

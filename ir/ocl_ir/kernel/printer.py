@@ -63,7 +63,13 @@ def statement_text(kernel: Kernel, stmt: Stmt) -> str:
 
 
 def neighbourhood(kernel: Kernel, stmt: Stmt | None, radius: int = 10) -> str:
-    """The lines around a statement, which an arrow marks, and the Python line that asked for it."""
+    """The lines around a statement, which an arrow marks, and the Python line that asked for it.
+
+    Of a kernel that is written in Python, where the statement knows its piece of that source, the piece is shown.
+    """
+    excerpt: str | None = getattr(stmt.where, "excerpt", None) if stmt is not None else None
+    if excerpt is not None:
+        return excerpt
     all_lines = lines(kernel)
     at = next((number for number, line in enumerate(all_lines) if line.stmt is stmt and stmt is not None), 0)
     first, last = max(0, at - radius), min(len(all_lines), at + radius + 1)

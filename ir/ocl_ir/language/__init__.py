@@ -38,6 +38,7 @@ What translating is made of:
     functions.py         functions of elements, for maps and reductions
     fences.py            which memory barriers order
     parameters.py        the types of arguments
+    divergence.py        barriers that only a part of a group comes to
     translate.py         from a function to kernel IR
     library.py           kernels of the library that are functions in Python
 """

@@ -31,6 +31,7 @@ SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "rem": "%", "pow": "**", "shl": "<<", "shr": ">>",
     "and": "&", "or": "|", "xor": "^", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
+_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _BITWISE = frozenset({"and", "or", "xor"})
 _SHIFTS = frozenset({"shl", "shr"})
@@ -62,7 +63,7 @@ class Arithmetic(Conversions):
         if op in COMPARISONS:
             return self._compared(op, left, right, a, b)
         if op in _SHIFTS:
-            return self._shifted(op, left, right, a)
+            return self._shifted(op, left, right, a, b)
         if op == "pow":
             return self._power(left, right, a, b)
         class_ = self._meet(op, left, right, a, b)
@@ -154,11 +155,13 @@ class Arithmetic(Conversions):
     # ------------------------------------------------------------------ comparisons, shifts, powers
 
     def _compared(self, op: str, left: Value, right: Value, a: Class, b: Class) -> Value:
-        pair = self._exact_integers(a, b)
-        if pair is not None:
-            class_ = pair
-        else:
-            class_ = self._meet(op, left, right, a, b)
+        class_ = self._exact_integers(a, b) or self._meet(op, left, right, a, b)
+        types = self._integer_type(a), self._integer_type(b)
+        if class_.dtype is U64 and None not in types and types != (U64, U64):
+            if types[1] is not U64 and types[1].kind == "int":  # type: ignore[union-attr]
+                return self._compared_with_uint64(_MIRRORED[op], right, left)
+            if types[0].kind == "int":  # type: ignore[union-attr]
+                return self._compared_with_uint64(op, left, right)
         known = self._never_fits(op, left, right, class_)
         if known is not None:
             return known
@@ -175,18 +178,25 @@ class Arithmetic(Conversions):
 
     def _exact_integers(self, a: Class, b: Class) -> Class | None:
         """Integers of different signs are compared in 64 bits, in which both have a place."""
-        dtypes = {I32 if class_.is_index else class_.dtype for class_ in (a, b) if class_.literal is None}
-        integers = {dtype for dtype in dtypes if dtype is not None and dtype.is_integer}
-        signs = {dtype.kind for dtype in integers}
-        if len(integers) < 2 or len(signs) < 2:
+        integers = {dtype for dtype in map(self._integer_type, (a, b)) if dtype is not None}
+        if len(integers) < 2 or len({dtype.kind for dtype in integers}) < 2:
             return None
-        if U64 in integers:
-            raise self.fault(
-                "uint64 with a signed integer has no integer type in common",
-                "convert one: int64(…) or uint64(…)",
-                DTypeError,
-            )
-        return Class(dtype=self.available(I64))
+        return Class(dtype=self.available(U64 if U64 in integers else I64))
+
+    def _integer_type(self, class_: Class) -> DType | None:
+        if class_.literal is not None:
+            return None
+        dtype = I32 if class_.dtype is None else class_.dtype
+        return dtype if dtype.is_integer else None
+
+    def _compared_with_uint64(self, op: str, signed: Value, unsigned: Value) -> Number:
+        """Of a signed integer, which is below all of uint64 where it is negative, and else has a place there."""
+        refs = [self.converted(value, U64) for value in (signed, unsigned)]
+        is_negative = self.condition_ref(self.binary("lt", signed, 0))
+        holds = self.k.op(op, *refs)
+        if op in {"ne", "lt", "le"}:
+            return Number(self.k.op("or", is_negative, holds), BOOL)
+        return Number(self.k.op("and", self.k.op("not", is_negative), holds), BOOL)
 
     def _never_fits(self, op: str, left: Value, right: Value, class_: Class) -> bool | None:
         """What a comparison with an integer literal is that its dtype has no place for."""
@@ -199,22 +209,21 @@ class Arithmetic(Conversions):
                     return op == "ne" or (not holds and op != "eq")
         return None
 
-    def _shifted(self, op: str, left: Value, right: Value, a: Class) -> Number:
-        for value in (left, right):
-            if not self._is_integer(value):
+    def _shifted(self, op: str, left: Value, right: Value, a: Class, b: Class) -> Number:
+        for value, class_ in ((left, a), (right, b)):
+            if class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_float):
                 raise self.fault(f"{SIGNS[op]} of {self.described(value)}", "shifts are those of integers", DTypeError)
-        if a.is_index or a.literal is not None:
-            return self._computed(op, (left, right), INDEX)
-        assert a.dtype is not None
-        amount = self.converted(right, a.dtype, fits=True)
-        return Number(self.k.op(op, *self._splatted([self.converted(left, a.dtype), amount])), a.dtype)
+        class_ = self._meet(op, left, right, a, b)
+        if class_.dtype is BOOL or class_.literal == "bool":
+            raise self.fault(f"{SIGNS[op]} of bools", "convert one: int(…)", DTypeError)
+        return self._computed(op, (left, right), class_)
 
     def _power(self, base: Value, exponent: Value, a: Class, b: Class) -> Value:
-        if isinstance(exponent, int | float) and exponent == 2 and isinstance(base, Number):
-            return self.binary("mul", base, base)
         class_ = self._meet("pow", base, exponent, a, b)
         if class_.dtype is BOOL:
             class_ = INDEX
+        if isinstance(exponent, int | float) and exponent == 2 and isinstance(base, Number):
+            return self._computed("mul", (base, base), class_)  # rounded once
         if class_.is_index or (class_.dtype is not None and class_.dtype.is_integer) or class_.literal == "int":
             if isinstance(exponent, int) and exponent < 0:
                 raise self.fault(
@@ -252,6 +261,8 @@ class Arithmetic(Conversions):
     def numeric(self, op: str, *values: Value) -> Value:
         """A function of numbers of one type."""
         class_ = self.meet_all(op, values)
+        if class_.dtype is BOOL or class_.literal == "bool":
+            raise self.fault(f"{op} of bools", "convert them: int(…)", DTypeError)
         if class_.literal is not None and not self._all_weak(values):
             class_ = Class(dtype=self.options.default_real) if class_.literal == "float" else INDEX
         return self._computed(op, values, class_)

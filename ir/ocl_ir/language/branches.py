@@ -33,7 +33,6 @@ class Branches(Assignments):
         condition = self.condition(self.expression(stmt.test))
         if isinstance(condition, bool):
             return self.statements(stmt.body if condition else stmt.orelse)
-        where = self.k.where or ""
         before = dict(self.scope.names)
         with self.k.block() as then:
             then_falls = self.statements(stmt.body)
@@ -48,7 +47,8 @@ class Branches(Assignments):
             self.scope.names = self._meet_names(before, (then_names, then), (else_names, orelse), live)
         else:
             self.scope.names = then_names if then_falls else else_names
-        self.k.emit(If(condition.operand, tuple(then), tuple(orelse), where=where))
+        self.span = Span.of(stmt.test, self.frame, self.called)
+        self.k.emit(If(condition.operand, tuple(then), tuple(orelse)))
         return then_falls or else_falls
 
     @property

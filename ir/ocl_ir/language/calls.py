@@ -81,6 +81,8 @@ class Calls(Statements):
             raise self.fault("breakpoint() on a device", "launch it in plain Python: k.interpret[…](…)")
         if _is_pure(function) and is_static((*arguments, *keywords.values())):
             return self.static(function, *arguments, **keywords)
+        if hasattr(function, "__wrapped__"):
+            raise self.fault(f"{function.__name__} is decorated", "call the function without its decorator")
         raise self.fault(
             f"{self.described(function)} has no meaning in a kernel",
             "use what ocl_runtime.language has, or write a function in Python",
@@ -97,7 +99,8 @@ class Calls(Statements):
             bound = function.signature.bind(*arguments, **keywords)
         except TypeError as error:
             raise self.fault(
-                f"{function.name}{function.signature}: {error}", "give the arguments that it takes"
+                f"{function.name}({', '.join(function.signature.parameters)}): {error}",
+                "give the arguments that it takes",
             ) from None
         span = self.span
         value = function.emit(self, *bound.args, **bound.kwargs)

@@ -51,9 +51,10 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The parameter is what the host computes."""
+    """The parameter is what the host computes, in a dtype of the program."""
 
     number: HostNumber
+    dtype: DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,11 @@ class SpanText(str):
     __slots__ = ("span",)
     span: Span
 
+    @property
+    def excerpt(self) -> str:
+        """The line with carets, which errors about a statement show."""
+        return self.span.excerpt
+
 
 class LanguageBuilder(KernelBuilder):
     """A builder whose statements know the line of the kernel that they come from."""
@@ -84,7 +90,8 @@ class LanguageBuilder(KernelBuilder):
 
     def emit(self, stmt: Stmt) -> None:
         """Appends a statement to the innermost open block."""
-        super().emit(stmt if self.where is None else replace(stmt, where=self.where))
+        is_placed = self.where is None or isinstance(stmt.where, SpanText)  # as what is taken from another block
+        super().emit(stmt if is_placed else replace(stmt, where=self.where))
 
     @property
     def depth(self) -> int:

@@ -52,7 +52,7 @@ class Conversions(Context):
         """A number as a dtype of the program; a literal must fit, unless this is a cast."""
         computed = self.computed_as(dtype)
         if isinstance(value, HostNumber):
-            made = self.parameter(Host(value), value.name or "number", dtype)
+            made = self.parameter(Host(value, dtype), value.name or "number", dtype)
             return self.condition_of_byte(made.ref) if dtype is BOOL else made.ref
         if isinstance(value, bool | int | float | np.generic):
             return self._literal(value, dtype, fits=fits)
@@ -93,7 +93,9 @@ class Conversions(Context):
             if not limits.min <= plain <= limits.max:
                 if fits:
                     raise self.fault(
-                        f"{value!r} does not fit {dtype_name(dtype)}", f"use a number up to {limits.max}", DTypeError
+                        f"{value!r} does not fit {dtype_name(dtype)}",
+                        f"use a number from {limits.min} to {limits.max}, or convert the number beside it: int32(…)",
+                        DTypeError,
                     )
                 plain = (int(plain) - int(limits.min)) % (1 << dtype.bits) + int(limits.min)
             return self._constant(int(plain), computed)
@@ -186,7 +188,10 @@ class Conversions(Context):
         try:
             return function(*args, **keywords)
         except Exception as error:
-            raise self.fault(f"{type(error).__name__}: {error}") from error
+            raise self.fault(
+                f"{type(error).__name__}: {error}",
+                "this is computed while the kernel is translated: write what Python can do",
+            ) from error
 
     # ------------------------------------------------------------------ words
 

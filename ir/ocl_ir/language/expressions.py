@@ -319,14 +319,16 @@ class Expressions(MemoryAccess):
             return self._number_attribute(value, name)
         if isinstance(value, ModuleType):
             if not hasattr(value, name):
-                raise self.fault(f"the module {value.__name__} has no {name}")
+                raise self.fault(
+                    f"the module {value.__name__} has no {name}", f"dir({value.__name__}) lists what it has"
+                )
             return self.captured(value, name, lambda: getattr(value, name))
         if isinstance(value, tuple) and not hasattr(value, name):
             raise self.fault(f"a tuple has no {name}", "unpack it, or use a NamedTuple")
         frozen = dataclasses.is_dataclass(value) or isinstance(value, tuple | enum.Enum | type | np.dtype)
         if frozen or isinstance(value, Namespace):
             if not hasattr(value, name):
-                raise self.fault(f"{self.described(value)} has no {name}")
+                raise self.fault(f"{self.described(value)} has no {name}", "use what it has")
             return getattr(value, name)
         raise self.fault(
             f"{name} of {self.described(value)} has no meaning in a kernel", "pass what it is as an argument"
@@ -358,7 +360,9 @@ class Expressions(MemoryAccess):
             )
         if name == "dtype" and value.kind == "typed":
             return value.dtype.numpy
-        raise self.fault(f"{name} of {self.described(value)} has no meaning in a kernel")
+        raise self.fault(
+            f"{name} of {self.described(value)} has no meaning in a kernel", "a number has a dtype, a vector components"
+        )
 
     def lanes_of(self, value: Number, lanes: Sequence[int]) -> Number:
         """Some lanes of a vector, as a scalar or a vector."""
@@ -373,7 +377,7 @@ class Expressions(MemoryAccess):
         if isinstance(value, Number) and isinstance(value.type, Vector):
             if not isinstance(index, int) or not -value.lanes <= index < value.lanes:
                 raise self.fault(
-                    f"lane {self.described(index)} of a vector of {value.lanes}",
+                    f"lane {index if isinstance(index, int) else 'known at run time'} of a vector of {value.lanes} lanes",
                     "lanes have literal numbers; a private_array is indexed at run time",
                     IndexingError,
                 )
@@ -391,9 +395,11 @@ class Expressions(MemoryAccess):
             )
         if isinstance(index, int | slice):
             if isinstance(index, int) and not -len(value) <= index < len(value):
-                raise self.fault(f"index {index} of a tuple of {len(value)}", kind=IndexingError)
+                raise self.fault(
+                    f"index {index} of a tuple of {len(value)}", f"the last is {len(value) - 1}", IndexingError
+                )
             return value[index]
-        raise self.fault(f"a tuple with the index {self.described(index)}", kind=IndexingError)
+        raise self.fault(f"a tuple with the index {self.described(index)}", "use a literal", IndexingError)
 
     def _Call(self, node: ast.Call) -> Value:  # noqa: N802
         function = self.expression(node.func)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.grammar import Variable
 from ocl_ir.language.arithmetic import Arithmetic
 from ocl_ir.language.errors import Span
 from ocl_ir.language.promotion import Class, class_of
+from ocl_ir.language.returns import RESULT
 from ocl_ir.language.scopes import Version
 from ocl_ir.language.values import POISON, Number, NumberClass, Tile, Unassigned, Value, dtype_name, is_static
 from ocl_ir.types import BOOL, DType
@@ -92,15 +94,31 @@ def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *,
     same = all(_same(version.value, first) for version in versions[1:])
     if same and (is_static(first) or everywhere) and not (weak and class_of(first) is not None):
         return Join(name, first)
-    for version in versions:
-        if class_of(version.value) is None:
-            raise t.fault(
-                f"{name} is {t.described(versions[0].value)} from line {versions[0].span.line} and "
-                f"{t.described(version.value)} from line {version.span.line}, and both reach line {span.line}",
-                "use two names, or choose between elements",
-                DTypeError,
-            )
+    other = next((version for version in versions if class_of(version.value) is None), None)
+    if other is not None:
+        if class_of(versions[0].value) is None:
+            other = next(version for version in versions[1:] if not _same(version.value, versions[0].value))
+        _refuse_to_join(t, name, versions[0], other, span)
     return _numbers(t, name, versions, span, weak=weak)
+
+
+def _refuse_to_join(t: Arithmetic, name: str, first: Version, second: Version, span: Span) -> NoReturn:
+    if name == RESULT:
+        first, second = sorted((first, second), key=lambda version: version.value is None)
+        where = (
+            "nothing at its end" if second.value is None else f"{t.described(second.value)} in line {second.span.line}"
+        )
+        raise t.fault(
+            f"{span.frame.function} returns {t.described(first.value)} in line {first.span.line} and {where}",
+            "return a number of one type, or a tuple of as many, on each path",
+            DTypeError,
+        )
+    raise t.fault(
+        f"{name} is {t.described(first.value)} from line {first.span.line} and {t.described(second.value)} from line "
+        f"{second.span.line}, and both reach line {span.line}",
+        "use two names, or choose between elements",
+        DTypeError,
+    )
 
 
 def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool, everywhere: bool) -> Join:

@@ -198,7 +198,9 @@ class Loops(Branches):
             )
         for declaration in declarations:
             self.k.emit(declaration)
+        self.span = Span.of(stmt.test if isinstance(stmt, ast.While) else stmt.iter, self.frame, self.called)
         self.k.emit(made)
+        self.span = span
         self.scope.names = self._behind(stmt, entry, loop, endless=endless)
         return not endless or bool(loop.left)
 

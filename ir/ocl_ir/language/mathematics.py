@@ -14,10 +14,11 @@ from ocl_ir.language.calls import Calls
 from ocl_ir.language.errors import KernelError
 from ocl_ir.language.host_numbers import HOST
 from ocl_ir.language.plain import functions
+from ocl_ir.language.promotion import Class
 from ocl_ir.language.table import Builtin
 from ocl_ir.language.values import HostNumber, LocalFunction, Number, Value, is_static, low_of
 from ocl_ir.program_ops import InlineC
-from ocl_ir.types import BOOL, from_numpy
+from ocl_ir.types import BOOL, F16, I32, from_numpy
 
 REAL = [
     "exp",
@@ -62,6 +63,8 @@ def _real2(name: str, op: str) -> Builtin:
     def emit(t: Calls, x: Value, y: Value) -> Value:
         if is_static(x) and is_static(y) and op in HOST:
             return t.static(HOST[op], x, y)
+        if op == "nextafter" and t.meet_all(op, (x, y)).dtype is F16:
+            raise t.fault("nextafter of float16, which is computed in float32", "use float32(…)", DTypeError)
         return t.real(op, x, y)
 
     emit.__doc__ = f"""`{name}` of two numbers; of integers, in the default real."""
@@ -113,6 +116,18 @@ def _fextreme(name: str, op: str) -> Builtin:
     return Builtin(name, emit, functions.c_extreme(name), is_elementwise=True)
 
 
+def _have_one_sign(class_: Class, *values: Value) -> bool:
+    """Whether numbers are integers that their common type holds: they are compared exactly there."""
+    if class_.is_index:
+        return True
+    if class_.dtype is None or not class_.dtype.is_integer:
+        return False
+    unsigned = class_.dtype.kind == "uint"
+    return not unsigned or all(
+        _is_at_least(value, 0) or getattr(value, "dtype", I32).kind == "uint" for value in values
+    )
+
+
 def _python_extreme(name: str, test: str) -> Builtin:
     def emit(t: Calls, first: Value, *rest: Value) -> Value:
         values = (first, *rest)
@@ -123,7 +138,7 @@ def _python_extreme(name: str, test: str) -> Builtin:
         chosen = values[0]
         for value in values[1:]:
             class_ = t.meet_all(name, (chosen, value))
-            if class_.is_index or (class_.dtype is not None and class_.dtype.is_integer):
+            if _have_one_sign(class_, chosen, value):
                 chosen = t.numeric(f"{name}imum", chosen, value)
             else:
                 chosen = t.select(t.condition_ref(t.binary(test, value, chosen)), value, chosen)
@@ -163,12 +178,17 @@ def sign(t: Calls, x: Value) -> Value:
     return t.numeric("sign", x)
 
 
-def _integers(t: Calls, name: str, a: Value, b: Value) -> None:
+def _integers(t: Calls, name: str, a: Value, b: Value) -> tuple[Value, Value]:
+    """Two integers in the type in which they meet."""
     class_ = t.meet_all(name, (a, b))
     if class_.literal in {"bool", "float"} or (class_.dtype is not None and not class_.dtype.is_integer):
         raise t.fault(
             f"{name} of {t.described(a)} and {t.described(b)}", "it divides integers: use // for floats", DTypeError
         )
+    if class_.dtype is None:
+        return a, b
+    first, second = (Number(t.converted(value, class_.dtype), class_.dtype) for value in (a, b))
+    return first, second
 
 
 def _is_at_least(value: Value, least: int) -> bool:
@@ -178,7 +198,7 @@ def _is_at_least(value: Value, least: int) -> bool:
 
 def cdiv(t: Calls, a: Value, b: Value) -> Value:
     """`a / b` of integers, rounded up; by zero it is 0."""
-    _integers(t, "cdiv", a, b)
+    a, b = _integers(t, "cdiv", a, b)
     if is_static((a, b)):
         return t.static(functions.cdiv, a, b)
     if _is_at_least(a, 0) and _is_at_least(b, 1):
@@ -190,7 +210,7 @@ def cdiv(t: Calls, a: Value, b: Value) -> Value:
 
 def c_div(t: Calls, a: Value, b: Value) -> Value:
     """`a / b` of integers, rounded to zero; by zero it is 0."""
-    _integers(t, "c_div", a, b)
+    a, b = _integers(t, "c_div", a, b)
     if is_static((a, b)):
         return t.static(functions.c_div, a, b)
     quotient = t.binary("floordiv", a, b)
@@ -199,7 +219,7 @@ def c_div(t: Calls, a: Value, b: Value) -> Value:
 
 def c_mod(t: Calls, a: Value, b: Value) -> Value:
     """What `c_div` leaves: it has the sign of `a`; by zero it is 0."""
-    _integers(t, "c_mod", a, b)
+    a, b = _integers(t, "c_mod", a, b)
     if is_static((a, b)):
         return t.static(functions.c_mod, a, b)
     remainder = t.binary("rem", a, b)

@@ -13,11 +13,13 @@ import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from types import CodeType, FunctionType
 from typing import TypeAlias
 
 from ocl_ir.errors import Error
 from ocl_ir.language.errors import Frame, KernelError
+from ocl_ir.source_line import calling_line
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
 
@@ -35,7 +37,14 @@ class FunctionSource:
 
 def source_of(function: FunctionType) -> FunctionSource:
     """The source of a Python function. Raises `KernelError` where it is not at hand, or is not what runs."""
-    return _source_of(function.__code__, function.__name__)
+    code = function.__code__
+    if code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR):
+        raise KernelError(
+            f"{function.__name__} is a coroutine, and kernels do not wait",
+            place=f"{code.co_filename}:{code.co_firstlineno}",
+            remedy="write def",
+        )
+    return _source_of(code, code.co_filename, function.__name__)
 
 
 def source_from(text: str, name: str | None = None) -> FunctionSource:
@@ -43,19 +52,24 @@ def source_from(text: str, name: str | None = None) -> FunctionSource:
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
-        raise KernelError(f"the source is no Python: {error.msg}", place=f"line {error.lineno}") from error
+        raise KernelError(
+            f"line {error.lineno} of the source is no Python: {error.msg}",
+            place=calling_line(),
+            remedy="give the text of one function",
+        ) from error
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and name in {None, node.name}]
     if len(functions) != 1:
         what = f"{len(functions)} functions" + (f" {name}" if name else "")
         raise KernelError(
-            f"the source has {what} at its top level", remedy="give the text of one function, or its name"
+            f"the source has {what} at its top level",
+            place=calling_line(),
+            remedy="give the text of one function, or its name",
         )
     return FunctionSource(functions[0], Frame(functions[0].name, "<source>", text.splitlines(keepends=True)))
 
 
 @lru_cache(maxsize=1024)
-def _source_of(code: CodeType, name: str) -> FunctionSource:
-    file = code.co_filename
+def _source_of(code: CodeType, file: str, name: str) -> FunctionSource:  # codes of two files may be equal
     lines = linecache.getlines(file)
     if not lines:
         raise _without_source(name, file)
@@ -81,6 +95,7 @@ def _source_of(code: CodeType, name: str) -> FunctionSource:
 def _without_source(name: str, file: str) -> Error:
     return KernelError(
         f"the source of {name} is not at hand: {file} cannot be read",
+        place=calling_line(),
         remedy="define the kernel in a file or a notebook cell, or give its text: ocl.kernel(source=text)",
     )
 

@@ -71,7 +71,10 @@ class Statements(Loops):
         message = self.expression(stmt.msg) if stmt.msg is not None else ""
         if isinstance(condition, bool):
             if not condition:
-                raise self.fault(f"the assertion does not hold, whenever this runs{f': {message}' if message else ''}")
+                raise self.fault(
+                    f"the assertion does not hold, whenever this runs{f': {message}' if message else ''}",
+                    "change what it asserts, or what makes it false",
+                )
             return
         site = len(self.sites)
         text = Span.of(stmt.test, self.frame).text + (f": {message}" if message else "")

@@ -14,6 +14,7 @@ from ocl_ir.kernel.operands import Ref
 from ocl_ir.language import builtins  # noqa: F401, what Python's own functions are
 from ocl_ir.language.captures import Capture
 from ocl_ir.language.context import Options, Source, waits
+from ocl_ir.language.divergence import check_that_groups_stay_together
 from ocl_ir.language.errors import Span
 from ocl_ir.language.fences import with_fences
 from ocl_ir.language.parameters import ArgumentType, declare
@@ -68,6 +69,8 @@ def translate(
     for stmt in (*t.first_statements, *body):
         t.k.emit(stmt)
     kernel = with_fences(t.k.build())
+    if is_together:
+        check_that_groups_stay_together(kernel)
     return Translation(
         replace(kernel, note=f"{frame.function}, {span}"),
         tuple(t.sources),

@@ -13,13 +13,13 @@ from ocl_ir.language.loops import Range, Unrolled
 from ocl_ir.language.plain import builtins
 from ocl_ir.language.promotion import class_of
 from ocl_ir.language.table import Builtin
-from ocl_ir.language.values import ArrayView, Number, Value, is_static, low_of
+from ocl_ir.language.values import ArrayView, HostNumber, Number, Value, is_static, low_of
 from ocl_ir.types import LANES, U32, DType, Vector, from_numpy
 
 
 def _dimension(t: Calls, dimension: Value) -> int:
     if dimension not in {0, 1, 2} or isinstance(dimension, bool):
-        raise t.fault(f"the dimension {t.described(dimension)}", "use 0, 1 or 2", ShapeError)
+        raise t.fault(f"{t.described(dimension)} is no dimension", "use 0, 1 or 2", ShapeError)
     t.dimensions_asked.add(dimension)
     return int(dimension)
 
@@ -96,7 +96,11 @@ def vload(t: Calls, x: Value, index: Value, count: Value, *, aligned: Value = Fa
     """`count` neighbouring elements from an index on, as a vector; `aligned` promises that its size divides the
     address."""
     if count not in LANES:
-        raise t.fault(f"a vector of {t.described(count)} lanes", "use 2, 3, 4, 8 or 16", DTypeError)
+        raise t.fault(
+            f"vload of {count if isinstance(count, int) else t.described(count)} elements",
+            "use 2, 3, 4, 8 or 16",
+            DTypeError,
+        )
     return t.load_vector(_array(t, x, "vload"), index, count, aligned=bool(aligned))
 
 
@@ -220,8 +224,10 @@ def len_(t: Calls, value: Value) -> Value:
     """The length of a tuple, of a text, or of the first axis of an array."""
     if isinstance(value, ArrayView):
         if not value.shape:
-            raise t.fault("len of an element", kind=ShapeError)
+            raise t.fault("len of an element", "use an array with an axis", ShapeError)
         return t.size(value.shape[0])
+    if isinstance(value, Number | HostNumber):
+        raise t.fault(f"len of {t.described(value)}", "give an array or a tuple", DTypeError)
     return t.static(len, value)
 
 

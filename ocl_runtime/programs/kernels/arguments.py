@@ -136,7 +136,9 @@ class Arguments:
 
     def _wrong(self, path: Path, value: Any, expected: str, remedy: str) -> DTypeError:
         name = ".".join(map(str, path))
-        what = f"an array of {value.dtype}, shape {value.shape}" if isinstance(value, Array) else f"{value!r:.60}"
+        what = f"an array of {value.dtype}, shape {value.shape}" if isinstance(value, Array) else f"{value!r}"
+        if len(what) > 60:
+            what = f"a {type(value).__module__}.{type(value).__name__}"
         return DTypeError(
             f"kernel {self.kernel_name} got {what} for {name}, which takes {expected}",
             place=calling_line(),

@@ -75,8 +75,8 @@ def numbers_of(
                 passed.append(pointer(path))
             case Scalar(path=path):
                 passed.append(_as_dtype(numbers[path], element(param.value.type)))
-            case Host(number=number):
-                value = evaluate(number, lambda path: float(numbers[path]))
+            case Host(number=number, dtype=dtype):
+                value = _as_dtype(evaluate(number, lambda path: float(numbers[path])), dtype)
                 passed.append(_as_dtype(value, element(param.value.type)))
             case Status():
                 passed.append(status)

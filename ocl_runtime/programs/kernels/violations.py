@@ -23,7 +23,11 @@ def violation(record: NDArray[np.int32], sites: Sequence[Site], group: Sequence[
     ids = [int(word) for word in record[7:10]]
     who = _work_item(ids, group)
     if site.array is None:
-        return KernelAssertionError(f"{who}: the assertion does not hold: {site.text}", place=site.span.excerpt)
+        return KernelAssertionError(
+            f"{who}: the assertion does not hold: {site.text}",
+            place=site.span.excerpt,
+            remedy="look at what the work-item has there: k.interpret runs breakpoint()",
+        )
     remedy = f"test it against {site.array}.shape[{axis}] first"
     if index < 0:
         remedy = (

@@ -27,6 +27,7 @@ from ocl_ir.language.plain.numbers import (
 from ocl_ir.language.plain.work_item import default_real
 from ocl_ir.language.promotion import Class
 from ocl_ir.ops import OPS
+from ocl_ir.types import BOOL, F16
 
 
 def real_function(op: str) -> Callable[..., Any]:
@@ -37,7 +38,10 @@ def real_function(op: str) -> Callable[..., Any]:
         if not is_ours(*values):
             literal = op in HOST and all(isinstance(value, int | float) for value in values)
             return HOST[op](*values) if literal else reference(*map(np.asarray, values))[()]
-        return apply(reference, in_real(common(*values)), *values)
+        dtype = in_real(common(*values))
+        if op == "nextafter" and dtype is F16:
+            raise DTypeError("nextafter of float16, which is computed in float32", remedy="use float32")
+        return apply(reference, dtype, *values)
 
     return function
 
@@ -51,6 +55,8 @@ def function_of_numbers(op: str) -> Callable[..., Any]:
             result = reference(*map(np.asarray, values))[()]
             return result.item() if all(isinstance(value, int | float) for value in values) else result
         class_ = common(*values)
+        if class_.dtype is BOOL or class_.literal == "bool":
+            raise DTypeError(f"{op} of bools", remedy="convert them: int(…)")
         if class_.literal == "float":
             class_ = Class(dtype=default_real())
         if class_.dtype is not None:
@@ -153,6 +159,8 @@ def _exactly(function: Callable[[int, int], int], a: Any, b: Any) -> Any:
     class_ = common(a, b)
     if class_.literal in {"bool", "float"} or (class_.dtype is not None and not class_.dtype.is_integer):
         raise DTypeError(f"a division of the integers {a!r} and {b!r}", remedy="use // for floats")
+    if class_.dtype is not None:
+        a, b = (cast(value, class_.dtype) for value in (a, b))
     result = Index(0 if int(b) == 0 else function(int(a), int(b)))
     if class_.dtype is not None:
         return cast(result, class_.dtype)

@@ -282,8 +282,8 @@ def _power(base: Any, exponent: Any, class_: Class) -> Any:
     if is_literal and exponent < 0:
         raise DTypeError(f"an integer to the negative power {exponent}", remedy="convert the base: float32(…)")
     if class_.dtype is None:
-        whole = np.asarray(int(base), np.int64), np.asarray(int(exponent), np.int64)
-        return Index(power(*whole))
+        with np.errstate(all="ignore"):
+            return Index(power(np.asarray(int(base), np.int64), np.asarray(int(exponent), np.int64)))
     return apply(power, class_.dtype, base, exponent)
 
 
