@@ -28,7 +28,7 @@ def relax_diagonal(paths: Array2, block):
     for k in range(TILE):
         # Row and column k stay as they are in this step, since no distance is negative: nobody reads what is written.
         through = part[y, k] + part[k, x]
-        if through < part[y, x]:
+        if through < part[y, x]:  # noqa: PLR1730
             part[y, x] = through
         barrier()
     if row < paths.shape[0] and column < paths.shape[1]:
@@ -49,7 +49,7 @@ def relax_cross(paths: Array2, block):
     barrier()
     for k in range(TILE):
         through = diagonal[y, k] + part[k, x] if of_row else part[y, k] + diagonal[k, x]
-        if through < part[y, x]:
+        if through < part[y, x]:  # noqa: PLR1730
             part[y, x] = through
         barrier()
     if row < paths.shape[0] and column < paths.shape[1]:

@@ -1,4 +1,4 @@
-"""hotspot: the heat of a chip, several steps a launch: a tile with a halo, of which each step spoils the outermost ring."""
+"""hotspot: the heat of a chip, several steps a launch: of a tile with a halo, each step spoils the outermost ring."""
 
 from __future__ import annotations
 
