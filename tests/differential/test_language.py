@@ -379,7 +379,8 @@ def early_return_of_all(x, y):
     if i % 3:
         y[i] = 2
         return
-    return
+    if i >= 0:
+        return
     y[i] = 3
 
 

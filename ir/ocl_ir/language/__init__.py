@@ -37,6 +37,7 @@ What translating is made of:
     builtins.py          all builtins
     functions.py         functions of elements, for maps and reductions
     fences.py            which memory barriers order
+    local_memory.py      what is provably wrong with local memory
     parameters.py        the types of arguments
     divergence.py        barriers that only a part of a group comes to
     translate.py         from a function to kernel IR

@@ -20,6 +20,9 @@ from ocl_ir.language.scopes import Version
 from ocl_ir.language.values import POISON, Number, Unassigned, Value
 from ocl_ir.types import BOOL, DType, with_lanes
 
+DECIDED = "decided"
+"""How a statement ends that was chosen while the kernel is translated, and behind which nothing is reached."""
+
 
 class Branches(Assignments):
     """Translates `if`, and joins versions of names."""
@@ -29,10 +32,10 @@ class Branches(Assignments):
         self._function: ast.FunctionDef | ast.Lambda | None = None
         """The function that is translated now."""
 
-    def _If_stmt(self, stmt: ast.If) -> bool:  # noqa: N802
+    def _If_stmt(self, stmt: ast.If) -> bool | str:  # noqa: N802
         condition = self.condition(self.expression(stmt.test))
         if isinstance(condition, bool):
-            return self.statements(stmt.body if condition else stmt.orelse)
+            return self.statements(stmt.body if condition else stmt.orelse) or DECIDED
         before = dict(self.scope.names)
         with self.k.block() as then:
             then_falls = self.statements(stmt.body)

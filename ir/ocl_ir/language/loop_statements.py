@@ -15,7 +15,7 @@ from typing import Any
 from ocl_ir.kernel.grammar import Break, Const, Continue, For, If, Stmt, While
 from ocl_ir.kernel.grammar import Value as IRValue
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language.branches import Branches
+from ocl_ir.language.branches import DECIDED, Branches
 from ocl_ir.language.context import waits
 from ocl_ir.language.errors import Span
 from ocl_ir.language.joins import Join, joined
@@ -81,7 +81,7 @@ class Loops(Branches):
             )
         return loop
 
-    def _For_stmt(self, stmt: ast.For) -> bool:  # noqa: N802
+    def _For_stmt(self, stmt: ast.For) -> bool | str:  # noqa: N802
         if stmt.orelse:
             self.span = Span.of(stmt.orelse[0], self.frame, self.called)
             raise self.fault("`else` of a loop has no meaning in a kernel", "set a flag before `break`")
@@ -96,7 +96,7 @@ class Loops(Branches):
             "loop over range(…), unrolled(range(…)) or a tuple; elements of an array are read by index",
         )
 
-    def _unrolled(self, stmt: ast.For, values: tuple[Value, ...]) -> bool:
+    def _unrolled(self, stmt: ast.For, values: tuple[Value, ...]) -> bool | str:
         loop = Loop({}, depth=self.k.depth)
         for value in values:
             self._assign(stmt.target, value)
@@ -104,7 +104,7 @@ class Loops(Branches):
             if outcome == "break":
                 break
             if outcome == "return":
-                return False
+                return DECIDED
         return True
 
     def _turn(self, body: Sequence[ast.stmt], loop: Loop) -> str:

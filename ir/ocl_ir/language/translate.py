@@ -17,6 +17,7 @@ from ocl_ir.language.context import Options, Source, waits
 from ocl_ir.language.divergence import check_that_groups_stay_together
 from ocl_ir.language.errors import Span
 from ocl_ir.language.fences import with_fences
+from ocl_ir.language.local_memory import check_arrays
 from ocl_ir.language.parameters import ArgumentType, declare
 from ocl_ir.language.scopes import Scope, Version
 from ocl_ir.language.source import FunctionSource
@@ -71,6 +72,7 @@ def translate(
     kernel = with_fences(t.k.build())
     if is_together:
         check_that_groups_stay_together(kernel)
+    check_arrays(kernel)
     return Translation(
         replace(kernel, note=f"{frame.function}, {span}"),
         tuple(t.sources),
