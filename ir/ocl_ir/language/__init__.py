@@ -34,6 +34,7 @@ What translating is made of:
     tiles.py             small arrays of a whole group
     tile_builtins.py     builtins of tiles
     groups.py            builtins of a whole group
+    subgroups.py         builtins of neighbouring work-items
     builtins.py          all builtins
     functions.py         functions of elements, for maps and reductions
     fences.py            which memory barriers order

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ocl_ir.language import groups, mathematics, python_functions, tile_builtins, work_items
+from ocl_ir.language import groups, mathematics, python_functions, subgroups, tile_builtins, work_items
 
 BUILTINS: dict[str, Any] = {
     **mathematics.BUILTINS,
     **work_items.BUILTINS,
     **groups.BUILTINS,
+    **subgroups.BUILTINS,
     **tile_builtins.BUILTINS,
 }
 
