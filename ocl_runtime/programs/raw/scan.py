@@ -21,7 +21,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType, from_numpy
 from ocl_runtime.arrays import Array
-from ocl_runtime.arrays.core import executor_of
+from ocl_runtime.arrays.core import compute_together, executor_of
 from ocl_runtime.arrays.functions.transfers import allocated
 from ocl_runtime.codegen.spelling import value_type
 from ocl_runtime.codegen.templates import render
@@ -117,12 +117,13 @@ class ScanKernel:
     def __call__(self, *args: Any, size: int | None = None, **named: Any) -> Array | None:
         """Launches the scan over the elements of the first array, or over as many as `size` says."""
         if self._is_plain and len(args) == 1 and not named:
-            x = args[0]
-            args = (in_order(x, is_written=True) if isinstance(x, Array) else x,) * 2
+            args = (*args, *args)
         arguments = arguments_of(self.name, self._params, args, named, len(self._params))
         types = bound_types(self.name, self._params, arguments, self._dtype)
+        compute_together([x for x in arguments if isinstance(x, Array)])
+        is_same = self._is_plain and arguments[0] is arguments[1]
         arrays = [
-            compact(x) if is_constant else in_order(x, is_written=True)
+            compact(x) if is_constant and not is_same else in_order(x, is_written=True)
             for param, x, is_constant in zip(self._params, arguments, self._constant, strict=True)
             if param.is_raw
         ]

@@ -317,6 +317,29 @@ def test_a_written_pointer_may_be_an_expression_that_lies_otherwise(runtime: Run
         assert (x.numpy() == host).all()
 
 
+def test_an_array_from_outside_stays_as_it_lies(runtime: Runtime) -> None:
+    saxpy = ocl.RawKernel(SAXPY, "saxpy", "in x, inout y")
+    host = np.arange(12, dtype="f4").reshape(3, 4)
+    outside = (ocl.asarray(host).T + 0).compute()
+    with pytest.raises(Error, match="not its own"):
+        ocl.capture(lambda x: saxpy[12](1.0, x, outside))(ocl.ones(12))
+    result = ocl.capture(lambda x: saxpy[12](1.0, outside, x))
+    x = ocl.zeros(12)
+    result(x)
+    assert (x.numpy() == host.T.ravel()).all()
+    assert (outside.numpy() == host.T).all()
+
+
+def test_arguments_are_computed_together(runtime: Runtime) -> None:
+    saxpy = ocl.RawKernel(SAXPY, "saxpy", "in x, inout y")
+    for _ in range(2):
+        x, _ = xy()
+        shared = ocl.sin(x) * 2
+        with counting(runtime) as counted:
+            saxpy[1000](1.0, shared + 1, shared - 1)
+    assert counted["launch", "launches"] == 2
+
+
 def test_an_out_that_is_written_in_part_keeps_the_rest(runtime: Runtime) -> None:
     source = "__kernel void half_(__global float *y, int n) { if (get_global_id(0) < n) y[get_global_id(0)] = -1; }"
     kernel = ocl.RawKernel(source, "half_", "out y")
