@@ -213,9 +213,7 @@ def _overlapping(name: str, other_name: str, buffer: Buffer, other: Buffer) -> S
     # Copies share memory until somebody writes: who captures a function sets its arguments apart, and tries again.
     kind = ShapeError if tracer.get() is None else OverlappingArgumentsError
     (low, high), (other_low, other_high) = _bytes(buffer), _bytes(other)
-    first, last = (
-        (place - other_low) // other.dtype.size for place in (max(low, other_low), min(high, other_high) - 1)
-    )
+    first, last = ((byte - other_low) // other.dtype.size for byte in (max(low, other_low), min(high, other_high) - 1))
     return kind(
         f"{name} shares memory with {other_name} (elements {first} to {last}) and is written",
         place=calling_line(),

@@ -161,8 +161,8 @@ class _Reduction:
     def __call__(self, args: Sequence[Any], named: dict[str, Any], axis: Any, keepdims: bool, out: Array | None) -> Any:
         arguments = arguments_of(self.name, self._ins, args, named, len(self._ins))
         executor = executor_of(self.name, [*arguments, out])
-        given = [*arguments, *([] if out is None else [out])]
-        types = bound_types(self.name, [*self._ins, *self._outs], given, executor.default_real)
+        values = [*arguments, *([] if out is None else [out])]
+        types = bound_types(self.name, [*self._ins, *self._outs], values, executor.default_real)
         total = types.get(self._total) or from_numpy(np.dtype(self._total))
         compute_together([argument for argument in arguments if isinstance(argument, Array)])
         placed, shape, kept = self._over_places(arguments, axis)

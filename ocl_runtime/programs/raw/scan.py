@@ -71,16 +71,16 @@ class ScanKernel:
         options: Sequence[str] = (),
         **named: Any,
     ) -> None:
-        given = dict(zip(("dtype", "scan_expr", "neutral"), without_context(positional), strict=False)) | named
-        neutral = given.get("neutral", neutral)
-        if not {"dtype", "scan_expr"} <= set(given) <= {"dtype", "scan_expr", "neutral"}:
+        declared = dict(zip(("dtype", "scan_expr", "neutral"), without_context(positional), strict=False)) | named
+        neutral = declared.get("neutral", neutral)
+        if not {"dtype", "scan_expr"} <= set(declared) <= {"dtype", "scan_expr", "neutral"}:
             raise Error(
-                f"kernel {name} is declared with {', '.join(given) or 'nothing'}",
+                f"kernel {name} is declared with {', '.join(declared) or 'nothing'}",
                 place=calling_line(),
                 remedy='give a dtype and the expression that joins items: ScanKernel(np.int32, "a + b")',
             )
         self.name = name = checked_name(name)
-        self._dtype = from_numpy(given["dtype"])
+        self._dtype = from_numpy(declared["dtype"])
         self._is_plain = not arguments
         uses_previous = exclusive or re.search(r"\bprev_item\b", output_statement)
         if uses_previous and neutral is None:
@@ -102,7 +102,7 @@ class ScanKernel:
                 remedy="an argument with a * is an array: int *x",
             )
         self._text = {
-            "scan_expr": given["scan_expr"],
+            "scan_expr": declared["scan_expr"],
             "input_expr": input_expr,
             "output_statement": output_statement.strip().removesuffix(";"),
             "neutral": "0" if neutral is None else str(neutral),
