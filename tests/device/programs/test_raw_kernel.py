@@ -181,7 +181,10 @@ def test_build_errors_name_the_line_of_the_source(runtime: Runtime) -> None:
         ocl.RawKernel(source, "saxpy")[1000](1.0, x, y)
     assert f"line {line}: " in str(error.value)
     assert f"> {line:4} |     y[i] += a * nowhere[i];" in str(error.value)
+    assert "written as" not in str(error.value)
     assert "remedy: correct the source" in str(error.value)
+    with pytest.raises(BuildError, match=r"written as: __kernel void f\(__global int \*x\) { x\[0\] = nowhere; }"):
+        ocl.RawKernel("__kernel void f(__global int *x) { x[0] = nowhere; }", "f")[1](ocl.zeros(1, dtype="i4"))
 
 
 @pytest.mark.parametrize(
