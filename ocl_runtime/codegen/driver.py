@@ -191,18 +191,14 @@ def _build_error(
         excerpts.append(f"and {len(faults) - MOST_FAULTS} more")
     if not excerpts:
         excerpts = [log or "the compiler said nothing"]
-    remedy = (
-        "correct the source"
-        if explain is None
-        else "a generated kernel that does not build is a fault of ocl-runtime, unless the device lacks what it asks "
-        "for (ocl-devices shows that)"
-    )
     return BuildError(
         f"OpenCL C did not build on {device}: {error}",
         source=source,
         log=log,
         place="\n\n".join([*excerpts, f"options: {' '.join(options)}"]),
-        remedy=f"{remedy}; this error's .source and .log hold the whole text",
+        remedy="correct the source, if it is yours; a generated kernel that does not build is a fault of ocl-runtime, "
+        "unless the device lacks what it asks for (ocl-devices shows that). This error's .source and .log hold the "
+        "whole text",
     )
 
 

@@ -193,8 +193,7 @@ class Executable:
         program = self._program
         if program is None:
             source = self.compilation.source
-            explain = source.explain if source.is_generated else None
-            program = self._program = self.programs.program(source.text, source.options, explain=explain, user=self)
+            program = self._program = self.programs.program(source.text, source.options, source.explain, self)
         return program
 
     def let_go(self) -> None:

@@ -199,20 +199,23 @@ def _check_overlaps(kernel: Kernel, pointers: Sequence[Buffer | None]) -> None:
 def _overlap(buffer: Buffer, other: Buffer) -> bool:
     if buffer.dtype.size == other.dtype.size:
         return buffer.layout.overlaps(other.layout)
-    (low, high), (other_low, other_high) = (
-        [end * view.dtype.size for end in view.layout.range()] for view in (buffer, other)
-    )
+    (low, high), (other_low, other_high) = _bytes(buffer), _bytes(other)
     return low < other_high and other_low < high
+
+
+def _bytes(buffer: Buffer) -> tuple[int, int]:
+    """The lowest byte that a view has, and the one after the highest."""
+    low, high = buffer.layout.range()
+    return low * buffer.dtype.size, high * buffer.dtype.size
 
 
 def _overlapping(name: str, other_name: str, buffer: Buffer, other: Buffer) -> ShapeError:
     # Copies share memory until somebody writes: who captures a function sets its arguments apart, and tries again.
     kind = ShapeError if tracer.get() is None else OverlappingArgumentsError
-    low, high = other.layout.range()
-    shared_low, shared_high = max(low, buffer.layout.range()[0]), min(high, buffer.layout.range()[1])
+    (low, high), (other_low, other_high) = _bytes(buffer), _bytes(other)
+    first, last = ((byte - other_low) // other.dtype.size for byte in (max(low, other_low), min(high, other_high) - 1))
     return kind(
-        f"{name} shares memory with {other_name} (elements {shared_low - low} to {shared_high - 1 - low}) and is "
-        "written",
+        f"{name} shares memory with {other_name} (elements {first} to {last}) and is written",
         place=calling_line(),
         remedy=f"pass {other_name}.copy(), or a {name} of its own",
     )

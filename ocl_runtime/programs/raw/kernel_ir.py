@@ -52,6 +52,7 @@ def kernel_of(
         tuple(params),
         (),
         group_size=next((prototype.group_size for prototype in prototypes if prototype.group_size), None),
+        written=source,
         source=rewritten(source, [*prototypes, *others], sizes),
         modes=tuple(modes),
         exact=tuple(exact),

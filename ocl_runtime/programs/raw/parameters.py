@@ -117,14 +117,14 @@ def arguments_of(
     """The arguments in the order of the parameters: all, or the first `least` of them. Raises `DTypeError` for another
     number of them, and for what is neither an array nor a number."""
     names = [param.name for param in params]
-    given = [*args, *(named[name] for name in names[len(args) :] if name in named)]
-    if len(given) not in {least, len(params)} or len(given) != len(args) + len(named):
+    values = [*args, *(named[name] for name in names[len(args) :] if name in named)]
+    if len(values) not in {least, len(params)} or len(values) != len(args) + len(named):
         raise DTypeError(
             f"kernel {kernel} got {len(args)} arguments in order and {', '.join(named) or 'none'} by name",
             place=calling_line(),
             remedy=f"it takes {', '.join(names[:least])}, and then {', '.join(names[least:]) or 'no more'}",
         )
-    arguments = [arg[()] if isinstance(arg, np.ndarray) and not arg.shape else arg for arg in given]
+    arguments = [arg[()] if isinstance(arg, np.ndarray) and not arg.shape else arg for arg in values]
     for number, (param, arg) in enumerate(zip(params, arguments, strict=False)):
         only_array = param.is_raw or number >= least
         if not isinstance(arg, Array) and (only_array or not isinstance(arg, (np.generic, *NUMBERS))):

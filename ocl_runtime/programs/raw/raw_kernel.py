@@ -22,6 +22,7 @@ from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, U8
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.core import compute_together
 from ocl_runtime.arrays.hosts import is_pyopencl
 from ocl_runtime.codegen.templates import render_source
 from ocl_runtime.errors import DTypeError, Error, ShapeError
@@ -150,19 +151,23 @@ class RawKernel:
         for parameter in self.taken:
             argument = arguments[parameter.name]
             if parameter.is_pointer:
-                array = self._array(parameter, argument)
-                by_strides = parameter.name in self._strides.values()
-                arrays.append(array if by_strides else in_order(array, is_written=self._writes(parameter)))
+                arrays.append(self._array(parameter, argument))
             elif parameter.is_local:
                 local.append(self._elements(parameter, argument))
             else:
                 numbers[parameter.name] = self._numbers(parameter, argument)
+        compute_together(arrays)
+        pointers = [parameter for parameter in self.taken if parameter.is_pointer]
+        arrays = [
+            x if parameter.name in self._strides.values() else in_order(x, is_written=self._writes(parameter))
+            for parameter, x in zip(pointers, arrays, strict=True)
+        ]
         kernel = self.kernel(tuple(local))
         limit = executor_behind(arrays).device.capabilities.max_work_group_size
         group_size = space.group_size or fitting_group(space.global_size, min(_MOST_GROUP, limit))
 
         def call(buffers: Sequence[Buffer]) -> Call:
-            views = dict(zip((p.name for p in self.taken if p.is_pointer), buffers, strict=True))
+            views = {parameter.name: buffer for parameter, buffer in zip(pointers, buffers, strict=True)}
             args: list[Any] = []
             for parameter in self._parameters:
                 if parameter.is_pointer:

@@ -166,7 +166,7 @@ def test_copies_of_each_other_are_apart_when_one_is_written(runtime: Runtime) ->
     assert (y.numpy()[::2] == 14).all()
 
 
-def test_the_same_array_may_be_given_twice_and_a_part_of_it_not(runtime: Runtime) -> None:
+def test_the_same_array_may_be_passedtwice_and_a_part_of_it_not(runtime: Runtime) -> None:
     x, y = both(runtime)
     axpy(y, y)
     assert (y.numpy()[::2] == 14).all()
@@ -400,7 +400,7 @@ def arguments(kind: str, asarray: Callable[[np.ndarray], Any]) -> list[Any]:
 def test_launches_writes_and_expressions_give_what_numpy_gives(runtime: Runtime, steps: list[Step], kind: str) -> None:
     expected = run(steps, arguments(kind, np.copy), numpy_axpy, np)
     eager = run(steps, arguments(kind, ocl.asarray), axpy, ocl)
-    given_ = arguments(kind, ocl.asarray)
+    passed = arguments(kind, ocl.asarray)
 
     @ocl.capture
     def captured(*arrays: Any) -> Any:
@@ -408,7 +408,7 @@ def test_launches_writes_and_expressions_give_what_numpy_gives(runtime: Runtime,
 
     replayed: list[Any] = []
     try:
-        replayed = [*given_, *captured(*given_)[len(given_) :]]
+        replayed = [*passed, *captured(*passed)[len(passed) :]]
     except SharedArgumentsError:
         assert kind == "parts"
     for number, (host, one) in enumerate(zip(expected, eager, strict=True)):

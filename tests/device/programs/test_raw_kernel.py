@@ -181,7 +181,10 @@ def test_build_errors_name_the_line_of_the_source(runtime: Runtime) -> None:
         ocl.RawKernel(source, "saxpy")[1000](1.0, x, y)
     assert f"line {line}: " in str(error.value)
     assert f"> {line:4} |     y[i] += a * nowhere[i];" in str(error.value)
+    assert "written as" not in str(error.value)
     assert "remedy: correct the source" in str(error.value)
+    with pytest.raises(BuildError, match=r"written as: __kernel void f\(__global int \*x\) { x\[0\] = nowhere; }"):
+        ocl.RawKernel("__kernel void f(__global int *x) { x[0] = nowhere; }", "f")[1](ocl.zeros(1, dtype="i4"))
 
 
 @pytest.mark.parametrize(
@@ -315,6 +318,29 @@ def test_a_written_pointer_may_be_an_expression_that_lies_otherwise(runtime: Run
         assert (other.numpy() == 3 * host.T).all()
         assert (turned.numpy() == host.T).all()
         assert (x.numpy() == host).all()
+
+
+def test_an_array_from_outside_stays_as_it_lies(runtime: Runtime) -> None:
+    saxpy = ocl.RawKernel(SAXPY, "saxpy", "in x, inout y")
+    host = np.arange(12, dtype="f4").reshape(3, 4)
+    outside = (ocl.asarray(host).T + 0).compute()
+    with pytest.raises(Error, match="not its own"):
+        ocl.capture(lambda x: saxpy[12](1.0, x, outside))(ocl.ones(12))
+    result = ocl.capture(lambda x: saxpy[12](1.0, outside, x))
+    x = ocl.zeros(12)
+    result(x)
+    assert (x.numpy() == host.T.ravel()).all()
+    assert (outside.numpy() == host.T).all()
+
+
+def test_arguments_are_computed_together(runtime: Runtime) -> None:
+    saxpy = ocl.RawKernel(SAXPY, "saxpy", "in x, inout y")
+    for _ in range(2):
+        x, _ = xy()
+        shared = ocl.sin(x) * 2
+        with counting(runtime) as counted:
+            saxpy[1000](1.0, shared + 1, shared - 1)
+    assert counted["launch", "launches"] == 2
 
 
 def test_an_out_that_is_written_in_part_keeps_the_rest(runtime: Runtime) -> None:
