@@ -160,7 +160,7 @@ def arguments(launch: Launch, buffers: Sequence[object], executor: DeviceExecuto
     """The arguments of a launch over memory, with what it touches there. Raises `ShapeError` for what is written and
     overlaps another argument."""
     pointers = [None if index is None else _buffer(buffers[index]) for index in launch.indices]
-    _check_overlaps(launch.kernel, pointers)
+    check_overlaps(launch.kernel, pointers)
     args: list[Argument] = []
     kernel = launch.kernel
     exact = kernel.exact if isinstance(kernel, SourceKernel) else [True] * len(pointers)
@@ -182,7 +182,7 @@ def _buffer(node: object) -> Buffer:
     return node
 
 
-def _check_overlaps(kernel: Kernel, pointers: Sequence[Buffer | None]) -> None:
+def check_overlaps(kernel: Kernel, pointers: Sequence[Buffer | None]) -> None:
     """Raises `ShapeError` where memory that is written overlaps that of another parameter, unless both are the same
     view."""
     for position, (buffer, mode) in enumerate(zip(pointers, modes(kernel), strict=True)):

@@ -35,7 +35,7 @@ class Capture(NamedTuple):
         """Whether it is the same now, by identity or value."""
         try:
             now = self.read()
-        except (NameError, AttributeError, ValueError):
+        except (NameError, AttributeError, KeyError, ValueError):
             return False
         return now is self.value or (type(now) is type(self.value) and _equal(now, self.value))
 

@@ -131,8 +131,10 @@ def _innermost(tree: ast.AST, code: CodeType) -> FunctionNode | None:
 
 
 def _span(node: FunctionNode) -> tuple[tuple[int, int], tuple[int, int]]:
-    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
-    line, column = min([(node.lineno, node.col_offset), *((d.lineno, d.col_offset - 1) for d in decorators)])
+    """Where the body stands: the instructions of a function that holds another one begin at that one's head."""
+    first: ast.stmt | ast.expr = node.body[0] if isinstance(node, ast.FunctionDef) else node.body
+    decorators = first.decorator_list if isinstance(first, ast.FunctionDef | ast.ClassDef) else []
+    line, column = min([(first.lineno, first.col_offset), *((d.lineno, d.col_offset - 1) for d in decorators)])
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
     return (line, column), (node.end_lineno, node.end_col_offset)

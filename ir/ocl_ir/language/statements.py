@@ -17,6 +17,7 @@ MOST_STATEMENTS = 20_000
 _UNSUPPORTED = {
     ast.With: ("`with`", "kernels have no context managers"),
     ast.Try: ("`try`", "test before"),
+    ast.TryStar: ("`try`", "test before"),
     ast.Raise: ("`raise`", "use assert, which checked mode reports"),
     ast.Match: ("`match`", "write if and elif"),
     ast.ClassDef: ("`class`", "define it outside: frozen dataclasses can be passed"),

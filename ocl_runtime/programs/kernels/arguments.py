@@ -7,12 +7,14 @@ launch; tuples and frozen dataclasses have arguments inside; the rest is known w
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ocl_ir.graph.build import Buffer
+from ocl_ir.guards import Backed
 from ocl_ir.language.captures import may_be_captured
 from ocl_ir.language.parameters import (
     ArgumentType,
@@ -76,6 +78,8 @@ class Arguments:
             raise self._wrong(path, value, "an array of the library", "pass ocl_runtime.asarray(x)")
         if isinstance(value, np.ndarray) and value.shape == ():
             value = value[()]
+        if isinstance(value, Backed):  # a size in a captured function
+            value = operator.index(value)
         if isinstance(annotation, NumberAnnotation):
             return self._converted(path, value, annotation)
         if isinstance(value, bool | np.bool_):
@@ -106,8 +110,8 @@ class Arguments:
         return Constant(value)
 
     def _constant(self, path: Path, value: Any, annotation: ConstantAnnotation) -> Constant:
-        if isinstance(value, np.integer):
-            value = int(value)
+        if isinstance(value, np.integer | Backed):
+            value = operator.index(value)
         if annotation.python_type is not None and not isinstance(value, annotation.python_type):
             raise self._wrong(path, value, f"a constant {annotation.python_type.__name__}", "pass one")
         return Constant(value)
@@ -172,6 +176,11 @@ def _array_type(number: int, buffers: Sequence[Buffer]) -> ArrayType:
         if index != number
     )
     return ArrayType(buffer.dtype, len(buffer.shape), lies_of(buffer.layout), same, alone)
+
+
+def firsts(buffers: Sequence[Buffer]) -> list[int]:
+    """For each array, the first one that has the very same elements."""
+    return [next(other for other in range(len(buffers)) if buffers[other].is_as(buffer)) for buffer in buffers]
 
 
 def lies_of(layout: Layout) -> Lies:

@@ -12,7 +12,7 @@ from ocl_ir.graph.build import Buffer
 from ocl_ir.language.context import Options
 from ocl_ir.language.translate import Translation
 from ocl_ir.source_line import calling_line
-from ocl_runtime.arrays import Array, empty, zeros
+from ocl_runtime.arrays import zeros
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import Error
@@ -131,10 +131,7 @@ class Launcher:
             if self.kernel.stops_in_a_debugger:
                 run_plain(self.kernel.function, arguments, size, executor.default_real)
                 return
-            buffers = _dense_buffers(arguments.arrays)
-            translation = self.kernel.variant(arguments, buffers, options)
-            self._check(translation, size)
-            interpret(translation, arguments.arrays, arguments.numbers, arguments.array_index, size)
+            interpret(lambda buffers: self._interpreted(arguments, buffers, options, size), arguments, size)
             return
         if not options.checked:
             launch_over(arguments.arrays, self._call(arguments, options, size), calling_line())
@@ -167,16 +164,17 @@ class Launcher:
 
         return call
 
+    def _interpreted(
+        self, arguments: Arguments, buffers: Sequence[Buffer], options: Options, size: LaunchSize
+    ) -> Translation:
+        translation = self.kernel.variant(arguments, buffers, options)
+        self._check(translation, size)
+        return translation
+
     def _check(self, translation: Translation, size: LaunchSize) -> None:
         check_dimensions(self.kernel.__name__, size, translation.dimensions_asked)
         if translation.waits:
             check_whole(self.kernel.__name__, size, "")
-
-
-def _dense_buffers(arrays: Sequence[Array]) -> list[Buffer]:
-    """Memory like that of copies in row-major order: the same array twice is the same memory."""
-    copies = {id(x): empty(x.shape, dtype=x.dtype)._computed() for x in arrays}
-    return [copies[id(x)] for x in arrays]
 
 
 def _is_wide(arguments: Arguments, size: LaunchSize) -> bool:

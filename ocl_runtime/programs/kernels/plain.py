@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
@@ -16,44 +17,44 @@ from ocl_ir.language.plain.run import run
 from ocl_ir.language.plain.work_item import Launch
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
-from ocl_runtime.programs.kernels.arguments import Arguments, Path
+from ocl_runtime.programs.kernels.arguments import Arguments, Path, firsts
 from ocl_runtime.programs.kernels.sizes import LaunchSize
 
 
 def run_plain(function: FunctionType, arguments: Arguments, size: LaunchSize, default_real: DType) -> None:
     """Runs a kernel's function on copies of the arrays, and writes back those that it has changed. Raises what the
     function raises."""
-    memory = _Memory()
+    memory = _Memory(arguments.arrays)
     values = {name: _in_plain(arguments, (name,), value, memory) for name, value in arguments.values.items()}
     run(function, values, Launch(size.items, size.group, default_real))
     memory.write_back()
 
 
 class _Memory:
-    """Copies of arrays; the same array as two arguments is one memory."""
+    """Copies of arrays; the same elements as two arguments are one copy."""
 
-    def __init__(self) -> None:
-        self._copies: dict[int, tuple[Array, NDArray[Any], NDArray[Any]]] = {}
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        self._arrays = arrays
+        self._first = firsts([x._computed() for x in arrays])
+        self._before = {number: np.ascontiguousarray(arrays[number].numpy()) for number in set(self._first)}
+        self._after = {number: before.copy() for number, before in self._before.items()}
 
-    def copy_of(self, x: Array) -> NDArray[Any]:
-        """The copy that the kernel works on."""
-        if id(x) not in self._copies:
-            before = np.ascontiguousarray(x.numpy())
-            self._copies[id(x)] = x, before, before.copy()
-        return self._copies[id(x)][2]
+    def copy_of(self, number: int) -> NDArray[Any]:
+        """What the kernel has for an array."""
+        return self._after[self._first[number]]
 
     def write_back(self) -> None:
         """Gives arrays what has changed in their copies."""
-        for x, before, after in self._copies.values():
-            if before.tobytes() != after.tobytes():
-                x[...] = after
+        for number, after in self._after.items():
+            if self._before[number].tobytes() != after.tobytes():
+                self._arrays[number][...] = after
 
 
 def _in_plain(arguments: Arguments, path: Path, value: Any, memory: _Memory) -> Any:
     if path in arguments.numbers:
         return _number(arguments.numbers[path])
     if isinstance(value, Array):
-        return PlainArray(memory.copy_of(value), value._dtype, "_".join(map(str, path)))
+        return PlainArray(memory.copy_of(arguments.array_index(path)), value._dtype, "_".join(map(str, path)))
     if isinstance(value, tuple):
         names = getattr(value, "_fields", range(len(value)))
         parts = [_in_plain(arguments, (*path, name), part, memory) for name, part in zip(names, value, strict=True)]

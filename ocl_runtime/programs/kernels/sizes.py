@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ocl_ir.guards import Backed
 from ocl_ir.source_line import calling_line
 from ocl_runtime.errors import ShapeError
 
@@ -38,7 +40,7 @@ def launch_size(kernel: str, key: Any, group: Sizes | None, default: int, *, cou
     chosen = tuple(group) if group is not None else (default,)
     if not 1 <= len(chosen) <= 3 or not all(_is_size(part, 1) for part in chosen):
         raise _unfit(kernel, key)
-    sizes = tuple(map(int, parts))
+    sizes = tuple(map(operator.index, parts))
     x, y, z = (*map(int, chosen), 1, 1)[:3]
     if any(extent > 1 for extent in (x, y, z)[len(sizes) :]):
         raise ShapeError(
@@ -78,7 +80,8 @@ def check_whole(kernel: str, size: LaunchSize, line: str) -> None:
 
 
 def _is_size(part: Any, least: int) -> bool:
-    return isinstance(part, int | np.integer) and not isinstance(part, bool) and bool(part >= least)
+    is_integer = isinstance(part, int | np.integer | Backed)  # which a size is in a captured function
+    return is_integer and not isinstance(part, bool) and bool(part >= least)
 
 
 def _unfit(kernel: str, key: Any) -> ShapeError:
