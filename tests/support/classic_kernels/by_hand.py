@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 import pyopencl as cl
@@ -20,31 +19,28 @@ class ByHand:
             warnings.simplefilter("ignore", cl.CompilerWarning)
             self._program = cl.Program(context, classic.source).build("-cl-std=CL1.2")
         flags = cl.mem_flags.READ_WRITE
-        self._buffers = {name: cl.Buffer(context, flags, max(x.nbytes, 4)) for name, x in problem.arrays.items()}
+        self.buffers = {name: cl.Buffer(context, flags, x.nbytes) for name, x in problem.arrays.items()}
+        """The memory of each array."""
         self._kernels = [self._bound(launch) for launch in problem.launches if 0 not in launch.groups]
 
     def _bound(self, launch: Launch) -> tuple[cl.Kernel, tuple[int, ...], tuple[int, ...]]:
         kernel = cl.Kernel(self._program, launch.kernel.__name__)
         numbers = [np.int32(value) if isinstance(value, int) else value for value in launch.by_hand]
-        kernel.set_args(*named(numbers, self._buffers))
+        kernel.set_args(*named(numbers, self.buffers))
         return kernel, launch.items, launch.group
 
     def restore(self) -> None:
         """Gives all arrays what they had at first."""
         for name, x in self._problem.arrays.items():
-            cl.enqueue_copy(self._queue, self._buffers[name], np.ascontiguousarray(x))
+            cl.enqueue_copy(self._queue, self.buffers[name], np.ascontiguousarray(x))
 
     def enqueue(self) -> list[cl.Event]:
         """Launches all kernels."""
         return [cl.enqueue_nd_range_kernel(self._queue, *kernel) for kernel in self._kernels]
 
-    def enqueuers(self) -> list[Callable[[], object]]:
-        """Each launch for itself."""
-        return [lambda kernel=kernel: cl.enqueue_nd_range_kernel(self._queue, *kernel) for kernel in self._kernels]
-
     def arrays(self) -> Arrays:
         """What the arrays have now."""
         found = {name: np.empty_like(x, order="C") for name, x in self._problem.arrays.items()}
         for name, x in found.items():
-            cl.enqueue_copy(self._queue, x, self._buffers[name])
+            cl.enqueue_copy(self._queue, x, self.buffers[name])
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import ocl_runtime as ocl
-from ocl_runtime.language import Array2, Constant, barrier, cdiv, float32, group_id, local_array, local_id, unrolled
+from ocl_runtime.language import Array2, Constant, barrier, cdiv, float32, group_id, hint, local_array, local_id
 from tests.support.classic_kernels.classic import Arrays, Classic, Launch, Problem
 
 TILE, RADIUS = 16, 2
@@ -25,8 +25,8 @@ def convolve(image: Array2, weights: Array2, result: Array2, radius: Constant[in
     barrier()
     if top + y < rows and left + x < columns:
         total = float32(0)
-        for j in unrolled(range(2 * radius + 1)):
-            for i in unrolled(range(2 * radius + 1)):
+        for j in hint(range(2 * radius + 1), unroll=2 * radius + 1):
+            for i in hint(range(2 * radius + 1), unroll=2 * radius + 1):
                 total += part[y + j, x + i] * weights[j, i]
         result[top + y, left + x] = total
 
