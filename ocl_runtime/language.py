@@ -4,7 +4,8 @@
 
 Work-items and groups: `global_id local_id group_id global_size local_size num_groups position barrier`.
 Memory: `local_array private_array vload vstore atomic_add …`. Numbers: the names of `math` and NumPy, `fma`, `where`,
-`cdiv`, `minimum`, vectors as `float4` or `float32x4`, which is the same (`uint8` is NumPy's, `uint32x8` is a vector). Loops: `unrolled hint`. Annotations: `Array1[np.float32]`, `Constant[int]`.
+`cdiv`, `minimum`, vectors as `float4` or `float32x4`, which is the same (`uint8` is NumPy's, `uint32x8` a vector).
+Loops: `unrolled hint`. Annotations: `Array1[np.float32]`, `Constant[int]`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir.language import groups, mathematics, tile_builtins, work_items
+from ocl_ir.language.builtins import BUILTINS
 from ocl_runtime.programs.kernels.annotations import Array, Array1, Array2, Array3, Array4, Constant
 
 bool_ = np.bool_
@@ -21,11 +22,10 @@ int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
 uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
 float16, float32, float64 = np.float16, np.float32, np.float64
 
-_BUILTINS: dict[str, Any] = {**mathematics.BUILTINS, **work_items.BUILTINS, **groups.BUILTINS, **tile_builtins.BUILTINS}
-globals().update(_BUILTINS)
+globals().update(BUILTINS)
 
 __all__ = [  # noqa: PLE0604
-    *_BUILTINS,
+    *BUILTINS,
     "Array",
     "Array1",
     "Array2",

@@ -196,8 +196,9 @@ def _build_error(
         source=source,
         log=log,
         place="\n\n".join([*excerpts, f"options: {' '.join(options)}"]),
-        remedy="this error's .source and .log hold the whole text; a generated kernel that does not build is a fault "
-        "of ocl-runtime, unless the device lacks what it asks for (ocl-devices shows that)",
+        remedy="correct the source, if it is yours; a generated kernel that does not build is a fault of ocl-runtime, "
+        "unless the device lacks what it asks for (ocl-devices shows that). This error's .source and .log hold the "
+        "whole text",
     )
 
 

@@ -49,10 +49,10 @@ class HelperTypes:
 
 @dataclass(frozen=True, slots=True)
 class Source(Late):
-    """Generated source. `functions` are those that it defines, the kernel last. A launch needs the kernel's `name`, its
-    `params`, how it uses what each points to, the bytes of its local arrays, and whether it has a barrier. `options` go
-    to the compiler; what is not generated may define anything, and stays a program of its own. Who explains a fault
-    needs its locals, and the statement behind a line, by line number from 1."""
+    """The source of a kernel. `functions` are those that it defines, the kernel last. A launch needs the kernel's
+    `name`, its `params`, how it uses what each points to, the bytes of its local arrays, and whether it has a barrier.
+    `options` go to the compiler. `written` is what an author wrote, line for line, where the source is not generated.
+    Who explains a fault needs its locals, and the statement behind a line, by line number from 1."""
 
     text: str
     functions: tuple[str, ...]
@@ -62,7 +62,7 @@ class Source(Late):
     local_bytes: int
     has_barrier: bool
     options: tuple[str, ...]
-    is_generated: bool
+    written: str
     locals: Locals
     statements: Mapping[int, Stmt]
     LATE: ClassVar = ("locals", "statements")
@@ -72,8 +72,17 @@ class Source(Late):
         """What of it goes into a program."""
         return Part(self.text, self.functions)
 
+    @property
+    def is_generated(self) -> bool:
+        """Whether this library has made it; else it may define anything, and stays a program of its own."""
+        return not self.written
+
     def explain(self, line: int) -> str:
-        """The IR statement and the Python line behind a line of the source, for error messages."""
+        """The IR statement and the Python line behind a line of the source, for error messages; or how its author has
+        written it, if that is otherwise."""
+        if self.written:
+            own, changed = (source.splitlines()[line - 1].strip() for source in (self.written, self.text))
+            return "" if own == changed else f"written as: {own}"
         stmt = self.statements.get(line)
         if stmt is None:
             return ""
@@ -113,14 +122,14 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
     functions = (*_HELPER.findall("\n".join(helpers)), entry_name(kernel))
     statements = {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)}
     what = kernel.name, kernel.params, modes(kernel), _local_bytes(kernel), _has_barrier(kernel)
-    return Source(text, functions, *what, (), True, locals_, statements)
+    return Source(text, functions, *what, (), "", locals_, statements)
 
 
 def written_by_hand(kernel: SourceKernel, strategy: str) -> Source:
     """The source that a kernel has already. The driver says whether its local arrays fit, and its launch whether it
     has a barrier."""
     what = kernel.name, kernel.params, kernel.modes, 0, False
-    return Source(kernel.source, (kernel.name,), *what, kernel.options, False, allocate(kernel, strategy), {})
+    return Source(kernel.source, (kernel.name,), *what, kernel.options, kernel.written, allocate(kernel, strategy), {})
 
 
 def _local_bytes(kernel: Kernel) -> int:

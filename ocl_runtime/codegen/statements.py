@@ -223,7 +223,11 @@ class Statements:
         assert isinstance(pointer, Pointer)
         space = "__local " if pointer.space == "local" else ""
         aligned = f" __attribute__((aligned({pointer.align})))" if pointer.align > pointer.dtype.size else ""
-        declared = f"{space}{memory_type(pointer.dtype)} {self._x.name(stmt.pointer.id)}[{stmt.length}]{aligned}"
+        name, type_ = self._x.name(stmt.pointer.id), memory_type(pointer.dtype)
+        declared = f"{space}{type_} {name}[{stmt.length}]{aligned}"
+        if pointer.dtype == F16:  # without the extension there are pointers to half, but no variables of it
+            bits = f"{space}ushort {name}_bits[{stmt.length}]{aligned}"
+            declared = f"{bits}; {space}{type_} *{name} = ({space}{type_} *){name}_bits"
         return Node("call", stmt, {"call": declared})
 
     def _atomic(self, stmt: Atomic) -> Node:

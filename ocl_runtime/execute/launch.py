@@ -193,9 +193,7 @@ class Executable:
         program = self._program
         if program is None:
             source = self.compilation.source
-            program = self._program = self.programs.program(
-                source.text, source.options, explain=source.explain, user=self
-            )
+            program = self._program = self.programs.program(source.text, source.options, source.explain, self)
         return program
 
     def let_go(self) -> None:

@@ -167,12 +167,12 @@ class Holders:
         )
 
 
-def held_once(buffer: list[Node]) -> bool:
+def held_once(buffer: list[Any]) -> bool:
     """Whether one beside this list of a single buffer holds it, and nobody else its memory."""
-    storage = [node.storage for node in buffer if isinstance(node, Buffer)]
+    storage = [buffer[0].storage]
     if _counted is None:
         return False
-    return {*map(_counted, buffer), *map(_counted, storage)} == {1 + _COUNTING} and not used_outside(storage[0])
+    return [*map(_counted, buffer), *map(_counted, storage)] == _ONCE and not used_outside(storage[0])
 
 
 def references(objects: list[Any]) -> list[int] | None:
@@ -200,3 +200,4 @@ _counted: Callable[[object], int] | None = getattr(sys, "getrefcount", None)
 _COUNTING = 0
 if _counted is not None:
     _COUNTING = next(map(_counted, [object()]))  # what a list and counting itself add
+_ONCE = [1 + _COUNTING, 1 + _COUNTING]

@@ -1,17 +1,17 @@
 """Host programs as users call them:
 
-call.py             a program with arrays for its parameters
-own_memory.py       memory that a program may write over
-trees.py            arguments and results of Python functions
-arguments.py        the memory of a captured function's arguments, and what a program for them depends on
-exclusive.py        whether others need memory that it computes into
-trace.py            what a function does, written down
-captured.py         what it has become, for sizes that pass its guards
-capture.py          a program from what a Python function does
-launching.py        kernels launched over arrays
-prepared_launch.py  the same again and again
-raw/                kernels written in OpenCL C
-kernels/            kernels written in Python
+call.py        a program with arrays for its parameters
+own_memory.py  memory that a program may write over
+trees.py       arguments and results of Python functions
+arguments.py   the memory of a captured function's arguments, and what a program for them depends on
+exclusive.py   whether others need memory that it computes into
+trace.py       what a function does, written down
+captured.py    what it has become, for sizes that pass its guards
+capture.py     a program from what a Python function does
+kernel_call.py a call of a kernel over arrays, and who else needs what it writes
+launching.py   kernels launched over arrays
+raw/           kernels written in OpenCL C
+kernels/       kernels written in Python
 """
 
 from ocl_runtime.programs.call import Prepared, prepare

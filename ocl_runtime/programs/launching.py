@@ -1,73 +1,59 @@
-"""Kernels launched over arrays: what they read is computed, what they write is written where nobody else needs it.
+"""Kernels launched over arrays, once or again and again.
 
     launch_over((x, y), lambda buffers: Call(kernel, (n, *buffers), (n,), None))
 
-A written array is treated as by `compute_into`. Where nobody else needs its memory, the kernel writes there. Else the
-whole array that it is or is a view of gets memory of its own first, with the contents that it has: a kernel that writes
-may leave elements as they are. So copies, elements and expressions that were made before keep what they had, views of
+What the kernel reads is computed. Copies, elements and expressions that were made before keep what they had; views of
 the same array see what is written, and so does PyOpenCL where the memory was lent to it.
+
+    add = prepare_over((x, y), call)
+    add()
+    add()
+
+That is a host program of one launch, bound once and replayed: kernel objects keep their arguments, and nothing is
+checked but that the arrays still lie where they did and that nobody else needs what is written. Where that has changed,
+it is launched as the first time, and bound anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from weakref import ref
 
-import numpy as np
-
-from ocl_ir.graph.build import Buffer
-from ocl_ir.guards import plain
-from ocl_ir.kernel.accesses import WRITE, modes
-from ocl_ir.kernel.grammar import Kernel
-from ocl_ir.kernel.source_kernel import SourceKernel
+from ocl_ir.graph.build import Buffer, Storage
+from ocl_ir.host.builder import HostBuilder
+from ocl_ir.host.grammar import Value
+from ocl_ir.host.schedule import bind
+from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.source_line import Where, calling_line
+from ocl_ir.types import U8
 from ocl_runtime.arrays import Array
-from ocl_runtime.arrays.core import compute_together, executor_of, until_planned
-from ocl_runtime.arrays.elements import settled_if_planned
-from ocl_runtime.arrays.reals import base_executor
-from ocl_runtime.errors import ShapeError
-from ocl_runtime.execute.launch import Argument
-from ocl_runtime.execute.replay.replay import ALIGNED
-from ocl_runtime.executor import DeviceExecutor
+from ocl_runtime.arrays.core import until_planned
+from ocl_runtime.execute.replay.bound import Bound
+from ocl_runtime.execute.replay.handles import Memory, handles_for, kernels_of
+from ocl_runtime.execute.replay.run import start
+from ocl_runtime.plan.donation import held_once, is_lent
 from ocl_runtime.plan.evaluate import Missing
-from ocl_runtime.plan.tracing import Tracer, tracer
-from ocl_runtime.programs.own_memory import check_writable, own, shared
-from ocl_runtime.programs.trace import OverlappingArgumentsError
+from ocl_runtime.plan.host.lower import Lowering
+from ocl_runtime.plan.launch import Address
+from ocl_runtime.plan.registry import Cell
+from ocl_runtime.plan.tracing import tracer
+from ocl_runtime.programs.kernel_call import (
+    Call,
+    Launch,
+    arguments,
+    executor_behind,
+    give,
+    launch_traced,
+    ready,
+)
+from ocl_runtime.programs.own_memory import own
 
-Number: TypeAlias = "np.generic | bool | int | float"
+__all__ = ["Call", "PreparedLaunch", "launch_over", "prepare_over"]
 
-
-class Call(NamedTuple):
-    """A kernel with its arguments, in the order of its parameters, and over how many work-items it runs: for a pointer
-    one of the buffers that `launch_over` gave, for a scalar a number."""
-
-    kernel: Kernel
-    args: Sequence[Buffer | Number]
-    global_size: tuple[int, ...]
-    group_size: tuple[int, ...] | None
-
-
-class Launch(NamedTuple):
-    """A call that refers to arrays by their index, and so holds no memory."""
-
-    kernel: Kernel
-    indices: Sequence[int | None]
-    """For each parameter, the index of the array that it points to; None for a number."""
-    numbers: Sequence[Number | None]
-    global_size: tuple[int, ...]
-    group_size: tuple[int, ...] | None
-
-    @property
-    def written(self) -> list[int]:
-        """The arrays that the kernel may write, each once."""
-        pairs = zip(self.indices, modes(self.kernel), strict=True)
-        return list(dict.fromkeys(index for index, mode in pairs if index is not None and mode & WRITE))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it runs over no work-items."""
-        return 0 in self.global_size
+_NO_NUMBERS: Mapping[str, Any] = MappingProxyType({})
 
 
 def launch_over(arrays: Sequence[Array], call: Callable[[Sequence[Buffer]], Call], where: Where = "") -> None:
@@ -83,10 +69,9 @@ def launch_over(arrays: Sequence[Array], call: Callable[[Sequence[Buffer]], Call
     """
     where = where or calling_line()
     executor = executor_behind(arrays)
-    compute_together(arrays)
     trace = tracer.get()
     if trace is not None:
-        _launch_traced(arrays, call, executor, trace, where)
+        launch_traced(arrays, call, executor, trace, where)
         return
 
     def attempt(make: bool) -> Missing | None:
@@ -94,7 +79,7 @@ def launch_over(arrays: Sequence[Array], call: Callable[[Sequence[Buffer]], Call
             while True:
                 launch = ready(arrays, call, executor, make=make)
                 if not isinstance(launch, Missing):
-                    start(launch, arrays, executor, where)
+                    give(launch, arrays, executor, where)
                     return None
                 if not make:
                     return launch
@@ -103,151 +88,124 @@ def launch_over(arrays: Sequence[Array], call: Callable[[Sequence[Buffer]], Call
     until_planned(attempt)
 
 
-def executor_behind(arrays: Sequence[Array]) -> DeviceExecutor:
-    """What launches over arrays: their runtime's. Raises `MixedDevicesError` for several runtimes."""
-    executor = base_executor(executor_of("a launch over", arrays))
-    assert isinstance(executor, DeviceExecutor)
-    return executor
+def prepare_over(
+    arrays: Sequence[Array], call: Callable[[Sequence[Buffer]], Call], where: Where = ""
+) -> PreparedLaunch:
+    """The launch of a kernel over arrays, built and bound, to be made by calling it. Raises as `launch_over` does.
+
+    add = prepare_over((x, y), lambda buffers: Call(kernel, (n, *buffers), (n,), None))
+    add()
+    """
+    prepared = PreparedLaunch(arrays, call, where or calling_line())
+    if tracer.get() is None:
+        prepared.prepare()
+    return prepared
 
 
-def ready(
-    arrays: Sequence[Array], call: Callable[[Sequence[Buffer]], Call], executor: DeviceExecutor, *, make: bool
-) -> Launch | Missing:
-    """A launch, once nobody else needs the memory that it writes; else what is to be done before, without the lock,
-    which is held."""
-    while True:
-        buffers = _buffers(arrays)
-        if len(buffers) < len(arrays):
-            return Missing(partial(compute_together, arrays), is_plan=False)
-        launch = _launch(call(buffers), buffers)
-        del buffers  # who refers to memory needs it
+class _Used(NamedTuple):
+    """Memory that a launch is bound to: of a cell that was this very node, which is not held, since who holds it needs
+    it."""
+
+    cell: Cell
+    node: ref[Any]
+    is_written: bool
+
+
+class PreparedLaunch:
+    """A launch over the same arrays, to be called. Any thread may call it."""
+
+    def __init__(self, arrays: Sequence[Array], call: Callable[[Sequence[Buffer]], Call], where: Where) -> None:
+        self._arrays = tuple(arrays)
+        self._call = call
+        self._where = where
+        self._executor = executor_behind(arrays)
+        self._lock = self._executor.registry.lock
+        self._lines: Sequence[Where] = (where,)
+        self._used: Sequence[_Used] = ()
+        self._bound: Any = None
+        """The host program, once it is bound: a `Bound`."""
+
+    def __call__(self) -> None:
+        """Launches the kernel over what the arrays are now. Raises as `launch_over` does."""
+        is_traced = tracer.get() is not None
+        if not is_traced:
+            with self._lock:
+                memory = self._memory()
+                if memory is not None:
+                    engine = self._executor.engine
+                    if engine.inherited:
+                        engine.check_process()
+                    stream = engine.streams.current()
+                    start(engine, self._bound, memory, "a launch", self._lines, _NO_NUMBERS, stream, apart=False)
+                    return
+        launch_over(self._arrays, self._call, self._where)
+        if not is_traced:
+            self.prepare()
+
+    def prepare(self) -> None:
+        """Binds the launch to the memory that the arrays have now, once nobody else needs what is written."""
+        until_planned(self._prepare)
+
+    def _memory(self) -> Memory | None:
+        """The memory that the launch was bound to, unless an array lies elsewhere by now, or others need what is
+        written."""
+        if self._bound is None:
+            return None
+        memory: Memory = []
+        for cell, node, is_written in self._used:
+            if cell._node is not node():
+                return None
+            if is_written and (cell.reads or not (held_once([cell._node]) or _is_lent(cell))):
+                return None
+            memory.append((cell._node.storage, 0))
+        memory.append(None)  # for an arena, which it has not
+        return memory
+
+    def _prepare(self, make: bool) -> Missing | None:
+        with self._lock:
+            while True:
+                launch = ready(self._arrays, self._call, self._executor, make=make)
+                if not isinstance(launch, Missing):
+                    whole = [x for x in self._arrays if not isinstance(x._cell.node, Buffer)]
+                    if not whole:
+                        self._bind(launch)
+                        return None
+                    launch = Missing(partial(own, whole), is_plan=False)  # of which only a view was computed
+                if not make:
+                    return launch
+                launch.make()
+
+    def _bind(self, launch: Launch) -> None:
+        """Makes a host program of the launch, with a parameter for each piece of memory."""
+        self._bound = None
         if launch.is_empty:
-            return launch
-        written = [arrays[index] for index in launch.written]
-        check_writable(written, "a kernel")
-        read = [x for x in written if x._cell.reads]
-        for x in read:
-            settled = settled_if_planned(x._cell, x._cell.node, executor, make=make)
-            if isinstance(settled, Missing):
-                return settled
-            del settled
-        if read:
-            continue  # elements that were arguments lie elsewhere by now
-        needed = shared((), written)
-        if needed:
-            return Missing(partial(own, needed), is_plan=False)
-        for x in written:
-            if _buffer(x._node_at("")).layout.repeats:  # in memory that PyOpenCL has, too, which is not copied
-                raise x._repeating("a kernel writes into")
-        if executor.compiled(launch.kernel) is None:
-            return Missing(partial(executor.build, [launch.kernel]))
-        return launch
+            return
+        written = {id(self._arrays[index]._cell) for index in launch.written}
+        builder = HostBuilder("launch")
+        values: dict[int, Value] = {}
+        used: list[_Used] = []
+
+        def value(storage: Storage, mode: int) -> Value:
+            if mode & WRITE:
+                builder.writes(values[id(storage)])
+            return values[id(storage)]
+
+        for cell in {id(x._cell): x._cell for x in self._arrays}.values():
+            node = cell.node
+            cell.become(node)
+            if isinstance(node, Buffer) and node.storage is not None and id(node.storage) not in values:
+                used.append(_Used(cell, ref(node), id(cell) in written))
+                values[id(node.storage)] = builder.input(f"x{len(used)}", U8, (node.storage.nbytes,))
+        args = arguments(launch, [x._node_at("") for x in self._arrays], self._executor)
+        if len(used) < len({id(x._cell) for x in self._arrays}):
+            return  # copies that share memory may be set apart by whoever writes: `launch_over` looks each time
+        addresses = [Address(*arg) if isinstance(arg, tuple) else arg for arg in args]
+        Lowering(builder).launch(launch.kernel, addresses, (launch.global_size, launch.group_size), value, self._where)
+        schedule = bind(builder.build(), {})
+        self._bound = Bound(schedule, handles_for(self._executor.engine, kernels_of(schedule)))
+        self._used = used
 
 
-def start(launch: Launch, arrays: Sequence[Array], executor: DeviceExecutor, where: Where) -> None:
-    """Gives a launch to the device. Raises `ShapeError` where what is written overlaps another argument."""
-    if not launch.is_empty:
-        args = arguments(launch, [x._node_at("") for x in arrays], executor)
-        executor.launch(launch.kernel, args, launch.global_size, launch.group_size, where)
-
-
-def _launch_traced(
-    arrays: Sequence[Array],
-    call: Callable[[Sequence[Buffer]], Call],
-    executor: DeviceExecutor,
-    trace: Tracer,
-    where: Where,
-) -> None:
-    """The same in a captured function."""
-    buffers = _traced_buffers(arrays, trace)
-    launch = _launch(call(buffers), buffers)
-    del buffers  # who refers to memory needs it
-    if launch.is_empty:
-        return
-    written = [arrays[index] for index in launch.written]
-    check_writable(written, "a kernel")
-    for cell in {id(x._cell): x._cell for x in written}.values():
-        trace.takes(cell)
-    args = arguments(launch, _traced_buffers(arrays, trace), executor)
-    executor.launch(launch.kernel, args, launch.global_size, launch.group_size, where)
-
-
-def _buffers(arrays: Sequence[Array]) -> list[Buffer]:
-    """The memory of those arrays that have been computed."""
-    return [node for x in arrays if isinstance(node := x._node_at(""), Buffer)]
-
-
-def _traced_buffers(arrays: Sequence[Array], trace: Tracer) -> list[Buffer]:
-    """The memory that arrays will have; expressions from outside of the function stay expressions there."""
-    nodes = [x._node_at("") for x in arrays]
-    return [node if isinstance(node, Buffer) else trace.compute([node])[0] for node in nodes]
-
-
-def _launch(call: Call, buffers: Sequence[Buffer]) -> Launch:
-    index_of = {id(buffer): index for index, buffer in enumerate(buffers)}
-    indices = [index_of[id(arg)] if isinstance(arg, Buffer) else None for arg in call.args]
-    numbers = [None if isinstance(arg, Buffer) else arg for arg in call.args]
-    group_size = None if call.group_size is None else tuple(map(plain, call.group_size))  # a program is made for it
-    return Launch(call.kernel, indices, numbers, call.global_size, group_size)
-
-
-def arguments(launch: Launch, buffers: Sequence[object], executor: DeviceExecutor) -> list[Argument]:
-    """The arguments of a launch over memory, with what it touches there. Raises `ShapeError` for what is written and
-    overlaps another argument."""
-    pointers = [None if index is None else _buffer(buffers[index]) for index in launch.indices]
-    check_overlaps(launch.kernel, pointers)
-    args: list[Argument] = []
-    kernel = launch.kernel
-    exact = kernel.exact if isinstance(kernel, SourceKernel) else [True] * len(pointers)
-    for buffer, number, is_exact in zip(pointers, launch.numbers, exact, strict=True):
-        if buffer is None:
-            assert number is not None
-            args.append(number)
-        elif buffer.storage is None:
-            args.append((executor.allocate(ALIGNED, "an empty array"), 0))
-        elif is_exact:
-            args.append((buffer.storage, buffer.layout.offset, buffer.layout))
-        else:
-            args.append((buffer.storage, buffer.layout.offset))
-    return args
-
-
-def _buffer(node: object) -> Buffer:
-    assert isinstance(node, Buffer)
-    return node
-
-
-def check_overlaps(kernel: Kernel, pointers: Sequence[Buffer | None]) -> None:
-    """Raises `ShapeError` where memory that is written overlaps that of another parameter, unless both are the same
-    view."""
-    for position, (buffer, mode) in enumerate(zip(pointers, modes(kernel), strict=True)):
-        if buffer is None or buffer.storage is None or not mode & WRITE:
-            continue
-        for other_position, other in enumerate(pointers):
-            if other_position == position or other is None or other.storage is not buffer.storage:
-                continue
-            if not other.is_as(buffer) and _overlap(buffer, other):
-                names = [kernel.params[number].value.hint for number in (position, other_position)]
-                raise _overlapping(names[0], names[1], buffer, other)
-
-
-def _overlap(buffer: Buffer, other: Buffer) -> bool:
-    if buffer.dtype.size == other.dtype.size:
-        return buffer.layout.overlaps(other.layout)
-    (low, high), (other_low, other_high) = (
-        [end * view.dtype.size for end in view.layout.range()] for view in (buffer, other)
-    )
-    return low < other_high and other_low < high
-
-
-def _overlapping(name: str, other_name: str, buffer: Buffer, other: Buffer) -> ShapeError:
-    # Copies share memory until somebody writes: who captures a function sets its arguments apart, and tries again.
-    kind = ShapeError if tracer.get() is None else OverlappingArgumentsError
-    low, high = other.layout.range()
-    shared_low, shared_high = max(low, buffer.layout.range()[0]), min(high, buffer.layout.range()[1])
-    return kind(
-        f"{name} shares memory with {other_name} (elements {shared_low - low} to {shared_high - 1 - low}) and is "
-        "written",
-        place=calling_line(),
-        remedy=f"pass {other_name}.copy(), or a {name} of its own",
-    )
+def _is_lent(cell: Cell) -> bool:
+    node = cell.node
+    return isinstance(node, Buffer) and is_lent(node.storage)

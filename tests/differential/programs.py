@@ -638,12 +638,13 @@ class _Maker:
         most = min(4, MOST_TURNS // self.flow.turns)
         turns = self.number(2, most)
         unroll = self.pick((0, 0, 2, 4))
-        shape = self.pick(("up", "parameter", "steps", "down", "items"))
+        shape = self.pick(("up", "parameter", "steps", "stride", "down", "items"))
         dtype = I32 if shape == "down" else self.pick((U32, I32))
         start, stop, step = {
             "up": (0, turns, 1),
             "parameter": (k.convert(self.uniform[0], dtype) - 3, turns, 1),
             "steps": (1, 1 + 3 * turns, 3),
+            "stride": (0, 3 * turns, k.convert(self.uniform[0], dtype)),
             "down": (turns * 2, -1, -2),
             "items": (k.convert(self.item & 1, dtype), turns, 1),
         }[shape]

@@ -97,13 +97,15 @@ class Text:
         a, b = self.expression(type_, depth), self.expression(type_, depth)
         match type_:
             case "f32" | "f16":
-                return self.one_of(f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} * 0.5)", f"({a} + i)", f"({a} - 3)")
+                by = self.one_of(f"+ {b}", f"- {b}", f"* {b}", "* 0.5", "+ i", "- 3")
+                return f"({a} {by})"
             case "i32":
                 sign = self.one_of("+", "-", "*", "//", "%", "&", "|", "^")
                 return f"({a} {sign} {self.one_of(b, b, '3', '(-7)')})"
             case "u32":
                 sign = self.one_of("+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
-                return f"({a} {sign} {self.one_of('5', f'({b} % 40)') if sign in {'<<', '>>'} else self.one_of(b, b, '9', 'i')})"
+                by = self.one_of("5", f"({b} % 40)") if sign in {"<<", ">>"} else self.one_of(b, b, "9", "i")
+                return f"({a} {sign} {by})"
             case "index":
                 sign = self.one_of("+", "-", "*", "//", "%", "&")
                 return f"(({a} {sign} {self.one_of(b, b, '3', '(-5)')}) % {self.one_of(50, 33, 7)})"
@@ -115,7 +117,9 @@ class Text:
         if type_ == "bool":
             return f"(not {a})"
         names = ["min({}, {})", "max({}, {})", "where({condition}, {}, {})"]
-        names += ["minimum({}, {})", "maximum({}, {})", "abs({})", "(-{})"] if type_ != "u32" else ["(~{})", "popcount({})"]
+        names += (
+            ["(~{})", "popcount({})"] if type_ == "u32" else ["minimum({}, {})", "maximum({}, {})", "abs({})", "(-{})"]
+        )
         if type_ == "index":
             return f"({self.one_of(*names).format(a, b, condition=self.condition(0))} % 45)"
         return str(self.one_of(*names).format(a, b, condition=self.condition(0)))
@@ -128,7 +132,8 @@ class Text:
         cast = DTYPES[type_]
         literal = self.one_of(0, 1, 2, 3, 7) if type_ != "f32" else self.one_of(0.0, 1.0, -0.5, 2.25, 0.1)
         memory = f"k_{type_}[{self.place()}]"
-        return str(self.one_of(memory, f"{cast}({literal})", memory, f"{cast}({self.one_of('i', *self.of_type('index'))})"))
+        index = self.one_of("i", *self.of_type("index"))
+        return str(self.one_of(memory, f"{cast}({literal})", memory, f"{cast}({index})"))
 
     def place(self) -> str:
         index = self.one_of("i", *self.of_type("index"))
@@ -150,8 +155,8 @@ class Text:
 
     def statements(self, count: int, depth: int) -> None:
         for _ in range(count):
-            kinds = ["new", "change", "change", "augment", "swap", "pair", "function", "own", "branch", "branch", "loop", "while"]
-            kinds = kinds if depth < DEEPEST else kinds[:8]
+            kinds = ["new", "change", "change", "augment", "swap", "pair", "function", "own"]
+            kinds += ["branch", "branch", "loop", "while"] if depth < DEEPEST else []
             if self.loops and self.loops[-1] != "unrolled":
                 kinds.append("leave")
             if self.result is not None and depth and "unrolled" not in self.loops:
@@ -264,7 +269,8 @@ class Text:
     def _loop(self, depth: int) -> None:
         index = f"j{self.made}"
         self.made += 1
-        small = self.one_of("i % 5", "zero + 4", "int(k_i32[i] % 6)", *(f"{name} % 6" for name in self.of_type("index")))
+        indices = [f"{name} % 6" for name in self.of_type("index")]
+        small = self.one_of("i % 5", "zero + 4", "int(k_i32[i] % 6)", *indices)
         bounds = self.one_of(
             f"range({small})", f"range(1, {small})", f"range({small}, -1, -1)", "range(3)", f"range(0, {small}, 2)",
             f"range({small}, zero + 5, 1 + i % 3)", f"range({small}, {small}, i % 3 - 1)", "unrolled(range(3))",
@@ -283,7 +289,8 @@ class Text:
         self.made += 1
         self.line(f"{count} = zero")
         most = self.number(1, 5)
-        self.line(self.one_of(f"while {count} < {most} and {self.condition(1)}:", f"while {count} < {most}:", "while True:"))
+        test = f"{count} < {most}"
+        self.line(f"while {self.one_of(f'{test} and {self.condition(1)}', test, 'True')}:")
         is_endless = self.lines[-1].strip() == "while True:"
         self.loops.append("while")
         with self.block():
@@ -331,7 +338,8 @@ def program_texts(draw: Callable[..., Any]) -> str:
         body.statements(rng.randint(1, 4), 0)
         body.line(f"return {body.returned()}")
         extra = ["i", "zero", *inputs]
-        parts.append("\n".join([f"def h{number}({', '.join([f'p{at}' for at in range(len(types))])}, {', '.join(extra)}):", *body.lines]))
+        parameters = ", ".join([*(f"p{at}" for at in range(len(types))), *extra])
+        parts.append("\n".join([f"def h{number}({parameters}):", *body.lines]))
         helpers[f"h{number}"] = types, result
     body = Text(rng, helpers=helpers)
     body.line("i = global_id(0)")

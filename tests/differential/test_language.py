@@ -3,6 +3,8 @@
 Each statement form of the language has a kernel here.
 """
 
+# ruff: noqa: B007, B905, E731, PLW2901  # the forms of statements are what is tested
+
 from __future__ import annotations
 
 import math
@@ -379,7 +381,8 @@ def early_return_of_all(x, y):
     if i % 3:
         y[i] = 2
         return
-    return
+    if i >= 0:
+        return
     y[i] = 3
 
 

@@ -1,4 +1,7 @@
-"""Random kernels in Python: plain Python, the interpreter and the device in every strategy agree, checked and wide too."""
+"""Random kernels in Python: plain Python, the interpreter and the device in every strategy agree.
+
+Each is translated as it is launched, with its accesses tested, and with wide indices.
+"""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Intervals:
 
     def _index(self, loop: For) -> Interval:
         start, stop = self.of(loop.start), self.of(loop.stop)
-        if self.of(loop.step).low < 0:
+        if isinstance(loop.step, Const) and loop.step.value < 0:  # only constants count down
             interval = Interval(stop.low + 1, start.high)
         else:
             interval = Interval(start.low, stop.high - 1)
@@ -131,5 +131,6 @@ _RULES: Mapping[str, Callable[..., Interval | None]] = {
     "rem": _remainder,
     "and": _masked,
     "copy": lambda a: a,
+    "uniform": lambda a: a,
     "convert": lambda a: a,
 }

@@ -17,10 +17,12 @@ class SourceKernel(Kernel):
 
     `modes` say for each parameter how the kernel uses what it points to, as `ocl_ir.kernel.accesses.modes` has it.
     `exact` says for each whether it touches no more than the elements that it is given; what does not may touch all of
-    the memory that they lie in. `options` go to the compiler.
+    the memory that they lie in. `written` is the source as its author has it, line for line; `options` go to the
+    compiler.
     """
 
     source: str = ""
     modes: tuple[int, ...] = ()
     exact: tuple[bool, ...] = ()
+    written: str = ""
     options: tuple[str, ...] = ()

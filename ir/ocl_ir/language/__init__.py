@@ -34,8 +34,13 @@ What translating is made of:
     tiles.py             small arrays of a whole group
     tile_builtins.py     builtins of tiles
     groups.py            builtins of a whole group
+    subgroups.py         builtins of neighbouring work-items
+    builtins.py          all builtins
     functions.py         functions of elements, for maps and reductions
+    fences.py            which memory barriers order
+    local_memory.py      what is provably wrong with local memory
     parameters.py        the types of arguments
     divergence.py        barriers that only a part of a group comes to
     translate.py         from a function to kernel IR
+    library.py           kernels of the library that are functions in Python
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ocl_ir.kernel.grammar import Variable
 from ocl_ir.language.errors import Span
@@ -49,8 +50,11 @@ class Assignments(Expressions):
     def _AnnAssign_stmt(self, stmt: ast.AnnAssign) -> None:  # noqa: N802
         if stmt.value is None:
             raise self.fault("an annotation without a value", "give the name a value")
-        dtype = self.dtype_of(self.expression(stmt.annotation))
-        value = self.expression(stmt.value)
+        annotation, value = self.expression(stmt.annotation), self.expression(stmt.value)
+        if annotation is Any:
+            self._assign(stmt.target, value)
+            return
+        dtype = self.dtype_of(annotation)
         self._assign(stmt.target, Number(self.converted(value, dtype), dtype))
 
     def _AugAssign_stmt(self, stmt: ast.AugAssign) -> None:  # noqa: N802

@@ -14,19 +14,22 @@ from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.assignments import Assignments
 from ocl_ir.language.errors import Span
 from ocl_ir.language.joins import Join, elements_of, joined
-from ocl_ir.language.liveness import Names, liveness
+from ocl_ir.language.liveness import Liveness, Names, liveness
 from ocl_ir.language.scopes import Version
 from ocl_ir.language.values import POISON, Number, Unassigned, Value
 from ocl_ir.types import BOOL, DType, with_lanes
+
+DECIDED = "decided"
+"""How a statement ends that was chosen while the kernel is translated, and behind which nothing is reached."""
 
 
 class Branches(Assignments):
     """Translates `if`, and joins versions of names."""
 
-    def _If_stmt(self, stmt: ast.If) -> bool:  # noqa: N802
+    def _If_stmt(self, stmt: ast.If) -> bool | str:  # noqa: N802
         condition = self.tested(stmt.test)
         if isinstance(condition, bool):
-            return self.statements(stmt.body if condition else stmt.orelse)
+            return self.statements(stmt.body if condition else stmt.orelse) or DECIDED
         before = dict(self.scope.names)
         with self.k.block() as then:
             then_falls = self.statements(stmt.body)
@@ -45,8 +48,14 @@ class Branches(Assignments):
         self.k.emit(If(condition.operand, tuple(then), tuple(orelse)))
         return then_falls or else_falls
 
+    @property
+    def liveness(self) -> Liveness:
+        """The liveness of the names of the function that is translated now."""
+        assert self._function is not None
+        return liveness(self._function)
+
     def _live_after(self, stmt: ast.stmt) -> Names:
-        return liveness(self._function).after.get(id(stmt), frozenset()) | {"return", "return flag"}
+        return self.liveness.after.get(id(stmt), frozenset()) | {"return", "return flag"}
 
     def _meet_names(
         self,

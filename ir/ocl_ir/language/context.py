@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -90,8 +90,10 @@ class LanguageBuilder(KernelBuilder):
 
     def emit(self, stmt: Stmt) -> None:
         """Appends a statement to the innermost open block."""
-        is_placed = self.where is None or isinstance(stmt.where, SpanText)  # as what is taken from another block
-        super().emit(stmt if is_placed else replace(stmt, where=self.where))
+        if self.where is None or isinstance(stmt.where, SpanText):  # as what is taken from another block
+            super().emit(stmt)
+        else:
+            super().emit(replace(stmt, where=self.where))
 
     @property
     def depth(self) -> int:
@@ -114,6 +116,10 @@ class LanguageBuilder(KernelBuilder):
         """What a variable holds now; any other value as it is."""
         return Ref(self, self._fixed(ref.operand))
 
+    def put_first(self, stmts: Sequence[Stmt]) -> None:
+        """Puts statements at the top of the kernel."""
+        self._stack[0][:0] = stmts
+
     def marked(self) -> tuple[int, int]:
         """How much there is of ids and parameters."""
         return self._next_id, len(self._params)
@@ -133,8 +139,8 @@ class Context:
     """The state of one translation, on which the rooms of this package build up: arithmetic, memory, expressions,
     statements."""
 
-    def __init__(self, name: str, options: Options, span: Span) -> None:
-        self.k = LanguageBuilder(name, group_size=options.group_size)
+    def __init__(self, name: str, options: Options, span: Span, builder: LanguageBuilder | None = None) -> None:
+        self.k = builder or LanguageBuilder(name, group_size=options.group_size)
         self.options = options
         self._span = span
         self.sources: list[Source] = []

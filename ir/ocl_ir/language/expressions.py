@@ -70,7 +70,7 @@ class Expressions(MemoryAccess):
         super().__init__(*args)
         self.scope: Scope
         self.frame: Frame
-        self._function: ast.FunctionDef | ast.Lambda
+        self._function: ast.FunctionDef | ast.Lambda | None = None
         """The function that is translated now."""
         self.called: Span | None = None
         """The call that the current function was inlined at."""
@@ -102,11 +102,12 @@ class Expressions(MemoryAccess):
 
     def _Name(self, node: ast.Name) -> Value:  # noqa: N802
         version = self.scope.version(node.id)
-        if version is None or (node.id in own_names(self._function) and node.id not in self.scope.names):
-            if node.id in own_names(self._function):
-                raise self.fault(
-                    f"{node.id} has no value here, and the function assigns it", f"give it one before line {node.lineno}"
-                )
+        is_own = self._function is not None and node.id in own_names(self._function)
+        if is_own and node.id not in self.scope.names:
+            raise self.fault(
+                f"{node.id} has no value here, and is assigned later", f"do that before line {node.lineno}"
+            )
+        if version is None:
             try:
                 return self.scope.outside(node.id)
             except NameError:
@@ -399,8 +400,9 @@ class Expressions(MemoryAccess):
             return self.load(value, index)
         if isinstance(value, Number) and isinstance(value.type, Vector):
             if not isinstance(index, int) or not -value.lanes <= index < value.lanes:
+                lane = index if isinstance(index, int) else "known at run time"
                 raise self.fault(
-                    f"lane {index if isinstance(index, int) else 'known at run time'} of a vector of {value.lanes} lanes",
+                    f"lane {lane} of a vector of {value.lanes} lanes",
                     "lanes have literal numbers; a private_array is indexed at run time",
                     IndexingError,
                 )

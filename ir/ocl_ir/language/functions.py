@@ -29,6 +29,7 @@ from ocl_ir.kernel.grammar import (
 )
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.kernel.printer import text
+from ocl_ir.language import builtins  # noqa: F401, what Python's own functions are
 from ocl_ir.language.calls import Calls
 from ocl_ir.language.captures import Capture
 from ocl_ir.language.context import Options

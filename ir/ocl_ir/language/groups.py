@@ -22,7 +22,8 @@ from ocl_ir.language.values import ArrayView, Number, Value
 from ocl_ir.types import BOOL, F16, U32
 
 
-def _number(t: Tiles, what: str, value: Value) -> Number:
+def number_of(t: Tiles, what: str, value: Value) -> Number:
+    """The number that a whole group gives to a collective. Raises `DTypeError` for a vector."""
     number = t.number(value)
     if number.lanes > 1:
         raise t.fault(f"{what} of a vector", "give its components one by one", DTypeError)
@@ -38,7 +39,7 @@ def _collective(t: Tiles, op: str, value: Number, lane: Ref | None = None) -> Nu
 
 def _reduction(op: str, what: str) -> Builtin:
     def emit(t: Tiles, value: Value) -> Value:
-        number = _number(t, f"group.{op}", value)
+        number = number_of(t, f"group.{op}", value)
         if number.dtype is BOOL:
             raise t.fault(f"group.{op} of bools", "use group.any, group.all or group.count", DTypeError)
         return _collective(t, op, number)
@@ -63,12 +64,12 @@ def count(t: Tiles, condition: Value) -> Value:
 
 def broadcast(t: Tiles, value: Value, lane: Value = 0) -> Value:
     """The value of the work-item with a linear local id, for the whole group."""
-    return _collective(t, "broadcast", _number(t, "group.broadcast", value), t.k.convert(t.index(lane), U32))
+    return _collective(t, "broadcast", number_of(t, "group.broadcast", value), t.k.convert(t.index(lane), U32))
 
 
 def _scan(op: str, what: str) -> Builtin:
     def emit(t: Tiles, value: Value) -> Value:
-        return _collective(t, op, _number(t, f"group.{op}", value))
+        return _collective(t, op, number_of(t, f"group.{op}", value))
 
     emit.__doc__ = (
         f"""The sum of the values of the work-items up to this one, {what}, in the order of linear local ids."""
@@ -82,7 +83,7 @@ def reduce(t: Tiles, value: Value, join: Value) -> Value:
         raise t.fault("group.reduce needs the size of the groups", "give it: @ocl.kernel(local=256)")
     items = math.prod(t.options.group_size)
     parts = value if isinstance(value, tuple) else (value,)
-    numbers = [_number(t, "group.reduce", part) for part in parts]
+    numbers = [number_of(t, "group.reduce", part) for part in parts]
     shared = [t.new_array(items, number.dtype, "local", "shared") for number in numbers]
     item = Number(t.linear_id(), t.index_type, "index", 0)
 

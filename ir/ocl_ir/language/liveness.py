@@ -40,8 +40,8 @@ def own_names(function: ast.FunctionDef | ast.Lambda) -> Names:
 
 def _read_inside(function: ast.FunctionDef) -> Names:
     """Names that functions inside of a function read: they see what the names are when they are called."""
-    inside = [node for stmt in function.body for node in ast.walk(stmt) if isinstance(node, ast.FunctionDef | ast.Lambda)]
-    return read(*inside)
+    nodes = (node for stmt in function.body for node in ast.walk(stmt))
+    return read(*(node for node in nodes if isinstance(node, ast.FunctionDef | ast.Lambda)))
 
 
 def assigned(stmts: Iterable[ast.stmt]) -> Names:

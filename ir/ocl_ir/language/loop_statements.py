@@ -15,11 +15,11 @@ from typing import Any
 from ocl_ir.kernel.grammar import Break, Const, Continue, For, If, Stmt, While
 from ocl_ir.kernel.grammar import Value as IRValue
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language.branches import Branches
+from ocl_ir.language.branches import DECIDED, Branches
 from ocl_ir.language.context import waits
 from ocl_ir.language.errors import Span
 from ocl_ir.language.joins import Join, joined
-from ocl_ir.language.liveness import assigned, liveness
+from ocl_ir.language.liveness import assigned
 from ocl_ir.language.loops import Range, Unrolled
 from ocl_ir.language.scopes import Version
 from ocl_ir.language.values import Number, Unassigned, Value
@@ -82,7 +82,7 @@ class Loops(Branches):
             )
         return loop
 
-    def _For_stmt(self, stmt: ast.For) -> bool:  # noqa: N802
+    def _For_stmt(self, stmt: ast.For) -> bool | str:  # noqa: N802
         if stmt.orelse:
             self.span = Span.of(stmt.orelse[0], self.frame, self.called)
             raise self.fault("`else` of a loop has no meaning in a kernel", "set a flag before `break`")
@@ -97,7 +97,7 @@ class Loops(Branches):
             "loop over range(…), unrolled(range(…)) or a tuple; elements of an array are read by index",
         )
 
-    def _unrolled(self, stmt: ast.For, values: tuple[Value, ...]) -> bool:
+    def _unrolled(self, stmt: ast.For, values: tuple[Value, ...]) -> bool | str:
         loop = Loop({}, depth=self.k.depth)
         for value in values:
             self._assign(stmt.target, value)
@@ -105,7 +105,7 @@ class Loops(Branches):
             if outcome == "break":
                 break
             if outcome == "return":
-                return False
+                return DECIDED
         return True
 
     def _turn(self, body: Sequence[ast.stmt], loop: Loop) -> str:
@@ -207,7 +207,7 @@ class Loops(Branches):
 
     def _carried(self, stmt: ast.For | ast.While, entry: dict[str, Version], bound: set[str]) -> list[str]:
         """Names that come into the loop and that a turn may change for the next one, or for what follows."""
-        needed = liveness(self._function).head.get(id(stmt), frozenset()) | {"return", "return flag"}
+        needed = self.liveness.head.get(id(stmt), frozenset()) | {"return", "return flag"}
         names = [name for name in entry if name in assigned(stmt.body) and name in needed and name not in bound]
         for name in names:
             if isinstance(entry[name].value, Unassigned):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from ocl_ir.kernel.grammar import Return
+from ocl_ir.language.branches import DECIDED
 from ocl_ir.language.errors import Span
 from ocl_ir.language.loop_statements import Loops
 from ocl_ir.language.violations import Site
@@ -35,14 +37,18 @@ class Statements(Loops):
 
     def statements(self, stmts: Sequence[ast.stmt]) -> bool:
         """Translates statements; says whether what follows them is reached."""
-        for stmt in stmts:
+        for stmt, following in zip_longest(stmts, stmts[1:]):
             self.span = Span.of(stmt, self.frame, self.called)
             self._spend()
             translate = getattr(self, f"_{type(stmt).__name__}_stmt", None)
             if translate is None:
                 what, remedy = _UNSUPPORTED.get(type(stmt), (type(stmt).__name__, ""))
                 raise self.fault(f"{what} has no meaning in a kernel", remedy)
-            if translate(stmt) is False:
+            outcome = translate(stmt)
+            if outcome is False and following is not None:
+                span = Span.of(following, self.frame, self.called)
+                raise self.fault("this is never reached", f"remove it, or what ends line {stmt.lineno}", span=span)
+            if outcome in {False, DECIDED}:
                 return False
         return True
 

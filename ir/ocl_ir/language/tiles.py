@@ -154,7 +154,7 @@ class Tiles(Calls):
     def _coordinates(self, shape: TileShape) -> list[Coordinates]:
         """Where the elements of this work-item are, in order."""
         grid = self._grid(shape)
-        item = self._index(self.linear_id())
+        item = self.index_number(self.linear_id())
         across = self.binary("rem", item, grid.across) if grid.across > 1 else 0
         down = self.binary("floordiv", item, grid.across) if grid.down > 1 else 0
         first = self._times(down, grid.rows) if not isinstance(down, int) else 0
@@ -163,7 +163,8 @@ class Tiles(Calls):
         pairs = [(rows[row], columns[column]) for row, column in grid.places()]
         return pairs if len(shape) == 2 else [pair[1:] for pair in pairs]
 
-    def _index(self, ref: Ref) -> Number:
+    def index_number(self, ref: Ref) -> Number:
+        """An index that is never negative."""
         return Number(ref, self.index_type, "index", 0)
 
     def _is_exact(self, shape: TileShape) -> bool:
@@ -265,7 +266,7 @@ class Tiles(Calls):
             for at, element in zip(self._coordinates(tile.shape), tile.elements, strict=True):
                 self._where(self._inside_tile(tile.shape, at), partial(self.store, array, at, element))
             return
-        size, item = math.prod(tile.shape), self._index(self.linear_id())
+        size, item = math.prod(tile.shape), self.index_number(self.linear_id())
         for first in range(0, size, self.group_items):
             place = self._plus(item, first)
             at = self._unraveled(place, tile.shape)
@@ -315,7 +316,7 @@ class Tiles(Calls):
         columns = [places[column][1] for column in range(grid.columns)]
         exact = self._is_exact(acc.shape)
         with self.k.for_(0, inner, dtype=self.index_type, hint="k", unroll=min(inner, 8)) as k:
-            at = self._index(k)
+            at = self.index_number(k)
             a = [self._operand_of(shared[0], (row, at), acc.dtype, height if not exact else None, 0) for row in rows]
             b = [self._operand_of(shared[1], (at, col), acc.dtype, width if not exact else None, 1) for col in columns]
             for number, (row, column) in enumerate(grid.places()):
@@ -343,7 +344,7 @@ class Tiles(Calls):
             kept = own if len(tile.shape) > 1 else ()
             total = self.k.variable(read((*kept[:axis], 0, *kept[axis:])).ref, hint="total")
             with self.k.for_(1, tile.shape[axis], dtype=self.index_type, hint="k") as k:
-                place = (*kept[:axis], self._index(k), *kept[axis:])
+                place = (*kept[:axis], self.index_number(k), *kept[axis:])
                 self.k.assign(total, self.k.op(op, total, read(place).ref))
             elements.append(Number(self.k.let(total), tile.dtype))
         return Tile(shape, tile.dtype, tuple(elements))

@@ -9,21 +9,20 @@ from functools import reduce
 from types import FunctionType
 from typing import Any
 
-from ocl_ir.kernel.grammar import Atomic, Barrier, Block, If, Kernel, Load, Stmt, Store, map_blocks, walk
+from ocl_ir.kernel.grammar import If, Kernel, Stmt
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language import groups, mathematics, python_functions, work_items
+from ocl_ir.language import builtins  # noqa: F401, what Python's own functions are
 from ocl_ir.language.captures import Capture
 from ocl_ir.language.context import Options, Source, waits
 from ocl_ir.language.divergence import check_that_groups_stay_together
 from ocl_ir.language.errors import Span
+from ocl_ir.language.fences import with_fences
+from ocl_ir.language.local_memory import check_arrays
 from ocl_ir.language.parameters import ArgumentType, declare
 from ocl_ir.language.scopes import Scope, Version
 from ocl_ir.language.source import FunctionSource
 from ocl_ir.language.tiles import Tiles
 from ocl_ir.language.violations import Site
-from ocl_ir.types import Pointer
-
-python_functions.register(mathematics.BUILTINS, mathematics.PYTHON | work_items.PYTHON | groups.PYTHON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +69,10 @@ def translate(
         body = _guarded(t, body)
     for stmt in (*t.first_statements, *body):
         t.k.emit(stmt)
-    kernel = _with_fences(t.k.build())
+    kernel = with_fences(t.k.build())
     if is_together:
         check_that_groups_stay_together(kernel)
+    check_arrays(kernel)
     return Translation(
         replace(kernel, note=f"{frame.function}, {span}"),
         tuple(t.sources),
@@ -97,26 +97,3 @@ def _guarded(t: Tiles, body: list[Stmt]) -> list[Stmt]:
             tests.append(t.k.op("lt", item, t.items(dimension).ref))
         inside = reduce(lambda a, b: t.k.op("and", a, b), tests)
     return [*guard, If(inside.operand, tuple(body))]
-
-
-def _with_fences(kernel: Kernel) -> Kernel:
-    """The kernel whose barriers order the memory that is in use: local arrays, and global memory that is both written
-    and read."""
-    uses_local, written, read = False, set[int](), set[int]()
-    for stmt in walk(kernel.body):
-        if isinstance(stmt, Load | Store | Atomic) and isinstance(stmt.pointer.type, Pointer):
-            uses_local = uses_local or stmt.pointer.type.space == "local"
-            if stmt.pointer.type.space == "global":
-                (read if isinstance(stmt, Load) else written).add(stmt.pointer.id)
-    alone = {param.value.id for param in kernel.params if param.restrict}
-    shared = bool(written & read) or bool(written - alone and read - alone)
-
-    def fenced(block: Block) -> Block:
-        return tuple(
-            replace(stmt, local=uses_local or not shared, global_=shared)
-            if isinstance(stmt, Barrier)
-            else map_blocks(stmt, fenced)
-            for stmt in block
-        )
-
-    return replace(kernel, body=fenced(kernel.body))

@@ -77,8 +77,9 @@ class Elementwise(Operation):
         nodes, types, executor = _operands(self.__name__, operands)
         defined = self.defined(types, executor)
         shape = broadcast_shapes(*(node.shape for node in nodes))
-        spread = tuple(node if node.shape == shape else graph.expand(node, shape) for node in nodes)
-        results = tuple(Array(graph.typed(op, op.result, spread, line), executor) for op in defined.ops)
+        spread = [node if node.shape == shape else graph.expand(node, shape) for node in nodes]
+        # A tuple for each result: who counts references to an operand counts its users.
+        results = tuple(Array(graph.typed(op, op.result, tuple(spread), line), executor) for op in defined.ops)
         return results if defined.is_tuple else results[0]
 
 

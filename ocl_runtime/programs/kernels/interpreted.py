@@ -14,11 +14,11 @@ from ocl_ir.language.context import Pointer
 from ocl_ir.language.translate import Translation
 from ocl_ir.layout import Layout
 from ocl_runtime.arrays import empty
+from ocl_runtime.programs.kernel_call import check_overlaps
 from ocl_runtime.programs.kernels.arguments import Arguments, firsts
 from ocl_runtime.programs.kernels.sizes import LaunchSize
 from ocl_runtime.programs.kernels.variants import numbers_of
 from ocl_runtime.programs.kernels.violations import STATUS_WORDS, violation
-from ocl_runtime.programs.launching import check_overlaps
 
 
 def interpret(variant: Callable[[Sequence[Buffer]], Translation], arguments: Arguments, size: LaunchSize) -> None:

@@ -38,7 +38,7 @@ from ocl_runtime.programs.kernels.inspection import source_of as source_text
 from ocl_runtime.programs.kernels.launcher import Launcher, Sized
 from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, launch_size
 from ocl_runtime.programs.kernels.variants import Variants
-from ocl_runtime.programs.prepared_launch import PreparedLaunch
+from ocl_runtime.programs.launching import PreparedLaunch
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Kernel:
     # ------------------------------------------------------------------ for launchers and commands
 
     @property
-    def function(self) -> FunctionType:
+    def plain_function(self) -> FunctionType:
         """The function in Python. Raises `Error` for a kernel that was made of a text."""
         if self._function is None:
             raise Error(

@@ -24,8 +24,7 @@ from ocl_runtime.programs.kernels.plain import run_plain
 from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, check_dimensions, check_whole
 from ocl_runtime.programs.kernels.variants import numbers_of
 from ocl_runtime.programs.kernels.violations import STATUS_WORDS, violation
-from ocl_runtime.programs.launching import Call, launch_over
-from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
+from ocl_runtime.programs.launching import Call, PreparedLaunch, launch_over, prepare_over
 
 if TYPE_CHECKING:
     from ocl_runtime.programs.kernels.kernel import Kernel
@@ -130,7 +129,7 @@ class Launcher:
         options = self._options(arguments, executor, size)
         if self.mode == "interpret":
             if self.kernel.stops_in_a_debugger:
-                run_plain(self.kernel.function, arguments, size, executor.default_real)
+                run_plain(self.kernel.plain_function, arguments, size, executor.default_real)
                 return
             interpret(lambda buffers: self._interpreted(arguments, buffers, options, size), arguments, size)
             return

@@ -23,7 +23,7 @@ from ocl_ir.layout import Layout, broadcast_shapes
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array, broadcast_to
-from ocl_runtime.arrays.core import executor_of
+from ocl_runtime.arrays.core import compute_together, executor_of
 from ocl_runtime.arrays.functions.transfers import allocated
 from ocl_runtime.codegen.spelling import value_type
 from ocl_runtime.codegen.templates import render
@@ -116,6 +116,7 @@ class _Broadcasting:
             if param.is_raw and size is None:
                 raise self._without_size(param)
             arguments.append(allocated(types[param.type], Layout.contiguous(shape), executor))
+        compute_together([argument for argument in arguments if isinstance(argument, Array)])
         placed = [self._placed(param, argument, shape) for param, argument in zip(self._params, arguments, strict=True)]
         modes = {param.name: READ | WRITE for param in self._outs}
         operands = Operands(self.name, self._params, placed, types, [self._operation], modes)

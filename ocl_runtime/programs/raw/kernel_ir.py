@@ -18,12 +18,13 @@ from ocl_runtime.programs.raw.rewriting import lanes_of, rewritten
 def kernel_of(
     source: str,
     prototypes: Sequence[Prototype],
+    others: Sequence[Prototype],
     local: Sequence[int],
     known: Mapping[str, Declaration],
     options: tuple[str, ...],
 ) -> SourceKernel:
-    """The kernel IR of a kernel with these prototypes, of which some is declared, and with sizes for its local memory.
-    Raises `DTypeError` for a parameter of a type that is not known."""
+    """The kernel IR of a kernel with these prototypes, of which some is declared, beside others of the source, and
+    with sizes for its local memory.    Raises `DTypeError` for a parameter of a type that is not known."""
     name = prototypes[0].name
     params: list[Param] = []
     modes: list[int] = []
@@ -51,7 +52,8 @@ def kernel_of(
         tuple(params),
         (),
         group_size=next((prototype.group_size for prototype in prototypes if prototype.group_size), None),
-        source=rewritten(source, prototypes, sizes),
+        written=source,
+        source=rewritten(source, [*prototypes, *others], sizes),
         modes=tuple(modes),
         exact=tuple(exact),
         options=options,

@@ -148,8 +148,8 @@ class Operands:
             for axis in range(0 if is_dense else ndim):
                 signature.number(f"_{param.name}_stride{axis}", index)
             strided = " + ".join(f"_c{axis} * _{param.name}_stride{axis}" for axis in range(ndim))
-            place = "i" if is_dense else strided
-            elements.append((param, Element(param.name, value_type(dtype), pointer, place)))
+            index_text = "i" if is_dense else strided
+            elements.append((param, Element(param.name, value_type(dtype), pointer, index_text)))
         return elements
 
 

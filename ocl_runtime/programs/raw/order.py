@@ -16,17 +16,20 @@ from ocl_runtime.plan.tracing import tracer
 
 
 def in_order(x: Array, *, is_written: bool) -> Array:
-    """The array with its elements in row-major order, laid out anew unless it is a view, or PyOpenCL has its memory,
-    too. What a captured function only reads is copied."""
-    x.compute()
+    """An array that was computed, with its elements in row-major order: laid out anew unless it is a view, or PyOpenCL
+    has its memory, too. What a captured function only reads is copied. Raises `Error` where it writes an array that is
+    not its own."""
     node, cell = x._node, x._cell
     if not isinstance(node, Buffer) or node.layout.is_dense:
         return x
     base = cell.node
     if not isinstance(base, Buffer) or base.layout.is_dense or is_lent(base.storage):
         return x
-    if tracer.get() is not None and not is_written:
-        return Array(contiguous(x), x._executor)
+    trace = tracer.get()
+    if trace is not None:
+        if not is_written:
+            return Array(contiguous(x), x._executor)
+        trace.writes(cell)
     laid_out = contiguous(x._new(graph.elementwise("copy", base)))
     with x._executor.registry.lock:
         if cell.node is base:  # else another thread has written it
@@ -35,8 +38,7 @@ def in_order(x: Array, *, is_written: bool) -> Array:
 
 
 def compact(x: Array) -> Array:
-    """The array, or a copy of it where its elements do not follow each other: for who only reads it."""
-    x.compute()
+    """An array that was computed, or a copy where its elements do not follow each other: for who only reads it."""
     node = x._node
     is_compact = isinstance(node, Buffer) and node.layout.is_dense
     return x if is_compact else Array(contiguous(x), x._executor)

@@ -17,6 +17,7 @@ from ocl_ir.kernel.names import function_name
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64, DType, from_numpy
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.hosts import is_pyopencl
 from ocl_runtime.errors import DTypeError, Error
 
 
@@ -103,26 +104,33 @@ def checked_name(name: str) -> str:
     return function_name(name)
 
 
+def array_remedy(argument: object) -> str:
+    """What to do for who gave something else for an array."""
+    if is_pyopencl(argument):
+        return "take its memory without a copy: ocl.from_pyopencl(x)"
+    return "give an array of this library: ocl.asarray(x)"
+
+
 def arguments_of(
     kernel: str, params: Sequence[Parameter], args: Sequence[Any], named: Mapping[str, Any], least: int
 ) -> list[Any]:
     """The arguments in the order of the parameters: all, or the first `least` of them. Raises `DTypeError` for another
     number of them, and for what is neither an array nor a number."""
     names = [param.name for param in params]
-    given = [*args, *(named[name] for name in names[len(args) :] if name in named)]
-    if len(given) not in {least, len(params)} or len(given) != len(args) + len(named):
+    values = [*args, *(named[name] for name in names[len(args) :] if name in named)]
+    if len(values) not in {least, len(params)} or len(values) != len(args) + len(named):
         raise DTypeError(
             f"kernel {kernel} got {len(args)} arguments in order and {', '.join(named) or 'none'} by name",
             place=calling_line(),
             remedy=f"it takes {', '.join(names[:least])}, and then {', '.join(names[least:]) or 'no more'}",
         )
-    arguments = [arg[()] if isinstance(arg, np.ndarray) and not arg.shape else arg for arg in given]
+    arguments = [arg[()] if isinstance(arg, np.ndarray) and not arg.shape else arg for arg in values]
     for number, (param, arg) in enumerate(zip(params, arguments, strict=False)):
         only_array = param.is_raw or number >= least
         if not isinstance(arg, Array) and (only_array or not isinstance(arg, (np.generic, *NUMBERS))):
             raise DTypeError(
                 f"kernel {kernel} got {reprlib.repr(arg)} for {param.name}",
                 place=calling_line(),
-                remedy="give an array of this library: ocl.asarray(x)",
+                remedy=array_remedy(arg),
             )
     return arguments

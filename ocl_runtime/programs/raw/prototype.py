@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -98,7 +99,7 @@ def prototypes(source: str, name: str, options: Sequence[str] = ()) -> list[Prot
     """All places where a kernel is declared or defined. Raises `Error` where there is none, `DTypeError` for parameters
     that no argument fits."""
     code = code_of(source)
-    names = [found for found, _, _, _ in _heads(code)]
+    names = [kernel for kernel, _, _, _ in _heads(code)]
     if name not in names:
         listed = ", ".join(dict.fromkeys(names))
         cuda = "; CUDA's __global__ functions are written as __kernel void" if "__global__" in code else ""
@@ -107,8 +108,14 @@ def prototypes(source: str, name: str, options: Sequence[str] = ()) -> list[Prot
             place=f"{calling_line()}\nkernels that are: {listed or 'none'}",
             remedy=f"write __kernel void {name}(…) without macros for the prototype{cuda}",
         )
+    if len(re.findall(rf"\b{name}\s*\(", code)) > names.count(name):
+        raise Error(
+            f"the source calls kernel {name}, whose prototype gets offsets of arrays",
+            place=calling_line(),
+            remedy="put what it does into a function, which the kernel and others call",
+        )
     aliases = _aliases(source, code, options)
-    found: list[Prototype] = []
+    declared: list[Prototype] = []
     for kernel, head, start, end in _heads(code):
         if kernel == name:
             brace = code.find("{", end)
@@ -116,8 +123,19 @@ def prototypes(source: str, name: str, options: Sequence[str] = ()) -> list[Prot
             body = None if ";" in between else brace + 1
             group = _REQUIRED_GROUP.search(code, head, brace if body is not None else end)
             size = None if group is None else (int(group[1]), int(group[2]), int(group[3]))
-            found.append(Prototype(name, tuple(_parameters(name, code, start, end, aliases)), body, size))
-    return found
+            declared.append(Prototype(name, tuple(_parameters(name, code, start, end, aliases)), body, size))
+    return declared
+
+
+def readable_prototypes(source: str, options: Sequence[str] = ()) -> list[Prototype]:
+    """Those of all kernels that can be launched whatever the size of local memory."""
+    readable: list[Prototype] = []
+    for name in dict.fromkeys(name for name, _, _, _ in _heads(code_of(source))):
+        with suppress(Error):  # whoever asks for that kernel hears why
+            declared = prototypes(source, name, options)
+            if not any(parameter.is_local for prototype in declared for parameter in prototype.parameters):
+                readable += declared
+    return readable
 
 
 def _heads(code: str) -> Iterator[tuple[str, int, int, int]]:

@@ -22,16 +22,19 @@ from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, U8
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.core import compute_together
+from ocl_runtime.arrays.hosts import is_pyopencl
 from ocl_runtime.codegen.templates import render_source
 from ocl_runtime.errors import DTypeError, Error, ShapeError
-from ocl_runtime.programs.launching import Call, executor_behind, launch_over
-from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
+from ocl_runtime.programs.kernel_call import Call, executor_behind
+from ocl_runtime.programs.launching import PreparedLaunch, launch_over, prepare_over
 from ocl_runtime.programs.raw.declarations import Declaration, declarations
 from ocl_runtime.programs.raw.index_space import IndexSpace, fitting_group, groups_space, index_space
 from ocl_runtime.programs.raw.kernel_ir import dtype_of, kernel_of, mode_of
 from ocl_runtime.programs.raw.numbers import converted
 from ocl_runtime.programs.raw.order import in_order
-from ocl_runtime.programs.raw.prototype import Parameter, Prototype, prototypes
+from ocl_runtime.programs.raw.parameters import array_remedy
+from ocl_runtime.programs.raw.prototype import Parameter, Prototype, prototypes, readable_prototypes
 
 _MOST_GROUP = 256
 """Work-items of a group where nobody says how many: every device takes these."""
@@ -71,6 +74,7 @@ class RawKernel:
         declared = prototypes(self.source, name, self.options)
         self._set_up(declared, declarations(name, arguments, declared[0].parameters))
         self._prototypes = declared
+        self._others: Sequence[Prototype] = ()
         self._kernels: dict[tuple[int, ...], SourceKernel] = {}
         """By the sizes of local memory."""
         if not any(parameter.is_local for parameter in self._parameters):
@@ -125,13 +129,17 @@ class RawKernel:
 
     # ------------------------------------------------------------------ arguments
 
+    def build_with(self, others: Sequence[Prototype]) -> None:
+        """Is one program with other kernels of its source."""
+        self._others, self._kernels = others, {}
+
     def kernel(self, local: tuple[int, ...]) -> SourceKernel:
         """The kernel IR, with sizes of local memory."""
         kernel = self._kernels.get(local)
         if kernel is None:
-            kernel = self._kernels[local] = kernel_of(
-                self.source, self._prototypes, local, self._declared, self.options
-            )
+            others = self._others
+            kernel = kernel_of(self.source, self._prototypes, others, local, self._declared, self.options)
+            self._kernels[local] = kernel
         return kernel
 
     def bound(self, args: Sequence[Any], named: Mapping[str, Any], space: IndexSpace) -> tuple[list[Array], Any]:
@@ -143,19 +151,23 @@ class RawKernel:
         for parameter in self.taken:
             argument = arguments[parameter.name]
             if parameter.is_pointer:
-                array = self._array(parameter, argument)
-                by_strides = parameter.name in self._strides.values()
-                arrays.append(array if by_strides else in_order(array, is_written=self._writes(parameter)))
+                arrays.append(self._array(parameter, argument))
             elif parameter.is_local:
                 local.append(self._elements(parameter, argument))
             else:
                 numbers[parameter.name] = self._numbers(parameter, argument)
+        compute_together(arrays)
+        pointers = [parameter for parameter in self.taken if parameter.is_pointer]
+        arrays = [
+            x if parameter.name in self._strides.values() else in_order(x, is_written=self._writes(parameter))
+            for parameter, x in zip(pointers, arrays, strict=True)
+        ]
         kernel = self.kernel(tuple(local))
         limit = executor_behind(arrays).device.capabilities.max_work_group_size
         group_size = space.group_size or fitting_group(space.global_size, min(_MOST_GROUP, limit))
 
         def call(buffers: Sequence[Buffer]) -> Call:
-            views = dict(zip((p.name for p in self.taken if p.is_pointer), buffers, strict=True))
+            views = {parameter.name: buffer for parameter, buffer in zip(pointers, buffers, strict=True)}
             args: list[Any] = []
             for parameter in self._parameters:
                 if parameter.is_pointer:
@@ -188,7 +200,7 @@ class RawKernel:
 
     def _elements(self, parameter: Parameter, argument: Any) -> int:
         """How many elements of local memory a parameter gets: a number, or PyOpenCL's `LocalMemory`, in bytes."""
-        if _is_pyopencls(argument):
+        if is_pyopencl(argument):
             count = int(argument.size) // (dtype_of(self.name, parameter, self._declared).size * parameter.lanes)
         else:
             is_number = isinstance(argument, int | np.integer | Backed) and not isinstance(argument, bool)
@@ -206,7 +218,7 @@ class RawKernel:
             raise DTypeError(
                 f"kernel {self.name} got {reprlib.repr(argument)} for {parameter.name}, which takes an array",
                 place=calling_line(),
-                remedy="give an array of this library: ocl.asarray(x)",
+                remedy=array_remedy(argument),
             )
         dtype = dtype_of(self.name, parameter, self._declared)
         if argument._dtype is not dtype and not (argument._dtype is BOOL and dtype is U8):
@@ -295,15 +307,14 @@ class RawModule:
         self.source = source if values is None else render_source(source, values)
         """What was written, rendered if it is a template."""
         self.options = tuple(options)
+        self._prototypes = readable_prototypes(self.source, self.options)
 
     def kernel(self, name: str, arguments: str = "", *, local: tuple[int, ...] | int | None = None) -> RawKernel:
         """A kernel by its name. Raises as `RawKernel` does."""
-        return RawKernel(self.source, name, arguments, options=self.options, local=local)
+        kernel = RawKernel(self.source, name, arguments, options=self.options, local=local)
+        kernel.build_with([prototype for prototype in self._prototypes if prototype.name != name])
+        return kernel
 
     def get_function(self, name: str) -> RawKernel:
         """The same, as CuPy calls it."""
         return self.kernel(name)
-
-
-def _is_pyopencls(argument: object) -> bool:
-    return type(argument).__module__.startswith("pyopencl")

@@ -26,7 +26,7 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType, from_numpy
 from ocl_runtime.arrays import Array, broadcast_to, permute_dims
 from ocl_runtime.arrays.axes import axes_of
-from ocl_runtime.arrays.core import executor_of
+from ocl_runtime.arrays.core import compute_together, executor_of
 from ocl_runtime.arrays.functions.transfers import allocated
 from ocl_runtime.codegen.spelling import value_type
 from ocl_runtime.codegen.templates import render
@@ -161,9 +161,10 @@ class _Reduction:
     def __call__(self, args: Sequence[Any], named: dict[str, Any], axis: Any, keepdims: bool, out: Array | None) -> Any:
         arguments = arguments_of(self.name, self._ins, args, named, len(self._ins))
         executor = executor_of(self.name, [*arguments, out])
-        given = [*arguments, *([] if out is None else [out])]
-        types = bound_types(self.name, [*self._ins, *self._outs], given, executor.default_real)
+        values = [*arguments, *([] if out is None else [out])]
+        types = bound_types(self.name, [*self._ins, *self._outs], values, executor.default_real)
         total = types.get(self._total) or from_numpy(np.dtype(self._total))
+        compute_together([argument for argument in arguments if isinstance(argument, Array)])
         placed, shape, kept = self._over_places(arguments, axis)
         length = math.prod(shape[len(kept) :])
         out_shape = self._out_shape(arguments, axis, kept, keepdims)

@@ -24,16 +24,17 @@ _RESTRICT = re.compile(r"\b(?:restrict|__restrict__|__restrict)\b")
 
 
 def rewritten(source: str, declared: Sequence[Prototype], local: Mapping[str, int]) -> str:
-    """The source with other prototypes for a kernel, everywhere where it is declared; `local` is how many elements of
-    local memory parameters get, by name."""
+    """The source with other prototypes for kernels, everywhere where these are declared; `local` is how many elements
+    of local memory parameters get, by name."""
     code = code_of(source)
-    taken = set(re.findall(r"\w+", source))
+    words = frozenset(re.findall(r"\w+", source))
     changes: list[tuple[int, int, str]] = []
     for prototype in declared:
         opening: list[str] = []
+        taken = set(words)
         for parameter in prototype.parameters:
             if parameter.is_local:
-                opening.append(_local(parameter, local[parameter.name]))
+                opening.append(_local(parameter, code, local[parameter.name]))
             elif parameter.is_pointer and not parameter.offset:
                 text, statement = _pointer(parameter, code, taken)
                 changes.append(_change(parameter, text, source))
@@ -62,9 +63,10 @@ def _change(parameter: Parameter, text: str, source: str) -> tuple[int, int, str
     return parameter.start, parameter.end, text + "\n" * lines
 
 
-def _local(parameter: Parameter, count: int) -> str:
+def _local(parameter: Parameter, code: str, count: int) -> str:
     """The statement that declares local memory."""
-    return f"__local {parameter.type} {parameter.name}[{count}];"
+    kind = _RESTRICT.sub("", code[parameter.start : parameter.named[0]]).replace("*", "")
+    return f"{' '.join(kind.split())} {parameter.name}[{count}];"
 
 
 def lanes_of(parameter: Parameter) -> list[str]:

@@ -21,7 +21,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType, from_numpy
 from ocl_runtime.arrays import Array
-from ocl_runtime.arrays.core import executor_of
+from ocl_runtime.arrays.core import compute_together, executor_of
 from ocl_runtime.arrays.functions.transfers import allocated
 from ocl_runtime.codegen.spelling import value_type
 from ocl_runtime.codegen.templates import render
@@ -71,16 +71,16 @@ class ScanKernel:
         options: Sequence[str] = (),
         **named: Any,
     ) -> None:
-        given = dict(zip(("dtype", "scan_expr", "neutral"), without_context(positional), strict=False)) | named
-        neutral = given.get("neutral", neutral)
-        if not {"dtype", "scan_expr"} <= set(given) <= {"dtype", "scan_expr", "neutral"}:
+        declared = dict(zip(("dtype", "scan_expr", "neutral"), without_context(positional), strict=False)) | named
+        neutral = declared.get("neutral", neutral)
+        if not {"dtype", "scan_expr"} <= set(declared) <= {"dtype", "scan_expr", "neutral"}:
             raise Error(
-                f"kernel {name} is declared with {', '.join(given) or 'nothing'}",
+                f"kernel {name} is declared with {', '.join(declared) or 'nothing'}",
                 place=calling_line(),
                 remedy='give a dtype and the expression that joins items: ScanKernel(np.int32, "a + b")',
             )
         self.name = name = checked_name(name)
-        self._dtype = from_numpy(given["dtype"])
+        self._dtype = from_numpy(declared["dtype"])
         self._is_plain = not arguments
         uses_previous = exclusive or re.search(r"\bprev_item\b", output_statement)
         if uses_previous and neutral is None:
@@ -102,7 +102,7 @@ class ScanKernel:
                 remedy="an argument with a * is an array: int *x",
             )
         self._text = {
-            "scan_expr": given["scan_expr"],
+            "scan_expr": declared["scan_expr"],
             "input_expr": input_expr,
             "output_statement": output_statement.strip().removesuffix(";"),
             "neutral": "0" if neutral is None else str(neutral),
@@ -117,12 +117,13 @@ class ScanKernel:
     def __call__(self, *args: Any, size: int | None = None, **named: Any) -> Array | None:
         """Launches the scan over the elements of the first array, or over as many as `size` says."""
         if self._is_plain and len(args) == 1 and not named:
-            x = args[0]
-            args = (in_order(x, is_written=True) if isinstance(x, Array) else x,) * 2
+            args = (*args, *args)
         arguments = arguments_of(self.name, self._params, args, named, len(self._params))
         types = bound_types(self.name, self._params, arguments, self._dtype)
+        compute_together([x for x in arguments if isinstance(x, Array)])
+        is_same = self._is_plain and arguments[0] is arguments[1]
         arrays = [
-            compact(x) if is_constant else in_order(x, is_written=True)
+            compact(x) if is_constant and not is_same else in_order(x, is_written=True)
             for param, x, is_constant in zip(self._params, arguments, self._constant, strict=True)
             if param.is_raw
         ]

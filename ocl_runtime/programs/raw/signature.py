@@ -55,6 +55,7 @@ class Signature:
             (),
             group_size=group_size,
             source=source,
+            written=source,
             modes=tuple(self._modes),
             exact=(True,) * len(self._params),
             options=tuple(options),

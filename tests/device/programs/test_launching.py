@@ -20,8 +20,7 @@ from ocl_ir.types import F32, U32
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, ShapeError
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.programs.launching import Call, launch_over
-from ocl_runtime.programs.prepared_launch import PreparedLaunch, prepare_over
+from ocl_runtime.programs.launching import Call, PreparedLaunch, launch_over, prepare_over
 from ocl_runtime.programs.trace import SharedArgumentsError
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
@@ -167,7 +166,7 @@ def test_copies_of_each_other_are_apart_when_one_is_written(runtime: Runtime) ->
     assert (y.numpy()[::2] == 14).all()
 
 
-def test_the_same_array_may_be_given_twice_and_a_part_of_it_not(runtime: Runtime) -> None:
+def test_the_same_array_may_be_passedtwice_and_a_part_of_it_not(runtime: Runtime) -> None:
     x, y = both(runtime)
     axpy(y, y)
     assert (y.numpy()[::2] == 14).all()
@@ -401,7 +400,7 @@ def arguments(kind: str, asarray: Callable[[np.ndarray], Any]) -> list[Any]:
 def test_launches_writes_and_expressions_give_what_numpy_gives(runtime: Runtime, steps: list[Step], kind: str) -> None:
     expected = run(steps, arguments(kind, np.copy), numpy_axpy, np)
     eager = run(steps, arguments(kind, ocl.asarray), axpy, ocl)
-    given_ = arguments(kind, ocl.asarray)
+    passed = arguments(kind, ocl.asarray)
 
     @ocl.capture
     def captured(*arrays: Any) -> Any:
@@ -409,7 +408,7 @@ def test_launches_writes_and_expressions_give_what_numpy_gives(runtime: Runtime,
 
     replayed: list[Any] = []
     try:
-        replayed = [*given_, *captured(*given_)[len(given_) :]]
+        replayed = [*passed, *captured(*passed)[len(passed) :]]
     except SharedArgumentsError:
         assert kind == "parts"
     for number, (host, one) in enumerate(zip(expected, eager, strict=True)):

@@ -159,12 +159,15 @@ def test_a_module_has_several_kernels(runtime: Runtime) -> None:
     module = ocl.RawModule(
         """float twice(float x) { return 2 * x; }
         __kernel void one(__global float *x) { x[get_global_id(0)] = twice(x[get_global_id(0)]); }
+        __kernel void local_(__global float *x, __local float *t) { t[0] = x[0]; }
         __kernel void two(__global float *x);
         __kernel void two(__global float *x) { x[get_global_id(0)] += 1; }"""
     )
     x, _ = xy(8)
-    module.kernel("one")[8](x)
-    module.get_function("two")((8,), (1,), (x,))
+    with counting(runtime) as counted:
+        module.kernel("one")[8](x)
+        module.get_function("two")((8,), (1,), (x,))
+    assert counted["program", "built"] == 1
     assert (x.numpy() == np.arange(8) * 2 + 1).all()
     with pytest.raises(Error, match="no kernel three"):
         module.kernel("three")
@@ -178,6 +181,10 @@ def test_build_errors_name_the_line_of_the_source(runtime: Runtime) -> None:
         ocl.RawKernel(source, "saxpy")[1000](1.0, x, y)
     assert f"line {line}: " in str(error.value)
     assert f"> {line:4} |     y[i] += a * nowhere[i];" in str(error.value)
+    assert "written as" not in str(error.value)
+    assert "remedy: correct the source" in str(error.value)
+    with pytest.raises(BuildError, match=r"written as: __kernel void f\(__global int \*x\) { x\[0\] = nowhere; }"):
+        ocl.RawKernel("__kernel void f(__global int *x) { x[0] = nowhere; }", "f")[1](ocl.zeros(1, dtype="i4"))
 
 
 @pytest.mark.parametrize(
@@ -226,6 +233,7 @@ def test_what_is_not_understood_is_refused_by_name() -> None:
         "__kernel void f(__global float **x) {}": "no argument fits",
         "__kernel void f(__global thing *x) {}": "thing",
         "__kernel void f(float *x) {}": "no argument fits",
+        "__kernel void f(__global int *x) {} __kernel void g(__global int *x) { f(x); }": "the source calls kernel f",
     }.items():
         with pytest.raises(Error) as error:
             ocl.RawKernel(source, "f")
@@ -310,6 +318,67 @@ def test_a_written_pointer_may_be_an_expression_that_lies_otherwise(runtime: Run
         assert (other.numpy() == 3 * host.T).all()
         assert (turned.numpy() == host.T).all()
         assert (x.numpy() == host).all()
+
+
+def test_an_array_from_outside_stays_as_it_lies(runtime: Runtime) -> None:
+    saxpy = ocl.RawKernel(SAXPY, "saxpy", "in x, inout y")
+    host = np.arange(12, dtype="f4").reshape(3, 4)
+    outside = (ocl.asarray(host).T + 0).compute()
+    with pytest.raises(Error, match="not its own"):
+        ocl.capture(lambda x: saxpy[12](1.0, x, outside))(ocl.ones(12))
+    result = ocl.capture(lambda x: saxpy[12](1.0, outside, x))
+    x = ocl.zeros(12)
+    result(x)
+    assert (x.numpy() == host.T.ravel()).all()
+    assert (outside.numpy() == host.T).all()
+
+
+def test_arguments_are_computed_together(runtime: Runtime) -> None:
+    saxpy = ocl.RawKernel(SAXPY, "saxpy", "in x, inout y")
+    for _ in range(2):
+        x, _ = xy()
+        shared = ocl.sin(x) * 2
+        with counting(runtime) as counted:
+            saxpy[1000](1.0, shared + 1, shared - 1)
+    assert counted["launch", "launches"] == 2
+
+
+def test_an_out_that_is_written_in_part_keeps_the_rest(runtime: Runtime) -> None:
+    source = "__kernel void half_(__global float *y, int n) { if (get_global_id(0) < n) y[get_global_id(0)] = -1; }"
+    kernel = ocl.RawKernel(source, "half_", "out y")
+
+    def step(x: Any) -> Any:
+        y = x * 2
+        z = y.copy()
+        kernel[y.size](y, y.size // 2)
+        return y, z + y
+
+    for function in (step, ocl.capture(step)):
+        for n in (10, 20, 40):
+            x, _ = xy(n)
+            host = 2 * np.arange(n, dtype="f4")
+            written = host.copy()
+            written[: n // 2] = -1
+            y, total = function(x)
+            assert (y.numpy() == written).all()
+            assert (total.numpy() == host + written).all()
+
+
+def test_sizes_and_floats_of_a_captured_function_are_numbers(runtime: Runtime) -> None:
+    source = "__kernel void f(__global float *y, int n, float a, half_t h) { y[get_global_id(0)] = n * a + h; }"
+    kernel = ocl.RawKernel(source, "f", options=("-Dhalf_t=float",))
+    calls = []
+
+    @ocl.capture
+    def step(x: Any, a: float) -> Any:
+        calls.append(1)
+        y = ocl.zeros_like(x)
+        kernel[x.size, (1,)](y, x.size, a * 2, 1)
+        return y
+
+    for n, a in ((10, 1.0), (20, 2.5), (30, 3.5), (40, 4.5)):
+        assert (step(xy(n)[0], a).numpy() == n * a * 2 + 1).all()
+    assert len(calls) <= 2
 
 
 def test_declared_kernels_run_beside_each_other_and_undeclared_do_not(runtime: Runtime) -> None:

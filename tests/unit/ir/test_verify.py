@@ -703,6 +703,7 @@ FULL = Interval(0, 2**32 - 1)
         (lambda k: k.op("udiv", k.const(60, U32), k.item("local_id") + 1), Interval(0, 60)),
         (lambda k: k.op("urem", k.scalar("n", U32), 16), Interval(0, 15)),
         (lambda k: k.op("urem", k.item("local_id", 1) + 3, 16), Interval(3, 4)),
+        (lambda k: k.uniform(k.item("local_id")), Interval(0, 63)),
         (lambda k: k.scalar("n", U32) & 31, Interval(0, 31)),
         (lambda k: k.scalar("n", I32) & 31, Interval(0, 31)),
         (lambda k: k.scalar("n", I32) & -2, Interval(-(2**31), 2**31 - 1)),
@@ -753,6 +754,18 @@ def test_intervals_of_loop_indices(start: int, stop: int, step: int, want: tuple
         return j
 
     assert interval(make) == Interval(*want)
+
+
+def test_a_loop_whose_step_is_no_constant_counts_up() -> None:
+    """Whatever its type could hold."""
+
+    def make(k: KernelBuilder) -> Ref:
+        i, step = k.global_id(0, "i", I32), k.scalar("step", I32)
+        with k.for_(i, k.scalar("n", I32, low=0), step, dtype=I32) as j:
+            pass
+        return j
+
+    assert interval(make) == Interval(0, 2**31 - 2)
 
 
 def test_a_variable_may_be_anything() -> None:

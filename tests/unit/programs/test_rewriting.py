@@ -37,7 +37,9 @@ def test_vectors_become_their_lanes_and_local_memory_is_declared_in_the_body() -
         "__kernel void f( const float a_0, const float a_1) { const float2 a = (float2)(a_0, a_1); __local int t[8];}"
     )
     assert once("__kernel void f(__local int *t) {}", t=8) == "__kernel void f() { __local int t[8];}"
-    assert once("__kernel void f(__local int *t, int n) {}", t=8) == "__kernel void f( int n) { __local int t[8];}"
+    assert once("__kernel void f(volatile local int *t, int n) {}", t=8) == (
+        "__kernel void f( int n) { volatile local int t[8];}"
+    )
 
 
 def test_names_that_are_taken_are_not_taken_again() -> None:

@@ -1,0 +1,17 @@
+"""Every builtin of the language, by its name in `ocl_runtime.language`; and what Python's own functions are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ocl_ir.language import groups, mathematics, python_functions, subgroups, tile_builtins, work_items
+
+BUILTINS: dict[str, Any] = {
+    **mathematics.BUILTINS,
+    **work_items.BUILTINS,
+    **groups.BUILTINS,
+    **subgroups.BUILTINS,
+    **tile_builtins.BUILTINS,
+}
+
+python_functions.register(mathematics.BUILTINS, mathematics.PYTHON | work_items.PYTHON | groups.PYTHON)

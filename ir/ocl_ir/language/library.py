@@ -1,0 +1,77 @@
+"""Kernels of the library that are written in the language: a function in Python becomes the body of a kernel that
+somebody builds.
+
+The parameters of the kernel are made with the builder. What the library puts into an algorithm, as how an element is
+read or two are joined, are compile-time functions that take operands of the builder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.language import builtins  # noqa: F401, what Python's own functions are
+from ocl_ir.language.context import LanguageBuilder, Options
+from ocl_ir.language.errors import Span
+from ocl_ir.language.fences import with_fences
+from ocl_ir.language.scopes import Scope
+from ocl_ir.language.source import source_of
+from ocl_ir.language.table import Builtin
+from ocl_ir.language.tiles import Tiles
+from ocl_ir.language.values import Number, Value
+from ocl_ir.types import I64, U64, DType, element
+
+
+class Algorithm:
+    """A kernel whose body is a function in Python; `k` is its builder.
+
+    algorithm = Algorithm("total", scan_part, index=U32, group_size=(256, 1, 1))
+    n = algorithm.k.scalar("n", U32)
+    algorithm.write(n, value=algorithm.function(lambda i: k.load(x, i)))
+    kernel = algorithm.build()
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., None],
+        *,
+        index: DType,
+        group_size: tuple[int, int, int] | None = None,
+        note: str = "",
+    ) -> None:
+        assert isinstance(function, FunctionType)
+        source = source_of(function)
+        options = Options(wide=index in {I64, U64}, group_size=group_size or (1, 1, 1))
+        self._function = function
+        self.k = LanguageBuilder(name, group_size=group_size, note=note)
+        self._t = Tiles(name, options, Span.of(source.node, source.frame), self.k)
+
+    def write(self, *arguments: Any, **keywords: Any) -> None:
+        """Writes the body: operands of the builder are numbers of their dtypes, the rest is known."""
+        t = self._t
+        t.scope, t.frame, before = Scope({}, None, None), t.span.frame, self.k.where
+        values = [_value(argument) for argument in arguments]
+        t.inlined(self._function, values, {name: _value(value) for name, value in keywords.items()}, is_outermost=True)
+        self.k.where = before
+        self.k.put_first(t.first_statements)
+
+    def build(self) -> Kernel:
+        """The kernel."""
+        return with_fences(self.k.build())
+
+    def function(self, emit: Callable[..., Ref | None], name: str = "function") -> Builtin:
+        """A compile-time function of operands, which gives an operand or nothing."""
+
+        def called(t: Tiles, *values: Value) -> Value:
+            result = emit(*[t.number(value).ref for value in values])
+            return None if result is None else _value(result)
+
+        return Builtin(name, called)
+
+
+def _value(value: Any) -> Value:
+    return Number(value, element(value.type)) if isinstance(value, Ref) else value
