@@ -186,7 +186,10 @@ class Loops(Branches):
             made = body(loop)
             self._loops.pop()
             self.span = span
-            met = {name: joined(self, name, [entry[name], *loop.reached.get(name, [])], span) for name in joins}
+            met = {
+                name: joined(self, name, [entry[name], *loop.reached.get(name, [])], span, weak="first")
+                for name in joins
+            }
             left = self._left(stmt, loop, entry) if endless else {}
             if left.keys() == exits.keys() and all(met[name].same_type(joins[name]) for name in joins):
                 break
