@@ -47,6 +47,11 @@ class Join:
         return self.dtype is not None
 
     @property
+    def is_open(self) -> bool:
+        """Whether it has a number whose type is not known yet."""
+        return any(part.is_open for part in self.parts) if self.parts is not None else self.kind == "weak"
+
+    @property
     def number_dtype(self) -> DType:
         """The dtype of a number."""
         assert self.dtype is not None
