@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from types import FunctionType
-from typing import Any
+from typing import Any, overload
 
 from ocl_ir.graph.build import Buffer
 from ocl_ir.kernel.printer import text
@@ -283,6 +283,18 @@ class Kernel:
     def variant(self, arguments: Arguments, buffers: Sequence[Buffer], options: Options) -> Translation:
         """The translation for arguments that lie in some buffers."""
         return self._variants.variant(arguments.types(buffers), options)
+
+
+@overload
+def kernel(function: Callable[..., Any], /) -> Kernel: ...
+
+
+@overload
+def kernel(*, source: str, local: int | Sizes | None = None, over: str | None = None) -> Kernel: ...
+
+
+@overload
+def kernel(*, local: int | Sizes | None = None, over: str | None = None) -> Callable[[Callable[..., Any]], Kernel]: ...
 
 
 def kernel(
