@@ -177,7 +177,7 @@ class Kernel:
     # ------------------------------------------------------------------ for launchers and commands
 
     @property
-    def function(self) -> FunctionType:
+    def python_function(self) -> FunctionType:
         """The function in Python. Raises `Error` for a kernel that was made of a text."""
         if self._function is None:
             raise Error(
@@ -312,7 +312,11 @@ def kernel(
     if source is not None:
         return Kernel(None, source, local, over)
     if function is None:
-        return lambda wrapped: kernel(wrapped, local=local, over=over)
+        return lambda wrapped: _decorated(wrapped, local, over)
+    return _decorated(function, local, over)
+
+
+def _decorated(function: Callable[..., Any], local: int | Sizes | None, over: str | None) -> Kernel:
     if not isinstance(function, FunctionType):
         raise Error(
             f"a kernel of {function!r}", place=calling_line(), remedy="decorate a function that is defined with def"
