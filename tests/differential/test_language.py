@@ -3,6 +3,8 @@
 Each statement form of the language has a kernel here.
 """
 
+# ruff: noqa: B007, B905, E731, PLW2901  # the forms of statements are what is tested
+
 from __future__ import annotations
 
 import math
@@ -655,6 +657,245 @@ def bytes_and_casts(x, k, y):
     y[i] = int(uint8(k[i])) + int32(x[i]) * 1000 + int(x[i]) * 7 + bool(k[i])
 
 
+# ---------------------------------------------------------------------- what is easily got wrong
+
+G = 7
+
+
+def closure_after_branch(x, y):
+    i = global_id(0)
+    v = x[i]
+
+    def g():
+        return v * 2
+
+    if i > 3:
+        v = x[i] + 1
+    else:
+        v = x[i] - 1
+    y[i] = g()
+
+
+def closure_in_loop(x, y):
+    i = global_id(0)
+    v = x[i]
+    g = lambda a: v + a
+    for j in range(3):
+        v = v * 2
+    y[i] = g(1)
+
+
+def slices_clamp(x, y):
+    i = global_id(0)
+    a = x[2:100]
+    b = x[-100:3]
+    c = x[5:2]
+    d = x[-3:]
+    e = x[i:]
+    f = x[:i]
+    g = x[3:-2]
+    y[i] = (
+        a.size
+        + b.size * 2
+        + c.size * 3
+        + d.size * 4
+        + e.size * 5
+        + f.size * 6
+        + g.size * 7
+        + d[0]
+        + (e[0] if e.size > 0 else 0)
+    )
+
+
+def tuple_of_arrays(x, y, z):
+    i = global_id(0)
+    t = 0.0
+    for v in (x, x[1:]):
+        if i < v.size:
+            t += v[i]
+    y[i] = t + z.shape[0] * 10 + z.shape[1]
+
+
+def number_around_the_kernel(x, y):
+    i = global_id(0)
+    y[i] = x[i] + G
+
+
+def tuples_grow(x, y):
+    i = global_id(0)
+    t = (x[i],)
+    t += (x[i] * 2, i)
+    y[i] = t[0] + t[1] + t[2] + len(t)
+
+
+def flag_in_a_loop(x, y):
+    i = global_id(0)
+    found = False
+    k = -1
+    for j in range(x.size):
+        if not found and x[j] > 2:
+            found = True
+            k = j
+    y[i] = k if found else -5
+
+
+def default_of_none(x, y):
+    i = global_id(0)
+
+    def f(v, w=None):
+        if w is None:
+            return v
+        return v * w
+
+    y[i] = f(x[i]) + f(x[i], 2)
+
+
+def view_of_view(z, y):
+    i = global_id(0)
+    m = z[1:, 1:5]
+    r = m[1]
+    c = m[:, 2]
+    y[i] = r[i % 4] + c[i % 3] * 100 + m[-1, -1] + m[1:][0, 0] + m.shape[0] + m.shape[1] * 10
+
+
+def names_of_math_and_numpy(x, y):
+    i = global_id(0)
+    y[i] = math.floor(x[i] / 2) + math.pi + np.float32(2) + np.maximum(x[i], 1) + np.abs(x[i]) + math.fabs(x[i])
+
+
+def breaks_of_inner_loops(x, y):
+    i = global_id(0)
+    t = 0
+    for a in range(5):
+        k = 0
+        while True:
+            k += 1
+            if k > a:
+                break
+            if k == 2 and i % 2:
+                t += 100
+                break
+        t += k
+        if t > i + 5:
+            break
+    y[i] = t
+
+
+def names_that_hide_builtins(x, y):
+    global_idx = global_id
+    i = global_idx(0)
+    max = x[i]
+    abs = lambda v: v + max
+    y[i] = abs(1)
+
+
+def computed_indices(x, y):
+    i = global_id(0)
+    y[i] = x[i // 2 * 2 + i % 2] + x[min(i + 3, x.size - 1)] + x[(i * i) % N]
+
+
+def choice_that_is_known(x, y):
+    i = global_id(0)
+    a, b = (x[i], 1) if x.ndim == 1 else (1, 2)
+    y[i] = a + b
+
+
+def conditional_chain(x, y):
+    i = global_id(0)
+    v = -1 if x[i] < -2 else 0 if x[i] < 0 else 1 if x[i] < 3 else 2.5
+    y[i] = v
+
+
+def unrolled_with_conditions(x, y):
+    i = global_id(0)
+    t = x[i]
+    for j in unrolled(range(4)):
+        if x[i] > j:
+            t += j
+        if j % 2:
+            continue
+        t *= 2
+    y[i] = t
+
+
+def literals_are_carried(x, y):
+    i = global_id(0)
+    a = 0
+    b = 0.0
+    c = 1
+    for j in range(4):
+        a = a + 1
+        b = b + x[j]
+        c = c * 2 if j > 1 else c
+    y[i] = a + b + c
+
+
+def literal_beside_halves(h, z):
+    i = global_id(0)
+    b = 0.0
+    for j in range(4):
+        b = b + h[j]
+    z[i] = b
+
+
+def search_by_halves(x, y):
+    i = global_id(0)
+    n = x.size
+    lo, hi = 0, n
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if x[mid] < 2:
+            lo = mid + 1
+        else:
+            hi = mid
+    y[i] = lo
+
+
+def nested_function_that_gives_a_tuple(x, y):
+    i = global_id(0)
+    a, b = x[i], i
+
+    def sw(p, q):
+        return q, p
+
+    c, d = sw(a, b)
+    y[i] = c * 10 + d
+
+
+def private_matrix(x, y):
+    i = global_id(0)
+    p = private_array((2, 3), float32)
+    for a in range(2):
+        for b in range(3):
+            p[a, b] = x[(a * 3 + b + i) % N]
+    r = p[1]
+    r[0] += 100
+    y[i] = p[1, 0] + p[0][2] + p[:, 1][1]
+
+
+def floored_remainders(x, y):
+    i = global_id(0)
+    y[i] = (i - 8) // 3 * 100 + (i - 8) % 3 * 10 + (3 - i) % -4
+
+
+def nested_function_that_returns_in_loops(x, y):
+    i = global_id(0)
+
+    def f(v):
+        for a in range(4):
+            for b in range(4):
+                if a * b > v:
+                    return a * 10 + b
+        return -1
+
+    y[i] = f(i) + f(i - 20) * 1000
+
+
+def bits_of_integers(k, y):
+    i = global_id(0)
+    y[i] = (k[i] >> 1) + ((k[i] << 2) | 1) + (~k[i] & 255) + (k[i] ^ i) + (1 << (i % 5))
+
+
 class Case(NamedTuple):
     kernel: Any
     sizes: Any
@@ -667,6 +908,7 @@ class Case(NamedTuple):
 
 INTS = np.zeros(N, np.int32)
 Y = {"y": floats()}
+Z = np.arange(24, dtype=np.float32).reshape(4, 6)
 CASES = [
     Case(assignment, N, {"x": X, **Y}),
     Case(retyped, N, {"k": K, **Y}),
@@ -727,6 +969,30 @@ CASES = [
     Case(half, N, {"h": X.astype(np.float16), "z": X.astype(np.float16)}),
     Case(host_numbers, N, {"x": X, **Y, "a": 0.7, "n": 3}),
     Case(bytes_and_casts, N, {"x": X, "k": K, "y": INTS}),
+    Case(closure_after_branch, N, {"x": X, **Y}),
+    Case(closure_in_loop, N, {"x": X, **Y}),
+    Case(slices_clamp, N, {"x": X, **Y}),
+    Case(tuple_of_arrays, N, {"x": X, **Y, "z": Z}),
+    Case(number_around_the_kernel, N, {"x": X, **Y}),
+    Case(tuples_grow, N, {"x": X, **Y}),
+    Case(flag_in_a_loop, N, {"x": X, **Y}),
+    Case(default_of_none, N, {"x": X, **Y}),
+    Case(view_of_view, N, {"z": Z, **Y}),
+    Case(names_of_math_and_numpy, N, {"x": X, **Y}),
+    Case(breaks_of_inner_loops, N, {"x": X, "y": INTS}),
+    Case(names_that_hide_builtins, N, {"x": X, **Y}),
+    Case(computed_indices, N, {"x": X, **Y}),
+    Case(choice_that_is_known, N, {"x": X, **Y}),
+    Case(conditional_chain, N, {"x": X, **Y}),
+    Case(unrolled_with_conditions, N, {"x": X, **Y}),
+    Case(literals_are_carried, N, {"x": X, **Y}),
+    Case(literal_beside_halves, N, {"h": X.astype(np.float16), "z": X.astype(np.float16)}),
+    Case(search_by_halves, N, {"x": X, "y": INTS}),
+    Case(nested_function_that_gives_a_tuple, N, {"x": X, **Y}),
+    Case(private_matrix, N, {"x": X, **Y}),
+    Case(floored_remainders, N, {"x": X, "y": INTS}),
+    Case(nested_function_that_returns_in_loops, N, {"x": X, "y": INTS}),
+    Case(bits_of_integers, N, {"k": K, "y": INTS}),
 ]
 
 

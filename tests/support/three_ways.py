@@ -37,7 +37,7 @@ def in_plain_python(kernel: Kernel, sizes: Any, arguments: Arguments) -> dict[st
     """The arrays afterwards, by parameter."""
     values = _on_device(arguments)
     size = launch_size(kernel.__name__, sizes, kernel._local, 64)
-    run_plain(kernel.function, kernel.arguments(kernel.bound((), values)[0]), size, F32)
+    run_plain(kernel.plain_function, kernel.arguments(kernel.bound((), values)[0]), size, F32)
     return _arrays(arguments, values)
 
 
@@ -57,7 +57,7 @@ def agree(
     modes: Sequence[str] = ("interpret", "checked", "unchecked"),
     most_ulps: float = 0.0,
 ) -> dict[str, np.ndarray]:
-    """Runs a kernel in each way; gives the arrays that plain Python makes. Raises `AssertionError` where they differ."""
+    """Runs a kernel in each way; gives what plain Python makes. Raises `AssertionError` where they differ."""
     kernel = function if isinstance(function, Kernel) else ocl.kernel(function, local=local)
     wanted = in_plain_python(kernel, sizes, arguments)
     for mode in modes:
@@ -69,9 +69,7 @@ def agree(
 
 def assert_same(what: str, got: np.ndarray, wanted: np.ndarray, most_ulps: float = 0.0) -> None:
     """Raises `AssertionError` where elements differ in their bits, or by more than some ULPs; NaN equals NaN."""
-    assert got.dtype == wanted.dtype and got.shape == wanted.shape, (
-        f"{what}: {got.dtype}{got.shape}, {wanted.dtype}{wanted.shape}"
-    )
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), what
     differ = got.view(f"u{got.itemsize}") != wanted.view(f"u{got.itemsize}") if got.ndim else got != wanted
     if got.dtype.kind == "f":
         differ &= ~(np.isnan(got) & np.isnan(wanted))

@@ -37,7 +37,7 @@ class Assignments(Expressions):
     def _FunctionDef_stmt(self, stmt: ast.FunctionDef) -> None:  # noqa: N802
         if stmt.decorator_list:
             raise self.fault("a decorated function inside of a kernel", "define it outside, or without the decorator")
-        self._bind(stmt.name, LocalFunction(stmt, self.scope, stmt.name))
+        self._bind(stmt.name, LocalFunction(stmt, self.scope, self.frame, stmt.name))
 
     def _Assign_stmt(self, stmt: ast.Assign) -> None:  # noqa: N802
         first = stmt.targets[0]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ocl_ir.kernel.grammar import Assign, Const, If, Local, Operand, Stmt, Variable
 from ocl_ir.kernel.operands import Ref
@@ -27,13 +26,8 @@ DECIDED = "decided"
 class Branches(Assignments):
     """Translates `if`, and joins versions of names."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._function: ast.FunctionDef | ast.Lambda | None = None
-        """The function that is translated now."""
-
     def _If_stmt(self, stmt: ast.If) -> bool | str:  # noqa: N802
-        condition = self.condition(self.expression(stmt.test))
+        condition = self.tested(stmt.test)
         if isinstance(condition, bool):
             return self.statements(stmt.body if condition else stmt.orelse) or DECIDED
         before = dict(self.scope.names)

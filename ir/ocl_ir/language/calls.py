@@ -57,8 +57,9 @@ class Calls(Statements):
         if known is not None:
             return self._builtin(known, arguments, keywords)
         if isinstance(function, LocalFunction):
+            scope = self._local_scope(function)
             return self._inlined(
-                function.node, function.name, function.node, self._local_scope(function), arguments, keywords
+                function.node, function.name, function.node, scope, arguments, keywords, function.frame
             )
         if isinstance(function, Method):
             return self._method(function, arguments, keywords)
@@ -224,6 +225,7 @@ class Calls(Statements):
         for parameter, value in bound.items():
             scope.names[parameter] = Version(self.snapshot(value), call)
         if isinstance(node, ast.Lambda):
+            self._function = node
             result = self.expression(node.body)
         else:
             self._function = with_one_result(node)

@@ -90,8 +90,10 @@ class LanguageBuilder(KernelBuilder):
 
     def emit(self, stmt: Stmt) -> None:
         """Appends a statement to the innermost open block."""
-        is_placed = self.where is None or isinstance(stmt.where, SpanText)  # as what is taken from another block
-        super().emit(stmt if is_placed else replace(stmt, where=self.where))
+        if self.where is None or isinstance(stmt.where, SpanText):  # as what is taken from another block
+            super().emit(stmt)
+        else:
+            super().emit(replace(stmt, where=self.where))
 
     @property
     def depth(self) -> int:

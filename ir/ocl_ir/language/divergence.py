@@ -24,12 +24,8 @@ def check_that_groups_stay_together(kernel: Kernel) -> None:
             continue
         what = "barrier" if isinstance(stmt, Barrier) else "collective"
         why, remedy = _reason(stmt, cause, what)
-        span = stmt.where.span
-        raise KernelError(
-            f"only a part of the group comes to the {what} of line {span.line}: {why}, which differs between work-items",
-            place=span.excerpt,
-            remedy=remedy,
-        )
+        fact = f"only a part of the group comes to the {what} of line {stmt.where.span.line}: {why}"
+        raise KernelError(f"{fact}, which differs between work-items", place=stmt.where.excerpt, remedy=remedy)
 
 
 def _reason(stmt: Stmt, cause: Stmt, what: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.arithmetic import STATIC
 from ocl_ir.language.captures import Capture, may_be_captured
 from ocl_ir.language.errors import Frame, Span
+from ocl_ir.language.liveness import own_names
 from ocl_ir.language.memory import MemoryAccess
 from ocl_ir.language.scopes import Scope
 from ocl_ir.language.swizzles import component_indices
@@ -69,6 +70,8 @@ class Expressions(MemoryAccess):
         super().__init__(*args)
         self.scope: Scope
         self.frame: Frame
+        self._function: ast.FunctionDef | ast.Lambda | None = None
+        """The function that is translated now."""
         self.called: Span | None = None
         """The call that the current function was inlined at."""
         self.captures: dict[tuple[int, str], Capture] = {}
@@ -99,6 +102,11 @@ class Expressions(MemoryAccess):
 
     def _Name(self, node: ast.Name) -> Value:  # noqa: N802
         version = self.scope.version(node.id)
+        is_own = self._function is not None and node.id in own_names(self._function)
+        if is_own and node.id not in self.scope.names:
+            raise self.fault(
+                f"{node.id} has no value here, and is assigned later", f"do that before line {node.lineno}"
+            )
         if version is None:
             try:
                 return self.scope.outside(node.id)
@@ -138,7 +146,7 @@ class Expressions(MemoryAccess):
         return tuple(elements)
 
     def _Lambda(self, node: ast.Lambda) -> Value:  # noqa: N802
-        return LocalFunction(node, self.scope)
+        return LocalFunction(node, self.scope, self.frame)
 
     def _Slice(self, node: ast.Slice) -> Value:  # noqa: N802
         parts = (None if part is None else self.expression(part) for part in (node.lower, node.upper, node.step))
@@ -160,10 +168,10 @@ class Expressions(MemoryAccess):
         raise NotImplementedError
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Value:  # noqa: N802
+        if isinstance(node.op, ast.Not):
+            return self.negated(self._truth(node.operand))
         value = self.expression(node.operand)
         match node.op:
-            case ast.Not():
-                return self.negated(value)
             case ast.USub():
                 return self.static(lambda v: -v, value) if is_static(value) else self.unary("neg", value)
             case ast.Invert():
@@ -217,6 +225,22 @@ class Expressions(MemoryAccess):
             raise self.fault("`is` of numbers", "compare values: ==")
         return left is right
 
+    def tested(self, node: ast.expr) -> bool | Ref:
+        """What an expression says as a condition, where numbers are true unless they are 0."""
+        return self.condition(self._truth(node))
+
+    def _truth(self, node: ast.expr) -> Value:
+        match node:
+            case ast.BoolOp(op=op, values=[first, *rest]):
+                join = self._and if isinstance(op, ast.And) else self._or
+                right = ast.copy_location(ast.BoolOp(op, rest), node) if len(rest) > 1 else rest[0]
+                return join(self._truth(first), lambda: self._truth(right))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.negated(self._truth(operand))
+        value = self.expression(node)
+        is_number = isinstance(value, Number) and value.lanes == 1 and value.dtype is not BOOL
+        return Number(self.condition_ref(value), BOOL) if is_number else value
+
     def _BoolOp(self, node: ast.BoolOp) -> Value:  # noqa: N802
         join = self._and if isinstance(node.op, ast.And) else self._or
 
@@ -269,7 +293,7 @@ class Expressions(MemoryAccess):
         return self._constant(condition, BOOL) if isinstance(condition, bool) else condition
 
     def _IfExp(self, node: ast.IfExp) -> Value:  # noqa: N802
-        condition = self.condition(self.expression(node.test))
+        condition = self.tested(node.test)
         if isinstance(condition, bool):
             return self.expression(node.body if condition else node.orelse)
         with self.k.block() as then_block:
@@ -376,8 +400,9 @@ class Expressions(MemoryAccess):
             return self.load(value, index)
         if isinstance(value, Number) and isinstance(value.type, Vector):
             if not isinstance(index, int) or not -value.lanes <= index < value.lanes:
+                lane = index if isinstance(index, int) else "known at run time"
                 raise self.fault(
-                    f"lane {index if isinstance(index, int) else 'known at run time'} of a vector of {value.lanes} lanes",
+                    f"lane {lane} of a vector of {value.lanes} lanes",
                     "lanes have literal numbers; a private_array is indexed at run time",
                     IndexingError,
                 )

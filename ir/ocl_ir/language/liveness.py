@@ -25,10 +25,23 @@ class Liveness(NamedTuple):
 @lru_cache(maxsize=1024)
 def liveness(function: ast.FunctionDef | ast.Lambda) -> Liveness:
     """The liveness of a function's names."""
-    analysis = _Analysis()
-    if isinstance(function, ast.FunctionDef):
-        analysis.block(function.body, NOTHING, None)
+    if isinstance(function, ast.Lambda):
+        return Liveness({}, {})
+    analysis = _Analysis(_read_inside(function) & own_names(function))
+    analysis.block(function.body, NOTHING, None)
     return Liveness(analysis.after, analysis.head)
+
+
+@lru_cache(maxsize=1024)
+def own_names(function: ast.FunctionDef | ast.Lambda) -> Names:
+    """Names that a function assigns, which Python looks up nowhere else."""
+    return assigned(function.body) if isinstance(function, ast.FunctionDef) else NOTHING
+
+
+def _read_inside(function: ast.FunctionDef) -> Names:
+    """Names that functions inside of a function read: they see what the names are when they are called."""
+    nodes = (node for stmt in function.body for node in ast.walk(stmt))
+    return read(*(node for node in nodes if isinstance(node, ast.FunctionDef | ast.Lambda)))
 
 
 def assigned(stmts: Iterable[ast.stmt]) -> Names:
@@ -65,7 +78,8 @@ class _Loop(NamedTuple):
 
 
 class _Analysis:
-    def __init__(self) -> None:
+    def __init__(self, always: Names) -> None:
+        self._always = always
         self.after: dict[int, Names] = {}
         self.head: dict[int, Names] = {}
 
@@ -116,9 +130,8 @@ class _Analysis:
         whole = [name for target in targets for name in _whole_names(target)]
         return live - frozenset(whole)
 
-    @staticmethod
-    def _note(table: dict[int, Names], stmt: ast.stmt, live: Names) -> None:
-        table[id(stmt)] = table.get(id(stmt), NOTHING) | live
+    def _note(self, table: dict[int, Names], stmt: ast.stmt, live: Names) -> None:
+        table[id(stmt)] = table.get(id(stmt), NOTHING) | live | self._always
 
 
 def _whole_names(target: ast.expr) -> list[str]:

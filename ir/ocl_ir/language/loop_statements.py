@@ -56,7 +56,7 @@ class Loops(Branches):
         """The same by line of the kernel."""
 
     def _Break_stmt(self, stmt: ast.Break) -> bool:  # noqa: N802
-        loop = self._innermost("break")
+        loop = self._innermost("break", "return" if getattr(stmt, "is_return", False) else "break")
         loop.left.append(dict(self.scope.names))
         self._reach(loop, loop.variables | loop.exits)
         self.k.emit(Break())
@@ -68,15 +68,16 @@ class Loops(Branches):
         self.k.emit(Continue())
         return False
 
-    def _innermost(self, what: str) -> Loop:
+    def _innermost(self, what: str, word: str = "") -> Loop:
+        """The loop that `break` or `continue` is of, which the program may have as another word."""
         if not self._loops:
-            raise self.fault(f"`{what}` outside of a loop")
+            raise self.fault(f"`{what}` outside of a loop", "leave a helper by return")
         loop = self._loops[-1]
         if loop.depth is not None and loop.depth == self.k.depth:
             raise _StaticExit(what)
         if loop.depth is not None:
             raise self.fault(
-                f"`{what}` of an unrolled loop under a condition that is known only at run time",
+                f"`{word or what}` in an unrolled loop under a condition that is known only at run time",
                 "use range, or a condition that is known while the kernel is translated",
             )
         return loop
@@ -155,7 +156,7 @@ class Loops(Branches):
 
         def body(loop: Loop) -> Stmt:
             with self.k.block() as header:
-                tested = self.condition(self.expression(stmt.test))
+                tested = self.tested(stmt.test)
             with self.k.block() as block:
                 if self.statements(stmt.body):
                     self._reach(loop, loop.variables)

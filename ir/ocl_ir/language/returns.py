@@ -99,16 +99,23 @@ def _with_breaks(stmts: Sequence[ast.stmt]) -> list[ast.stmt]:
     for stmt in stmts:
         if isinstance(stmt, ast.Return):
             made += [_result(stmt), _assign(_FLAG, ast.Constant(value=True), stmt)]
-            return [*made, _located(ast.Break(), stmt)]
+            return [*made, _leave(stmt)]
         if isinstance(stmt, ast.If) and _returns(stmt):
             branch = ast.If(test=stmt.test, body=_with_breaks(stmt.body), orelse=_with_breaks(stmt.orelse))
             made.append(ast.copy_location(branch, stmt))
         elif isinstance(stmt, ast.For | ast.While) and _returns(stmt):
             made.append(_leaving(stmt))
-            leave = ast.If(test=ast.Name(id=_FLAG, ctx=ast.Load()), body=[ast.Break()], orelse=[])
+            leave = ast.If(test=ast.Name(id=_FLAG, ctx=ast.Load()), body=[_leave(stmt)], orelse=[])
             made.append(_located(leave, stmt))
         else:
             made.append(stmt)
+    return made
+
+
+def _leave(at: ast.stmt) -> ast.Break:
+    """The `break` that a return is in a loop."""
+    made = ast.copy_location(ast.Break(), at)
+    made.is_return = True  # type: ignore[attr-defined]  # for errors
     return made
 
 

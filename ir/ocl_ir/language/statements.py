@@ -74,7 +74,7 @@ class Statements(Loops):
     def _Assert_stmt(self, stmt: ast.Assert) -> None:  # noqa: N802
         if not self.options.checked:
             return
-        condition = self.condition(self.expression(stmt.test))
+        condition = self.tested(stmt.test)
         message = self.expression(stmt.msg) if stmt.msg is not None else ""
         if isinstance(condition, bool):
             if not condition:

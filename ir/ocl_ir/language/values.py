@@ -23,6 +23,7 @@ from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import DType, Space, ValueType, Vector
 
 if TYPE_CHECKING:
+    from ocl_ir.language.errors import Frame
     from ocl_ir.language.scopes import Scope
 
 NumberClass: TypeAlias = Literal["typed", "index", "weak"]
@@ -154,6 +155,7 @@ class LocalFunction:
 
     node: ast.FunctionDef | ast.Lambda
     scope: Scope
+    frame: Frame
     name: str = "<lambda>"
 
 

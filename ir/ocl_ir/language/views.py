@@ -153,17 +153,30 @@ class Views(Arithmetic):
     def _bounds(self, view: ArrayView, axis: int, item: slice) -> tuple[Value, Size]:
         if item.step is not None and item.step != 1:
             raise self.fault("a slice with a step", "count with range, and index elements", IndexingError)
-        start, length = item.start, view.shape[axis]
-        if start is None and item.stop is None:
-            return 0, length
-        start = 0 if start is None else self._element(view, axis, start)
-        stop = self.size(length) if item.stop is None else self._stop(view, axis, item.stop)
-        return start, self.binary("sub", stop, start) if start != 0 or not isinstance(stop, int) else stop
+        whole = view.shape[axis]
+        if item.start is None and item.stop is None:
+            return 0, whole
+        length = self.size(whole)
+        start = 0 if item.start is None else self._limit(item.start, length)
+        stop = length if item.stop is None else self._nearest("minimum", self._limit(item.stop, length), length)
+        return start, self._nearest("maximum", self.binary("sub", stop, start) if start != 0 else stop, 0)
 
-    def _stop(self, view: ArrayView, axis: int, stop: Value) -> Value:
-        if isinstance(stop, int) and stop < 0:
-            return self.binary("add", self.size(view.shape[axis]), stop)
-        return stop
+    def _limit(self, limit: Value, length: int | Number) -> int | Number:
+        """A bound of a slice; a negative literal counts from the end, at most to the first element."""
+        if isinstance(limit, int | np.integer) and not isinstance(limit, bool):
+            limit = int(limit)
+            return limit if limit >= 0 else self._nearest("maximum", self.binary("add", length, limit), 0)
+        return Number(self.index(limit), self.index_type, "index", low_of(limit))
+
+    def _nearest(self, op: str, a: int | Number, b: int | Number) -> int | Number:
+        """The minimum or maximum of two lengths, which may be known."""
+        if isinstance(a, int) and isinstance(b, int):
+            return min(a, b) if op == "minimum" else max(a, b)
+        low = low_of(a)
+        if op == "maximum" and b == 0 and low is not None and low >= 0:
+            return a
+        nearest: Number = self.numeric(op, a, b)
+        return nearest
 
     def _shape_text(self, view: ArrayView) -> str:
         lengths = [str(length) if isinstance(length, int) else "n" for length in view.shape]

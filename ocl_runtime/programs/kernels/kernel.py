@@ -177,7 +177,7 @@ class Kernel:
     # ------------------------------------------------------------------ for launchers and commands
 
     @property
-    def function(self) -> FunctionType:
+    def plain_function(self) -> FunctionType:
         """The function in Python. Raises `Error` for a kernel that was made of a text."""
         if self._function is None:
             raise Error(

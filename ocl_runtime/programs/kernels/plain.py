@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from types import FunctionType
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np

@@ -212,8 +212,13 @@ def _typed_like(value: Any, result: Any) -> Any:
     return Typed(result[()]) if isinstance(value, float) else Index(result)
 
 
+_JOINS: dict[str, Callable[..., Any]] = {
+    "add": np.add, "mul": np.multiply, "minimum": minimum, "maximum": maximum,
+}  # fmt: skip
+
+
 def _reduced(op: str, values: list[Any]) -> Any:
-    join = {"add": np.add, "mul": np.multiply, "minimum": minimum, "maximum": maximum}[JOINS[op]]
+    join = _JOINS[JOINS[op]]
     values = [*values]
     for distance, items in tree(len(values)):
         for item in range(items):

@@ -187,7 +187,7 @@ def to_bool(value: Any) -> Any:
 
 def to_integer(name: str) -> Callable[[Any], Any]:
     """`round`, `math.floor` and their kin: an index."""
-    function = {"round": round, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}[name]
+    function: Callable[[float], int] = round if name == "round" else getattr(math, name)
 
     def rounded(value: Any) -> Any:
         if not is_ours(value):

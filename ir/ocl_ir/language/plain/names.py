@@ -29,6 +29,7 @@ class Cast:
         self.type = dtype
 
     def __call__(self, value: Any) -> Typed:
+        """A number as this dtype."""
         return cast(value, self.type)
 
     def __eq__(self, other: object) -> bool:
@@ -55,10 +56,9 @@ def dtype_of(value: Any) -> DType:
     """The dtype that a value names. Raises `DTypeError` for what is none."""
     if isinstance(value, Cast):
         return value.type
-    known = python_functions.builtin(float), python_functions.builtin(bool)
-    if value is float or (value is known[0] and value is not None):
+    if value is float or value is python_functions.builtin(float):
         return default_real()
-    if value is bool or (value is known[1] and value is not None):
+    if value is bool or value is python_functions.builtin(bool):
         return from_numpy("?")
     if isinstance(value, DType):
         return value
@@ -75,7 +75,7 @@ def in_plain(value: Any) -> Any:
     if isinstance(value, FunctionType):
         return _rebuilt(value)
     if isinstance(value, MethodType):
-        return MethodType(_rebuilt(value.__func__), in_plain(value.__self__))
+        return MethodType(in_plain(value.__func__), in_plain(value.__self__))
     if isinstance(value, functools.partial):
         return functools.partial(in_plain(value.func), *map(in_plain, value.args), **_all_in_plain(value.keywords))
     if isinstance(value, ModuleType):

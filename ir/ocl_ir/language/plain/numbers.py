@@ -13,6 +13,7 @@ from typing import Any, SupportsInt
 import numpy as np
 
 from ocl_ir.errors import DTypeError
+from ocl_ir.language.errors import KernelError
 from ocl_ir.language.plain.work_item import default_real
 from ocl_ir.language.promotion import INDEX, Class, NoCommonType, meet
 from ocl_ir.language.swizzles import component_indices
@@ -89,6 +90,8 @@ class Index(Operators):
 
     __slots__ = ("value",)
 
+    value: int
+
     def __init__(self, value: SupportsInt) -> None:
         self.value = int(value)
 
@@ -104,7 +107,7 @@ class Index(Operators):
     def __float__(self) -> float:
         return float(self.value)
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]  # a typed number has none
         return hash(self.value)
 
 
@@ -154,8 +157,10 @@ class Typed(Operators):
         """The vector with other components."""
         value = self.value.copy()
         for name, number in components.items():
-            (lane,) = component_indices(name, self.lanes) or ()
-            value[lane] = converted(number, from_numpy(self.dtype))
+            lanes = component_indices(name, self.lanes)
+            if lanes is None or len(lanes) != 1:
+                raise KernelError(f"{self!r} has no component {name}", remedy="use x, y, z, w or s0 to sf")
+            value[lanes[0]] = converted(number, from_numpy(self.dtype))
         return Typed(value)
 
 
@@ -290,9 +295,9 @@ def _power(base: Any, exponent: Any, class_: Class) -> Any:
 def _compared(op: str, left: Any, right: Any) -> Typed:
     class_ = _comparison_class(left, right)
     function = _COMPARISONS[op]
-    if class_.dtype is None or class_.dtype.kind != "float":
-        if class_.literal != "float" and max(np.size(plain(left)), np.size(plain(right))) == 1:
-            return Typed(np.bool_(function(int(left), int(right))))
+    is_float = class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_float)
+    if not is_float and max(np.size(plain(left)), np.size(plain(right))) == 1:
+        return Typed(np.bool_(function(int(left), int(right))))
     if class_.dtype is None:
         class_ = Class(dtype=default_real())
     assert class_.dtype is not None
@@ -311,7 +316,8 @@ def _is_integral(class_: Class) -> bool:
 def unary(op: str, value: Any) -> Any:
     """`-`, `~` or `abs` of an index or a typed number."""
     if isinstance(value, Index):
-        return Index({"neg": operator.neg, "not": operator.invert, "abs": abs}[op](int(value)))
+        function: Callable[[int], int] = {"neg": operator.neg, "not": operator.invert, "abs": operator.abs}[op]
+        return Index(function(int(value)))
     dtype = from_numpy(value.dtype)
     if dtype is BOOL and op != "not":
         raise DTypeError(f"{op} of a bool", remedy="convert it: int(…)")

@@ -74,7 +74,7 @@ def indexed(y):
 def compared(y):
     if VALUE is None:
         y[global_id(0)] = -1
-    elif VALUE == Colour.RED or VALUE == "red":
+    elif VALUE in (Colour.RED, "red"):
         y[global_id(0)] = 1
     else:
         y[global_id(0)] = 2

@@ -1,4 +1,4 @@
-"""Launching kernels in Python: sizes, modes, outputs, memory that arguments share, and arrays that are not computed yet."""
+"""Launching kernels in Python: sizes, modes, outputs, shared memory, and arrays that are not computed yet."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_wrong_arguments() -> None:
 
 def test_outputs_that_are_left_out_are_made() -> None:
     @ocl.kernel(over="x")
-    def kernel(x, y=ocl.new_like("x"), z=ocl.new_like("x")):
+    def kernel(x, y=ocl.new_like("x"), z=ocl.new_like("x")):  # noqa: B008
         i = position()
         y[i] = x[i] * 2
         z[i] = x[i] + 1

@@ -31,7 +31,7 @@ def branches(a: int, b: int) -> int:
 
 
 def nothing(a: int, b: int) -> None:
-    a = b
+    a += b
 
 
 def sometimes(a: int, b: int) -> int | None:

@@ -36,7 +36,7 @@ def with_options(**_: object) -> Callable[[Any], Any]:
 @unchanged
 @with_options(
     first=1,
-    second=[number for number in range(3)],
+    second=[number + 1 for number in range(3)],
 )
 def decorated(x: int) -> int:
     return x + 41
