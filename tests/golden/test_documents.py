@@ -46,9 +46,11 @@ def current_stages() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("name", "block"), python_blocks(), ids=lambda value: value if value.endswith(".md") else "")
-def test_python_runs(name: str, block: str, cache_folder: Path) -> None:
+def test_python_runs(name: str, block: str, cache_folder: Path, tmp_path: Path) -> None:
     env = {"OCL_RUNTIME_CACHE": str(cache_folder)}
-    done = python("-c", block, cwd=ROOT, env=env)
+    program = tmp_path / "block.py"  # kernels in Python need a file
+    program.write_text(block, encoding="utf-8")
+    done = python(str(program), cwd=ROOT, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout, f"a block of {name} shows nothing"
 
