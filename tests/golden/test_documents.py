@@ -27,7 +27,10 @@ GOLDEN = re.compile(r"(<!-- golden: (\w+) -->\n```\w+\n)(.*?)(```)", re.DOTALL)
 STAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
 DOCUMENTS = [
     *STAGES,
-    *(ROOT / "docs" / name for name in ("STREAMS.md", "HOST_PROGRAMS.md", "INTEROP.md", "NUMPY.md", "RAW_KERNELS.md")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ["STREAMS", "HOST_PROGRAMS", "INTEROP", "NUMPY", "KERNELS", "RAW_KERNELS"]
+    ),
 ]
 
 

@@ -16,7 +16,7 @@ from ocl_ir.language.errors import Span
 from ocl_ir.language.joins import Join, elements_of, joined
 from ocl_ir.language.liveness import Liveness, Names, liveness
 from ocl_ir.language.scopes import Version
-from ocl_ir.language.values import POISON, Number, Unassigned, Value
+from ocl_ir.language.values import POISON, Number, Unassigned, Value, is_static
 from ocl_ir.types import BOOL, DType, with_lanes
 
 DECIDED = "decided"
@@ -88,15 +88,17 @@ class Branches(Assignments):
                     self.span,
                 )
             else:
-                met[name] = self._variable(joined(self, name, [a, b], self.span), [(a, then[1]), (b, orelse[1])])
+                join, sides = joined(self, name, [a, b], self.span), [(a, then[1]), (b, orelse[1])]
+                known = b is before.get(name) or (is_static(b.value) and join.accepts(b.value))
+                met[name] = self._variable(join, sides[:1], b.value) if known else self._variable(join, sides)
         return met
 
     def _outer_version(self, name: str) -> bool:
         return self.scope.outer is not None and self.scope.outer.version(name) is not None
 
-    def _variable(self, join: Join, sides: Sequence[tuple[Version, list[Stmt]]]) -> Version:
-        """What a name is behind a branch: a variable that each side assigns, where they differ."""
-        declared = self.declared(join)
+    def _variable(self, join: Join, sides: Sequence[tuple[Version, list[Stmt]]], init: Value = POISON) -> Version:
+        """What a name is behind a branch: a variable that sides assign, and that starts as what it is on the others."""
+        declared = self.declared(join, init)
         for version, block in sides:
             with self.k.block() as conversions:
                 self._set(declared, version.value)
