@@ -7,6 +7,7 @@ order that the waits allow. Every command is told which bytes it touches; OpenCL
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import starmap
@@ -234,8 +235,11 @@ class OpenCL:
         set_types(kernel, types)
 
     def group_size_limit(self, kernel: KernelHandle) -> int:
-        """The device's answer for the kernel as it was compiled."""
-        return int(kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self._device))
+        """The device's answer for the kernel as it was compiled. NVIDIA's driver answers 256 for a kernel that was
+        compiled for larger groups, too, and runs it in these."""
+        info = cl.kernel_work_group_info
+        compiled_for = math.prod(kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, self._device))
+        return max(int(kernel.get_work_group_info(info.WORK_GROUP_SIZE, self._device)), int(compiled_for))
 
     def memory_use(self, kernel: KernelHandle) -> MemoryUse:
         """The driver's answers."""

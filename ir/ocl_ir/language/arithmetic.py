@@ -18,6 +18,7 @@ from ocl_ir.language.conversions import INTEGER_LIMITS, Conversions
 from ocl_ir.language.host_numbers import HOST
 from ocl_ir.language.promotion import INDEX, Class, NoCommonType, class_of, meet
 from ocl_ir.language.values import HostNumber, Number, Value, is_static, low_of
+from ocl_ir.program_ops import ExactOp
 from ocl_ir.types import BOOL, F16, I32, I64, U64, DType, lanes
 
 STATIC: Mapping[str, Callable[..., Any]] = {
@@ -39,6 +40,8 @@ _HOST_KNOWN = (HostNumber, bool, int, float)
 """What the host can compute with."""
 _ROUNDED = frozenset({"neg", "abs", "sign", "minimum", "maximum", "select", "copysign", "floor", "ceil", "trunc"})
 """Operations that give a half for halves: nothing has to be rounded."""
+_COUNTING = frozenset({"add", "sub", "mul"})
+"""Operations of indices that no program lets overflow, as Python has none; compilers know addresses for it."""
 
 
 class Arithmetic(Conversions):
@@ -124,6 +127,8 @@ class Arithmetic(Conversions):
             return Number(self.k.op(op, *refs), kind, "weak")
         if class_.is_index:
             refs = [self.index(self._unbooled(operand)) for operand in operands]
+            if op in _COUNTING and not self.options.checked:
+                op = ExactOp(op)
             return Number(self.k.op(op, *refs), self.index_type, "index", self._low(op, operands))
         assert class_.dtype is not None
         refs = self._splatted([self.converted(operand, class_.dtype) for operand in operands])

@@ -90,9 +90,10 @@ class Branches(Assignments):
                     self.span,
                 )
             else:
-                met[name] = self._variable(
-                    joined(self, name, [a, b], self.span, weak="any"), [(a, then[1]), (b, orelse[1])]
-                )
+                join = joined(self, name, [a, b], self.span, weak="any")
+                sides = [(a, then[1]), (b, orelse[1])]
+                known = b is before.get(name) or (is_static(b.value) and join.accepts(b.value))
+                met[name] = self._variable(join, sides[:1], b.value) if known else self._variable(join, sides)
         return met
 
     def _names_of_one_side(
@@ -126,9 +127,9 @@ class Branches(Assignments):
     def _outer_version(self, name: str) -> bool:
         return self.scope.outer is not None and self.scope.outer.version(name) is not None
 
-    def _variable(self, join: Join, sides: Sequence[tuple[Version, list[Stmt]]]) -> Version:
-        """What a name is behind a branch: a variable that each side assigns, where they differ."""
-        declared = self.declared(join)
+    def _variable(self, join: Join, sides: Sequence[tuple[Version, list[Stmt]]], init: Value = POISON) -> Version:
+        """What a name is behind a branch: a variable that sides assign, and that starts as what it is on the others."""
+        declared = self.declared(join, init)
         for version, block in sides:
             with self.k.block() as conversions:
                 self._set(declared, version.value)

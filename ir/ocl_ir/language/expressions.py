@@ -39,6 +39,7 @@ from ocl_ir.language.values import (
     Value,
     is_static,
 )
+from ocl_ir.program_ops import ExactOp
 from ocl_ir.types import BOOL, Vector
 
 BINARY = {
@@ -304,7 +305,7 @@ class Expressions(MemoryAccess):
             raise self.fault("a tuple chosen at run time", "choose its elements", DTypeError)
         if all(map(_is_cheap, (*then_block, *else_block))):
             for stmt in (*then_block, *else_block):
-                self.k.emit(stmt)
+                self.k.emit(_early(stmt))
             return self.select(condition, then, orelse)
         return self._branches(condition, (then, then_block), (orelse, else_block))
 
@@ -317,10 +318,16 @@ class Expressions(MemoryAccess):
                 results.append(self._in_common(value, class_))
             block.extend(conversions)
         first = results[0]
-        zero = self._constant(False if first.dtype is BOOL else 0, self.computed_as(first.dtype), first.lanes)
-        variable = self.k.variable(zero)
+        init = self._constant(False if first.dtype is BOOL else 0, self.computed_as(first.dtype), first.lanes)
+        assigned = [(results[0], then[1]), (results[1], orelse[1])]
+        if all(map(_is_cheap, orelse[1])):  # computed before, it needs no branch of its own
+            for stmt in orelse[1]:
+                self.k.emit(_early(stmt))
+            orelse[1].clear()
+            init = assigned.pop()[0].ref
+        variable = self.k.variable(init)
         assert isinstance(variable.operand, Variable)
-        for result, (_, block) in zip(results, (then, orelse), strict=True):
+        for result, block in assigned:
             block.append(Assign(variable.operand, result.ref.operand, where=self.k.where or ""))
         self.k.emit(If(condition.operand, tuple(then[1]), tuple(orelse[1]), where=self.k.where or ""))
         return Number(self.k.let(variable), first.dtype, first.kind)
@@ -452,6 +459,13 @@ class Expressions(MemoryAccess):
 def _is_cheap(stmt: Stmt) -> bool:
     """Whether a statement only computes, and little: it may run where Python would not have evaluated it."""
     return isinstance(stmt, Let) and stmt.op not in _DEAR
+
+
+def _early(stmt: Stmt) -> Stmt:
+    """A cheap statement where Python might not have evaluated it, and so might overflow."""
+    if isinstance(stmt, Let) and isinstance(stmt.op, ExactOp):
+        return dataclasses.replace(stmt, op=str(stmt.op))
+    return stmt
 
 
 _DEAR = frozenset({"pow", "ipow", "exp", "log", "sin", "cos", "tan", "erf", "floordiv", "rem", "div"})

@@ -7,8 +7,9 @@ the host. What is no number is known while the kernel is translated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, Literal, TypeAlias
 
 from ocl_ir.language.calls import Calls
@@ -49,11 +50,18 @@ class FloatType:
     """A Python float."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A value that is known while the kernel is translated."""
+    """A value that is known while the kernel is translated. Functions are equal where their code and what it closes
+    over are: a lambda is a new function in each call."""
 
     value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and _identity(self.value) == _identity(other.value)
+
+    def __hash__(self) -> int:
+        return hash(_identity(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,21 @@ class Parts:
 
 
 ArgumentType: TypeAlias = ArrayType | ScalarType | IndexType | FloatType | Constant | Parts
+
+
+def _identity(value: Any) -> Hashable:
+    """What tells a constant from others, also 1 from 1.0 and True."""
+    if isinstance(value, FunctionType):
+        cells = [_identity(cell.cell_contents) for cell in value.__closure__ or ()]
+        defaults = [_identity(default) for default in value.__defaults__ or ()]
+        return value.__code__, id(value.__globals__), tuple(cells), tuple(defaults), str(value.__kwdefaults__)
+    if isinstance(value, tuple):
+        return type(value), tuple(map(_identity, value))
+    try:
+        hash(value)
+    except TypeError:
+        return type(value), id(value)
+    return type(value), repr(value) if isinstance(value, float) else value
 
 
 def declare(t: Calls, arguments: Mapping[str, ArgumentType]) -> dict[str, Value]:

@@ -1,8 +1,8 @@
 """Builtins of a sub-group: neighbouring work-items of a group that exchange values.
 
-A sub-group has `subgroup.size` items whose linear local ids follow each other. The size is known while a kernel is
-translated: 32, or the largest power of two that divides a smaller group. The meaning is the same on every device: values
-go through local memory, so the whole group comes to each call, or none of it. Reductions join in the order of
+A sub-group has `subgroup.size()` items whose linear local ids follow each other. The size is known while a kernel is
+translated: 32, or the largest power of two that divides the group. The meaning is the same on every device: values go
+through local memory, so the whole group comes to each call, or none of it. Reductions join in the order of
 `ocl_ir.kernel.collectives`.
 """
 

@@ -30,6 +30,7 @@ from ocl_ir.kernel.grammar import (
 )
 from ocl_ir.ops import OPS, PARTIAL
 from ocl_ir.passes.rewrite import Rewriter
+from ocl_ir.program_ops import ExactOp
 from ocl_ir.types import BOOL, DType, Vector, element, lanes
 
 
@@ -106,7 +107,8 @@ class _Fold(Rewriter):
         if not isinstance(before, Const) or isinstance(y, Variable):
             return None
         both = _evaluated(Let(stmt.result, stmt.op, (before, constant)), [before, constant])
-        return None if both is None else Let(stmt.result, stmt.op, (y, both), where=stmt.where)
+        op = stmt.op if isinstance(inner.op, ExactOp) else str(stmt.op)  # of two that wrap, one may wrap less often
+        return None if both is None else Let(stmt.result, op, (y, both), where=stmt.where)
 
 
 def _renamed(kernel: Kernel, hints: dict[int, str]) -> Kernel:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from types import FunctionType
-from typing import Any
+from typing import Any, overload
 
 from ocl_ir.graph.build import Buffer
 from ocl_ir.kernel.printer import text
@@ -85,6 +85,7 @@ class Kernel:
             update_wrapper(self, function)
         else:
             self.__name__ = self._source.frame.function
+        self._options: dict[tuple[Any, ...], Options] = {}
         self._variants = Variants(self.__name__, lambda: self._source, function)
 
     @cached_property
@@ -97,6 +98,13 @@ class Kernel:
             return inspect.signature(self._function)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(arg.arg, kind) for arg in self._source.node.args.args])
+
+    @cached_property
+    def _all_given(self) -> Sequence[str]:
+        """The parameters, where all of them may be given by position; none where some may not."""
+        by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        simple = all(parameter.kind in by_position for parameter in self._signature.parameters.values())
+        return list(self._signature.parameters) if simple else []
 
     @cached_property
     def _annotations(self) -> Mapping[str, Any]:
@@ -207,6 +215,9 @@ class Kernel:
 
     def bound(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[Array]]:
         """The arguments by parameter, and the outputs that were left out and are made. Raises `Error`."""
+        names = self._all_given
+        if not keywords and len(args) == len(names):
+            return dict(zip(names, args, strict=True)), []
         try:
             bound = self._signature.bind(*args, **keywords)
         except TypeError as error:
@@ -250,9 +261,39 @@ class Kernel:
             )
         return tuple(reversed(shape))
 
+    def options(
+        self, executor: DeviceExecutor, group: tuple[int, int, int], dimensions: int, *, wide: bool, checked: bool
+    ) -> Options:
+        """What a variant is translated for, by the device, the mode and the index space."""
+        fp64 = executor.target.fp64
+        key = executor.default_real, fp64, group, dimensions, wide, checked
+        options = self._options.get(key)
+        if options is None:
+            options = self._options[key] = Options(
+                default_real=executor.default_real,
+                wide=wide,
+                checked=checked,
+                fp64=fp64,
+                group_size=group,
+                dimensions=dimensions,
+            )
+        return options
+
     def variant(self, arguments: Arguments, buffers: Sequence[Buffer], options: Options) -> Translation:
         """The translation for arguments that lie in some buffers."""
         return self._variants.variant(arguments.types(buffers), options)
+
+
+@overload
+def kernel(function: Callable[..., Any], /) -> Kernel: ...
+
+
+@overload
+def kernel(*, source: str, local: int | Sizes | None = None, over: str | None = None) -> Kernel: ...
+
+
+@overload
+def kernel(*, local: int | Sizes | None = None, over: str | None = None) -> Callable[[Callable[..., Any]], Kernel]: ...
 
 
 def kernel(
@@ -270,7 +311,11 @@ def kernel(
     if source is not None:
         return Kernel(None, source, local, over)
     if function is None:
-        return lambda wrapped: kernel(wrapped, local=local, over=over)
+        return lambda wrapped: _decorated(wrapped, local, over)
+    return _decorated(function, local, over)
+
+
+def _decorated(function: Callable[..., Any], local: int | Sizes | None, over: str | None) -> Kernel:
     if not isinstance(function, FunctionType):
         raise Error(
             f"a kernel of {function!r}", place=calling_line(), remedy="decorate a function that is defined with def"

@@ -104,15 +104,8 @@ class Launcher:
         return self.kernel.size(self.sizes, values, executor.device.quirks.group_size, counts_groups=self.counts_groups)
 
     def _options(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> Options:
-        capabilities = executor.device.capabilities
-        return Options(
-            default_real=executor.default_real,
-            wide=_is_wide(arguments, size),
-            checked=self._is_checked(executor),
-            fp64=capabilities.computes("f64"),
-            group_size=size.group,
-            dimensions=len(size.items),
-        )
+        wide, checked = _is_wide(arguments, size), self._is_checked(executor)
+        return self.kernel.options(executor, size.group, len(size.items), wide=wide, checked=checked)
 
     def _is_checked(self, executor: DeviceExecutor) -> bool:
         if self.mode == "checked" and tracer.get() is not None:

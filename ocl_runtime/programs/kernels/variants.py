@@ -20,6 +20,8 @@ from ocl_ir.types import BOOL, DType, element
 
 _MANY = 32
 """Variants of a kernel after which it is said which argument varies."""
+_HUGE = 1e38
+"""Floats below this have a place in float32."""
 _LOG = logging.getLogger("ocl_runtime")
 
 
@@ -81,14 +83,15 @@ def numbers_of(
             case Status():
                 passed.append(status)
             case Deferred(what="items", axis=axis):
-                passed.append(element(param.value.type).numpy.type(items[axis] if axis < len(items) else 1))
+                passed.append(items[axis] if axis < len(items) else 1)
             case Deferred(what=what, path=path, axis=axis):
                 layout = layouts(path)
-                extent = layout.shape[axis] if what == "shape" else layout.strides[axis]
-                passed.append(element(param.value.type).numpy.type(extent))
+                passed.append(layout.shape[axis] if what == "shape" else layout.strides[axis])
     return passed
 
 
 def _as_dtype(value: Any, dtype: DType) -> Any:
+    if type(value) is int or (type(value) is float and dtype.bits > 16 and -_HUGE < value < _HUGE):
+        return value  # which the launch converts
     with np.errstate(over="ignore", invalid="ignore"):
         return np.uint8(bool(value)) if dtype is BOOL else dtype.numpy.type(value)

@@ -26,11 +26,11 @@ GROUP, CENTRES, FEATURES = 128, 11, 6
 
 
 @ocl.kernel(local=GROUP)
-def assign(points: Array2, centres: Array2, labels: Array1):
+def assign(points: Array2, centres: Array1, labels: Array1):
     """Features are rows: neighbouring work-items read neighbouring points."""
-    near = local_array((CENTRES, FEATURES), float32)
-    for k in range(local_id(0), CENTRES * FEATURES, local_size(0)):
-        near[k // FEATURES, k % FEATURES] = centres[k // FEATURES, k % FEATURES]
+    near = local_array(CENTRES * FEATURES, float32)
+    for k in range(local_id(0), centres.size, local_size(0)):
+        near[k] = centres[k]
     barrier()
     i = global_id(0)
     if i < points.shape[1]:
@@ -41,7 +41,7 @@ def assign(points: Array2, centres: Array2, labels: Array1):
         for centre in range(CENTRES):
             distance = float32(0)
             for f in unrolled(range(FEATURES)):
-                away = own[f] - near[centre, f]
+                away = own[f] - near[centre * FEATURES + f]
                 distance += away * away
             if distance < least:
                 label, least = centre, distance
@@ -49,7 +49,7 @@ def assign(points: Array2, centres: Array2, labels: Array1):
 
 
 @ocl.kernel(local=GROUP)
-def move(points: Array2, labels: Array1, centres: Array2):
+def move(points: Array2, labels: Array1, centres: Array1):
     """A group for each centre."""
     centre = group_id(0)
     count = 0
@@ -65,7 +65,7 @@ def move(points: Array2, labels: Array1, centres: Array2):
     for f in unrolled(range(FEATURES)):
         total = group.sum(totals[f])
         if local_id(0) == 0 and count > 0:
-            centres[centre, f] = total / count
+            centres[centre * FEATURES + f] = total / count
 
 
 SOURCE = """
@@ -77,9 +77,9 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void assign(__global const float *restrict points, __global const float *restrict centres,
             __global int *restrict labels, int n)
 {
-    __local float near[CENTRES][FEATURES];
+    __local float near[CENTRES * FEATURES];
     for (int k = get_local_id(0); k < CENTRES * FEATURES; k += GROUP)
-        near[k / FEATURES][k % FEATURES] = centres[k];
+        near[k] = centres[k];
     barrier(CLK_LOCAL_MEM_FENCE);
     int i = get_global_id(0);
     if (i < n) {
@@ -92,7 +92,7 @@ void assign(__global const float *restrict points, __global const float *restric
             float distance_ = 0;
             #pragma unroll
             for (int f = 0; f < FEATURES; f++) {
-                float away = own[f] - near[centre][f];
+                float away = own[f] - near[centre * FEATURES + f];
                 distance_ += away * away;
             }
             if (distance_ < least) {
@@ -147,13 +147,13 @@ def problem(n: int) -> Problem:
     scattered = places[rng.integers(0, CENTRES, n)] + rng.standard_normal((n, FEATURES))
     # Sixteenths: distances and sums are exact, so that ties and the order of sums do not matter.
     points = (np.round(scattered * 16) / 16).astype(np.float32).T.copy()
-    centres = points[:, rng.integers(0, n, CENTRES)].T.copy()
+    centres = points[:, rng.integers(0, n, CENTRES)].T.ravel()
 
     def expected() -> Arrays:
-        distances = [((points - centre[:, None]) ** 2).sum(0) for centre in centres]
+        distances = [((points - centre[:, None]) ** 2).sum(0) for centre in centres.reshape(CENTRES, FEATURES)]
         labels = np.argmin(distances, axis=0).astype(np.int32)
         moved = [points[:, labels == k].mean(1, dtype=np.float64) for k in range(CENTRES)]
-        return {"labels": labels, "centres": np.array(moved)}
+        return {"labels": labels, "centres": np.ravel(moved)}
 
     move_, assign_ = ("points", "labels", "centres"), ("points", "centres", "labels")
     return Problem(
