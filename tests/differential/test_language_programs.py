@@ -40,7 +40,7 @@ VARIANTS = {
     "checked": Options(group_size=(GROUP, 1, 1), checked=True),
     "wide": Options(group_size=(GROUP, 1, 1), wide=True),
 }
-BUILT = with_builds(settings().max_examples // 5)
+BUILT = with_builds(settings().max_examples // 8)
 
 
 def arrays() -> dict[str, np.ndarray]:
@@ -109,7 +109,7 @@ def compare(what: str, got: dict[str, Any], wanted: dict[str, np.ndarray]) -> No
             assert_same(f"{what}: y_{name}", got[f"y_{name}"], wanted[f"y_{name}"])
 
 
-@settings(max_examples=settings().max_examples, phases=PHASES)
+@settings(max_examples=with_builds(settings().max_examples), phases=PHASES)
 @given(text=program_texts())
 def test_the_interpreter_does_what_python_does(text: str) -> None:
     wanted = in_plain_python(text)
