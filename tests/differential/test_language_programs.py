@@ -14,6 +14,7 @@ from hypothesis import given, settings
 
 from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.verify import verify
 from ocl_ir.language.context import Options
 from ocl_ir.language.parameters import ArrayType
 from ocl_ir.language.plain.arrays import PlainArray
@@ -96,6 +97,7 @@ def translated(text: str, options: Options) -> Adapted:
 
 
 def interpreted(program: Adapted) -> dict[str, Any]:
+    verify(program.kernel)
     args = program.arguments()
     run(program.kernel, args, (ITEMS,), (GROUP,))
     return args
