@@ -38,6 +38,7 @@ from ocl_runtime.language import (
     local_size,
     maximum,
     num_groups,
+    position,
     private_array,
     uint8,
     uint32,
@@ -802,7 +803,7 @@ def names_that_hide_builtins(x, y):
 
 def computed_indices(x, y):
     i = global_id(0)
-    y[i] = x[i // 2 * 2 + i % 2] + x[min(i + 3, x.size - 1)] + x[(i * i) % N]
+    y[i] = x[i // 2 * 2 + i % 2] + x[min(i + 3, x.size - 1)] + x[(i * i) % x.size]
 
 
 def choice_that_is_known(x, y):
@@ -878,7 +879,7 @@ def private_matrix(x, y):
     p = private_array((2, 3), float32)
     for a in range(2):
         for b in range(3):
-            p[a, b] = x[(a * 3 + b + i) % N]
+            p[a, b] = x[(a * 3 + b + i) % x.size]
     r = p[1]
     r[0] += 100
     y[i] = p[1, 0] + p[0][2] + p[:, 1][1]
@@ -905,6 +906,176 @@ def nested_function_that_returns_in_loops(x, y):
 def bits_of_integers(k, y):
     i = global_id(0)
     y[i] = (k[i] >> 1) + ((k[i] << 2) | 1) + (~k[i] & 255) + (k[i] ^ i) + (1 << (i % 5))
+
+
+def first_negative(x, n):
+    for j in range(n):
+        if x[j] < 0:
+            return j
+    return n
+
+
+def barrier_after_return_helper(x, y):
+    part = local_array(8, float32)
+    l = local_id(0)
+    i = global_id(0)
+    v = first_negative(x[i:], min(3, x.size - i))
+    part[l] = v
+    barrier()
+    y[i] = part[7 - l]
+
+
+def uniform_return_then_barrier(x, y, n):
+    part = local_array(8, float32)
+    l = local_id(0)
+    i = global_id(0)
+    if n < 0:
+        return
+    part[l] = x[i]
+    barrier()
+    for j in range(n):
+        if j == 3:
+            return
+        part[(l + 1) % 8] = part[(l + 1) % 8] + j
+        barrier()
+    y[i] = part[7 - l]
+
+
+def quotient_by_zero_of_the_host(x, y, a, b):
+    i = global_id(0)
+    if b != 0:
+        y[i] = x[i] * (a / b)
+    else:
+        y[i] = -1
+
+
+def host_number_beside_three_dtypes(h, x, d, y, e, a):
+    i = global_id(0)
+    y[i] = x[i] * a + float32(h[i] * a)
+    e[i] = d[i] * a
+
+
+def arrays_of_bools(m, y, x):
+    i = global_id(0)
+    m[i] = x[i] > 0
+    m[i] = m[i] and not x[0] > 0
+    y[i] = m[i]
+    if m[i]:
+        y[i] = 3
+
+
+def bytes_wrap(b, y):
+    i = global_id(0)
+    t = b[i]
+    for j in range(3):
+        t = t * 3 + b[j]
+    y[i] = t + i
+
+
+def float64_numbers(d, e):
+    i = global_id(0)
+    e[i] = d[i] / 3 + d[i] // 2 + d[i] % 3 + math.sqrt(abs(d[i]))
+
+
+def vectors_in_loops(x, y):
+    i = global_id(0)
+    v = vload(x, (i % 2) * 8, 8)
+    w = v * 2 + v.s76543210
+    y[i] = w[0] + w.lo.x + w.hi.w + w.even.y + w.odd.z
+    v2 = float4(1, 2, 3, 4) * x[i]
+    c = v2
+    if x[i] > 0:
+        c = v2 + 1
+    for j in range(3):
+        c = c * 0.5 + v2
+    y[i] += c.x + c.w
+
+
+def scans(x, y, k):
+    i = global_id(0)
+    a = group.scan(k[i])
+    b = group.exclusive_scan(k[i])
+    c = group.sum(i)
+    d = group.max(i)
+    e = group.min(x[i])
+    f = group.broadcast(i, 2)
+    y[i] = float32(a) + float32(b) * 10 + c + d + e + f
+
+
+def collectives_in_loops(x, y):
+    i = global_id(0)
+    t = 0.0
+    for j in range(3):
+        t += group.sum(x[i] + j)
+    while group.any(t > 100):
+        t -= 50
+    y[i] = t
+
+
+def collectives_of_halves(h, z):
+    i = global_id(0)
+    z[i] = group.sum(h[i]) + group.scan(h[i])
+
+
+def histogram_of_a_group(k, c):
+    i = global_id(0)
+    p = local_array(4, int32)
+    if local_id(0) < 4:
+        p[local_id(0)] = 0
+    barrier()
+    atomic_add(p, k[i] % 4, 1)
+    barrier()
+    if local_id(0) < 4:
+        atomic_add(c, local_id(0), p[local_id(0)])
+
+
+def private_in_loop(x, y):
+    i = global_id(0)
+    t = 0.0
+    for j in range(3):
+        p = private_array(3, float32)
+        for q in range(3):
+            p[q] = x[(i + q + j) % x.size]
+        t += p[j]
+    y[i] = t
+
+
+def float_atomic(x, c):
+    atomic_add(c, 0, x[global_id(0)])
+
+
+def negative_literals_of_views(x, y):
+    i = global_id(0)
+    v = x[:]
+    y[i] = v[-1] + v[1:][-2] + x[...][0]
+
+
+def big_unsigned(u, y):
+    i = global_id(0)
+    y[i] = u[i] - 1 if u[i] > 0 else 5
+
+
+def index_below_zero(x, y):
+    i = global_id(0)
+    if i - 1 >= 0:
+        y[i] = x[i - 1]
+    else:
+        y[i] = -9
+
+
+def three_dimensions(z3):
+    a, b, c = position()
+    z3[a, b, c] = a * 100 + b * 10 + c + global_size(2) * 1000
+
+
+def unsigned_divisions(u, y):
+    i = global_id(0)
+    y[i] = u[i] // 3 + u[i] % 5 + cdiv(u[i], 4)
+
+
+def rounded(x, y):
+    i = global_id(0)
+    y[i] = round(x[i] / 2) + math.ceil(x[i] / 3) * 10 + math.trunc(x[i] / 3) * 100 + int(x[i] / 4) * 1000
 
 
 class Case(NamedTuple):
@@ -1005,9 +1176,36 @@ CASES = [
     Case(floored_remainders, N, {"x": X, "y": INTS}),
     Case(nested_function_that_returns_in_loops, N, {"x": X, "y": INTS}),
     Case(bits_of_integers, N, {"k": K, "y": INTS}),
+    Case(barrier_after_return_helper, 16, {"x": X, **Y}, 8),
+    Case(uniform_return_then_barrier, 16, {"x": X, **Y, "n": 2}, 8),
+    Case(uniform_return_then_barrier, 16, {"x": X, **Y, "n": 5}, 8),
+    Case(quotient_by_zero_of_the_host, N, {"x": X, **Y, "a": 1.0, "b": 0.0}),
+    Case(quotient_by_zero_of_the_host, N, {"x": X, **Y, "a": 1.0, "b": 3.0}),
+    Case(
+        host_number_beside_three_dtypes,
+        N,
+        {"h": X.astype("f2"), "x": X, "d": X.astype("f8"), **Y, "e": X.astype("f8"), "a": 0.1},
+    ),
+    Case(arrays_of_bools, N, {"m": np.zeros(N, bool), "y": INTS, "x": X}),
+    Case(bytes_wrap, N, {"b": U.astype(np.uint8) * 9, "y": INTS}),
+    Case(float64_numbers, N, {"d": X.astype("f8"), "e": X.astype("f8")}),
+    Case(vectors_in_loops, N, {"x": X, **Y}),
+    Case(scans, N, {"x": X, **Y, "k": K}, 8),
+    Case(collectives_in_loops, N, {"x": X, **Y}, 8),
+    Case(collectives_of_halves, N, {"h": X.astype("f2"), "z": X.astype("f2")}, 8),
+    Case(histogram_of_a_group, N, {"k": K, "c": np.zeros(4, np.int32)}, 8),
+    Case(private_in_loop, N, {"x": X, **Y}),
+    Case(float_atomic, N, {"x": X, "c": np.zeros(1, np.float32)}),
+    Case(negative_literals_of_views, N, {"x": X, **Y}),
+    Case(big_unsigned, N, {"u": U, "y": U * 0}),
+    Case(index_below_zero, N, {"x": X, **Y}),
+    Case(three_dimensions, (4, 3, 2), {"z3": np.zeros((2, 3, 4), np.int32)}, (2, 1, 1)),
+    Case(unsigned_divisions, N, {"u": U, "y": U * 0}),
+    Case(rounded, N, {"x": X, **Y}),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_statements(case: Case) -> None:
-    agree(case.kernel, case.sizes, case.arguments, local=case.local)
+    quotients = 1.0 if case.kernel is float64_numbers else 0.0
+    agree(case.kernel, case.sizes, case.arguments, local=case.local, most_ulps=quotients)

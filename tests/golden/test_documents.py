@@ -27,7 +27,10 @@ GOLDEN = re.compile(r"(<!-- golden: (\w+) -->\n```\w+\n)(.*?)(```)", re.DOTALL)
 STAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
 DOCUMENTS = [
     *STAGES,
-    *(ROOT / "docs" / name for name in ("STREAMS.md", "HOST_PROGRAMS.md", "INTEROP.md", "NUMPY.md", "RAW_KERNELS.md", "KERNELS.md")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ["STREAMS", "HOST_PROGRAMS", "INTEROP", "NUMPY", "KERNELS", "RAW_KERNELS"]
+    ),
 ]
 
 
@@ -47,10 +50,10 @@ def current_stages() -> dict[str, str]:
 
 @pytest.mark.parametrize(("name", "block"), python_blocks(), ids=lambda value: value if value.endswith(".md") else "")
 def test_python_runs(name: str, block: str, cache_folder: Path, tmp_path: Path) -> None:
-    file = tmp_path / "block.py"  # kernels in Python have a source
-    file.write_text(block)
     env = {"OCL_RUNTIME_CACHE": str(cache_folder)}
-    done = python(str(file), cwd=ROOT, env=env)
+    program = tmp_path / "block.py"  # kernels in Python need a file
+    program.write_text(block, encoding="utf-8")
+    done = python(str(program), cwd=ROOT, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout, f"a block of {name} shows nothing"
 

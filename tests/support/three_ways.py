@@ -37,7 +37,7 @@ def in_plain_python(kernel: Kernel, sizes: Any, arguments: Arguments) -> dict[st
     """The arrays afterwards, by parameter."""
     values = _on_device(arguments)
     size = launch_size(kernel.__name__, sizes, kernel._local, 64)
-    run_plain(kernel.plain_function, kernel.arguments(kernel.bound((), values)[0]), size, F32)
+    run_plain(kernel.plain_function(), kernel.arguments(kernel.bound((), values)[0]), size, F32)
     return _arrays(arguments, values)
 
 

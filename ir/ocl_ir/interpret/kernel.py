@@ -387,8 +387,9 @@ class _Machine:
         )
 
     def _both(self, later: str, touch: Touch, earlier: str, other: Touch) -> str:
-        places = [neighbourhood(self._kernel, self._statements[each.statement]) for each in (touch, other)]
-        if places[0] == places[1]:
+        stmts = [self._statements[each.statement] for each in (touch, other)]
+        places = [neighbourhood(self._kernel, stmt) for stmt in stmts]
+        if places[0] == places[1] and hasattr(stmts[0].where, "excerpt"):
             return f"both:\n{places[0]}"
         return f"{later}:\n{places[0]}\n{earlier}:\n{places[1]}"
 

@@ -465,8 +465,9 @@ def _is_cheap(stmt: Stmt) -> bool:
 
 def _early(stmt: Stmt) -> Stmt:
     """A cheap statement where Python might not have evaluated it, and so might overflow."""
-    exact = isinstance(stmt, Let) and isinstance(stmt.op, ExactOp)
-    return dataclasses.replace(stmt, op=str(stmt.op)) if exact else stmt
+    if isinstance(stmt, Let) and isinstance(stmt.op, ExactOp):
+        return dataclasses.replace(stmt, op=str(stmt.op))
+    return stmt
 
 
 _DEAR = frozenset({"pow", "ipow", "exp", "log", "sin", "cos", "tan", "erf", "floordiv", "rem", "div"})

@@ -128,15 +128,15 @@ class MemoryAccess(Violations):
         """Neighbouring elements along the last axis."""
         element = self._first_of(view, index)
         dtype = F32 if view.dtype is BF16 else view.dtype
-        align = view.dtype.size * (count if aligned else 1)
-        ref = self.k.load_as(
-            view.memory.pointer,
-            self.index(self.size(element.offset)),
-            self.computed_as(dtype),
-            count=count,
-            align=align,
-        )
-        return Number(ref, dtype)
+        computed, align = self.computed_as(dtype), view.dtype.size * (count if aligned else 1)
+        at = self.index(self.size(element.offset))
+
+        def read() -> Ref:
+            return self.k.load_as(view.memory.pointer, at, computed, count=count, align=align)
+
+        if not self.options.checked:
+            return Number(read(), dtype)
+        return Number(self._tested(view, index, computed, read, count), dtype)
 
     def store_vector(self, view: ArrayView, index: Value, value: Value, *, aligned: bool) -> None:
         """Writes the lanes of a vector to neighbours along the last axis."""
@@ -144,8 +144,8 @@ class MemoryAccess(Violations):
         if not isinstance(value, Number) or not isinstance(value.type, Vector):
             raise self.fault(f"vstore of {self.described(value)}", "store a vector: float4(…)", DTypeError)
         align = view.dtype.size * (value.lanes if aligned else 1)
-        at = self.index(self.size(element.offset))
-        self.k.store(view.memory.pointer, at, self.stored(view, value), align=align)
+        at, stored = self.index(self.size(element.offset)), self.stored(view, value)
+        self.guarded(view, index, lambda: self.k.store(view.memory.pointer, at, stored, align=align), value.lanes)
 
     def _first_of(self, view: ArrayView, index: Value) -> ArrayView:
         if view.strides is not None and view.strides[-1] != 1:

@@ -50,29 +50,29 @@ class Violations(Views):
         super().back_to(inner)
         del self.sites[sites:]
 
-    def guarded(self, view: ArrayView, index: Value, access: Callable[[], Any]) -> None:
-        """An effect on an element, which is left out in checked mode where the index is outside."""
+    def guarded(self, view: ArrayView, index: Value, access: Callable[[], Any], lanes: int = 1) -> None:
+        """An effect on an element, or so many neighbours, which is left out in checked mode where one is outside."""
         if not self.options.checked:
             access()
             return
-        inside = self._inside(view, index)
+        inside = self._inside(view, index, lanes)
         failed = self._failed_variable()
         with self.k.if_(inside), self.k.if_(self.k.op("not", Ref(self.k, failed))):
             access()
         with self.k.else_():
-            self._report(view, index)
+            self._report(view, index, lanes)
 
-    def _tested(self, view: ArrayView, index: Value, dtype: DType, read: Callable[[], Ref]) -> Ref:
-        inside = self._inside(view, index)
-        value = self.k.variable(self._constant(False if dtype is BOOL else 0, dtype))
+    def _tested(self, view: ArrayView, index: Value, dtype: DType, read: Callable[[], Ref], lanes: int = 1) -> Ref:
+        inside = self._inside(view, index, lanes)
+        value = self.k.variable(self._constant(False if dtype is BOOL else 0, dtype, lanes))
         with self.k.if_(inside):
             self.k.assign(value, read())
         with self.k.else_():
-            self._report(view, index)
+            self._report(view, index, lanes)
         return self.k.let(value)
 
-    def _inside(self, view: ArrayView, index: Value) -> Ref:
-        tests = [test for _, at, length in self._axes(view, index) for test in self._test(at, length)]
+    def _inside(self, view: ArrayView, index: Value, lanes: int) -> Ref:
+        tests = [test for _, at, length in self._axes(view, index, lanes) for test in self._test(at, length)]
         inside = self._constant(True, BOOL)
         for test in tests:
             inside = self.k.op("and", inside, test)
@@ -84,14 +84,19 @@ class Violations(Views):
             tests.insert(0, self.k.op("ge", self.index(at), self._constant(0, self.index_type)))
         return tests
 
-    def _axes(self, view: ArrayView, index: Value) -> list[tuple[int, Value, Value]]:
+    def _axes(self, view: ArrayView, index: Value, lanes: int) -> list[tuple[int, Value, Value]]:
+        """For each axis its number, what it is indexed with, and its length; of several lanes the last one, too."""
         items = self._without_ellipsis(view, index if isinstance(index, tuple) else (index,))
-        return [(axis, self._element(view, axis, item), self.size(view.shape[axis])) for axis, item in enumerate(items)]
+        axes = [(axis, self._element(view, axis, item), self.size(view.shape[axis])) for axis, item in enumerate(items)]
+        if lanes > 1:
+            axis, first, length = axes[-1]
+            axes.append((axis, self._plus(first, lanes - 1), length))
+        return axes
 
-    def _report(self, view: ArrayView, index: Value) -> None:
+    def _report(self, view: ArrayView, index: Value, lanes: int) -> None:
         site = len(self.sites)
         self.sites.append(Site(self.span, view.memory.name))
-        axes = self._axes(view, index)
+        axes = self._axes(view, index, lanes)
         axis, at, length = (self.k.variable(self._constant(0, self.index_type)) for _ in range(3))
         for number, position, extent in reversed(axes):
             outside = self._constant(False, BOOL)

@@ -31,12 +31,15 @@ from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL, I32, I64, DType
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.array import arrays_of
 from ocl_runtime.arrays.axes import axes_of, axis_of
 from ocl_runtime.arrays.operands import operands_of
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.plan.executor import Executor
+from ocl_runtime.programs.kernels.tuple_reduction import reduced
 
 _Type = ScalarType | IndexType
+Neutral = bool | int | float | tuple[bool | int | float, ...]
 
 
 class Operation(ElementFunction):
@@ -87,17 +90,21 @@ class Reduction(Operation):
     """A function that joins two values to one, over axes of an array. It must be associative and commutative; the
     library chooses the order, which is the same every time."""
 
-    def __init__(self, function: FunctionType, neutral: bool | int | float, map_: FunctionType | None) -> None:
+    def __init__(self, function: FunctionType, neutral: Neutral, map_: FunctionType | None) -> None:
         super().__init__(function)
         self._neutral = neutral
         self._map = Elementwise(map_) if map_ is not None else None
 
-    def __call__(self, *operands: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
-        """The elements joined along axes, by default all; of no elements, the neutral one.
+    def __call__(self, *operands: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+        """The elements joined along axes, by default all; of no elements, the neutral one. Where the state is a tuple,
+        it starts from several arrays, or from what the map gives, and an array of each part is returned.
 
         Raises `ShapeError` for axes that do not exist, `DTypeError` where joining changes the dtype.
         """
-        mapped = self._map(*operands) if self._map is not None else operands[0]
+        mapped = self._map(*operands) if self._map is not None else operands
+        if isinstance(self._neutral, tuple):
+            return self._of_tuples(mapped, axis, keepdims)
+        mapped = mapped[0] if isinstance(mapped, tuple) else mapped
         if not isinstance(mapped, Array):
             raise DTypeError(f"{self.__name__} of {mapped!r:.60}", place=calling_line(), remedy="give it an array")
         line, executor = caller(2), mapped._executor
@@ -107,7 +114,21 @@ class Reduction(Operation):
         return Array(graph.reduce(op, node, axes, op.result, keepdims=keepdims, where=line), executor)
 
     def _joining(self, dtype: DType, executor: Executor) -> DefinedOp:
+        assert not isinstance(self._neutral, tuple)
         return _joining(self, dtype, self._neutral, executor)
+
+    def _of_tuples(self, parts: Any, axis: int | tuple[int, ...] | None, keepdims: bool) -> tuple[Array, ...]:
+        assert isinstance(self._neutral, tuple)
+        if not isinstance(parts, tuple) or len(parts) != len(self._neutral):
+            count = len(parts) if isinstance(parts, tuple) else 1
+            raise DTypeError(
+                f"{self.__name__} joins tuples of {len(self._neutral)} numbers, and starts from {count}",
+                place=calling_line(),
+                remedy="give an array for each, or a map that gives as many",
+            )
+        arrays = arrays_of(self.__name__, *parts)
+        axes = axes_of(self.__name__, axis, len(broadcast_shapes(*(x.shape for x in arrays))))
+        return reduced(arrays, self, self._neutral, axes, keepdims=keepdims)
 
 
 class Scan(Operation):
@@ -178,9 +199,10 @@ def elementwise(function: Callable[..., Any]) -> Elementwise:
     return Elementwise(_checked(function, "elementwise"))
 
 
-def reduction(neutral: bool | int | float, map: Callable[..., Any] | None = None) -> Callable[..., Reduction]:  # noqa: A002
-    """A decorator: a function that joins two numbers, as a reduction of arrays over axes. `neutral` changes nothing
-    when it is joined; `map` is applied to the elements first. Raises `Error` for what is no function.
+def reduction(neutral: Neutral, map: Callable[..., Any] | None = None) -> Callable[..., Reduction]:  # noqa: A002
+    """A decorator: a function that joins two numbers, or two tuples of them, as a reduction of arrays over axes.
+    `neutral` changes nothing when it is joined; `map` is applied to the elements first. Raises `Error` for what is no
+    function. A reduction of numbers is fused with what is around it, one of tuples is a kernel of its own.
 
     @ocl.reduction(0)
     def longest(a, b):

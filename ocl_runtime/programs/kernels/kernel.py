@@ -176,7 +176,6 @@ class Kernel:
 
     # ------------------------------------------------------------------ for launchers and commands
 
-    @property
     def plain_function(self) -> FunctionType:
         """The function in Python. Raises `Error` for a kernel that was made of a text."""
         if self._function is None:

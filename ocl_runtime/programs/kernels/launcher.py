@@ -122,7 +122,7 @@ class Launcher:
         options = self._options(arguments, executor, size)
         if self.mode == "interpret":
             if self.kernel.stops_in_a_debugger:
-                run_plain(self.kernel.plain_function, arguments, size, executor.default_real)
+                run_plain(self.kernel.plain_function(), arguments, size, executor.default_real)
                 return
             interpret(lambda buffers: self._interpreted(arguments, buffers, options, size), arguments, size)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ocl_runtime.programs.kernels.arguments import Arguments, Path, firsts
 from ocl_runtime.programs.kernels.sizes import LaunchSize
 
 
-def run_plain(function: Callable[..., Any], arguments: Arguments, size: LaunchSize, default_real: DType) -> None:
+def run_plain(function: Any, arguments: Arguments, size: LaunchSize, default_real: DType) -> None:
     """Runs a kernel's function on copies of the arrays, and writes back those that it has changed. Raises what the
     function raises."""
     memory = _Memory(arguments.arrays)

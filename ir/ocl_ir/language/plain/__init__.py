@@ -4,7 +4,8 @@
     numbers.py    an index and a typed number, with Python's operators
     arrays.py     elements and views
     builtins.py   what builtins are outside of kernel IR
-    functions.py  a function that sees these meanings
+    functions.py  functions of numbers
+    names.py      a function that sees these meanings
     run.py        groups, one after the other
 
 Its rules for types are those of `ocl_ir.language.promotion`; what it computes, NumPy does.

@@ -8,9 +8,9 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ocl_ir.errors import DTypeError
-from ocl_ir.interpret.operation import poison
 from ocl_ir.kernel.collectives import JOINS, distances, tree
 from ocl_ir.language.plain.arrays import PlainArray
 from ocl_ir.language.plain.names import dtype_of
@@ -84,9 +84,17 @@ def _array(known: dict[Any, PlainArray], shape: Any, dtype: DType) -> PlainArray
     lengths = tuple(map(int, shape)) if isinstance(shape, tuple) else (int(shape),)
     key = tuple(_call_chain(sys._getframe(2)))
     if key not in known:
-        contents = poison(dtype, int(np.prod(lengths))).reshape(lengths)
-        known[key] = PlainArray(contents, dtype, "the array")
+        known[key] = PlainArray(_undefined(lengths, dtype), dtype, "the array")
     return known[key]
+
+
+def _undefined(lengths: tuple[int, ...], dtype: DType) -> NDArray[Any]:
+    """Contents that show up in a result: NaN, or bytes of 0xCD."""
+    contents = np.empty(lengths, dtype.numpy)
+    contents.view(np.uint8).fill(0xCD if dtype.kind != "bool" else 1)
+    if dtype.is_float and dtype is not BF16:
+        contents.fill(np.nan)
+    return contents
 
 
 def _call_chain(frame: FrameType | None) -> Iterator[tuple[object, int]]:

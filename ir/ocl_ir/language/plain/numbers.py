@@ -316,8 +316,7 @@ def _is_integral(class_: Class) -> bool:
 def unary(op: str, value: Any) -> Any:
     """`-`, `~` or `abs` of an index or a typed number."""
     if isinstance(value, Index):
-        function: Callable[[int], int] = {"neg": operator.neg, "not": operator.invert, "abs": operator.abs}[op]
-        return Index(function(int(value)))
+        return Index({"neg": -value.value, "not": ~value.value, "abs": abs(value.value)}[op])
     dtype = from_numpy(value.dtype)
     if dtype is BOOL and op != "not":
         raise DTypeError(f"{op} of a bool", remedy="convert it: int(…)")

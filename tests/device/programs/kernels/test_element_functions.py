@@ -174,3 +174,48 @@ def test_what_is_no_function_of_elements_is_refused() -> None:
         widened(x)
     with pytest.raises(ShapeError):
         smooth_step(ocl.zeros(3), ocl.zeros(4), 1.0)
+
+
+@ocl.reduction((-math.inf, -1))
+def largest_at(a, b):
+    if a[0] > b[0] or (a[0] == b[0] and a[1] < b[1]):
+        return a
+    return b
+
+
+@ocl.reduction((math.inf, -math.inf), map=lambda x: (x, x))
+def extent(a, b):
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_a_reduction_of_tuples(values: Any, axis: Any, keepdims: bool) -> None:
+    numbers = np.arange(values.size, dtype=np.int32).reshape(values.shape)
+    largest, at = largest_at(ocl.asarray(values), ocl.asarray(numbers), axis=axis, keepdims=keepdims)
+    np.testing.assert_array_equal(largest.numpy(), values.max(axis=axis, keepdims=keepdims))
+    indices = values.argmax(axis=axis, keepdims=keepdims)
+    wanted = np.take_along_axis(
+        numbers.reshape(-1) if axis is None else numbers,
+        np.asarray(indices).reshape(
+            -1 if axis is None else indices.shape if keepdims else np.expand_dims(indices, axis).shape
+        ),
+        axis or 0,
+    )
+    np.testing.assert_array_equal(at.numpy().reshape(-1), wanted.reshape(-1))
+
+
+@pytest.mark.parametrize("shape", [(100_003,), (3, 70_001), (1000, 3)])
+def test_a_reduction_of_tuples_in_parts(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(3).random(shape, dtype=np.float32)
+    low, high = extent(ocl.asarray(values), axis=-1)
+    np.testing.assert_array_equal(low.numpy(), values.min(-1))
+    np.testing.assert_array_equal(high.numpy(), values.max(-1))
+
+
+def test_a_reduction_of_tuples_of_nothing_and_of_too_few() -> None:
+    low, high = extent(ocl.zeros((4, 0)), axis=1)
+    assert low.tolist() == [math.inf] * 4
+    assert high.tolist() == [-math.inf] * 4
+    with pytest.raises(DTypeError, match="joins tuples of 2 numbers, and starts from 1"):
+        largest_at(ocl.zeros(3))
