@@ -194,12 +194,15 @@ def _low(value: Value) -> int | None:
 
 def _differ(t: Arithmetic, name: str, one: Version, other: Version, span: Span) -> None:
     first, second = sorted((one, other), key=lambda version: version.span.line)
-    floating = next((v for v in (one.value, other.value) if isinstance(v, Number) and v.dtype.is_float), None)
+    numbers = [(v, v.value) for v in (first, second) if isinstance(v.value, Number)]
+    floating = next((number for _, number in numbers if number.dtype.is_float), None)
     dtype = dtype_name(floating.dtype) if floating is not None else "float32"
+    converted = next((version for version, number in numbers if not number.dtype.is_float), first)
+    written = f"return {dtype}(…)" if name == "return" else f"{name} = {dtype}(…)"
     texts = [f"{t.described(version.value)} from line {version.span.line}" for version in (first, second)]
     raise t.fault(
         f"{name} is {texts[0]} and {texts[1]}, and both reach line {span.line}",
-        f"convert at line {first.span.line}: {name} = {dtype}(…)",
+        f"convert at line {converted.span.line}: {written}",
         DTypeError,
         second.span,
     )
