@@ -7,7 +7,7 @@ translated, and is the same on all paths, stays known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -32,6 +32,8 @@ class Join:
     parts: tuple[Join, ...] | None = None
     tile: Tile | None = None
     """A tile like the one that it is made of parts."""
+    named: Callable[..., Value] | None = None
+    """The type of a named tuple that it is made of parts."""
     dtype: DType | None = None
     kind: NumberClass = "typed"
     lanes: int = 1
@@ -142,7 +144,8 @@ def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *
     )
     if all(part.parts is None and not part.is_number for part in parts):
         return Join(name, versions[0].value)
-    return Join(name, parts=parts, tile=first if isinstance(first, Tile) else None)
+    named = type(first) if len(kinds) == 1 and hasattr(first, "_fields") else None
+    return Join(name, parts=parts, tile=first if isinstance(first, Tile) else None, named=named)
 
 
 def elements_of(value: Value) -> tuple[Value, ...]:
