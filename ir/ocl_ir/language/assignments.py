@@ -28,9 +28,7 @@ class Assignments(Expressions):
         if not (
             isinstance(stmt.value, ast.Constant) and (stmt.value.value is Ellipsis or isinstance(stmt.value.value, str))
         ):
-            self.is_used = not isinstance(stmt.value, ast.Call) or any(
-                isinstance(inner, ast.Call) for argument in stmt.value.args for inner in ast.walk(argument)
-            )
+            self.is_used = not isinstance(stmt.value, ast.Call)
             self.expression(stmt.value)
             self.is_used = True
 

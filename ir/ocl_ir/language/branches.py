@@ -186,7 +186,9 @@ class Branches(Assignments):
     def _value_of(self, join: Join) -> Value:
         if join.parts is not None:
             values = tuple(map(self._value_of, join.parts))
-            return replace(join.tile, dtype=values[0].dtype, elements=values) if join.tile is not None else values
+            if join.tile is not None:
+                return replace(join.tile, dtype=values[0].dtype, elements=values)
+            return values if join.named is None else join.named(*values)
         if join.variable is None:
             return join.value
         return Number(Ref(self.k, join.variable), join.number_dtype, join.kind, join.low)

@@ -25,7 +25,7 @@ from ocl_ir.language.liveness import own_names
 from ocl_ir.language.memory import MemoryAccess
 from ocl_ir.language.scopes import Scope
 from ocl_ir.language.swizzles import component_indices
-from ocl_ir.language.table import Namespace
+from ocl_ir.language.table import Builtin, Namespace
 from ocl_ir.language.values import (
     AnyTile,
     ArrayView,
@@ -434,6 +434,7 @@ class Expressions(MemoryAccess):
         raise self.fault(f"a tuple with the index {self.described(index)}", "use a literal", IndexingError)
 
     def _Call(self, node: ast.Call) -> Value:  # noqa: N802
+        used, self.is_used = self.is_used, True
         function = self.expression(node.func)
         arguments: list[Value] = []
         for argument in node.args:
@@ -449,6 +450,7 @@ class Expressions(MemoryAccess):
             if keyword.arg is None:
                 raise self.fault("** in a call", "name the arguments")
             keywords[keyword.arg] = self.expression(keyword.value)
+        self.is_used = used or not isinstance(function, Builtin)  # within a helper, values are used
         return self.call(function, arguments, keywords)
 
     def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
