@@ -1099,8 +1099,7 @@ def rounded(x, y):
 def _else_that_goes_on(v, w):
     if v > w:
         return v
-    else:
-        r = w * 2
+    r = w * 2
     return r + 1
 
 
@@ -1108,8 +1107,7 @@ def one_side_goes_on(x, y):
     i = global_id(0)
     if i > 20:
         return
-    else:
-        v = x[i]
+    v = x[i]
     y[i] = v + _else_that_goes_on(v, 1)
 
 

@@ -21,7 +21,6 @@ from ocl_ir.language.scopes import Version
 from ocl_ir.language.values import POISON, Number, NumberClass, Tile, Unassigned, Value, dtype_name, is_static
 from ocl_ir.types import BOOL, DType
 
-
 Weak: TypeAlias = "bool | Literal['any', 'first']"
 
 
