@@ -569,6 +569,32 @@ def atomics(k, z):
     z[22 + i] = atomic_exchange(z, 22 + i, i) + atomic_compare_exchange(z, 62 + i, 0, i)
 
 
+class Pair(NamedTuple):
+    a: float
+    b: float
+
+
+def named_tuples(x, y, p):
+    i = global_id(0)
+    q = p
+    for j in range(i % 4):
+        q = Pair(q.a * 2, q.b + j)
+        if x[i] > 0:
+            q = Pair(q.b, q.a)
+    y[i] = q.a * x[i] + q.b
+
+
+def _put(z, value):
+    slot = atomic_add(z, 0, 1)
+    z[slot + 1] = value
+
+
+def atomics_in_helpers(z, w):
+    i = global_id(0)
+    _put(z, 5)
+    atomic_add(w, max(i % 3, 1), 1)
+
+
 def vectors(x, y):
     i = global_id(0)
     v = vload(x, i * 4, 4)
@@ -1073,8 +1099,7 @@ def rounded(x, y):
 def _else_that_goes_on(v, w):
     if v > w:
         return v
-    else:
-        r = w * 2
+    r = w * 2
     return r + 1
 
 
@@ -1082,8 +1107,7 @@ def one_side_goes_on(x, y):
     i = global_id(0)
     if i > 20:
         return
-    else:
-        v = x[i]
+    v = x[i]
     y[i] = v + _else_that_goes_on(v, 1)
 
 
@@ -1222,6 +1246,8 @@ CASES = [
     Case(negative_literals, N - 1, {"x": X, **Y}),
     Case(matrices, 8, {"z": np.arange(30, dtype=np.float32).reshape(5, 6), "y": floats(*[0] * 8)}),
     Case(atomics, N, {"k": K, "z": np.zeros(120, np.int32)}),
+    Case(atomics_in_helpers, N, {"z": np.zeros(N + 1, np.int32), "w": np.zeros(3, np.int32)}),
+    Case(named_tuples, N, {"x": X, **Y, "p": Pair(1.5, 2.0)}),
     Case(vectors, N // 4, {"x": X, **Y}),
     Case(collectives, N, {"x": X, **Y, "k": K}, 8),
     Case(collective_in_a_loop, N, {"x": X, **Y}, 8),

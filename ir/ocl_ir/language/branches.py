@@ -93,7 +93,10 @@ class Branches(Assignments):
                 join = joined(self, name, [a, b], self.span, weak="any")
                 sides = [(a, then[1]), (b, orelse[1])]
                 known = b is before.get(name) or (is_static(b.value) and join.accepts(b.value))
-                met[name] = self._variable(join, sides[:1], b.value) if known else self._variable(join, sides)
+                sides, init = (sides[:1], b.value) if known else (sides, POISON)
+                if name in before and self._held(join, before[name].value) is not None:
+                    init = before[name].value  # what it was before is its variable still
+                met[name] = self._variable(join, sides, init)
         return met
 
     def _names_of_one_side(
@@ -137,7 +140,8 @@ class Branches(Assignments):
         return Version(self._value_of(declared), self.span)
 
     def declared(self, join: Join, init: Value = POISON) -> Join:
-        """The join with variables, which start as a value, or as zero."""
+        """The join with variables, which start as a value, or as zero; the variable that has the value already, where
+        that has the type: nobody else looks at it, since what gets another name is copied."""
         if join.parts is not None:
             inits = elements_of(init) or (POISON,) * len(join.parts)
             parts = tuple(self.declared(part, first) for part, first in zip(join.parts, inits, strict=True))
@@ -146,12 +150,22 @@ class Branches(Assignments):
             return join
         dtype = join.number_dtype
         type_ = with_lanes(self.computed_as(dtype), join.lanes)
+        held = self._held(join, init)
+        if held is not None:
+            return replace(join, variable=held)
         first: Operand = Const(False if dtype is BOOL else 0.0 if dtype.is_float else 0, type_)
         if join.accepts(init):
             first = self._as_join(join, init).operand
         variable = Variable(self.k.take_id(), type_, join.name if join.name.isidentifier() else "result")
         self.k.emit(Local(variable, first))
         return replace(join, variable=variable)
+
+    def _held(self, join: Join, value: Value) -> Variable | None:
+        """The variable that a value is, if it has the type of a join."""
+        if not isinstance(value, Number) or not isinstance(value.ref.operand, Variable) or not join.is_number:
+            return None
+        same = (value.dtype, value.kind, value.lanes) == (join.dtype, join.kind, join.lanes)
+        return value.ref.operand if same else None
 
     def _as_join(self, join: Join, value: Value) -> Ref:
         if join.kind == "index":
@@ -172,7 +186,9 @@ class Branches(Assignments):
     def _value_of(self, join: Join) -> Value:
         if join.parts is not None:
             values = tuple(map(self._value_of, join.parts))
-            return replace(join.tile, dtype=values[0].dtype, elements=values) if join.tile is not None else values
+            if join.tile is not None:
+                return replace(join.tile, dtype=values[0].dtype, elements=values)
+            return values if join.named is None else join.named(*values)
         if join.variable is None:
             return join.value
         return Number(Ref(self.k, join.variable), join.number_dtype, join.kind, join.low)

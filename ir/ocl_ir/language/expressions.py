@@ -18,7 +18,7 @@ from ocl_ir.language.errors import Frame, Span
 from ocl_ir.language.liveness import own_names
 from ocl_ir.language.scopes import Scope
 from ocl_ir.language.swizzles import component_indices
-from ocl_ir.language.table import Namespace
+from ocl_ir.language.table import Builtin, Namespace
 from ocl_ir.language.values import (
     AnyTile,
     ArrayView,
@@ -266,6 +266,7 @@ class Expressions(Conditions):
         raise self.fault(f"a tuple with the index {self.described(index)}", "use a literal", IndexingError)
 
     def _Call(self, node: ast.Call) -> Value:  # noqa: N802
+        used, self.is_used = self.is_used, True
         function = self.expression(node.func)
         arguments: list[Value] = []
         for argument in node.args:
@@ -281,6 +282,7 @@ class Expressions(Conditions):
             if keyword.arg is None:
                 raise self.fault("** in a call", "name the arguments")
             keywords[keyword.arg] = self.expression(keyword.value)
+        self.is_used = used or not isinstance(function, Builtin)  # within a helper, values are used
         return self.call(function, arguments, keywords)
 
     def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:

@@ -7,7 +7,7 @@ translated, and is the same on all paths, stays known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NoReturn, TypeAlias
 
@@ -34,6 +34,8 @@ class Join:
     parts: tuple[Join, ...] | None = None
     tile: Tile | None = None
     """A tile like the one that it is made of parts."""
+    named: Callable[..., Value] | None = None
+    """The type of a named tuple that it is made of parts."""
     dtype: DType | None = None
     kind: NumberClass = "typed"
     lanes: int = 1
@@ -152,7 +154,8 @@ def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *
     )
     if all(part.parts is None and not part.is_number for part in parts):
         return Join(name, versions[0].value)
-    return Join(name, parts=parts, tile=first if isinstance(first, Tile) else None)
+    named = type(first) if len(kinds) == 1 and hasattr(first, "_fields") else None
+    return Join(name, parts=parts, tile=first if isinstance(first, Tile) else None, named=named)
 
 
 def elements_of(value: Value) -> tuple[Value, ...]:
@@ -209,12 +212,15 @@ def _low(value: Value) -> int | None:
 
 def _differ(t: Arithmetic, name: str, one: Version, other: Version, span: Span) -> None:
     first, second = sorted((one, other), key=lambda version: version.span.line)
-    floating = next((v for v in (one.value, other.value) if isinstance(v, Number) and v.dtype.is_float), None)
+    numbers = [(v, v.value) for v in (first, second) if isinstance(v.value, Number)]
+    floating = next((number for _, number in numbers if number.dtype.is_float), None)
     dtype = dtype_name(floating.dtype) if floating is not None else "float32"
+    converted = next((version for version, number in numbers if not number.dtype.is_float), first)
+    written = f"return {dtype}(…)" if name == "return" else f"{name} = {dtype}(…)"
     texts = [f"{t.described(version.value)} from line {version.span.line}" for version in (first, second)]
     raise t.fault(
         f"{name} is {texts[0]} and {texts[1]}, and both reach line {span.line}",
-        f"convert at line {first.span.line}: {name} = {dtype}(…)",
+        f"convert at line {converted.span.line}: {written}",
         DTypeError,
         second.span,
     )
