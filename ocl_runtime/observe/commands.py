@@ -23,7 +23,7 @@ import numpy as np
 
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.layout import Layout
-from ocl_runtime.execute.driver import Buffer, Bytes, Driver, Event, KernelHandle, Queue, Sizes, Touches
+from ocl_runtime.execute.driver import Buffer, Bytes, Driver, Event, KernelHandle, MemoryUse, Queue, Sizes, Touches
 
 
 class Access(NamedTuple):
@@ -173,6 +173,10 @@ class Recording:
     def group_size_limit(self, kernel: KernelHandle) -> int:
         """Passed on."""
         return self.driver.group_size_limit(kernel)
+
+    def memory_use(self, kernel: KernelHandle) -> MemoryUse:
+        """Passed on."""
+        return self.driver.memory_use(kernel)
 
     def launch(
         self,

@@ -153,7 +153,8 @@ class Text:
 
     # ------------------------------------------------------------------ statements
 
-    def statements(self, count: int, depth: int) -> None:
+    def statements(self, count: int, depth: int) -> bool:
+        """Makes statements; says whether what follows them is never reached."""
         for _ in range(count):
             kinds = ["new", "change", "change", "augment", "swap", "pair", "function", "own"]
             kinds += ["branch", "branch", "loop", "while"] if depth < DEEPEST else []
@@ -162,7 +163,8 @@ class Text:
             if self.result is not None and depth and "unrolled" not in self.loops:
                 kinds.append("return")
             if getattr(self, f"_{self.one_of(*kinds)}")(depth):
-                return  # what follows is not reached
+                return True
+        return False
 
     def first(self, type_: str) -> None:
         """Gives a new name a value."""
@@ -253,18 +255,22 @@ class Text:
         self.line(f"{result} = {name}[{self.expression('index', 1)} % 4] + {name}[-1]")
         self.names[result] = type_
 
-    def _branch(self, depth: int) -> None:
+    def _branch(self, depth: int) -> bool:
         self.line(f"if {self.condition(2)}:")
         with self.block() as then:
-            self.statements(self.number(1, 3), depth + 1)
-        orelse = dict(self.names)
+            then_ends = self.statements(self.number(1, 3), depth + 1)
+        orelse, else_ends = dict(self.names), False
         if self.number(0, 2):
             self.line(self.one_of("else:", f"elif {self.condition(1)}:"))
             is_last = self.lines[-1].strip() == "else:"
             with self.block() as orelse_names:
-                self.statements(self.number(1, 3), depth + 1)
-            orelse = orelse_names if is_last else orelse
-        self.names = {name: type_ for name, type_ in then.items() if orelse.get(name) == type_}
+                ends = self.statements(self.number(1, 3), depth + 1)
+            if is_last:
+                orelse, else_ends = orelse_names, ends
+        sides = [names for names, ends in ((then, then_ends), (orelse, else_ends)) if not ends]
+        known = sides[0] if sides else {}
+        self.names = {name: type_ for name, type_ in known.items() if all(side.get(name) == type_ for side in sides)}
+        return not sides
 
     def _loop(self, depth: int) -> None:
         index = f"j{self.made}"
@@ -335,8 +341,8 @@ def program_texts(draw: Callable[..., Any]) -> str:
         result = rng.choice(TYPES)
         body = Text(rng, helpers=dict(helpers), result=result)
         body.names = {f"p{at}": type_ for at, type_ in enumerate(types)} | {"i": "index", "zero": "index"}
-        body.statements(rng.randint(1, 4), 0)
-        body.line(f"return {body.returned()}")
+        if not body.statements(rng.randint(1, 4), 0):
+            body.line(f"return {body.returned()}")
         extra = ["i", "zero", *inputs]
         parameters = ", ".join([*(f"p{at}" for at in range(len(types))), *extra])
         parts.append("\n".join([f"def h{number}({parameters}):", *body.lines]))

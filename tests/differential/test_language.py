@@ -3,7 +3,7 @@
 Each statement form of the language has a kernel here.
 """
 
-# ruff: noqa: B007, B905, E731, PLW2901  # the forms of statements are what is tested
+# ruff: noqa: B007, B905, E731, PLW2901, RET505  # the forms of statements are what is tested
 
 from __future__ import annotations
 
@@ -1093,6 +1093,101 @@ def rounded(x, y):
     y[i] = round(x[i] / 2) + math.ceil(x[i] / 3) * 10 + math.trunc(x[i] / 3) * 100 + int(x[i] / 4) * 1000
 
 
+# ---------------------------------------------------------------------- branches of which one side goes on
+
+
+def _else_that_goes_on(v, w):
+    if v > w:
+        return v
+    r = w * 2
+    return r + 1
+
+
+def one_side_goes_on(x, y):
+    i = global_id(0)
+    if i > 20:
+        return
+    v = x[i]
+    y[i] = v + _else_that_goes_on(v, 1)
+
+
+def one_side_makes_all_kinds(x, y):
+    i = global_id(0)
+    if i <= 20:
+        row = x[i:]
+        pair = (x[i], 3)
+        n = 5
+        f = lambda a: a + pair[0]
+    else:
+        return
+    y[i] = row[0] + row.size + pair[0] + pair[1] + n + f(2)
+
+
+def one_side_in_a_loop(x, y):
+    i = global_id(0)
+    v = x[i]
+    for j in range(5):
+        if j < i:
+            v = v + 1
+            w = v * 2
+        else:
+            continue
+        if w > 5:
+            z = w
+        else:
+            break
+        v = z / 2
+    y[i] = v
+
+
+# ---------------------------------------------------------------------- literals whose type a loop finds out
+
+
+def literal_behind_a_branch(b, y):
+    i = global_id(0)
+    v = 0
+    for j in range(i):
+        if j % 2:
+            v = v + 1
+        v = v + b[j]
+    y[i] = v
+
+
+def literal_behind_a_loop(b, y):
+    i = global_id(0)
+    v = 0
+    for j in range(i):
+        for _ in range(2):
+            v = v + 1
+        v = v + b[j]
+    y[i] = v
+
+
+def literal_of_one_side(b, y):
+    i = global_id(0)
+    v, pair = 0, (0, 0)
+    for j in range(16):
+        if j < i:
+            v = v + 1
+            pair = (pair[0] + 1, v)
+        else:
+            continue
+        v = v + b[j]
+        pair = (pair[0] + b[j], pair[1])
+    y[i] = int(v) + int(pair[0]) * 1000 + int(pair[1])
+
+
+def literals_alone(y):
+    i = global_id(0)
+    v, f = 0, 0.0
+    for _ in range(i):
+        for q in range(3):
+            if q:
+                v = v + 1
+            f = f + 0.5
+    y[i] = v * 1000 + int(f)
+
+
 class Case(NamedTuple):
     kernel: Any
     sizes: Any
@@ -1218,6 +1313,13 @@ CASES = [
     Case(three_dimensions, (4, 3, 2), {"z3": np.zeros((2, 3, 4), np.int32)}, (2, 1, 1)),
     Case(unsigned_divisions, N, {"u": U, "y": U * 0}),
     Case(rounded, N, {"x": X, **Y}),
+    Case(one_side_goes_on, N, {"x": X, **Y}),
+    Case(one_side_makes_all_kinds, N, {"x": X, **Y}),
+    Case(one_side_in_a_loop, N, {"x": X, **Y}),
+    Case(literal_behind_a_branch, N, {"b": U.astype(np.uint8) * 13, "y": INTS}),
+    Case(literal_behind_a_loop, N, {"b": U.astype(np.uint8) * 13, "y": INTS}),
+    Case(literal_of_one_side, N, {"b": U.astype(np.uint8) * 13, "y": INTS}),
+    Case(literals_alone, N, {"y": INTS}),
 ]
 
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 
 from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.verify import verify
 from ocl_ir.language.context import Options
 from ocl_ir.language.parameters import ArrayType
 from ocl_ir.language.plain.arrays import PlainArray
@@ -39,7 +40,7 @@ VARIANTS = {
     "checked": Options(group_size=(GROUP, 1, 1), checked=True),
     "wide": Options(group_size=(GROUP, 1, 1), wide=True),
 }
-BUILT = with_builds(settings().max_examples // 5)
+BUILT = with_builds(settings().max_examples // 8)
 
 
 def arrays() -> dict[str, np.ndarray]:
@@ -96,6 +97,7 @@ def translated(text: str, options: Options) -> Adapted:
 
 
 def interpreted(program: Adapted) -> dict[str, Any]:
+    verify(program.kernel)
     args = program.arguments()
     run(program.kernel, args, (ITEMS,), (GROUP,))
     return args
@@ -107,7 +109,7 @@ def compare(what: str, got: dict[str, Any], wanted: dict[str, np.ndarray]) -> No
             assert_same(f"{what}: y_{name}", got[f"y_{name}"], wanted[f"y_{name}"])
 
 
-@settings(max_examples=settings().max_examples, phases=PHASES)
+@settings(max_examples=with_builds(settings().max_examples), phases=PHASES)
 @given(text=program_texts())
 def test_the_interpreter_does_what_python_does(text: str) -> None:
     wanted = in_plain_python(text)

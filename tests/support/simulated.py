@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from ocl_runtime.execute.driver import Bytes, Sizes
+from ocl_runtime.execute.driver import Bytes, MemoryUse, Sizes
 from ocl_runtime.execute.streams.hazards import Touch
 
 FAILED = -5
@@ -153,6 +153,10 @@ class Simulated:
     def group_size_limit(self, kernel: Kernel) -> int:
         self._called("group_size_limit")
         return 1024
+
+    def memory_use(self, kernel: Kernel) -> MemoryUse:
+        self._called("memory_use")
+        return MemoryUse(0, 0)
 
     def launch(
         self,

@@ -136,10 +136,10 @@ class Assignments(Expressions):
             return type(value)(*elements) if hasattr(value, "_fields") else elements
         if isinstance(value, Number) and isinstance(value.ref.operand, Variable):
             return Number(self.k.let(value.ref), value.dtype, value.kind, value.low)
-        if isinstance(value, ArrayView) and isinstance(value.offset, Number):
-            fixed = self.snapshot(value.offset)
-            if fixed is not value.offset:
-                return ArrayView(value.memory, value.shape, value.strides, fixed)
+        if isinstance(value, ArrayView):
+            offset, shape = self.snapshot(value.offset), self.snapshot(value.shape)
+            if offset is not value.offset or shape is not value.shape:
+                return replace(value, offset=offset, shape=shape)
         return value
 
     def _named(self, value: Value, name: str) -> Value:

@@ -15,8 +15,9 @@ from ocl_ir.language.assignments import Assignments
 from ocl_ir.language.errors import Span
 from ocl_ir.language.joins import Join, elements_of, joined
 from ocl_ir.language.liveness import Liveness, Names, liveness
+from ocl_ir.language.promotion import class_of
 from ocl_ir.language.scopes import Version
-from ocl_ir.language.values import POISON, Number, Unassigned, Value, is_static
+from ocl_ir.language.values import POISON, ArrayView, Number, Size, Tile, Unassigned, Value, is_static
 from ocl_ir.types import BOOL, DType, with_lanes
 
 DECIDED = "decided"
@@ -42,8 +43,9 @@ class Branches(Assignments):
         if then_falls and else_falls:
             live = self._live_after(stmt)
             self.scope.names = self._meet_names(before, (then_names, then), (else_names, orelse), live)
-        else:
-            self.scope.names = then_names if then_falls else else_names
+        elif then_falls or else_falls:
+            side = (then_names, then) if then_falls else (else_names, orelse)
+            self.scope.names = self._names_of_one_side(before, side, self._live_after(stmt))
         self.span = Span.of(stmt.test, self.frame, self.called)
         self.k.emit(If(condition.operand, tuple(then), tuple(orelse)))
         return then_falls or else_falls
@@ -88,10 +90,42 @@ class Branches(Assignments):
                     self.span,
                 )
             else:
-                join, sides = joined(self, name, [a, b], self.span), [(a, then[1]), (b, orelse[1])]
+                join = joined(self, name, [a, b], self.span, weak="any")
+                sides = [(a, then[1]), (b, orelse[1])]
                 known = b is before.get(name) or (is_static(b.value) and join.accepts(b.value))
-                met[name] = self._variable(join, sides[:1], b.value) if known else self._variable(join, sides)
+                sides, init = (sides[:1], b.value) if known else (sides, POISON)
+                if name in before and self._held(join, before[name].value) is not None:
+                    init = before[name].value  # what it was before is its variable still
+                met[name] = self._variable(join, sides, init)
         return met
+
+    def _names_of_one_side(
+        self, before: dict[str, Version], side: tuple[dict[str, Version], list[Stmt]], live: Names
+    ) -> dict[str, Version]:
+        """The names behind a branch of which only one side goes on: what that has made is carried out of it."""
+        names, block = side
+        changed = {name for name, version in names.items() if before.get(name) is not version}
+        kept = {name: version for name, version in names.items() if name not in changed}
+        for name in [name for name in names if name in changed and name in live]:
+            kept[name] = Version(self._carried_out(name, names[name], block), names[name].span)
+        return kept
+
+    def _carried_out(self, name: str, version: Version, block: list[Stmt]) -> Value:
+        value = version.value
+        if isinstance(value, ArrayView):
+            sizes = [self._size_carried_out(size, version, block) for size in (value.offset, *value.shape)]
+            strides = value.strides and tuple(self._size_carried_out(size, version, block) for size in value.strides)
+            return ArrayView(value.memory, tuple(sizes[1:]), strides, sizes[0])
+        if is_static(value) or not (class_of(value) or isinstance(value, tuple | Tile)):
+            return value
+        elsewhere = Version(POISON, self.span)  # so that it becomes a variable
+        return self._variable(joined(self, name, [version, elsewhere], self.span, weak="any"), [(version, block)]).value
+
+    def _size_carried_out(self, size: Size, version: Version, block: list[Stmt]) -> Size:
+        if not isinstance(size, Number):
+            return size
+        carried: Number = self._carried_out("size", Version(size, version.span), block)
+        return carried
 
     def _outer_version(self, name: str) -> bool:
         return self.scope.outer is not None and self.scope.outer.version(name) is not None
@@ -106,7 +140,8 @@ class Branches(Assignments):
         return Version(self._value_of(declared), self.span)
 
     def declared(self, join: Join, init: Value = POISON) -> Join:
-        """The join with variables, which start as a value, or as zero."""
+        """The join with variables, which start as a value, or as zero; the variable that has the value already, where
+        that has the type: nobody else looks at it, since what gets another name is copied."""
         if join.parts is not None:
             inits = elements_of(init) or (POISON,) * len(join.parts)
             parts = tuple(self.declared(part, first) for part, first in zip(join.parts, inits, strict=True))
@@ -115,12 +150,22 @@ class Branches(Assignments):
             return join
         dtype = join.number_dtype
         type_ = with_lanes(self.computed_as(dtype), join.lanes)
+        held = self._held(join, init)
+        if held is not None:
+            return replace(join, variable=held)
         first: Operand = Const(False if dtype is BOOL else 0.0 if dtype.is_float else 0, type_)
         if join.accepts(init):
             first = self._as_join(join, init).operand
         variable = Variable(self.k.take_id(), type_, join.name if join.name.isidentifier() else "result")
         self.k.emit(Local(variable, first))
         return replace(join, variable=variable)
+
+    def _held(self, join: Join, value: Value) -> Variable | None:
+        """The variable that a value is, if it has the type of a join."""
+        if not isinstance(value, Number) or not isinstance(value.ref.operand, Variable) or not join.is_number:
+            return None
+        same = (value.dtype, value.kind, value.lanes) == (join.dtype, join.kind, join.lanes)
+        return value.ref.operand if same else None
 
     def _as_join(self, join: Join, value: Value) -> Ref:
         if join.kind == "index":

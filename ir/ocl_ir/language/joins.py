@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Literal, NoReturn, TypeAlias
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.grammar import Variable
@@ -20,6 +20,8 @@ from ocl_ir.language.returns import RESULT
 from ocl_ir.language.scopes import Version
 from ocl_ir.language.values import POISON, Number, NumberClass, Tile, Unassigned, Value, dtype_name, is_static
 from ocl_ir.types import BOOL, DType
+
+Weak: TypeAlias = "bool | Literal['any', 'first']"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,11 @@ class Join:
     def is_number(self) -> bool:
         """Whether it is a number that differs from path to path."""
         return self.dtype is not None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a number whose type is not known yet."""
+        return any(part.is_open for part in self.parts) if self.parts is not None else self.kind == "weak"
 
     @property
     def number_dtype(self) -> DType:
@@ -81,8 +88,11 @@ class Join:
         return class_.dtype is self.dtype or (self.kind == "weak" and class_.is_index)
 
 
-def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool = False) -> Join:
-    """The join of versions; with `weak`, a literal is a number whose type is not known yet. Raises `DTypeError`."""
+def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: Weak = False) -> Join:
+    """The join of versions; with `weak`, a literal is a number whose type is not known yet. Raises `DTypeError`.
+
+    `any` is so where one of the versions is such a number, `first` where the first one is.
+    """
     missing = next((version for version in versions if isinstance(version.value, Unassigned)), None)
     if missing is not None:
         return Join(name, missing.value)
@@ -94,7 +104,7 @@ def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *,
     if isinstance(first, tuple | Tile):
         return _tuples(t, name, versions, span, weak=weak, everywhere=everywhere)
     same = all(_same(version.value, first) for version in versions[1:])
-    if same and (is_static(first) or everywhere) and not (weak and class_of(first) is not None):
+    if same and (is_static(first) or everywhere) and not (weak is True and class_of(first) is not None):
         return Join(name, first)
     other = next((version for version in versions if class_of(version.value) is None), None)
     if other is not None:
@@ -123,7 +133,7 @@ def _refuse_to_join(t: Arithmetic, name: str, first: Version, second: Version, s
     )
 
 
-def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool, everywhere: bool) -> Join:
+def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: Weak, everywhere: bool) -> Join:
     first = versions[0].value
     kinds = {(type(version.value), getattr(version.value, "shape", None)) for version in versions}
     lengths = {len(elements_of(version.value)) for version in versions}
@@ -153,13 +163,14 @@ def elements_of(value: Value) -> tuple[Value, ...]:
     return value.elements if isinstance(value, Tile) else value if isinstance(value, tuple) else ()
 
 
-def _numbers(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: bool) -> Join:
+def _numbers(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: Weak) -> Join:
     classes = [class_of(version.value) for version in versions]
     strong = next((at for at, class_ in enumerate(classes) if class_ is not None and class_.literal is None), None)
     lows = [_low(version.value) for version in versions]
     low = None if None in lows else min(low for low in lows if low is not None)
     if strong is None:
-        return _of_literals(t, name, [class_ for class_ in classes if class_ is not None], low, weak=weak)
+        stays = weak is True or any(map(_is_weak, {"any": versions, "first": versions[:1]}.get(str(weak), ())))
+        return _of_literals(t, name, [class_ for class_ in classes if class_ is not None], low, weak=stays)
     for at, class_ in enumerate(classes):
         assert class_ is not None
         fits = class_ == classes[strong] if class_.literal is None else _literal_fits(class_, classes[strong])
@@ -180,6 +191,10 @@ def _of_literals(t: Arithmetic, name: str, classes: Sequence[Class], low: int | 
     if "float" in kinds:
         return Join(name, dtype=t.options.default_real, kind="weak" if weak else "typed")
     return Join(name, dtype=t.index_type, kind="weak" if weak else "index", low=None if weak else low)
+
+
+def _is_weak(version: Version) -> bool:
+    return isinstance(version.value, Number) and version.value.kind == "weak"
 
 
 def _literal_fits(literal: Class, other: Class | None) -> bool:

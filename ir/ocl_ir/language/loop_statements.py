@@ -18,14 +18,14 @@ from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.branches import DECIDED, Branches
 from ocl_ir.language.context import waits
 from ocl_ir.language.errors import Span
-from ocl_ir.language.joins import Join, joined
+from ocl_ir.language.joins import Join, Weak, joined
 from ocl_ir.language.liveness import assigned
 from ocl_ir.language.loops import Range, Unrolled
 from ocl_ir.language.scopes import Version
 from ocl_ir.language.values import Number, Unassigned, Value
 from ocl_ir.types import BOOL
 
-_MOST_ATTEMPTS = 4
+_MOST_ATTEMPTS = 8
 """Translations of a loop until the types of what it carries stay."""
 
 
@@ -177,6 +177,7 @@ class Loops(Branches):
         joins = {name: joined(self, name, [entry[name]], span, weak=True) for name in carried}
         exits: dict[str, Join] = {}
         mark, count, by_line = self.marked(), self.count, self.by_line.copy()
+        weak: Weak = True  # literals stay open until all else is settled
         for _ in range(_MOST_ATTEMPTS):
             with self.k.block() as declarations:
                 variables = {name: self.declared(join, entry[name].value) for name, join in joins.items()}
@@ -186,10 +187,18 @@ class Loops(Branches):
             made = body(loop)
             self._loops.pop()
             self.span = span
-            met = {name: joined(self, name, [entry[name], *loop.reached.get(name, [])], span) for name in joins}
+            met = {
+                name: joined(self, name, [entry[name], *loop.reached.get(name, [])], span, weak=weak) for name in joins
+            }
             left = self._left(stmt, loop, entry) if endless else {}
             if left.keys() == exits.keys() and all(met[name].same_type(joins[name]) for name in joins):
-                break
+                if weak == "first" or not any(join.is_open for join in met.values()):
+                    break
+                weak = "first"
+                met = {
+                    name: joined(self, name, [entry[name], *loop.reached.get(name, [])], span, weak=weak)
+                    for name in joins
+                }
             joins, exits = met, left
             self.back_to(mark)
             self.count, self.by_line = count, by_line.copy()
