@@ -8,6 +8,7 @@
     cse.py          a value that was computed before is not computed again
     hoist.py        what does not change in a loop is computed before it
     division.py     signed divisions of what is never negative become plain ones
+    coalesce.py     a variable that only stands for another one for a while is that one
     dce.py          what nobody reads is not computed
     rewrite.py      the walk over a kernel that the passes share
 """
@@ -18,6 +19,7 @@ from collections.abc import Callable
 
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.verify import verify
+from ocl_ir.passes.coalesce import coalesce
 from ocl_ir.passes.collectives import collectives
 from ocl_ir.passes.cse import cse
 from ocl_ir.passes.dce import dce
@@ -35,6 +37,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("cse", cse),
     ("hoist", hoist),
     ("division", division),
+    ("coalesce", coalesce),
     ("dce", dce),
 )
 

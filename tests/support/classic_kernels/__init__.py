@@ -1,4 +1,7 @@
-"""Classic kernels of benchmark suites, each in the language, by hand in OpenCL C with the same tiles, and in NumPy."""
+"""Classic kernels of benchmark suites, each in the language, by hand in OpenCL C with the same tiles, and in NumPy.
+
+The language contracts nothing where OpenCL C may: sums of products say `fma` in both.
+"""
 
 from tests.support.classic_kernels import (
     atax,

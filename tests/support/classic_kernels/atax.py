@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import ocl_runtime as ocl
-from ocl_runtime.language import Array1, Array2, cdiv, float32, global_id, group, group_id, local_id, local_size
+from ocl_runtime.language import Array1, Array2, cdiv, float32, fma, global_id, group, group_id, local_id, local_size
 from tests.support.classic_kernels.classic import Arrays, Classic, Launch, Problem
 
 GROUP = 64
@@ -16,7 +16,7 @@ def row_products(a: Array2, x: Array1, products: Array1):
     row, lane = group_id(0), local_id(0)
     total = float32(0)
     for column in range(lane, a.shape[1], local_size(0)):
-        total += a[row, column] * x[column]
+        total = fma(a[row, column], x[column], total)
     total = group.sum(total)
     if lane == 0:
         products[row] = total
@@ -28,7 +28,7 @@ def column_products(a: Array2, products: Array1, y: Array1):
     if column < a.shape[1]:
         total = float32(0)
         for row in range(a.shape[0]):
-            total += a[row, column] * products[row]
+            total = fma(a[row, column], products[row], total)
         y[column] = total
 
 
@@ -43,7 +43,7 @@ void row_products(__global const float *restrict a, __global const float *restri
     int row = get_group_id(0), lane = get_local_id(0);
     float total = 0;
     for (int column = lane; column < columns; column += GROUP)
-        total += a[row * columns + column] * x[column];
+        total = fma(a[row * columns + column], x[column], total);
     parts[lane] = total;
     for (int half_ = GROUP / 2; half_ > 0; half_ /= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -62,7 +62,7 @@ void column_products(__global const float *restrict a, __global const float *res
     if (column < columns) {
         float total = 0;
         for (int row = 0; row < rows; row++)
-            total += a[row * columns + column] * products[row];
+            total = fma(a[row * columns + column], products[row], total);
         y[column] = total;
     }
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import ocl_runtime as ocl
-from ocl_runtime.language import Array2, Constant, barrier, cdiv, float32, group_id, hint, local_array, local_id
+from ocl_runtime.language import Array2, Constant, barrier, cdiv, float32, fma, group_id, hint, local_array, local_id
 from tests.support.classic_kernels.classic import Arrays, Classic, Launch, Problem
 
 TILE, RADIUS = 16, 2
@@ -27,7 +27,7 @@ def convolve(image: Array2, weights: Array2, result: Array2, radius: Constant[in
         total = float32(0)
         for j in hint(range(2 * radius + 1), unroll=2 * radius + 1):
             for i in hint(range(2 * radius + 1), unroll=2 * radius + 1):
-                total += part[y + j, x + i] * weights[j, i]
+                total = fma(part[y + j, x + i], weights[j, i], total)
         result[top + y, left + x] = total
 
 
@@ -55,7 +55,7 @@ void convolve(__global const float *restrict image, __constant float *restrict w
         for (int j = 0; j < 2 * RADIUS + 1; j++)
             #pragma unroll
             for (int i = 0; i < 2 * RADIUS + 1; i++)
-                total += part[y + j][x + i] * weights[j * (2 * RADIUS + 1) + i];
+                total = fma(part[y + j][x + i], weights[j * (2 * RADIUS + 1) + i], total);
         result[(top + y) * columns + left + x] = total;
     }
 }

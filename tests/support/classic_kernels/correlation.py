@@ -11,6 +11,7 @@ from ocl_runtime.language import (
     barrier,
     cdiv,
     float32,
+    fma,
     global_id,
     group_id,
     local_array,
@@ -33,7 +34,7 @@ def moments(data: Array2, means: Array1, scales: Array1):
         squares = float32(0)
         for row in range(rows):
             away = data[row, column] - mean
-            squares += away * away
+            squares = fma(away, away, squares)
         means[column] = mean
         scales[column] = 1 / sqrt(squares) if squares > 0 else 1
 
@@ -58,7 +59,7 @@ def correlate(data: Array2, result: Array2):
         of_column[y, x] = data[start + y, left + x] if start + y < rows and left + x < columns else 0
         barrier()
         for k in range(TILE):
-            total += of_row[k, y] * of_column[k, x]
+            total = fma(of_row[k, y], of_column[k, x], total)
         barrier()
     if top + y < columns and left + x < columns:
         result[top + y, left + x] = total
@@ -80,7 +81,7 @@ void moments(__global const float *restrict data, __global float *restrict means
         float mean = total / rows;
         for (int row = 0; row < rows; row++) {
             float away = data[row * columns + column] - mean;
-            squares += away * away;
+            squares = fma(away, away, squares);
         }
         means[column] = mean;
         scales[column] = squares > 0 ? 1 / sqrt(squares) : 1;
@@ -108,7 +109,7 @@ void correlate(__global const float *restrict data, __global float *restrict res
         of_column[y][x] = start + y < rows && left + x < columns ? data[(start + y) * columns + left + x] : 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int k = 0; k < TILE; k++)
-            total += of_row[k][y] * of_column[k][x];
+            total = fma(of_row[k][y], of_column[k][x], total);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (top + y < columns && left + x < columns)

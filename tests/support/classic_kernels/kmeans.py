@@ -11,6 +11,7 @@ from ocl_runtime.language import (
     barrier,
     cdiv,
     float32,
+    fma,
     global_id,
     group,
     group_id,
@@ -42,7 +43,7 @@ def assign(points: Array2, centres: Array1, labels: Array1):
             distance = float32(0)
             for f in unrolled(range(FEATURES)):
                 away = own[f] - near[centre * FEATURES + f]
-                distance += away * away
+                distance = fma(away, away, distance)
             if distance < least:
                 label, least = centre, distance
         labels[i] = label
@@ -93,7 +94,7 @@ void assign(__global const float *restrict points, __global const float *restric
             #pragma unroll
             for (int f = 0; f < FEATURES; f++) {
                 float away = own[f] - near[centre * FEATURES + f];
-                distance_ += away * away;
+                distance_ = fma(away, away, distance_);
             }
             if (distance_ < least) {
                 label = centre;

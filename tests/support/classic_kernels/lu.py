@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import ocl_runtime as ocl
-from ocl_runtime.language import Array2, barrier, cdiv, float32, group_id, local_array, local_id
+from ocl_runtime.language import Array2, barrier, cdiv, float32, fma, group_id, local_array, local_id
 from tests.support.classic_kernels.classic import Arrays, Classic, Launch, Problem
 
 TILE = 16
@@ -75,7 +75,7 @@ def update_rest(a: Array2, block):
     if row < a.shape[0] and column < a.shape[1]:
         rest = a[row, column]
         for k in range(TILE):
-            rest -= lower[y, k] * upper[k, x]
+            rest = fma(-lower[y, k], upper[k, x], rest)
         a[row, column] = rest
 
 
@@ -144,7 +144,7 @@ void update_rest(__global float *restrict a, int block, int n)
     if (row < n && column < n) {
         float rest = a[row * n + column];
         for (int k = 0; k < TILE; k++)
-            rest -= lower[y][k] * upper[k][x];
+            rest = fma(-lower[y][k], upper[k][x], rest);
         a[row * n + column] = rest;
     }
 }
