@@ -192,6 +192,8 @@ class Expressions:
             if _bool_bits(operand.type):
                 wanted = element(source).bits if element(source) != BOOL else 8
                 text = Text(self._as_mask(text, wanted, source), text.binds, wanted)
+            if position == 1 and spelling == "{0} + {1}" and self._grows(operand):
+                text = Text(text.text)
             texts.append(text)
         words = {
             "T": value_type(source), "U": unsigned_type(source), "V": f"_{lanes(source)}" if lanes(source) > 1 else "",
@@ -243,6 +245,14 @@ class Expressions:
         dtype = element(let.result.type)
         signed = isinstance(let.result.type, DType) and dtype.kind == "int" and dtype.bits >= 32
         return signed and (isinstance(let.op, ExactOp) or self._intervals.is_exact(let.result))
+
+    def _grows(self, operand: Operand) -> bool:
+        """Whether it is a sum of two that are not negative and that cannot overflow: `a + (b + c)` is `a + b + c` then,
+        in which compilers see what is the same for several c."""
+        made = self._locals.inlined.get(operand.id) if isinstance(operand, Value) else None
+        if not isinstance(made, Let) or made.op != "add" or not self._is_plain(made):
+            return False
+        return all(self._intervals.of(arg).low >= 0 for arg in made.args)
 
     @cached_property
     def _intervals(self) -> Intervals:

@@ -57,3 +57,22 @@ def test_a_branch_with_one_side_has_no_else() -> None:
     one_sided[10](x, y, 7)
     v = np.where(np.arange(10) < 7, np.arange(10), 0)
     np.testing.assert_array_equal(y.numpy(), np.where(v > 2, np.arange(1, 11) * 2, v))
+
+
+@ocl.kernel
+def neighbours(x, y):
+    i = global_id(0)
+    if i < y.shape[1]:
+        for row in range(y.shape[0]):
+            total = int32(0)
+            for k in range(3):
+                total += x[row, i + k]
+            y[row, i] = total
+
+
+def test_sums_in_addresses_are_flat() -> None:
+    x, y = ocl.reshape(integers(36), (3, 12)), ocl.reshape(integers(30), (3, 10))
+    assert "+ i + k]" in neighbours.source(x, y, sizes=10)
+    neighbours[10](x, y)
+    host = np.arange(36).reshape(3, 12)
+    np.testing.assert_array_equal(y.numpy(), host[:, :-2] + host[:, 1:-1] + host[:, 2:])
