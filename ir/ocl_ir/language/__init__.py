@@ -32,6 +32,7 @@ What translating is made of:
     calls.py             calls of helpers and builtins
     mathematics.py       builtins of numbers
     work_items.py        builtins of the index space, memory and loops
+    grids.py             how a group shares a tile
     tiles.py             small arrays of a whole group
     tile_builtins.py     builtins of tiles
     groups.py            builtins of a whole group

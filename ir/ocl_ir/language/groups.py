@@ -15,7 +15,7 @@ from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.collectives import tree
 from ocl_ir.kernel.grammar import CollectiveOp
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language.plain import builtins
+from ocl_ir.language.plain import builtins, collectives
 from ocl_ir.language.table import Builtin, Namespace
 from ocl_ir.language.tiles import Tiles
 from ocl_ir.language.values import ArrayView, Number, Value
@@ -45,7 +45,7 @@ def _reduction(op: str, what: str) -> Builtin:
         return _collective(t, op, number)
 
     emit.__doc__ = f"""The {what} of the values of all work-items of the group."""
-    return Builtin(op, emit, builtins.reduction(op))
+    return Builtin(op, emit, collectives.reduction("group", op))
 
 
 def _question(op: str, what: str) -> Builtin:
@@ -53,7 +53,7 @@ def _question(op: str, what: str) -> Builtin:
         return _collective(t, op, Number(t.condition_ref(condition), BOOL))
 
     emit.__doc__ = f"""Whether the condition holds for {what} of the group."""
-    return Builtin(op, emit, {"any": builtins.group_any, "all": builtins.group_all}[op])
+    return Builtin(op, emit, collectives.question("group", op))
 
 
 def count(t: Tiles, condition: Value) -> Value:
@@ -74,7 +74,7 @@ def _scan(op: str, what: str) -> Builtin:
     emit.__doc__ = (
         f"""The sum of the values of the work-items up to this one, {what}, in the order of linear local ids."""
     )
-    return Builtin(op, emit, builtins.scan(op))
+    return Builtin(op, emit, collectives.scan("group", op))
 
 
 def reduce(t: Tiles, value: Value, join: Value) -> Value:
@@ -146,11 +146,11 @@ GROUP = Namespace(
     max=_reduction("max", "greatest"),
     any=_question("any", "any work-item"),
     all=_question("all", "all work-items"),
-    count=_named(count, builtins.count),
-    broadcast=_named(broadcast, builtins.broadcast),
+    count=_named(count, collectives.count),
+    broadcast=_named(broadcast, collectives.broadcast),
     scan=_scan("scan", "with its own"),
     exclusive_scan=_scan("exclusive_scan", "without its own"),
-    reduce=_named(reduce, builtins.group_reduce),
+    reduce=_named(reduce, collectives.group_reduce),
 )
 """`group` in `ocl_runtime.language`."""
 

@@ -9,23 +9,21 @@ through local memory, so the whole group comes to each call, or none of it. Redu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.collectives import JOINS, distances, tree
+from ocl_ir.language.grids import subgroup_size
 from ocl_ir.language.groups import number_of
+from ocl_ir.language.plain import collectives
 from ocl_ir.language.table import Builtin, Namespace
 from ocl_ir.language.tiles import Tiles
 from ocl_ir.language.values import ArrayView, Number, Value
 from ocl_ir.types import BOOL, F16, U8
 
-_LARGEST = 32
-
 
 def size_of(t: Tiles) -> int:
     """How many work-items a sub-group of a kernel has."""
-    items = t.group_items
-    return min(_LARGEST, items & -items)
+    return subgroup_size(t.group_items)
 
 
 def lane_of(t: Tiles) -> Number:
@@ -61,14 +59,16 @@ class _Exchange:
         return Number(read.ref, read.dtype, self._value.kind)
 
 
-def _shuffle(name: str, other: Callable[[Tiles, Number, Value], Value], what: str) -> Builtin:
+def _shuffle(
+    name: str, other: Callable[[Tiles, Number, Value], Value], python: Callable[[int, int], int], what: str
+) -> Builtin:
     def emit(t: Tiles, value: Value, lane: Value) -> Value:
         exchange = _Exchange(t, number_of(t, f"subgroup.{name}", value))
         wanted = t.binary("rem", other(t, exchange.lane, lane), size_of(t))
         return exchange.get(wanted)
 
     emit.__doc__ = f"""The value of the work-item {what}; places beyond the sub-group begin again at its start."""
-    return Builtin(name, emit)
+    return Builtin(name, emit, collectives.shuffle(name, python))
 
 
 def _reduction(name: str) -> Builtin:
@@ -79,7 +79,7 @@ def _reduction(name: str) -> Builtin:
         return _reduced(t, number, JOINS[name])
 
     emit.__doc__ = f"""The values of the sub-group joined by `{name}`, for each of its work-items."""
-    return Builtin(name, emit)
+    return Builtin(name, emit, collectives.reduction("subgroup", name))
 
 
 def _question(name: str) -> Builtin:
@@ -87,7 +87,7 @@ def _question(name: str) -> Builtin:
         return _reduced(t, Number(t.condition_ref(condition), BOOL), JOINS[name])
 
     emit.__doc__ = f"""Whether the condition holds for {name} work-items of the sub-group."""
-    return Builtin(name, emit)
+    return Builtin(name, emit, collectives.question("subgroup", name))
 
 
 def _reduced(t: Tiles, value: Number, join: str) -> Number:
@@ -134,26 +134,40 @@ def number(t: Tiles) -> Value:
     return t.index_number(t.k.op("floordiv", t.linear_id(), size_of(t)))
 
 
-def _named(function: Callable[..., Any]) -> Builtin:
-    return Builtin(function.__name__, function)
-
-
 SUBGROUP = Namespace(
     "subgroup",
-    lane=_named(lane),
-    size=_named(size),
-    number=_named(number),
-    broadcast=_shuffle("broadcast", lambda t, own, lane: lane, "at a place"),
-    shuffle=_shuffle("shuffle", lambda t, own, lane: lane, "at a place, which may differ between work-items"),
-    shuffle_up=_shuffle(
-        "shuffle_up", lambda t, own, by: t.binary("sub", t.binary("add", own, size_of(t)), by), "some places before"
+    lane=Builtin("lane", lane, collectives.lane),
+    size=Builtin("size", size, collectives.size),
+    number=Builtin("number", number, collectives.number),
+    broadcast=_shuffle("broadcast", lambda t, own, lane: lane, lambda own, lane: lane, "at a place"),
+    shuffle=_shuffle(
+        "shuffle",
+        lambda t, own, lane: lane,
+        lambda own, lane: lane,
+        "at a place, which may differ between work-items",
     ),
-    shuffle_down=_shuffle("shuffle_down", lambda t, own, by: t.binary("add", own, by), "some places behind"),
-    shuffle_xor=_shuffle("shuffle_xor", lambda t, own, mask: t.binary("xor", own, mask), "whose place differs in bits"),
+    shuffle_up=_shuffle(
+        "shuffle_up",
+        lambda t, own, by: t.binary("sub", t.binary("add", own, size_of(t)), by),
+        lambda own, by: own - by,
+        "some places before",
+    ),
+    shuffle_down=_shuffle(
+        "shuffle_down",
+        lambda t, own, by: t.binary("add", own, by),
+        lambda own, by: own + by,
+        "some places behind",
+    ),
+    shuffle_xor=_shuffle(
+        "shuffle_xor",
+        lambda t, own, mask: t.binary("xor", own, mask),
+        lambda own, mask: own ^ mask,
+        "whose place differs in bits",
+    ),
     **{name: _reduction(name) for name in ("sum", "prod", "min", "max")},
     any=_question("any"),
     all=_question("all"),
-    scan=_named(scan),
+    scan=Builtin("scan", scan, collectives.scan("subgroup", "scan")),
 )
 """`subgroup` in `ocl_runtime.language`."""
 

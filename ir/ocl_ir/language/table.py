@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
 from ocl_ir.language.errors import KernelError
 from ocl_ir.source_line import calling_line
+
+
+class Elements(ABC):
+    """A value of many numbers in plain Python, of which builtins of numbers take each by itself."""
+
+    @classmethod
+    @abstractmethod
+    def mapped(cls, function: Callable[..., Any], *operands: Any) -> Any:
+        """A function of such values and of numbers, element by element."""
 
 
 class Builtin:
@@ -42,6 +52,9 @@ class Builtin:
                 place=calling_line(),
                 remedy="call it in a function decorated with ocl_runtime.kernel",
             )
+        for arg in args if self.is_elementwise else ():
+            if isinstance(arg, Elements):
+                return arg.mapped(self.python, *args)
         return self.python(*args, **keywords)
 
     def __repr__(self) -> str:

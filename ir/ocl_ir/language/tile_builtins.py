@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ocl_ir.errors import DTypeError, ShapeError
+from ocl_ir.language.plain import tiles
 from ocl_ir.language.table import Builtin
 from ocl_ir.language.tiles import Tiles
 from ocl_ir.language.values import ArrayView, Value, is_tile
@@ -35,7 +37,8 @@ def store_tile(t: Tiles, x: Value, origin: Value, value: Value) -> None:
 
 
 def dot(t: Tiles, acc: Value, a: Value, b: Value) -> Value:
-    """`acc + a @ b`: the products are added one by one with `fma`, in ascending order of the inner axis."""
+    """`acc + a @ b`: the products are added one by one with `fma`, in ascending order of the inner axis; into halves in
+    float32, rounded at the end."""
     for value in (acc, a, b):
         if not is_tile(value) or len(value.shape) != 2:
             raise t.fault(f"dot of {t.described(value)}", "give tiles with two axes", DTypeError)
@@ -67,5 +70,15 @@ def _origin(t: Tiles, origin: Value, x: ArrayView, shape: tuple[int, ...]) -> tu
     return places
 
 
-BUILTINS = {function.__name__: Builtin(function.__name__, function) for function in (tile, load_tile, store_tile, dot)}
+_PYTHON: dict[str, Callable[..., Any]] = {
+    "tile": tiles.tile,
+    "load_tile": tiles.load_tile,
+    "store_tile": tiles.store_tile,
+    "dot": tiles.dot,
+}
+
+BUILTINS = {
+    function.__name__: Builtin(function.__name__, function, _PYTHON[function.__name__])
+    for function in (tile, load_tile, store_tile, dot)
+}
 """By the name in `ocl_runtime.language`."""

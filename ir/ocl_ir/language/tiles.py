@@ -10,14 +10,14 @@ in ascending order of the inner axis.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.calls import Calls
+from ocl_ir.language.grids import Grid
 from ocl_ir.language.table import Builtin
 from ocl_ir.language.values import (
     AnyTile,
@@ -32,34 +32,7 @@ from ocl_ir.language.values import (
     is_tile,
 )
 from ocl_ir.layout import broadcast_shapes
-from ocl_ir.types import BOOL, DType
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """How the work-items of a group share a tile: `down` by `across` items, each with `rows` by `columns` elements."""
-
-    down: int
-    across: int
-    rows: int
-    columns: int
-
-    @classmethod
-    def of(cls, shape: TileShape, items: int) -> Grid:
-        """The grid for a tile: as square as the elements of an item can be."""
-        height, width = shape if len(shape) == 2 else (1, shape[0])
-        across = 1
-        while across * 2 <= min(items, width) and (items // (across * 2)) * across * 2 == items:
-            taller = items // (across * 2)
-            if across >= 16 and height / max(1, taller) >= width / across:
-                break
-            across *= 2
-        down = items // across
-        return cls(down, across, -(-height // down), -(-width // across))
-
-    def places(self) -> Iterator[tuple[int, int]]:
-        """The number of row and column of each of an item's elements."""
-        return ((row, column) for row in range(self.rows) for column in range(self.columns))
+from ocl_ir.types import BOOL, F16, DType
 
 
 class Tiles(Calls):
@@ -141,6 +114,7 @@ class Tiles(Calls):
     def linear_id(self) -> Ref:
         """The number of a work-item in its group, dimension 0 fastest."""
         size = self.options.group_size or (1, 1, 1)
+        self.dimensions_asked.update(dimension for dimension in range(3) if size[dimension] > 1)
         linear = self.k.item("local_id", 2, "", self.index_type) if size[2] > 1 else None
         for dimension in (1, 0):
             if linear is not None:
@@ -155,9 +129,8 @@ class Tiles(Calls):
         """Where the elements of this work-item are, in order."""
         grid = self._grid(shape)
         item = self.index_number(self.linear_id())
-        across = self.binary("rem", item, grid.across) if grid.across > 1 else 0
-        down = self.binary("floordiv", item, grid.across) if grid.down > 1 else 0
-        first = self._times(down, grid.rows) if not isinstance(down, int) else 0
+        down, across = self._unraveled(item, (grid.down, grid.across)) if grid.down > 1 else (0, item)
+        first = self._times(down, grid.rows) if grid.down > 1 else 0
         rows = [self._plus(first, row) for row in range(grid.rows)]
         columns = [self._plus(across, column * grid.across) for column in range(grid.columns)]
         pairs = [(rows[row], columns[column]) for row, column in grid.places()]
@@ -173,6 +146,12 @@ class Tiles(Calls):
         height, width = shape if len(shape) == 2 else (1, shape[0])
         return grid.rows * grid.down == height and grid.columns * grid.across == width
 
+    def _within(self, shape: TileShape, at: Coordinates) -> Coordinates:
+        """Coordinates of an element, some other one where an item has more places than the tile has elements."""
+        if self._is_exact(shape):
+            return at
+        return tuple(self.numeric("minimum", place, length - 1) for place, length in zip(at, shape, strict=True))
+
     def _inside_tile(self, shape: TileShape, at: Coordinates) -> Ref | None:
         """Whether coordinates are in the tile; None where all are."""
         if self._is_exact(shape):
@@ -182,6 +161,9 @@ class Tiles(Calls):
     def _all_below(self, at: Coordinates, lengths: tuple[Value, ...]) -> Ref:
         inside = self._constant(True, BOOL)
         for coordinate, length in zip(at, lengths, strict=True):
+            low = coordinate.low if isinstance(coordinate, Number) else coordinate
+            if not isinstance(low, int) or low < 0:
+                inside = self.k.op("and", inside, self.k.op("ge", self.index(coordinate), 0))
             test = self.k.op("lt", self.index(coordinate), self.index(length))
             inside = self.k.op("and", inside, test)
         return inside
@@ -192,7 +174,7 @@ class Tiles(Calls):
         """A tile whose elements are values."""
         if isinstance(tile, Tile):
             return tile
-        elements = tuple(tile.read(at) for at in self._coordinates(tile.shape))
+        elements = tuple(tile.read(self._within(tile.shape, at)) for at in self._coordinates(tile.shape))
         return Tile(tile.shape, tile.dtype, elements)
 
     def filled(self, shape: TileShape, dtype: DType, fill: Value) -> Tile:
@@ -245,7 +227,7 @@ class Tiles(Calls):
         read = tile.read if isinstance(tile, LoadedTile) else self.shared(tile)
 
         def at_own(number: int, at: Coordinates) -> Number:
-            own = at[len(at) - len(tile.shape) :]
+            own = self._within(shape, at)[len(at) - len(tile.shape) :]
             return read(tuple(0 if length == 1 else place for place, length in zip(own, tile.shape, strict=True)))
 
         return at_own
@@ -321,8 +303,12 @@ class Tiles(Calls):
             b = [self._operand_of(shared[1], (at, col), acc.dtype, width if not exact else None, 1) for col in columns]
             for number, (row, column) in enumerate(grid.places()):
                 self.k.assign(sums[number], self.k.op("fma", a[row], b[column], sums[number]))
-        elements = tuple(Number(total, acc.dtype) for total in sums)
-        return Tile(acc.shape, acc.dtype, elements)
+        return Tile(acc.shape, acc.dtype, tuple(self._rounded(total, acc.dtype) for total in sums))
+
+    def _rounded(self, total: Ref, dtype: DType) -> Number:
+        """What a variable holds now; halves are added up in float32 and rounded once."""
+        ref = self.k.let(total)
+        return Number(self.k.op("round_f16", ref) if dtype is F16 else ref, dtype)
 
     def _operand_of(self, array: ArrayView, at: Coordinates, dtype: DType, length: int | None, axis: int) -> Ref:
         """An element of an operand; beyond the tile, some other one, whose products nobody looks at."""
@@ -337,16 +323,12 @@ class Tiles(Calls):
         shape = tuple(length for number, length in enumerate(tile.shape) if number != axis) or (1,)
         elements = []
         for at in self._coordinates(shape):
-            own = tuple(
-                self.numeric("minimum", place, length - 1) if not self._is_exact(shape) else place
-                for place, length in zip(at, shape, strict=True)
-            )
-            kept = own if len(tile.shape) > 1 else ()
+            kept = self._within(shape, at) if len(tile.shape) > 1 else ()
             total = self.k.variable(read((*kept[:axis], 0, *kept[axis:])).ref, hint="total")
             with self.k.for_(1, tile.shape[axis], dtype=self.index_type, hint="k") as k:
                 place = (*kept[:axis], self.index_number(k), *kept[axis:])
                 self.k.assign(total, self.k.op(op, total, read(place).ref))
-            elements.append(Number(self.k.let(total), tile.dtype))
+            elements.append(self._rounded(total, tile.dtype))
         return Tile(shape, tile.dtype, tuple(elements))
 
     def store_tile(self, view: ArrayView, origin: Coordinates, tile: AnyTile) -> None:

@@ -1,4 +1,4 @@
-"""What builtins are for a work-item that is a thread: ids, arrays, barriers, atomics, vectors, loops, collectives."""
+"""What builtins are for a work-item that is a thread: ids, arrays, barriers, atomics, vectors, loops."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir.errors import DTypeError
-from ocl_ir.kernel.collectives import JOINS, distances, tree
 from ocl_ir.language.plain.arrays import PlainArray
 from ocl_ir.language.plain.names import dtype_of
-from ocl_ir.language.plain.numbers import Index, Typed, apply, class_of, converted, is_ours, plain, truth
-from ocl_ir.language.plain.work_item import default_real, running
+from ocl_ir.language.plain.numbers import Index, Typed, apply, class_of, converted, is_ours, plain
+from ocl_ir.language.plain.work_item import running
 from ocl_ir.numpy_functions import maximum, minimum
-from ocl_ir.types import BF16, DType, from_numpy
+from ocl_ir.types import BF16, DType
 
 # ---------------------------------------------------------------------- the index space
 
@@ -190,101 +189,7 @@ def length(value: Any) -> Any:
     return Index(len(value)) if isinstance(value, PlainArray) else len(value)
 
 
-# ---------------------------------------------------------------------- collectives
-
-
-def reduction(op: str) -> Callable[[Any], Any]:
-    """`group.sum` and its kin, by the tree of all devices."""
-
-    def function(value: Any) -> Any:
-        values = [_number(posted) for posted in running(f"group.{op}").meet(f"group.{op}", value)]
-        return _typed_like(value, _reduced(op, values))
-
-    return function
-
-
-def _number(value: Any) -> Any:
-    """As arrays of one number, halves in float32."""
-    number = value.value if isinstance(value, Typed) else converted(value, _alone(value))
-    return np.asarray(number, np.float32 if number.dtype == np.float16 else number.dtype)
-
-
-def _alone(value: Any) -> DType:
-    """The dtype of an index or of a literal."""
-    return default_real() if isinstance(value, float) else from_numpy("i8")
-
-
-def _typed_like(value: Any, result: Any) -> Any:
-    if isinstance(value, Typed):
-        return Typed(result.astype(value.dtype)[()])
-    return Typed(result[()]) if isinstance(value, float) else Index(result)
-
-
-_JOINS: dict[str, Callable[..., Any]] = {
-    "add": np.add, "mul": np.multiply, "minimum": minimum, "maximum": maximum,
-}  # fmt: skip
-
-
-def _reduced(op: str, values: list[Any]) -> Any:
-    join = _JOINS[JOINS[op]]
-    values = [*values]
-    for distance, items in tree(len(values)):
-        for item in range(items):
-            with np.errstate(all="ignore"):
-                values[item] = np.asarray(join(values[item], values[item + distance]))
-    return values[0]
-
-
-def group_any(condition: Any) -> Typed:
-    """Whether it holds for any work-item."""
-    return Typed(np.bool_(any(running("group.any").meet("group.any", truth(condition)))))
-
-
-def group_all(condition: Any) -> Typed:
-    """Whether it holds for all work-items."""
-    return Typed(np.bool_(all(running("group.all").meet("group.all", truth(condition)))))
-
-
-def count(condition: Any) -> Index:
-    """For how many work-items it holds."""
-    return Index(sum(running("group.count").meet("group.count", truth(condition))))
-
-
-def broadcast(value: Any, lane: Any = 0) -> Any:
-    """The value of one work-item."""
-    posted = running("group.broadcast").meet("group.broadcast", value)[int(plain(lane))]
-    return _typed_like(value, np.asarray(plain(posted)))
-
-
-def scan(op: str) -> Callable[[Any], Any]:
-    """The sum up to this work-item, or to the one before it."""
-
-    def function(value: Any) -> Any:
-        item = running(f"group.{op}")
-        sums = [_number(posted) for posted in item.meet(f"group.{op}", value)]
-        for distance in distances(len(sums)):
-            with np.errstate(all="ignore"):
-                sums = [
-                    np.asarray(own + sums[lane - distance]) if lane >= distance else own
-                    for lane, own in enumerate(sums)
-                ]
-        size_x, size_y, _ = item.launch.group
-        x, y, z = item.local
-        lane = x + size_x * (y + size_y * z)
-        if op == "exclusive_scan":
-            return _typed_like(value, sums[lane - 1] if lane else np.zeros_like(sums[0]))
-        return _typed_like(value, sums[lane])
-
-    return function
-
-
-def group_reduce(value: Any, join: Callable[[Any, Any], Any]) -> Any:
-    """The values of the group, joined by a function, by the same tree."""
-    values = [*running("group.reduce").meet("group.reduce", value)]
-    for distance, items in tree(len(values)):
-        for item in range(items):
-            values[item] = join(values[item], values[item + distance])
-    return values[0]
+# ---------------------------------------------------------------------- printing
 
 
 def print_(*values: Any, sep: str = " ") -> None:

@@ -76,12 +76,19 @@ def _reflected(op: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: binary(op, other, self)
 
 
-_NAMES = {"div": "truediv", "rem": "mod", "shl": "lshift", "shr": "rshift"}
-for _op in _PYTHON:
-    _name = _NAMES.get(_op, _op)
-    setattr(Operators, f"__{_name}__", _operator(_op))
-    if _op not in _COMPARISONS:
-        setattr(Operators, f"__r{_name}__", _reflected(_op))
+def give_operators(
+    class_: type, one_way: Callable[[str], Callable[..., Any]], other_way: Callable[[str], Callable[..., Any]]
+) -> None:
+    """Gives a class all of Python's operators on numbers: what each is, and what it is where the other side is left."""
+    names = {"div": "truediv", "rem": "mod", "shl": "lshift", "shr": "rshift"}
+    for op in _PYTHON:
+        name = names.get(op, op)
+        setattr(class_, f"__{name}__", one_way(op))
+        if op not in _COMPARISONS:
+            setattr(class_, f"__r{name}__", other_way(op))
+
+
+give_operators(Operators, _operator, _reflected)
 
 
 class Index(Operators):

@@ -68,6 +68,12 @@ class WorkItem:
         )
         return x, y, z
 
+    @property
+    def number(self) -> int:
+        """Its number in the group, dimension 0 fastest."""
+        (width, height, _), (x, y, z) = self.launch.group, self.local
+        return x + width * (y + height * z)
+
     # ------------------------------------------------------------------ for the group
 
     def start(self, body: Callable[[], object]) -> None:
