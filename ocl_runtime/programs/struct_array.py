@@ -83,6 +83,10 @@ class StructArray:
         """The device that the array is on."""
         return self._memory.device
 
+    def copy(self) -> StructArray:
+        """A copy, which keeps these values whatever is written here."""
+        return StructArray.over(self._memory.copy(), self._struct)
+
     def numpy(self) -> NDArray[Any]:
         """The values as a new structured array of NumPy's."""
         return self._memory.numpy().reshape(-1).view(self.dtype).reshape(self.shape)

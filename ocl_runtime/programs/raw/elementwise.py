@@ -51,9 +51,10 @@ class ElementwiseKernel:
         ElementwiseKernel("T x, raw T y", "T z", "z = x + y[_ind.size() - i - 1]", "add_reverse")(x, y)
 
     As PyOpenCL has it: the arguments of a kernel in C, a statement over `i` and `n`, a name. The call takes all of
-    them. A context may stand in front.
+    them. A context may stand in front. `structs` are structured dtypes with a name in C, to which arguments may point.
 
         ElementwiseKernel("float a, float *x, float *z", "z[i] = a * x[i]", "scale")(2.0, x, z)
+        ElementwiseKernel("const pair *x, float *z", "z[i] = x[i].value", structs=[pair])(pairs, z)
 
     Raises `Error` for declarations that cannot be read; a call raises `DTypeError`, `ShapeError`, `NumberRangeError`
     for arguments that do not fit, and `BuildError`.

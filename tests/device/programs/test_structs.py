@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -173,6 +174,27 @@ def test_results_are_arguments_of_other_kernels(runtime: Runtime) -> None:
     y = StructArray(np.zeros(6, PAIR))
     NEGATED(least, y)
     assert (y.numpy()["value"] == -HOST.min(1)).all()
+
+
+def test_copies_keep_what_they_had(runtime: Runtime) -> None:
+    x = StructArray(pairs(10))
+    kept, pickled = x.copy(), pickle.loads(pickle.dumps(x))
+    NEGATED(x, x)
+    assert (x.numpy()["value"] == -HOST[0, :10]).all()
+    for other in (kept, pickled):
+        assert (other.numpy() == pairs(10)).all()
+        NEGATED(other, x)
+    assert (x.numpy()["value"] == -HOST[0, :10]).all()
+
+
+def test_arrays_of_several_axes(runtime: Runtime) -> None:
+    values = pairs(12).reshape(3, 4).T
+    x = StructArray(values)
+    assert (x.shape, x.size) == ((4, 3), 12)
+    y = StructArray(np.zeros((4, 3), PAIR))
+    NEGATED(x, y)
+    assert (y.numpy()["value"] == -values["value"]).all()
+    assert (StructArray(values[1, 1]).shape, StructArray(values[:0]).numpy().shape) == ((), (0, 3))
 
 
 def test_a_captured_function(runtime: Runtime) -> None:
