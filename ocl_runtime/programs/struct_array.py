@@ -11,15 +11,21 @@ from __future__ import annotations
 
 import math
 import reprlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
+from ocl_ir.types import U8, DType
 from ocl_runtime.arrays import Array, asarray
+from ocl_runtime.arrays.functions.transfers import allocated
 from ocl_runtime.errors import DTypeError, SharingError
 from ocl_runtime.programs.structs import Struct
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 
 class StructArray:
@@ -34,7 +40,8 @@ class StructArray:
     def __init__(self, values: NDArray[Any]) -> None:
         values = np.asarray(values)
         self._struct = Struct.of(values.dtype)
-        self._memory = asarray(values.reshape(-1).view(np.uint8).reshape(*values.shape, self._struct.size))
+        flat = np.ascontiguousarray(values.reshape(-1))
+        self._memory = asarray(flat.view(np.uint8).reshape(*values.shape, self._struct.size))
 
     @classmethod
     def over(cls, memory: Array, struct: Struct) -> StructArray:
@@ -107,6 +114,17 @@ class StructArray:
 
     def __repr__(self) -> str:
         return f"<StructArray of {self._struct.name}, shape {self.shape}>"
+
+
+def new_memory(type_: DType | Struct, shape: tuple[int, ...], executor: Executor) -> Array:
+    """Memory with undefined values for numbers, or for structs as bytes."""
+    dtype, shape = (U8, (*shape, type_.size)) if isinstance(type_, Struct) else (type_, shape)
+    return allocated(dtype, Layout.contiguous(shape), executor)
+
+
+def result_in(memory: Array, struct: Struct | None) -> Array | StructArray:
+    """What a user gets for memory that holds numbers or structs."""
+    return memory if struct is None else StructArray.over(memory, struct)
 
 
 def memory_of(kernel: str, parameter: str, struct: Struct | str, argument: object) -> Array:

@@ -15,13 +15,12 @@ import numpy as np
 from ocl_ir.graph.build import Buffer
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.kernel.source_kernel import SourceKernel
-from ocl_ir.layout import Layout, broadcast_shapes
+from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import U8, DType, from_numpy
 from ocl_runtime.arrays import Array, broadcast_to, permute_dims
 from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.arrays.core import compute_together, executor_of
-from ocl_runtime.arrays.functions.transfers import allocated
 from ocl_runtime.codegen.spelling import value_type
 from ocl_runtime.codegen.templates import render
 from ocl_runtime.errors import DTypeError, ShapeError
@@ -31,11 +30,11 @@ from ocl_runtime.programs.raw.operands import Arrangement, Element, Operands, in
 from ocl_runtime.programs.raw.order import compact
 from ocl_runtime.programs.raw.parameters import Parameter, arguments_of, bound_types, checked_name
 from ocl_runtime.programs.raw.signature import Signature
-from ocl_runtime.programs.struct_array import StructArray, memory_of
+from ocl_runtime.programs.struct_array import StructArray, memory_of, new_memory, result_in
 from ocl_runtime.programs.structs import Struct
 
 if TYPE_CHECKING:
-    from ocl_runtime.plan.executor import Executor
+    pass
 
 _GROUP = 64
 _MOST_GROUPS = 2**14
@@ -104,7 +103,7 @@ class Reduction:
                 place=calling_line(),
                 remedy="give one out of that shape, or none",
             )
-        results = [_memory(param.struct or types[param.type], out_shape, executor) for param in self._outs]
+        results = [new_memory(param.struct or types[param.type], out_shape, executor) for param in self._outs]
         outs = math.prod(kept)
         parts = 1 if outs >= _GROUP or length <= _WORTH_PARTS else min(-(-length // _WORTH_PARTS), _MOST_PARTS)
         segments = _Segments(outs, length, parts, shape)
@@ -112,14 +111,14 @@ class Reduction:
         if parts == 1:
             launch_over([*operands.arrays, *results], self._first(segments, operands, types, total, is_last=True))
         else:
-            partial = _memory(total, (outs * parts,), executor)
+            partial = new_memory(total, (outs * parts,), executor)
             launch_over([*operands.arrays, partial], self._first(segments, operands, types, total, is_last=False))
             launch_over([partial, *results], self._second(segments, types, total))
         if target is not None:
             target[...] = results[0]
             return out
         pairs = zip(self._outs, results, strict=True)
-        made = [x if param.struct is None else StructArray.over(x, param.struct) for param, x in pairs]
+        made = [result_in(x, param.struct) for param, x in pairs]
         return tuple(made) if len(made) > 1 else made[0]
 
     def _target(self, out: Array | StructArray | None) -> Array | None:
@@ -267,13 +266,6 @@ class Reduction:
             post_map_expr=text.post_map_expr if is_last else "_total_of_part = a",
         )
         return signature.kernel(self.name, source, self._options, (_GROUP, 1, 1))
-
-
-def _memory(type_: DType | Struct, shape: tuple[int, ...], executor: Executor) -> Array:
-    """Memory for scalars, or for structs as bytes."""
-    if isinstance(type_, Struct):
-        return allocated(U8, Layout.contiguous((*shape, type_.size)), executor)
-    return allocated(type_, Layout.contiguous(shape), executor)
 
 
 def _point(signature: Signature, name: str, type_: DType | Struct, mode: int) -> None:

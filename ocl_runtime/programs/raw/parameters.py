@@ -54,6 +54,22 @@ def parameters(kernel: str, text: str, structs: Mapping[str, Struct] = MappingPr
     return made
 
 
+def structs_by_name(dtypes: Sequence[Any]) -> dict[str, Struct]:
+    """Structured dtypes by their names in C. Raises as `Struct.of`."""
+    return {struct.name: struct for struct in map(Struct.of, dtypes)}
+
+
+def check_indexed(kernel: str, params: Sequence[Parameter]) -> None:
+    """Raises `DTypeError` for a parameter that takes an element at a time of an array of structs."""
+    param = next((param for param in params if param.struct is not None and not param.is_raw), None)
+    if param is not None:
+        raise DTypeError(
+            f"kernel {kernel} takes struct {param.type} for {param.name}, an element at a time",
+            place=calling_line(),
+            remedy=f"index it: 'raw {param.type} {param.name}', and {param.name}[i] in the text",
+        )
+
+
 def _dtype(name: str) -> DType | None:
     if len(name) == 1:  # NumPy has codes of one letter
         return None

@@ -20,7 +20,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.programs.raw.folding import Reduction, Text
 from ocl_runtime.programs.raw.indexed import declared_arguments, without_context
-from ocl_runtime.programs.raw.parameters import Parameter, parameters
+from ocl_runtime.programs.raw.parameters import Parameter, check_indexed, parameters, structs_by_name
 from ocl_runtime.programs.struct_array import StructArray
 from ocl_runtime.programs.structs import Struct
 
@@ -85,15 +85,9 @@ def _broadcasting(
     structs: Sequence[Any] = (),
     options: Sequence[str] = (),
 ) -> Reduction:
-    known = _by_name(structs)
+    known = structs_by_name(structs)
     ins, outs = parameters(name, in_params, known), parameters(name, out_params, known)
-    whole = next((param for param in ins if param.struct is not None and not param.is_raw), None)
-    if whole is not None:
-        raise DTypeError(
-            f"kernel {name} takes struct {whole.type} for {whole.name}, an element at a time",
-            place=calling_line(),
-            remedy=f"index it: 'raw {whole.type} {whole.name}', and {whole.name}[i] in the expression",
-        )
+    check_indexed(name, ins)
     total = outs[0].type if reduce_type is None else reduce_type
     text = Text(map_expr, reduce_expr, post_map_expr.strip().removesuffix(";"), str(identity), preamble)
     return Reduction(name, ins, outs, total, text, known, options)
@@ -111,7 +105,7 @@ def _indexed(
     structs: Sequence[Any] = (),
 ) -> Reduction:
     struct = None if np.dtype(dtype_out).names is None else Struct.of(dtype_out)
-    known = _by_name([*structs, *([] if struct is None else [dtype_out])])
+    known = structs_by_name([*structs, *([] if struct is None else [dtype_out])])
     dtype = from_numpy(dtype_out) if struct is None else U8
     ins = declared_arguments(name, arguments, preamble, known)
     pointers = [param for param in ins if param.is_raw]
@@ -124,8 +118,3 @@ def _indexed(
     out = Parameter(dtype.name if struct is None else struct.name, "_result", False, dtype, struct)
     text = Text(map_expr or f"{pointers[0].name}[i]", reduce_expr, "_result = a", str(neutral), preamble)
     return Reduction(name, ins, [out], out.type, text, known, options)
-
-
-def _by_name(dtypes: Sequence[Any]) -> dict[str, Struct]:
-    structs = [Struct.of(dtype) for dtype in dtypes]
-    return {struct.name: struct for struct in structs}

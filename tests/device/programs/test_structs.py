@@ -144,6 +144,24 @@ def test_an_elementwise_kernel_over_structs(runtime: Runtime) -> None:
     assert (values.numpy() == HOST[0, :1000]).all()
 
 
+def test_an_elementwise_kernel_of_cupys_kind(runtime: Runtime) -> None:
+    picked = ocl.ElementwiseKernel(
+        "raw pair x, int32 at, float32 by", "float32 y", "y = x[at].value * by + x.size()", structs=[PAIR]
+    )
+    at = ocl.asarray(np.array([[3], [1]], "i4"))
+    y = picked(StructArray(pairs(7)), at, ocl.asarray(np.array([2.0, 0.5], "f4")))
+    assert (y.numpy() == HOST[0, [[3], [1]]] * np.array([2.0, 0.5], "f4") + 7).all()
+    paired = ocl.ElementwiseKernel("T x", "raw pair y", "y[i] = (pair){x, i}", structs=[PAIR])
+    y = paired(ocl.asarray(HOST[0, :5]), size=5)
+    assert isinstance(y, StructArray)
+    assert (y.numpy() == pairs(5)).all()
+    out = StructArray(pairs(5)[::-1])
+    paired(ocl.asarray(HOST[0, :5]), out)
+    assert (out.numpy() == pairs(5)).all()
+    with pytest.raises(DTypeError, match="takes struct pair for y, an element at a time"):
+        ocl.ElementwiseKernel("T x", "pair y", "y.value = x", structs=[PAIR])
+
+
 @pytest.mark.parametrize("type_", ["pair", "struct pair"])
 def test_a_kernel_by_hand_over_structs(runtime: Runtime, type_: str) -> None:
     source = f"""
