@@ -20,6 +20,7 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
     executor.py        one device with all of the above
     runtime.py         what users hold of it
     programs/          host programs: captured or by hand, planned once, replayed; kernels in Python and OpenCL C
+    tools.py           structured dtypes for these kernels
     language.py        what kernels in Python are written with
     commands/          ocl-dump and ocl-devices
     settings.py        what a user can set
@@ -98,7 +99,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"language", "programs", "runtime"}:
+    if name in {"language", "programs", "runtime", "tools"}:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,8 @@
 """Host programs as users call them:
 
 call.py        a program with arrays for its parameters
+structs.py     structs of C as dtypes of NumPy's
+struct_array.py arrays of structs
 own_memory.py  memory that a program may write over
 trees.py       arguments and results of Python functions
 arguments.py   the memory of a captured function's arguments, and what a program for them depends on

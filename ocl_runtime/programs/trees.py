@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import DTypeError
+from ocl_runtime.programs.struct_array import StructArray
+from ocl_runtime.programs.structs import Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,9 @@ def _shape(tree: Any, arrays: list[Array], floats: list[float] | None, what: str
     if isinstance(tree, Array):
         arrays.append(tree)
         return None
+    if isinstance(tree, StructArray):
+        arrays.append(tree.memory)
+        return _Branch(StructArray, (tree.struct,), (None,))
     if floats is not None and type(tree) is float:
         floats.append(tree)
         return _FLOAT
@@ -112,6 +117,8 @@ def _tree(shape: Shape, left: Iterator[Array], floats: Iterator[float]) -> Any:
     if isinstance(shape, _Leaf):
         return shape.value
     children = [next(left) if child is None else _tree(child, left, floats) for child in shape.children]
+    if shape.kind is StructArray:
+        return StructArray.over(children[0], cast("Struct", shape.keys[0]))
     if shape.kind is dict:
         return dict(zip(shape.keys, children, strict=True))
     return tuple(children) if shape.kind is tuple else children

@@ -198,6 +198,18 @@ def arrays(begins: Callable[[str], None]) -> None:
             np.testing.assert_array_equal(ocl.sum(z, axis=axis).numpy(), m.sum(axis))
             begins(f"a maximum of axis {axis}")
             np.testing.assert_array_equal(ocl.max(z, axis=axis).numpy(), m.max(axis))
+        pair = ocl.tools.get_or_register_dtype("pair", [("value", "i4"), ("index", "i4")])
+        least = ocl.ReductionKernel(
+            "T x, int32 k",
+            "pair y",
+            "(pair){x, k}",
+            "a.value < b.value ? a : b",
+            "y = a",
+            "(pair){9, 0}",
+            structs=[pair],
+        )
+        begins("the least of each row")
+        np.testing.assert_array_equal(least(z, ocl.arange(21, dtype=np.int32), axis=1).numpy()["value"], m.min(1))
         begins("broadcasting")
         np.testing.assert_array_equal((z * z[0] - z[:, :1]).numpy(), m * m[0] - m[:, :1])
         begins("the middle of an array")

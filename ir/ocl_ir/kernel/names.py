@@ -37,6 +37,8 @@ _MACROS = "LOAD STORE LOAD_LOCAL STORE_LOCAL INFINITY NAN MAXFLOAT HUGE_VAL M_PI
 
 _CALLED = [name for name, op in OPS.items() if any(text.startswith(f"{name}(") for text in op.spelling.values())]
 _TAKEN = frozenset([*_KEYWORDS.split(), *_FUNCTIONS.split(), *_CALLED, *_TYPES, *_MACROS.split()])
+KEYWORDS = frozenset([*_KEYWORDS.split(), *_TYPES, *_MACROS.split()])
+"""Words that nothing else can be called in OpenCL C 1.2, not even a field of a struct."""
 _SCALAR = "(?:u?(?:char|short|int|long)|half|float|double)"
 _FAMILIES = re.compile(
     rf"(?:convert|as)_{_SCALAR}\d*(?:_\w+)?|get_(?:global|local|group|num|work)_\w+|v(?:load|store)a?(?:\d+|_half\w*)"

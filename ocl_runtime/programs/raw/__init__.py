@@ -5,6 +5,7 @@ declarations.py what is declared of these
 rewriting.py    an offset beside each pointer
 kernel_ir.py    a kernel of a source as kernel IR
 numbers.py      numbers as kernels take them
+declared_structs.py  structs in generated sources
 index_space.py  over how many work-items
 order.py        arrays whose elements follow each other
 raw_kernel.py   kernels to be launched
@@ -14,6 +15,7 @@ operands.py     how their arrays lie, and the index of an element
 indexed.py      a statement for each i
 elementwise.py  a statement for each element
 reduction.py    what joins elements
+folding.py      kernels that join them
 scan.py         running results
 """
 

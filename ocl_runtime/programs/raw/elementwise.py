@@ -19,21 +19,30 @@ from typing import Any
 from ocl_ir.graph.build import Buffer
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.kernel.source_kernel import SourceKernel
-from ocl_ir.layout import Layout, broadcast_shapes
+from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array, broadcast_to
 from ocl_runtime.arrays.core import compute_together, executor_of
-from ocl_runtime.arrays.functions.transfers import allocated
 from ocl_runtime.codegen.spelling import value_type
 from ocl_runtime.codegen.templates import render
 from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.programs.launching import Call, launch_over
+from ocl_runtime.programs.raw.declared_structs import with_structs
 from ocl_runtime.programs.raw.indexed import IndexedKernel, without_context
 from ocl_runtime.programs.raw.operands import Arrangement, Operands, typedefs, without_methods
 from ocl_runtime.programs.raw.order import compact, in_order
-from ocl_runtime.programs.raw.parameters import Parameter, arguments_of, bound_types, checked_name, parameters
+from ocl_runtime.programs.raw.parameters import (
+    Parameter,
+    arguments_of,
+    bound_types,
+    check_indexed,
+    checked_name,
+    parameters,
+    structs_by_name,
+)
 from ocl_runtime.programs.raw.signature import Signature
+from ocl_runtime.programs.struct_array import new_memory, result_in
 
 _GROUP = 64
 _MOST_ITEMS = 2**22
@@ -46,14 +55,16 @@ class ElementwiseKernel:
     As CuPy has it: `in_params` and `out_params` with a type and a name each, an operation that assigns the outs, a
     name. Types are dtypes or names (`T`) that arguments bind. The call takes the ins, and the outs if they are not to
     be new, and gives the out or a tuple of several. What is `raw` is indexed by the operation itself: `i` is the place,
-    `_ind.size()` how many there are, `y.size()` that of a raw array.
+    `_ind.size()` how many there are, `y.size()` that of a raw array. `structs` are structured dtypes with a name in C
+    (`ocl.tools.get_or_register_dtype`), which raw arrays may be of.
 
         ElementwiseKernel("T x, raw T y", "T z", "z = x + y[_ind.size() - i - 1]", "add_reverse")(x, y)
 
     As PyOpenCL has it: the arguments of a kernel in C, a statement over `i` and `n`, a name. The call takes all of
-    them. A context may stand in front.
+    them. A context may stand in front. Arguments may point to `structs`.
 
         ElementwiseKernel("float a, float *x, float *z", "z[i] = a * x[i]", "scale")(2.0, x, z)
+        ElementwiseKernel("const pair *x, float *z", "z[i] = x[i].value", structs=[pair])(pairs, z)
 
     Raises `Error` for declarations that cannot be read; a call raises `DTypeError`, `ShapeError`, `NumberRangeError`
     for arguments that do not fit, and `BuildError`.
@@ -86,6 +97,7 @@ class _Broadcasting:
         name: str = "kernel",
         *,
         preamble: str = "",
+        structs: Sequence[Any] = (),
         loop_prep: str = "",
         after_loop: str = "",
         no_return: bool = False,
@@ -93,8 +105,11 @@ class _Broadcasting:
         options: Sequence[str] = (),
     ) -> None:
         self.name = name = checked_name(name)
-        self._ins, self._outs = parameters(name, in_params), parameters(name, out_params)
+        self._structs = structs_by_name(structs)
+        self._ins = parameters(name, in_params, self._structs)
+        self._outs = parameters(name, out_params, self._structs)
         self._params = [*self._ins, *self._outs]
+        check_indexed(name, self._params)
         names = [param.name for param in self._params]
         if not self._outs or len(set(names)) < len(names) or not {"i", "n"}.isdisjoint(names):
             raise Error(
@@ -115,13 +130,14 @@ class _Broadcasting:
         for param in self._outs[len(arguments) - len(self._ins) :]:
             if param.is_raw and size is None:
                 raise self._without_size(param)
-            arguments.append(allocated(types[param.type], Layout.contiguous(shape), executor))
+            arguments.append(new_memory(param.struct or types[param.type], shape, executor))
         compute_together([argument for argument in arguments if isinstance(argument, Array)])
         placed = [self._placed(param, argument, shape) for param, argument in zip(self._params, arguments, strict=True)]
         modes = {param.name: READ | WRITE for param in self._outs}
         operands = Operands(self.name, self._params, placed, types, [self._operation], modes)
         launch_over(operands.arrays, self._call(operands, types, shape))
-        outs = tuple(arguments[len(self._ins) :])
+        pairs = zip(self._outs, arguments[len(self._ins) :], strict=True)
+        outs = tuple([result_in(memory, param.struct) for param, memory in pairs])
         if self._no_return:
             return None
         return outs if len(outs) > 1 or self._return_tuple else outs[0]
@@ -181,6 +197,8 @@ class _Broadcasting:
     def _variant(self, operands: Operands, arrangement: Arrangement, types: dict[str, DType]) -> SourceKernel:
         """The kernel for dtypes and ways of lying in memory."""
         signature = Signature()
+        for struct in self._structs.values():
+            signature.uses(struct)
         signature.number("_ind_size", arrangement.index)
         elements = operands.declare(signature, arrangement)
         source = render(
@@ -189,7 +207,7 @@ class _Broadcasting:
             note=", ".join(f"{param.type} {param.name}" for param in self._params),
             extensions=signature.extensions,
             typedefs=typedefs(self._params, types),
-            preamble=self._preamble,
+            preamble=with_structs([*self._structs.values()], self._preamble),
             params=signature.declarations,
             pointers=signature.pointers,
             before=self._before,

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ocl_ir.source_line import calling_line
+from ocl_ir.types import U8
 from ocl_runtime.arrays import Array
 from ocl_runtime.codegen.templates import render
 from ocl_runtime.errors import DTypeError, Error, ShapeError
+from ocl_runtime.programs.raw.declared_structs import with_structs
 from ocl_runtime.programs.raw.index_space import IndexSpace
 from ocl_runtime.programs.raw.parameters import Parameter, checked_name
 from ocl_runtime.programs.raw.prototype import prototypes
 from ocl_runtime.programs.raw.raw_kernel import RawKernel, RawLaunch
+from ocl_runtime.programs.struct_array import StructArray
+from ocl_runtime.programs.structs import Struct
 
 _GROUP = 64
 _MOST_ITEMS = 2**22
@@ -44,13 +49,14 @@ class IndexedKernel:
         name: str = "elementwise",
         *,
         preamble: str = "",
+        structs: Sequence[Any] = (),
         options: Sequence[str] = (),
     ) -> None:
         self.name = name = checked_name(name)
         source = render(
             "raw_indexed.cl.mako",
             name=name,
-            preamble=preamble,
+            preamble=with_structs([Struct.of(dtype) for dtype in structs], preamble),
             params=[*global_arguments(arguments), "const long n"],
             operation=operation.strip().removesuffix(";"),
         )
@@ -65,7 +71,7 @@ class IndexedKernel:
 
     def __call__(self, *args: Any, **named: Any) -> None:
         """Launches the kernel over the elements of the first array."""
-        arrays = [arg for arg in args if isinstance(arg, Array)]
+        arrays = [arg for arg in args if isinstance(arg, Array | StructArray)]
         if not arrays:
             raise ShapeError(
                 f"kernel {self.name} got no array",
@@ -77,12 +83,18 @@ class IndexedKernel:
         RawLaunch(self._raw, IndexSpace((items,), (_GROUP,)))(*args, **named, n=count)
 
 
-def declared_arguments(kernel: str, arguments: str, preamble: str = "") -> list[Parameter]:
+def declared_arguments(
+    kernel: str, arguments: str, preamble: str = "", structs: Mapping[str, Struct] = MappingProxyType({})
+) -> list[Parameter]:
     """Arguments in C as parameters: pointers are raw arrays. Raises as `prototypes` does, and `DTypeError` for what is
-    neither a number nor an array of numbers."""
+    neither a number nor an array of numbers or of one of the structs, which are known by their names."""
+    preamble = with_structs([*structs.values()], preamble)
     text = f"{preamble}\n__kernel void {kernel}({', '.join(global_arguments(arguments))}) {{}}"
     made: list[Parameter] = []
     for parameter in prototypes(text, kernel)[0].parameters:
+        if parameter.struct in structs:
+            made.append(Parameter(parameter.struct, parameter.name, True, U8, structs[parameter.struct]))
+            continue
         if parameter.dtype is None or parameter.lanes > 1:
             raise DTypeError(
                 f"kernel {kernel} takes {parameter.type} for {parameter.name}",

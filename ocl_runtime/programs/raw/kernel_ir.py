@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.kernel.grammar import Param, Value
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import DType, Pointer
+from ocl_ir.types import I64, U8, DType, Pointer
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.programs.raw.declarations import Declaration
 from ocl_runtime.programs.raw.prototype import Parameter, Prototype
@@ -37,6 +38,8 @@ def kernel_of(
         elif parameter.is_pointer:
             dtype = dtype_of(name, parameter, known)
             aligned = dtype.size * (4 if parameter.lanes == 3 else parameter.lanes)
+            if holds_structs(parameter, known):
+                aligned = I64.size  # the widest scalar that it may have
             type_ = Pointer(dtype, parameter.space or "global", aligned)
             params.append(Param(Value(len(params), type_, parameter.name)))
             modes.append(mode_of(parameter, known))
@@ -53,11 +56,25 @@ def kernel_of(
         (),
         group_size=next((prototype.group_size for prototype in prototypes if prototype.group_size), None),
         written=source,
-        source=rewritten(source, [*prototypes, *others], sizes),
+        source=rewritten(source, [*[_typed(prototype, known) for prototype in prototypes], *others], sizes),
         modes=tuple(modes),
         exact=tuple(exact),
         options=options,
     )
+
+
+def _typed(prototype: Prototype, declared: Mapping[str, Declaration]) -> Prototype:
+    """The prototype with the types that its structs are passed as."""
+    name, parameters = prototype.name, prototype.parameters
+    return replace(
+        prototype,
+        parameters=tuple(replace(p, dtype=dtype_of(name, p, declared)) if p.struct else p for p in parameters),
+    )
+
+
+def holds_structs(parameter: Parameter, declared: Mapping[str, Declaration]) -> bool:
+    """Whether it takes an array of structs, and no other type is declared."""
+    return bool(parameter.struct) and (parameter.name not in declared or declared[parameter.name].dtype is None)
 
 
 def mode_of(parameter: Parameter, declared: Mapping[str, Declaration]) -> int:
@@ -69,7 +86,7 @@ def mode_of(parameter: Parameter, declared: Mapping[str, Declaration]) -> int:
 def dtype_of(kernel: str, parameter: Parameter, declared: Mapping[str, Declaration]) -> DType:
     """The scalar type of a number, or of what is pointed to. Raises `DTypeError` where it is not known."""
     known = declared[parameter.name].dtype if parameter.name in declared else None
-    dtype = known or parameter.dtype
+    dtype = known or parameter.dtype or (U8 if parameter.struct else None)
     if dtype is None:
         raise DTypeError(
             f"kernel {kernel} has a parameter {parameter.name} of a type that is not known: {parameter.type}",

@@ -123,7 +123,7 @@ class Operands:
             if not is_dense and strides is not None:
                 args += strides
             if param.is_raw and param.name in self._sized:
-                args.append(buffer.layout.size)
+                args.append(buffer.layout.size // (1 if param.struct is None else param.struct.size))
         return args
 
     def declare(self, signature: Signature, arrangement: Arrangement) -> list[tuple[Parameter, Element]]:
@@ -140,7 +140,7 @@ class Operands:
                 continue
             is_dense = next(ways)
             pointer = param.name if param.is_raw else f"_{param.name}_data"
-            signature.pointer(pointer, dtype, self._modes.get(param.name, READ))
+            signature.pointer(pointer, dtype, self._modes.get(param.name, READ), param.struct)
             if param.is_raw:
                 if param.name in self._sized:
                     signature.number(f"{param.name}_size", index)

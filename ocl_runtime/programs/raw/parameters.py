@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +16,12 @@ import numpy as np
 from ocl_ir.guards import NUMBERS
 from ocl_ir.kernel.names import function_name
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, I64, DType, from_numpy
+from ocl_ir.types import BOOL, I64, U8, DType, from_numpy
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.hosts import is_pyopencl
 from ocl_runtime.errors import DTypeError, Error
+from ocl_runtime.programs.struct_array import memory_of
+from ocl_runtime.programs.structs import Struct
 
 
 class Parameter(NamedTuple):
@@ -28,12 +31,13 @@ class Parameter(NamedTuple):
     name: str
     is_raw: bool
     dtype: DType | None
-    """None where the type is a name that stands for one."""
+    """None where the type is a name that stands for one; for a struct that of its bytes."""
+    struct: Struct | None = None
 
 
-def parameters(kernel: str, text: str) -> list[Parameter]:
-    """The parameters of a declaration. Raises `Error` for what cannot be read, `DTypeError` for a dtype that devices do
-    not have."""
+def parameters(kernel: str, text: str, structs: Mapping[str, Struct] = MappingProxyType({})) -> list[Parameter]:
+    """The parameters of a declaration, for which structs are known by their names. Raises `Error` for what cannot be
+    read, `DTypeError` for a dtype that devices do not have."""
     made: list[Parameter] = []
     for part in filter(None, map(str.strip, text.split(","))):
         words = [word for word in part.split() if word != "const"]
@@ -45,8 +49,25 @@ def parameters(kernel: str, text: str) -> list[Parameter]:
                 place=calling_line(),
                 remedy="write a type and a name, 'T x' or 'raw float32 y'",
             )
-        made.append(Parameter(words[0], words[1], is_raw, _dtype(words[0])))
+        struct = structs.get(words[0])
+        made.append(Parameter(words[0], words[1], is_raw, _dtype(words[0]) if struct is None else U8, struct))
     return made
+
+
+def structs_by_name(dtypes: Sequence[Any]) -> dict[str, Struct]:
+    """Structured dtypes by their names in C. Raises as `Struct.of`."""
+    return {struct.name: struct for struct in map(Struct.of, dtypes)}
+
+
+def check_indexed(kernel: str, params: Sequence[Parameter]) -> None:
+    """Raises `DTypeError` for a parameter that takes an element at a time of an array of structs."""
+    param = next((param for param in params if param.struct is not None and not param.is_raw), None)
+    if param is not None:
+        raise DTypeError(
+            f"kernel {kernel} takes struct {param.type} for {param.name}, an element at a time",
+            place=calling_line(),
+            remedy=f"index it: 'raw {param.type} {param.name}', and {param.name}[i] in the text",
+        )
 
 
 def _dtype(name: str) -> DType | None:
@@ -126,6 +147,9 @@ def arguments_of(
         )
     arguments = [arg[()] if isinstance(arg, np.ndarray) and not arg.shape else arg for arg in values]
     for number, (param, arg) in enumerate(zip(params, arguments, strict=False)):
+        if param.struct is not None:
+            arguments[number] = memory_of(kernel, param.name, param.struct, arg)
+            continue
         only_array = param.is_raw or number >= least
         if not isinstance(arg, Array) and (only_array or not isinstance(arg, (np.generic, *NUMBERS))):
             raise DTypeError(

@@ -42,6 +42,7 @@ _IGNORED = re.compile(
 )
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]*)", re.MULTILINE)
 _TYPEDEF = re.compile(r"\btypedef\s+([\w\s]+?)\s+(\w+)\s*;")
+_STRUCT = re.compile(r"\btypedef\s+struct\b[^{};]*\{[^{}]*\}[^{};]*?(\w+)\s*;")
 _OPTION = re.compile(r"-D\s*(\w+)=(.+)")
 _KERNEL = re.compile(r"\b(?:__)?kernel\b")
 _WORD = re.compile(r"\w+")
@@ -55,7 +56,8 @@ class Parameter:
 
     `type` is that of the number, or of what is pointed to, as it is written; `dtype` and `lanes` are what that is, if
     it is known. `named` says where its name is. `offset` is the name of the next parameter where that is the offset of
-    this pointer, in elements: then both are one argument.
+    this pointer, in elements: then both are one argument. `struct` is the name of the struct that is pointed to: bytes,
+    unless another type is declared.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Parameter:
     end: int
     named: tuple[int, int]
     offset: str = ""
+    struct: str = ""
 
     @property
     def is_pointer(self) -> bool:
@@ -93,6 +96,11 @@ class Prototype:
 def code_of(source: str) -> str:
     """The source with blanks in place of comments, strings and directives: every other character is where it was."""
     return _IGNORED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+
+
+def struct_names(code: str) -> list[str]:
+    """The structs that a source, without comments, declares as types."""
+    return _STRUCT.findall(code)
 
 
 def prototypes(source: str, name: str, options: Sequence[str] = ()) -> list[Prototype]:
@@ -167,6 +175,7 @@ def _aliases(source: str, code: str, options: Sequence[str]) -> dict[str, str]:
     """Names of types that are other names."""
     aliases = {match[1]: match[2] for match in _DEFINE.finditer(source)}
     aliases |= {match[2]: match[1] for match in _TYPEDEF.finditer(code)}
+    aliases |= {name: f"struct {name}" for name in struct_names(code)}
     return aliases | {match[1]: match[2] for option in options if (match := _OPTION.fullmatch(option.strip()))}
 
 
@@ -191,7 +200,7 @@ def _parameters(kernel: str, code: str, start: int, end: int, aliases: Mapping[s
             skip = True
             yield Parameter(
                 name, parameter.type, parameter.dtype, parameter.lanes, parameter.space, parameter.is_const,
-                parameter.start, following.end, parameter.named, following.name,
+                parameter.start, following.end, parameter.named, following.name, parameter.struct,
             )  # fmt: skip
         else:
             yield parameter
@@ -215,25 +224,29 @@ def _parameter(kernel: str, code: str, start: int, end: int, aliases: Mapping[st
     if bool(stars) != bool(spaces) or not type_words:
         raise _unknown(kernel, " ".join(text.split()))
     type_ = " ".join(type_words)
-    dtype, lanes = _typed(type_, aliases)
+    dtype, lanes, struct = _typed(type_, aliases)
     space: Literal["global", "constant", "local", ""] = "global" if spaces else ""
     if spaces & {"constant", "local"}:
         space = "constant" if "constant" in spaces else "local"
-    return Parameter(name, type_, dtype, lanes, space, is_const, start, end, (at, at + len(name)))
+    if space not in {"global", "constant"} and struct:
+        struct = ""
+    return Parameter(name, type_, dtype, lanes, space, is_const, start, end, (at, at + len(name)), struct=struct)
 
 
-def _typed(type_: str, aliases: Mapping[str, str]) -> tuple[DType | None, int]:
-    """What a name of a type means: the scalar type, and how many lanes of it."""
+def _typed(type_: str, aliases: Mapping[str, str]) -> tuple[DType | None, int, str]:
+    """What a name of a type means: the scalar type, and how many lanes of it; the name of a struct."""
     for _ in range(8):  # names of names
         if type_ in SCALARS:
-            return SCALARS[type_], 1
+            return SCALARS[type_], 1, ""
         vector = _VECTOR.fullmatch(type_)
         if vector is not None and vector[1] in SCALARS:
-            return SCALARS[vector[1]], int(vector[2])
+            return SCALARS[vector[1]], int(vector[2]), ""
+        if type_.startswith("struct "):
+            return None, 1, type_.removeprefix("struct ")
         if type_ not in aliases:
             break
         type_ = " ".join(aliases[type_].split())
-    return None, 1
+    return None, 1, ""
 
 
 def _unknown(kernel: str, text: str) -> DTypeError:

@@ -30,11 +30,12 @@ from ocl_runtime.programs.kernel_call import Call, executor_behind
 from ocl_runtime.programs.launching import PreparedLaunch, launch_over, prepare_over
 from ocl_runtime.programs.raw.declarations import Declaration, declarations
 from ocl_runtime.programs.raw.index_space import IndexSpace, fitting_group, groups_space, index_space
-from ocl_runtime.programs.raw.kernel_ir import dtype_of, kernel_of, mode_of
+from ocl_runtime.programs.raw.kernel_ir import dtype_of, holds_structs, kernel_of, mode_of
 from ocl_runtime.programs.raw.numbers import converted
 from ocl_runtime.programs.raw.order import in_order
 from ocl_runtime.programs.raw.parameters import array_remedy
 from ocl_runtime.programs.raw.prototype import Parameter, Prototype, prototypes, readable_prototypes
+from ocl_runtime.programs.struct_array import memory_of
 
 _MOST_GROUP = 256
 """Work-items of a group where nobody says how many: every device takes these."""
@@ -214,6 +215,8 @@ class RawKernel:
         return count
 
     def _array(self, parameter: Parameter, argument: Any) -> Array:
+        if holds_structs(parameter, self._declared):
+            return memory_of(self.name, parameter.name, parameter.struct, argument)
         if not isinstance(argument, Array):
             raise DTypeError(
                 f"kernel {self.name} got {reprlib.repr(argument)} for {parameter.name}, which takes an array",

@@ -8,8 +8,8 @@ becomes, on the same lines, so that errors of the compiler name those of the aut
     __kernel void scale(__global float *x_buffer, const ulong x_offset, float a)
     { __global float *x = x_buffer + x_offset;
 
-Offsets count elements of the scalar type. A vector is passed as its lanes: each is a number. Local memory is declared
-in the body, since its size is known when the source is made.
+Offsets count elements of the scalar type, and bytes of structs. A vector is passed as its lanes: each is a number.
+Local memory is declared in the body, since its size is known when the source is made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ocl_ir.types import DType
+from ocl_ir.types import U8
 from ocl_runtime.programs.raw.prototype import C_NAMES, Parameter, Prototype, code_of
 
 _RESTRICT = re.compile(r"\b(?:restrict|__restrict__|__restrict)\b")
@@ -81,11 +81,10 @@ def _pointer(parameter: Parameter, code: str, taken: set[str]) -> tuple[str, str
         before += "*"
     buffer, offset = _free(f"{parameter.name}_buffer", taken), _free(f"{parameter.name}_offset", taken)
     kind = _RESTRICT.sub("", " ".join(before.split()))
-    start = buffer
-    if parameter.lanes > 1:
-        scalar = kind.replace(parameter.type, C_NAMES[_known(parameter)])
-        start = f"({scalar}){buffer}"
-    target = f"{start} + {offset}" if parameter.lanes == 1 else f"({kind})({start} + {offset})"
+    target = f"{buffer} + {offset}"
+    if parameter.lanes > 1 or parameter.struct:
+        scalar = re.sub(rf"\b{parameter.type}\b", _scalar(parameter), kind)
+        target = f"({kind})(({scalar}){buffer} + {offset})"
     space = "" if before.endswith("*") else " "
     declaration = f"{' '.join(before.split())}{space}{parameter.name} = {target};"
     return f"{before}{buffer}, const ulong {offset}", declaration
@@ -94,14 +93,14 @@ def _pointer(parameter: Parameter, code: str, taken: set[str]) -> tuple[str, str
 def _vector(parameter: Parameter, taken: set[str]) -> tuple[str, str]:
     """A vector as one number for each lane, and the statement that makes it of them."""
     names = [_free(name, taken) for name in lanes_of(parameter)]
-    scalar = C_NAMES[_known(parameter)]
+    scalar = _scalar(parameter)
     text = " " + ", ".join(f"const {scalar} {name}" for name in names)
     return text, f"const {parameter.type} {parameter.name} = ({parameter.type})({', '.join(names)});"
 
 
-def _known(parameter: Parameter) -> DType:
-    assert parameter.dtype is not None  # a vector's type is one of OpenCL C's
-    return parameter.dtype
+def _scalar(parameter: Parameter) -> str:
+    """The type of which a vector, or a struct, is made."""
+    return C_NAMES[parameter.dtype or U8]
 
 
 def _free(wish: str, taken: set[str]) -> str:

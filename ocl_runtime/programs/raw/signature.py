@@ -9,6 +9,7 @@ from ocl_ir.kernel.grammar import Param, Value
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.types import F16, F64, DType, Pointer
 from ocl_runtime.codegen.spelling import memory_type
+from ocl_runtime.programs.structs import Struct
 
 
 class Signature:
@@ -28,12 +29,20 @@ class Signature:
         self._add(name, dtype, dtype, 0)
         self.declarations.append(f"const {memory_type(dtype)} {name}")
 
-    def pointer(self, name: str, dtype: DType, mode: int) -> None:
-        """A pointer to memory that is used in a mode."""
-        self._add(name, dtype, Pointer(dtype), mode)
-        pointee = f"__global {'' if mode & WRITE else 'const '}{memory_type(dtype)} *"
+    def pointer(self, name: str, dtype: DType, mode: int, struct: Struct | None = None) -> None:
+        """A pointer to memory that is used in a mode; the dtype is that of bytes where these are structs."""
+        self._add(name, dtype, Pointer(dtype, align=0 if struct is None else struct.align), mode)
+        space = f"__global {'' if mode & WRITE else 'const '}"
+        pointee, start = f"{space}{memory_type(dtype)} *", f"{name}_buffer + {name}_offset"
         self.declarations += [f"{pointee}{name}_buffer", f"const ulong {name}_offset"]
-        self.pointers.append(f"{pointee}{name} = {name}_buffer + {name}_offset")
+        if struct is not None:
+            pointee = f"{space}{struct.name} *"
+            start = f"({pointee})({start})"
+        self.pointers.append(f"{pointee}{name} = {start}")
+
+    def uses(self, struct: Struct) -> None:
+        """The source has values of a struct."""
+        self._dtypes |= {dtype for _, dtype in struct.fields}
 
     def _add(self, name: str, dtype: DType, type_: DType | Pointer, mode: int) -> None:
         self._params.append(Param(Value(len(self._params), type_, name)))

@@ -14,6 +14,7 @@ import pytest
 
 import ocl_runtime as cp
 import ocl_runtime as ocl
+import ocl_runtime.tools
 from ocl_runtime import ElementwiseKernel, RawModule, ReductionKernel
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
@@ -218,6 +219,60 @@ def test_dot_product(runtime: Runtime, context: Any) -> None:
 def test_sum_of_counts(runtime: Runtime, context: Any) -> None:
     sum_krnl = ReductionKernel(context, np.int32, neutral="0", reduce_expr="a+b", map_expr="x[i]", arguments="int *x")
     assert int(sum_krnl(ocl.arange(1000, dtype=np.int32))) == 499_500
+
+
+def test_minimum_and_maximum_at_once(runtime: Runtime, context: Any) -> None:
+    mmc_dtype = np.dtype([("cur_min", np.int32), ("cur_max", np.int32), ("pad", np.int32)])
+    name = "minmax_collector"
+    mmc_dtype, mmc_c_decl = ocl_runtime.tools.match_dtype_to_c_struct(context.devices[0], name, mmc_dtype)
+    mmc_dtype = ocl_runtime.tools.get_or_register_dtype(name, mmc_dtype)
+    preamble = (
+        mmc_c_decl
+        + r"""//CL//
+
+    minmax_collector mmc_neutral()
+    {
+        // FIXME: needs infinity literal in real use, ok here
+        minmax_collector result;
+        result.cur_min = 1<<30;
+        result.cur_max = -(1<<30);
+        return result;
+    }
+
+    minmax_collector mmc_from_scalar(float x)
+    {
+        minmax_collector result;
+        result.cur_min = x;
+        result.cur_max = x;
+        return result;
+    }
+
+    minmax_collector agg_mmc(minmax_collector a, minmax_collector b)
+    {
+        minmax_collector result = a;
+        if (b.cur_min < result.cur_min)
+            result.cur_min = b.cur_min;
+        if (b.cur_max > result.cur_max)
+            result.cur_max = b.cur_max;
+        return result;
+    }
+
+    """
+    )
+    a = RNG.integers(0, 10**6, 20_000).astype(np.int32)
+    a_gpu = ocl.asarray(a)
+    red = ReductionKernel(
+        context,
+        mmc_dtype,
+        neutral="mmc_neutral()",
+        reduce_expr="agg_mmc(a, b)",
+        map_expr="mmc_from_scalar(x[i])",
+        arguments="__global int *x",
+        preamble=preamble,
+    )
+    minmax = red(a_gpu).get()
+    assert abs(minmax["cur_min"] - np.min(a)) < 1e-5
+    assert abs(minmax["cur_max"] - np.max(a)) < 1e-5
 
 
 def test_inclusive_scan(runtime: Runtime, context: Any) -> None:

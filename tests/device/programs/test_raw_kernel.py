@@ -251,6 +251,13 @@ def test_a_type_of_the_author_is_declared(runtime: Runtime) -> None:
     assert x.numpy().tolist() == [0, 2, 4, 6]
 
 
+def test_a_view_of_a_type_of_the_author(runtime: Runtime) -> None:
+    source = "typedef struct { float v, w; } s;\n__kernel void f(__global s *x) { x[get_global_id(0)].w *= 2; }"
+    x, _ = xy(8)
+    ocl.RawKernel(source, "f", "inout float32[] x")[2](x[3:7])
+    assert x.numpy().tolist() == [0, 1, 2, 3, 8, 5, 12, 7]
+
+
 def test_a_generated_source_is_taken_as_it_is(runtime: Runtime) -> None:
     source = """
     __kernel void scale(const uint n, __global const float *restrict a_buffer, const ulong a_offset,
