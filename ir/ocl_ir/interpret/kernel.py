@@ -15,14 +15,15 @@ from typing import NoReturn
 
 import numpy as np
 
-from ocl_ir.errors import DataRaceError, Error, IRError, MemoryAccessError
+from ocl_ir.errors import Error, IRError, MemoryAccessError
 from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, written
 from ocl_ir.interpret.atomic import changed
 from ocl_ir.interpret.collective import joined
 from ocl_ir.interpret.counters import Counters
+from ocl_ir.interpret.faults import Faults
 from ocl_ir.interpret.memory import Memory, new_array, watch
 from ocl_ir.interpret.operation import Data, evaluate, filled, overflows, poison, same_bits
-from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock, Race, Touch
+from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock
 from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
     Array,
@@ -50,7 +51,6 @@ from ocl_ir.kernel.grammar import (
     walk,
 )
 from ocl_ir.kernel.names import names
-from ocl_ir.kernel.printer import neighbourhood
 from ocl_ir.ops import WORK_ITEM
 from ocl_ir.program_ops import ExactOp
 from ocl_ir.types import Pointer, ValueType, Vector, element, lanes
@@ -96,12 +96,13 @@ class _Machine:
         self._max_steps = max_steps
         self._print_line = print_
         self._names = names(kernel)
-        self._statements = list(walk(kernel.body))
-        self._numbers = {id(stmt): number for number, stmt in enumerate(self._statements)}
+        statements = list(walk(kernel.body))
+        self._numbers = {id(stmt): number for number, stmt in enumerate(statements)}
+        self._faults = Faults(kernel, space, statements)
         self._scalars, self._arguments = bind(kernel, args)
         self._clocks: dict[str, Clock] = {}
         if check_races:
-            self._clocks = {space_: Clock(space.items, len(self._statements)) for space_ in ("local", "global")}
+            self._clocks = {space_: Clock(space.items, len(statements)) for space_ in ("local", "global")}
             stored = frozenset(memory.name for id_, memory in self._arguments.items() if id_ in written(kernel))
             watch(self._arguments.values(), stored, self._clocks["global"])
         self._group: Triple = (0, 0, 0)
@@ -357,7 +358,7 @@ class _Machine:
             self.counters.global_bytes += items.size * memory.pointer.dtype.size * width
         race = memory.touch(kind, positions, items, self._numbers[id(stmt)])
         if race is not None:
-            self._race(memory, race)
+            raise self._faults.race(memory, race)
         return memory, positions
 
     def _print(self, stmt: Print, items: Data) -> None:
@@ -366,35 +367,11 @@ class _Machine:
         for item in range(items.size):
             self._print_line(line % tuple(value[item] for value in values))
 
-    # ------------------------------------------------------------------ faults
-
-    def _item(self, number: int, group: Triple | None = None) -> str:
-        return f"work-item {self._space.item(number)} of group {group or self._group}"
+    def _item(self, number: int) -> str:
+        return self._faults.work_item(number, self._group)
 
     def _fail(self, kind: type[Error], fact: str, stmt: Stmt, remedy: str) -> NoReturn:
-        raise kind(fact, place=neighbourhood(self._kernel, stmt), remedy=remedy)
-
-    def _race(self, memory: Memory, race: Race) -> NoReturn:
-        later, earlier = self._who(race.later), self._who(race.earlier)
-        barrier = f"put a {memory.pointer.space} barrier between them"
-        if race.later.group != race.earlier.group:
-            barrier = "no barrier orders different groups: use two kernels or atomics"
-        raise DataRaceError(
-            f"data race on {memory.name}[{memory.element_of(race.cell)}]: {later} and {earlier} touch it "
-            "without an order between them, and not both only read or both are atomic",
-            place=self._both(later, race.later, earlier, race.earlier),
-            remedy=f"{barrier}, or let each work-item touch its own elements",
-        )
-
-    def _both(self, later: str, touch: Touch, earlier: str, other: Touch) -> str:
-        stmts = [self._statements[each.statement] for each in (touch, other)]
-        places = [neighbourhood(self._kernel, stmt) for stmt in stmts]
-        if places[0] == places[1] and hasattr(stmts[0].where, "excerpt"):
-            return f"both:\n{places[0]}"
-        return f"{later}:\n{places[0]}\n{earlier}:\n{places[1]}"
-
-    def _who(self, touch: Touch) -> str:
-        return self._item(touch.item, self._space.group(touch.group))
+        raise kind(fact, place=self._faults.place(stmt), remedy=remedy)
 
 
 def _pointer(value: Value) -> Pointer:

@@ -1,0 +1,50 @@
+"""What the interpreter says of a fault: which work-item, where in the kernel, and both sides of a data race."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ocl_ir.errors import DataRaceError
+from ocl_ir.interpret.arguments import Launch, Triple
+from ocl_ir.interpret.memory import Memory
+from ocl_ir.interpret.races import Race, Touch
+from ocl_ir.kernel.grammar import Kernel, Stmt
+from ocl_ir.kernel.printer import neighbourhood
+
+
+class Faults:
+    """Names work-items and statements of a launch."""
+
+    def __init__(self, kernel: Kernel, space: Launch, statements: Sequence[Stmt]) -> None:
+        self._kernel, self._space, self._statements = kernel, space, statements
+
+    def work_item(self, number: int, group: Triple) -> str:
+        """A work-item by its number in a group."""
+        return f"work-item {self._space.item(number)} of group {group}"
+
+    def place(self, stmt: Stmt) -> str:
+        """Where a statement stands, with its neighbours."""
+        return neighbourhood(self._kernel, stmt)
+
+    def race(self, memory: Memory, race: Race) -> DataRaceError:
+        """The error of two accesses without an order."""
+        later, earlier = self._who(race.later), self._who(race.earlier)
+        barrier = f"put a {memory.pointer.space} barrier between them"
+        if race.later.group != race.earlier.group:
+            barrier = "no barrier orders different groups: use two kernels or atomics"
+        return DataRaceError(
+            f"data race on {memory.name}[{memory.element_of(race.cell)}]: {later} and {earlier} touch it "
+            "without an order between them, and not both only read or both are atomic",
+            place=self._both(later, race.later, earlier, race.earlier),
+            remedy=f"{barrier}, or let each work-item touch its own elements",
+        )
+
+    def _both(self, later: str, touch: Touch, earlier: str, other: Touch) -> str:
+        stmts = [self._statements[each.statement] for each in (touch, other)]
+        places = [self.place(stmt) for stmt in stmts]
+        if places[0] == places[1] and hasattr(stmts[0].where, "excerpt"):
+            return f"both:\n{places[0]}"
+        return f"{later}:\n{places[0]}\n{earlier}:\n{places[1]}"
+
+    def _who(self, touch: Touch) -> str:
+        return self.work_item(touch.item, self._space.group(touch.group))
