@@ -29,7 +29,10 @@ class Faults:
     def race(self, memory: Memory, race: Race) -> DataRaceError:
         """The error of two accesses without an order."""
         later, earlier = self._who(race.later), self._who(race.earlier)
+        lines = {str(self._statements[touch.statement].where) for touch in (race.later, race.earlier)}
         barrier = f"put a {memory.pointer.space} barrier between them"
+        if len(lines) == 1 and "" not in lines:  # one line of Python is both
+            barrier = "use an atomic function, as atomic_add"
         if race.later.group != race.earlier.group:
             barrier = "no barrier orders different groups: use two kernels or atomics"
         return DataRaceError(
