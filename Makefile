@@ -65,6 +65,7 @@ bench: venv
 	$(BIN)/python tests/bench/host_path.py --check
 	$(BIN)/python tests/bench/turns.py --check
 	$(BIN)/python tests/bench/loops.py --check
+	$(BIN)/python tests/bench/kernels.py --check
 
 clean:
 	rm -rf $(VENV) build dist demo-output

@@ -65,7 +65,7 @@ def translate(
         t.scope.names = {name: Version(value, span) for name, value in values.items()}
         t.statements(node.body)
     is_together = waits(body)
-    if not is_together:
+    if not is_together and not options.whole:
         body = _guarded(t, body)
     for stmt in (*t.first_statements, *body):
         t.k.emit(stmt)

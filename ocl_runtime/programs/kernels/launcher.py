@@ -105,7 +105,8 @@ class Launcher:
 
     def _options(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> Options:
         wide, checked = _is_wide(arguments, size), self._is_checked(executor)
-        return self.kernel.options(executor, size.group, len(size.items), wide=wide, checked=checked)
+        count, whole = len(size.items), self.counts_groups
+        return self.kernel.options(executor, size.group, count, wide=wide, checked=checked, whole=whole)
 
     def _is_checked(self, executor: DeviceExecutor) -> bool:
         if self.mode == "checked" and tracer.get() is not None:
