@@ -68,7 +68,8 @@ def run(
 ) -> Counters:
     """Runs a verified kernel; arrays among the arguments are changed in place. `print_` gets each line that it prints.
 
-    Raises `MemoryAccessError` for an access outside of its memory or at an address that breaks a promised alignment,
+    Raises `MemoryAccessError` for an access outside of its memory or at an address that breaks a promised alignment and
+    for a read of what an array of the kernel holds before anything is stored there,
     `DataRaceError` for accesses without an order, `IRError` for a barrier or collective that only a part of the group
     reaches, a broken promise of uniformity, a zero divisor, a loop whose index overflows, and for a group that takes
     more than `max_steps` loop iterations.
@@ -311,6 +312,7 @@ class _Machine:
         type_ = stmt.result.type
         assert not isinstance(type_, Pointer)
         memory, positions = self._reach(stmt, READ, type_, stmt.align, items)
+        self._check_filled(stmt, memory, positions, items)
         self.counters.loads += positions.size
         self._define(stmt.result.id, type_, items, memory.read(positions, element(type_)))
 
@@ -324,6 +326,7 @@ class _Machine:
     def _atomic(self, stmt: Atomic, items: Data) -> None:
         dtype = _pointer(stmt.pointer).dtype
         memory, positions = self._reach(stmt, ATOMIC, dtype, 0, items)
+        self._check_filled(stmt, memory, positions, items)
         self.counters.atomics += items.size
         args = [self._at(arg, items) for arg in stmt.args]
         before = poison(dtype, items.size)
@@ -360,6 +363,16 @@ class _Machine:
         if race is not None:
             raise self._faults.race(memory, race)
         return memory, positions
+
+    def _check_filled(self, stmt: Load | Atomic, memory: Memory, positions: Data, items: Data) -> None:
+        unfilled = memory.unfilled(positions)
+        if unfilled.any():
+            at = int(np.argmax(unfilled))
+            element = f"{memory.name}[{self._at(stmt.index, items)[at]}]"
+            fact = f"{self._item(int(items[at]))} reads {element}, which nothing has been stored to"
+            self._fail(
+                MemoryAccessError, fact, stmt, "store to all elements that are read, and put a barrier behind it"
+            )
 
     def _print(self, stmt: Print, items: Data) -> None:
         line = printf_format(stmt.format, [element(arg.type) for arg in stmt.args])

@@ -35,6 +35,8 @@ class Memory:
     shadow: Shadow | None = None
     first_cell: int = 0
     cells_per_element: int = 1
+    is_filled: Data | None = None
+    """Which elements of an array of the kernel have been stored to."""
 
     def outside(self, index: Data, width: int) -> Data:
         """Which accesses of `width` elements from `index` on leave the memory."""
@@ -53,6 +55,14 @@ class Memory:
         start: Data = self.origin + index.astype(np.int64) + items * self.stride
         return start[:, None] + np.arange(width) if vector else start
 
+    def unfilled(self, positions: Data) -> Data:
+        """Which accesses read what nothing has been stored to; those of arguments never do."""
+        if self.is_filled is None:
+            return np.zeros(len(positions), np.bool_)
+        filled: Data = self.is_filled[positions].reshape(len(positions), -1)
+        empty: Data = np.logical_not(filled.all(axis=1))
+        return empty
+
     def read(self, positions: Data, dtype: DType) -> Data:
         """The elements as values of `dtype`."""
         stored: Data = self.data[positions]
@@ -63,6 +73,8 @@ class Memory:
 
     def write(self, positions: Data, values: Data) -> None:
         """Stores values; float32 rounds to nearest even in narrower storage."""
+        if self.is_filled is not None:
+            self.is_filled[positions] = True
         if self.pointer.dtype.name == "bf16":
             self.data[positions] = _bfloat16_bits(values)
         else:
@@ -94,7 +106,16 @@ def new_array(name: str, pointer: Pointer, length: int, items: int, clock: Clock
     private = pointer.space == "private"
     data = poison(pointer.dtype, length * items if private else length)
     shadow = None if private or clock is None else Shadow(length, clock)
-    return Memory(name, pointer, data, length, stride=length if private else 0, base=pointer.align, shadow=shadow)
+    return Memory(
+        name,
+        pointer,
+        data,
+        length,
+        stride=length if private else 0,
+        base=pointer.align,
+        shadow=shadow,
+        is_filled=np.zeros(len(data), np.bool_),
+    )
 
 
 def watch(memories: Iterable[Memory], written: frozenset[str], clock: Clock) -> None:

@@ -379,15 +379,21 @@ def test_an_argument_may_begin_at_an_offset() -> None:
     assert (counters.loads, counters.stores, counters.global_bytes) == (4, 4, 32)
 
 
-def test_undefined_contents_show_up() -> None:
+@pytest.mark.parametrize("space", ["local", "private"])
+@pytest.mark.parametrize(("index", "count"), [(0, 1), (3, 1), (0, 4)])
+def test_a_read_of_what_nothing_was_stored_to_is_reported(space: str, index: int, count: int) -> None:
     k = KernelBuilder("undefined")
-    out, whole = k.pointer("out", F32), k.pointer("whole", U16)
-    k.store(out, k.global_id(), k.load(k.array(F32, 4, space="private"), 2))
-    k.store(whole, k.global_id(), k.load(k.array(U16, 4, space="local"), 2))
-    out_, whole_ = np.zeros(2, np.float32), np.zeros(2, np.uint16)
-    run(k.build(), {"out": out_, "whole": whole_}, (2,))
-    assert np.isnan(out_).all()
-    assert whole_.tolist() == [0xCDCD, 0xCDCD]
+    out = k.pointer("out", F32)
+    a = k.array(F32, 4, space=space, hint="a")  # type: ignore[arg-type]
+    for element in (1, 2):
+        k.store(a, element, 5.0)
+    k.store(out, 0, k.load(a, 1))
+    k.store(out, 0, k.load(a, index, count=count))
+    out_ = np.zeros(4, np.float32)
+    said = rf"work-item \(0, 0, 0\) of group \(0, 0, 0\) reads a\[{index}\], which nothing has been stored to"
+    with pytest.raises(MemoryAccessError, match=said):
+        run(k.build(), {"out": out_}, (1,))
+    assert out_[0] == 5
 
 
 def test_private_arrays_belong_to_one_work_item() -> None:
@@ -723,13 +729,16 @@ def test_out_of_bounds_names_the_work_item_the_index_and_the_length() -> None:
 def test_out_of_bounds_in_arrays(space: str, index: int, inside: bool) -> None:
     k = KernelBuilder("overflow")
     at, out = k.scalar("at", I32), k.pointer("out", F32)
-    k.store(out, k.global_id(), k.load(k.array(F32, 4, space=space, hint="a"), at))  # type: ignore[arg-type]
+    a = k.array(F32, 4, space=space, hint="a")  # type: ignore[arg-type]
+    for element in range(4):
+        k.store(a, element, 0.0)
+    k.store(out, k.global_id(), k.load(a, at))
     args = {"at": index, "out": np.zeros(2, np.float32)}
     if inside:
-        run(k.build(), args, (2,))
+        run(k.build(), args, (1,))
     else:
         with pytest.raises(MemoryAccessError, match=rf"a\[{index}\], whose length is 4"):
-            run(k.build(), args, (2,))
+            run(k.build(), args, (1,))
 
 
 @pytest.mark.parametrize(("index", "inside"), [(4, True), (5, False), (2**64 - 2, False), (2**63 - 1, False)])
@@ -759,6 +768,8 @@ def aligned_load(align: int, space: str = "global", array_align: int = 0) -> Ker
     k = KernelBuilder("aligned")
     at, x, out = k.scalar("at", U32), k.pointer("x", F32), k.pointer("out", F32)
     source = x if space == "global" else k.array(F32, 16, space=space, align=array_align)  # type: ignore[arg-type]
+    for element in range(16 if space != "global" else 0):
+        k.store(source, element, 0.0)
     k.store(out, 0, k.load(source, at, count=4, align=align))
     return k.build()
 
