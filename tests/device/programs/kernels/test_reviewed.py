@@ -1,0 +1,144 @@
+"""Programs that a review found to be wrong: each was refused, crashed, or said something untrue."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_ir.language.context import Options
+from ocl_runtime.errors import DTypeError, Error
+from ocl_runtime.language import float16, global_id, int32, uint8
+
+
+@ocl.kernel
+def counted(x):
+    i = global_id(0)
+    if i < x.size:
+        x[i] = i + 1
+
+
+@ocl.elementwise
+def line(x, slope=2, offset=1):
+    return x * slope + offset
+
+
+@ocl.reduction(0)
+def added(a, b):
+    return a + b
+
+
+def test_strides_that_reach_far_are_counted_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide: list[bool] = []
+
+    def options(*_: Any, **given: Any) -> Options:
+        wide.append(given["wide"])
+        return Options()
+
+    monkeypatch.setattr("ocl_runtime.programs.kernels.launcher._MOST_SHORT", 1000)
+    monkeypatch.setattr(counted, "options", options)
+    x = ocl.zeros((10, 150))
+    x.compute()
+    for view in (x[:, 0], x[::-1, 0], x[:6, 0], x[9, :]):
+        counted.ir(view, sizes=10)
+    assert wide == [True, True, False, False]  # element 1350 from the first one, then 750
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_reductions_of_bools(axis: int | None) -> None:
+    host = np.random.default_rng(0).random((40, 300)) < 0.5
+    x = ocl.asarray(host)
+    some, all_, odd = (
+        ocl.reduction(neutral)(join)
+        for neutral, join in ((False, lambda a, b: a or b), (True, lambda a, b: a and b), (False, lambda a, b: a != b))
+    )
+    for reduction, ufunc in ((some, np.logical_or), (all_, np.logical_and), (odd, np.logical_xor)):
+        assert np.array_equal(reduction(x, axis=axis).numpy(), ufunc.reduce(host, axis=axis))
+
+
+def test_operands_by_keyword() -> None:
+    x = ocl.asarray(np.array([1, 2], np.float32))
+    assert line(x, offset=5, slope=3).numpy().tolist() == [8, 11]
+    assert line(slope=3, x=x).numpy().tolist() == [4, 7]
+    assert line(1, slope=3) == 4
+    with pytest.raises(Error, match="offset without what stands before"):
+        line(x, offset=5)
+    with pytest.raises(Error, match="unexpected keyword argument 'z'"):
+        line(x, z=5)
+
+
+def test_more_operands_than_parameters() -> None:
+    x = ocl.ones(3)
+    with pytest.raises(Error, match="line takes 3, and is given 4 numbers"):
+        line(x, 1, 2, 3)
+    with pytest.raises(Error, match="takes 1, and is given 2 numbers"):
+        ocl.reduction(0)(lambda a: a)(x)
+
+
+@pytest.mark.parametrize("length", [0, 3])
+@pytest.mark.parametrize("neutral", [-1, 0.5, 300, math.inf])
+def test_a_neutral_number_fits_also_where_there_is_nothing_to_join(neutral: float, length: int) -> None:
+    with pytest.raises(DTypeError, match="is no u8"):
+        ocl.reduction(neutral)(added.function)(ocl.zeros(length, dtype="u1"))
+
+
+def test_what_was_defined_for_other_captured_values_is_forgotten_or_used_again() -> None:
+    captured = 0
+
+    @ocl.elementwise
+    def shifted(x):
+        return x + captured
+
+    for captured in (1, 2, 1, 2, 1):
+        assert shifted(ocl.ones(1)).numpy()[0] == 1 + captured
+    assert max(map(len, shifted._known.values())) <= 2
+
+
+def test_kernels_and_element_functions_are_pickled_by_name() -> None:
+    for made in (counted, line, added):
+        assert pickle.loads(pickle.dumps(made)) is made
+        assert copy.deepcopy(made) is made
+
+
+def test_numbers_that_have_no_place() -> None:
+    @ocl.kernel
+    def huge(x):
+        x[0] = 10**400
+
+    @ocl.kernel
+    def endless(x):
+        x[0] = int32(math.inf)
+
+    @ocl.kernel
+    def none(x):
+        x[0] = uint8(math.nan)
+
+    @ocl.kernel
+    def half(x):
+        x[0] = float16(10**400)
+
+    for kernel, fact in (
+        (huge, "401 digits"),
+        (endless, "inf has no place"),
+        (none, "nan has no"),
+        (half, "401 digits"),
+    ):
+        with pytest.raises(DTypeError, match=fact):
+            kernel[1](ocl.zeros(1))
+
+
+def test_integers_that_meet_are_converted_to_what_they_are() -> None:
+    @ocl.kernel
+    def meeting(x):
+        v = global_id(0)
+        if v > 1:
+            v = int32(v)
+        x[0] = v
+
+    with pytest.raises(DTypeError, match=r"v = int32\(…\)"):
+        meeting[1](ocl.zeros(1))
