@@ -113,6 +113,12 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}{self._signature}>"
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """A kernel is pickled by its name, as a function is; one of a text by that."""
+        if self._function is None:
+            return Kernel, (None, self._text, self._local, self._over)
+        return self._function.__qualname__
+
     def __getitem__(self, sizes: Any) -> Launcher:
         """The kernel over an index space, to be called with its arguments."""
         return Launcher(self, "", sizes)
