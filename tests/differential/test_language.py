@@ -478,6 +478,23 @@ def views_to_helpers(z):
         _filled(z[i][5:], i * 2)
 
 
+def defaults_of_nested_functions(x, y):
+    i = global_id(0)
+    v = 1
+
+    def f(a, b=v, *, c=x[i]):
+        return a * 10 + b + c
+
+    g = lambda a, v=v: a * 100 + v
+    v = 5
+    total = 0.0
+    for t in unrolled(range(3)):
+        h = lambda a, t=t: a * t
+        t = 7
+        total += h(x[i])
+    y[i] = f(i) + g(i) * 1000 + v + total
+
+
 def nested_functions(x, y):
     i = global_id(0)
     scale = x[i]
@@ -1237,6 +1254,7 @@ CASES = [
     Case(helper_that_returns_tuples, N, {"x": X, "y": INTS}),
     Case(helper_with_nested_returns, N, {"x": X, **Y}),
     Case(views_to_helpers, 8, {"z": np.zeros((6, 8), np.float32)}),
+    Case(defaults_of_nested_functions, N, {"x": X, **Y}),
     Case(nested_functions, N, {"x": X, **Y}),
     Case(function_arguments, N, {"x": X, **Y, "f": lambda v: v * 3, "g": lambda v, w: v * w - 1}),
     Case(private_arrays, N, {"x": X, **Y}),
