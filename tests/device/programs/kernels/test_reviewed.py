@@ -142,3 +142,30 @@ def test_integers_that_meet_are_converted_to_what_they_are() -> None:
 
     with pytest.raises(DTypeError, match=r"v = int32\(…\)"):
         meeting[1](ocl.zeros(1))
+
+
+TEXT = """
+LIMIT = 3
+
+def limited(x: Array1[np.float32], y, factor: Constant[int] = 2):
+    i = global_id(0)
+    if i < x.size:
+        y[i] = min(x[i], float32(LIMIT)) * factor + math.pi * 0
+"""
+
+
+@pytest.mark.parametrize("mode", ["interpret", "checked", "unchecked"])
+def test_a_text(mode: str) -> None:
+    kernel = ocl.kernel(source=TEXT, over="y")
+    for made in (kernel, pickle.loads(pickle.dumps(kernel))):
+        y = ocl.zeros(5)
+        getattr(made, mode)(ocl.arange(5, dtype="f4"), y)
+        assert y.numpy().tolist() == [0, 2, 4, 6, 6]
+    with pytest.raises(DTypeError, match="an array of float32"):
+        kernel(ocl.arange(5, dtype="i4"), y)
+
+
+def test_an_error_in_a_text_shows_its_line() -> None:
+    kernel = ocl.kernel(source="def k(x):\n    x[0] = nobody\n")
+    with pytest.raises(Error, match=r"<kernel k [0-9a-f]+>:2:12, in k(.|\n)*x\[0\] = nobody"):
+        kernel[1](ocl.zeros(1))
