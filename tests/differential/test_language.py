@@ -495,6 +495,19 @@ def defaults_of_nested_functions(x, y):
     y[i] = f(i) + g(i) * 1000 + v + total
 
 
+def tuples_chosen(x, y):
+    i = global_id(0)
+    p = Pair(x[i], i)
+    q = p if p.a > 0 else Pair(-x[i] * x[N - 1 - i], 3)
+    a, (b, c) = (i, (2.5, x[i])) if i % 3 else (1, (x[N - 1 - i], 0))
+    for t in range(3):
+        q = q if q.a > t else Pair(q.a + 1.5, q.b)
+    best = (x[0], 0)
+    for j in range(1, i):
+        best = (x[j], j) if x[j] > best[0] else best
+    y[i] = q.a + q.b * 10 + a * 100 + b + c + best[0] + best[1]
+
+
 def nested_functions(x, y):
     i = global_id(0)
     scale = x[i]
@@ -1255,6 +1268,7 @@ CASES = [
     Case(helper_with_nested_returns, N, {"x": X, **Y}),
     Case(views_to_helpers, 8, {"z": np.zeros((6, 8), np.float32)}),
     Case(defaults_of_nested_functions, N, {"x": X, **Y}),
+    Case(tuples_chosen, N, {"x": X, **Y}),
     Case(nested_functions, N, {"x": X, **Y}),
     Case(function_arguments, N, {"x": X, **Y, "f": lambda v: v * 3, "g": lambda v, w: v * w - 1}),
     Case(private_arrays, N, {"x": X, **Y}),

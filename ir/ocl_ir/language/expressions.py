@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -267,7 +267,7 @@ class Expressions(MemoryAccess):
         op = "or" if stops else "and"
         if all(map(_is_cheap, block)):
             for stmt in block:
-                self.k.emit(stmt)
+                self.k.emit(_early(stmt))
             return Number(self.k.op(op, condition, tested), BOOL)
         variable = self.k.variable(condition)
         assert isinstance(variable.operand, Variable)
@@ -300,36 +300,61 @@ class Expressions(MemoryAccess):
             then = self.expression(node.body)
         with self.k.block() as else_block:
             orelse = self.expression(node.orelse)
-        if isinstance(then, tuple) or isinstance(orelse, tuple):
-            raise self.fault("a tuple chosen at run time", "choose its elements", DTypeError)
+        pairs = self._pairs(then, orelse)
         if all(map(_is_cheap, (*then_block, *else_block))):
             for stmt in (*then_block, *else_block):
                 self.k.emit(_early(stmt))
-            return self.select(condition, then, orelse)
-        return self._branches(condition, (then, then_block), (orelse, else_block))
+            chosen = [self.select(condition, *pair) for pair in pairs]
+        else:
+            chosen = self._branches(condition, pairs, then_block, else_block)
+        return _like(then, iter(chosen))
 
-    def _branches(self, condition: Ref, then: tuple[Value, list[Stmt]], orelse: tuple[Value, list[Stmt]]) -> Value:
-        """The value of the branch that runs."""
-        class_ = self.meet_all("a conditional expression", (then[0], orelse[0]))
-        results: list[Number] = []
-        for value, block in (then, orelse):
+    def _pairs(self, then: Value, orelse: Value) -> list[tuple[Value, Value]]:
+        """The numbers of two values, of tuples those inside."""
+        if not isinstance(then, tuple) and not isinstance(orelse, tuple):
+            return [(then, orelse)]
+        if type(then) is not type(orelse) or len(then) != len(orelse):
+            raise self.fault(
+                f"a choice between {self.described(then)} and {self.described(orelse)}",
+                "choose between tuples of as many numbers",
+                DTypeError,
+            )
+        return [pair for values in zip(then, orelse, strict=True) for pair in self._pairs(*values)]
+
+    def _branches(
+        self,
+        condition: Ref,
+        pairs: Sequence[tuple[Value, Value]],
+        then_block: list[Stmt],
+        else_block: list[Stmt],
+    ) -> list[Value]:
+        """The values of the branch that runs."""
+        results: list[tuple[Number, Number]] = []
+        for pair in pairs:
+            class_ = self.meet_all("a conditional expression", pair)
             with self.k.block() as conversions:
-                results.append(self._in_common(value, class_))
-            block.extend(conversions)
-        first = results[0]
-        init = self._constant(False if first.dtype is BOOL else 0, self.computed_as(first.dtype), first.lanes)
-        assigned = [(results[0], then[1]), (results[1], orelse[1])]
-        if all(map(_is_cheap, orelse[1])):  # computed before, it needs no branch of its own
-            for stmt in orelse[1]:
+                first = self._in_common(pair[0], class_)
+            then_block.extend(conversions)
+            with self.k.block() as conversions:
+                second = self._in_common(pair[1], class_)
+            else_block.extend(conversions)
+            results.append((first, second))
+        is_early = all(map(_is_cheap, else_block))  # computed before, it needs no branch of its own
+        if is_early:
+            for stmt in else_block:
                 self.k.emit(_early(stmt))
-            orelse[1].clear()
-            init = assigned.pop()[0].ref
-        variable = self.k.variable(init)
-        assert isinstance(variable.operand, Variable)
-        for result, block in assigned:
-            block.append(Assign(variable.operand, result.ref.operand, where=self.k.where or ""))
-        self.k.emit(If(condition.operand, tuple(then[1]), tuple(orelse[1]), where=self.k.where or ""))
-        return Number(self.k.let(variable), first.dtype, first.kind)
+            else_block.clear()
+        chosen: list[Number] = []
+        for first, second in results:
+            zero = self._constant(False if first.dtype is BOOL else 0, self.computed_as(first.dtype), first.lanes)
+            variable = self.k.variable(second.ref if is_early else zero)
+            assert isinstance(variable.operand, Variable)
+            then_block.append(Assign(variable.operand, first.ref.operand, where=self.k.where or ""))
+            if not is_early:
+                else_block.append(Assign(variable.operand, second.ref.operand, where=self.k.where or ""))
+            chosen.append(Number(variable, first.dtype, first.kind))
+        self.k.emit(If(condition.operand, tuple(then_block), tuple(else_block), where=self.k.where or ""))
+        return [dataclasses.replace(number, ref=self.k.let(number.ref)) for number in chosen]
 
     def _in_common(self, value: Value, class_: Any) -> Number:
         number = self._in_class(value, class_)
@@ -459,6 +484,14 @@ class Expressions(MemoryAccess):
     def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         """The result of a call; `ocl_ir.language.calls` has it."""
         raise NotImplementedError
+
+
+def _like(value: Value, leaves: Iterator[Value]) -> Value:
+    """A value of leaves, or a tuple of them that has the shape of another."""
+    if not isinstance(value, tuple):
+        return next(leaves)
+    elements = [_like(element, leaves) for element in value]
+    return type(value)(*elements) if hasattr(value, "_fields") else tuple(elements)
 
 
 def _is_cheap(stmt: Stmt) -> bool:

@@ -169,3 +169,24 @@ def test_an_error_in_a_text_shows_its_line() -> None:
     kernel = ocl.kernel(source="def k(x):\n    x[0] = nobody\n")
     with pytest.raises(Error, match=r"<kernel k [0-9a-f]+>:2:12, in k(.|\n)*x\[0\] = nobody"):
         kernel[1](ocl.zeros(1))
+
+
+def test_what_runs_before_it_is_known_to_run_wraps() -> None:
+    @ocl.kernel
+    def guarded(y):
+        n = global_id(0) * 20000
+        square = lambda v: v * v + v  # noqa: E731
+        y[global_id(0)] = 1 if n < 100 and square(n * n) < 5 else 2
+
+    assert "(uint)n * (uint)n" in guarded.source(ocl.zeros(8), sizes=8)
+
+
+def test_a_reduction_of_tuples_that_chooses_one() -> None:
+    @ocl.reduction((-math.inf, -1), map=lambda x, i: (x, i))
+    def largest(a, b):
+        return a if a[0] > b[0] or (a[0] == b[0] and a[1] < b[1]) else b
+
+    host = np.random.default_rng(0).integers(0, 50, (7, 3000)).astype(np.float32)
+    value, at = largest(ocl.asarray(host), ocl.arange(3000, dtype="i4"), axis=1)
+    assert np.array_equal(value.numpy(), host.max(axis=1))
+    assert np.array_equal(at.numpy(), host.argmax(axis=1))
