@@ -20,6 +20,7 @@ What translating is made of:
     violations.py        accesses that are tested
     memory.py            elements of arrays
     joins.py             where versions of a name meet
+    choices.py           `and`, `or`, conditional expressions
     expressions.py       expressions
     assignments.py       statements without blocks
     branches.py          `if`, and where versions of names meet
