@@ -240,9 +240,9 @@ def runtime_steps(k, y):
     i = global_id(0)
     v = 0
     for j in range(0, 20, int(k[i])):
-        v = v * 3 + j
+        v = (v * 3 + j) % 1009
     for j in range(20, 0, int(k[i])):
-        v = v * 5 + j
+        v = (v * 5 + j) % 1009
     y[i] = v
 
 

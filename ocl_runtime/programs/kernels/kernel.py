@@ -257,17 +257,25 @@ class Kernel:
         return tuple(reversed(shape))
 
     def options(
-        self, executor: DeviceExecutor, group: tuple[int, int, int], dimensions: int, *, wide: bool, checked: bool
+        self,
+        executor: DeviceExecutor,
+        group: tuple[int, int, int],
+        dimensions: int,
+        *,
+        wide: bool,
+        checked: bool,
+        interpreted: bool = False,
     ) -> Options:
         """What a variant is translated for, by the device, the mode and the index space."""
         fp64 = executor.target.fp64
-        key = executor.default_real, fp64, group, dimensions, wide, checked
+        key = executor.default_real, fp64, group, dimensions, wide, checked, interpreted
         options = self._options.get(key)
         if options is None:
             options = self._options[key] = Options(
                 default_real=executor.default_real,
                 wide=wide,
                 checked=checked,
+                interpreted=interpreted,
                 fp64=fp64,
                 group_size=group,
                 dimensions=dimensions,

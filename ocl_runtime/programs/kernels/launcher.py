@@ -105,7 +105,10 @@ class Launcher:
         self, arguments: Arguments, buffers: Sequence[Buffer], executor: DeviceExecutor, size: LaunchSize
     ) -> Translation:
         wide, checked = _is_wide(arguments, buffers, size), self._is_checked(executor)
-        options = self.kernel.options(executor, size.group, len(size.items), wide=wide, checked=checked)
+        interpreted = self.mode == "interpret"
+        options = self.kernel.options(
+            executor, size.group, len(size.items), wide=wide, checked=checked, interpreted=interpreted
+        )
         return self.kernel.variant(arguments, buffers, options)
 
     def _is_checked(self, executor: DeviceExecutor) -> bool:

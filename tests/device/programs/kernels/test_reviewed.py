@@ -190,3 +190,15 @@ def test_a_reduction_of_tuples_that_chooses_one() -> None:
     value, at = largest(ocl.asarray(host), ocl.arange(3000, dtype="i4"), axis=1)
     assert np.array_equal(value.numpy(), host.max(axis=1))
     assert np.array_equal(at.numpy(), host.argmax(axis=1))
+
+
+def test_the_interpreter_reports_indices_that_overflow() -> None:
+    @ocl.kernel
+    def far(y, step):
+        y[0] = global_id(0) * step
+
+    with pytest.raises(Error, match=r"leaves the range of i32(.|\n)*in far"):
+        far.interpret[4](ocl.zeros(1), 2**31 - 1)
+    y = ocl.zeros(1)
+    far.interpret[1](y, 2**31 - 1)
+    assert y[0] == 0
