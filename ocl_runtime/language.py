@@ -13,39 +13,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from ocl_runtime.programs.kernels.names import NAMES
 
-from ocl_ir.language.builtins import BUILTINS
-from ocl_runtime.programs.kernels.annotations import Array, Array1, Array2, Array3, Array4, Constant
+globals().update(NAMES)
 
-bool_ = np.bool_
-int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
-uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
-float16, float32, float64 = np.float16, np.float32, np.float64
-
-globals().update(BUILTINS)
-
-__all__ = [  # noqa: PLE0604
-    *BUILTINS,
-    "Array",
-    "Array1",
-    "Array2",
-    "Array3",
-    "Array4",
-    "Constant",
-    "bool_",
-    "float16",
-    "float32",
-    "float64",
-    "int16",
-    "int32",
-    "int64",
-    "int8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "uint8",
-]
+__all__ = [*NAMES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:

@@ -240,9 +240,9 @@ def runtime_steps(k, y):
     i = global_id(0)
     v = 0
     for j in range(0, 20, int(k[i])):
-        v = v * 3 + j
+        v = (v * 3 + j) % 1009
     for j in range(20, 0, int(k[i])):
-        v = v * 5 + j
+        v = (v * 5 + j) % 1009
     y[i] = v
 
 
@@ -476,6 +476,36 @@ def views_to_helpers(z):
         _filled(z[i], i)
         _filled(z[i, 2:4], -1)
         _filled(z[i][5:], i * 2)
+
+
+def defaults_of_nested_functions(x, y):
+    i = global_id(0)
+    v = 1
+
+    def f(a, b=v, *, c=x[i]):
+        return a * 10 + b + c
+
+    g = lambda a, v=v: a * 100 + v
+    v = 5
+    total = 0.0
+    for t in unrolled(range(3)):
+        h = lambda a, t=t: a * t
+        t = 7
+        total += h(x[i])
+    y[i] = f(i) + g(i) * 1000 + v + total
+
+
+def tuples_chosen(x, y):
+    i = global_id(0)
+    p = Pair(x[i], i)
+    q = p if p.a > 0 else Pair(-x[i] * x[N - 1 - i], 3)
+    a, (b, c) = (i, (2.5, x[i])) if i % 3 else (1, (x[N - 1 - i], 0))
+    for t in range(3):
+        q = q if q.a > t else Pair(q.a + 1.5, q.b)
+    best = (x[0], 0)
+    for j in range(1, i):
+        best = (x[j], j) if x[j] > best[0] else best
+    y[i] = q.a + q.b * 10 + a * 100 + b + c + best[0] + best[1]
 
 
 def nested_functions(x, y):
@@ -1237,6 +1267,8 @@ CASES = [
     Case(helper_that_returns_tuples, N, {"x": X, "y": INTS}),
     Case(helper_with_nested_returns, N, {"x": X, **Y}),
     Case(views_to_helpers, 8, {"z": np.zeros((6, 8), np.float32)}),
+    Case(defaults_of_nested_functions, N, {"x": X, **Y}),
+    Case(tuples_chosen, N, {"x": X, **Y}),
     Case(nested_functions, N, {"x": X, **Y}),
     Case(function_arguments, N, {"x": X, **Y, "f": lambda v: v * 3, "g": lambda v, w: v * w - 1}),
     Case(private_arrays, N, {"x": X, **Y}),

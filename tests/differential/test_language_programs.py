@@ -20,7 +20,6 @@ from ocl_ir.language.parameters import ArrayType
 from ocl_ir.language.plain.arrays import PlainArray
 from ocl_ir.language.plain.run import run as run_plain
 from ocl_ir.language.plain.work_item import Launch
-from ocl_ir.language.source import source_of
 from ocl_ir.language.translate import Translation, translate
 from ocl_ir.layout import Layout
 from ocl_ir.types import from_numpy
@@ -93,7 +92,7 @@ def in_plain_python(text: str) -> dict[str, np.ndarray]:
 def translated(text: str, options: Options) -> Adapted:
     function = function_from(text)
     types = {name: ArrayType(from_numpy(array.dtype), 1) for name, array in arrays().items()}
-    return Adapted(translate(source_of(function), function, types, options))
+    return Adapted(translate(function, types, options))
 
 
 def interpreted(program: Adapted) -> dict[str, Any]:

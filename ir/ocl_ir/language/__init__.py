@@ -20,7 +20,8 @@ What translating is made of:
     violations.py        accesses that are tested
     memory.py            elements of arrays
     joins.py             where versions of a name meet
-    conditions.py        comparisons, `and`, `or`, and what they decide
+    choices.py           `and`, `or`, conditional expressions
+    conditions.py        comparisons, and what an expression is as a condition
     expressions.py       expressions
     assignments.py       statements without blocks
     branches.py          `if`, and where versions of names meet

@@ -41,7 +41,8 @@ _HOST_KNOWN = (HostNumber, bool, int, float)
 _ROUNDED = frozenset({"neg", "abs", "sign", "minimum", "maximum", "select", "copysign", "floor", "ceil", "trunc"})
 """Operations that give a half for halves: nothing has to be rounded."""
 _COUNTING = frozenset({"add", "sub", "mul"})
-"""Operations of indices that no program lets overflow, as Python has none; compilers know addresses for it."""
+"""Operations of indices that no program lets overflow, as Python has none; compilers know addresses for it, and the
+interpreter reports where it is untrue. Checked mode reports an access, and runs on."""
 
 
 class Arithmetic(Conversions):
@@ -127,7 +128,7 @@ class Arithmetic(Conversions):
             return Number(self.k.op(op, *refs), kind, "weak")
         if class_.is_index:
             refs = [self.index(self._unbooled(operand)) for operand in operands]
-            if op in _COUNTING and not self.options.checked:
+            if op in _COUNTING and (not self.options.checked or self.options.interpreted):
                 op = ExactOp(op)
             return Number(self.k.op(op, *refs), self.index_type, "index", self._low(op, operands))
         assert class_.dtype is not None

@@ -6,6 +6,7 @@ What a variable of kernel IR holds is copied when it gets another name, or goes 
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,7 +36,24 @@ class Assignments(Expressions):
     def _FunctionDef_stmt(self, stmt: ast.FunctionDef) -> None:  # noqa: N802
         if stmt.decorator_list:
             raise self.fault("a decorated function inside of a kernel", "define it outside, or without the decorator")
-        self._bind(stmt.name, LocalFunction(stmt, self.scope, self.frame, stmt.name))
+        self._bind(stmt.name, self.local_function(stmt, stmt.name))
+
+    def local_function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> LocalFunction:
+        """A function inside of the kernel, whose defaults are computed here."""
+        args, kinds = node.args, inspect.Parameter
+        if args.vararg or args.kwarg:
+            raise self.fault("* or ** among the parameters of a function inside of a kernel", "name them")
+        positional = [*args.posonlyargs, *args.args]
+        defaults = [*[None] * (len(positional) - len(args.defaults)), *args.defaults, *args.kw_defaults]
+        parameters = [
+            inspect.Parameter(
+                arg.arg,
+                kinds.KEYWORD_ONLY if arg in args.kwonlyargs else kinds.POSITIONAL_OR_KEYWORD,
+                default=kinds.empty if default is None else self.snapshot(self.expression(default)),
+            )
+            for arg, default in zip((*positional, *args.kwonlyargs), defaults, strict=True)
+        ]
+        return LocalFunction(node, self.scope, self.frame, name, inspect.Signature(parameters))
 
     def _Assign_stmt(self, stmt: ast.Assign) -> None:  # noqa: N802
         first = stmt.targets[0]

@@ -59,7 +59,14 @@ class Calls(Statements):
         if isinstance(function, LocalFunction):
             scope = self._local_scope(function)
             return self._inlined(
-                function.node, function.name, function.node, scope, arguments, keywords, function.frame
+                function.node,
+                function.name,
+                function.node,
+                scope,
+                arguments,
+                keywords,
+                function.frame,
+                function.signature,
             )
         if isinstance(function, Method):
             return self._method(function, arguments, keywords)
@@ -205,8 +212,8 @@ class Calls(Statements):
         scope: Scope,
         arguments: list[Value],
         keywords: dict[str, Value],
-        frame: Frame | None = None,
-        signature: inspect.Signature | None = None,
+        frame: Frame,
+        signature: inspect.Signature,
         *,
         is_outermost: bool = False,
     ) -> Value:
@@ -217,11 +224,11 @@ class Calls(Statements):
         if len(self._calling) >= _DEEPEST:
             raise self.fault(f"more than {_DEEPEST} helpers call one another", "write fewer levels")
         call = self.span
-        bound = self._bound(node, name, arguments, keywords, signature)
+        bound = self._bound(name, arguments, keywords, signature)
         before = self.scope, self.frame, self.called, self._function, self._loops
         self._calling.append(identity)
         self.scope, self._loops = scope, []
-        self.frame, self.called = frame or self.frame, None if is_outermost else call
+        self.frame, self.called = frame, None if is_outermost else call
         for parameter, value in bound.items():
             scope.names[parameter] = Version(self.snapshot(value), call)
         if isinstance(node, ast.Lambda):
@@ -238,38 +245,18 @@ class Calls(Statements):
 
     def _bound(
         self,
-        node: ast.FunctionDef | ast.Lambda,
         name: str,
         arguments: list[Value],
         keywords: dict[str, Value],
-        signature: inspect.Signature | None,
+        signature: inspect.Signature,
     ) -> dict[str, Value]:
         """The arguments by parameter."""
-        if signature is None:
-            signature = self._signature(node)
         try:
             bound = signature.bind(*arguments, **keywords)
         except TypeError as error:
             raise self.fault(f"{name}: {error}", "give the arguments that it takes") from None
         bound.apply_defaults()
         return dict(bound.arguments)
-
-    def _signature(self, node: ast.FunctionDef | ast.Lambda) -> inspect.Signature:
-        """That of a function inside of the kernel, whose defaults are known now."""
-        args = node.args
-        positional = [*args.posonlyargs, *args.args]
-        defaults: list[Any] = [inspect.Parameter.empty] * (len(positional) - len(args.defaults))
-        defaults += [self.expression(default) for default in args.defaults]
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters = [
-            inspect.Parameter(arg.arg, kind, default=default) for arg, default in zip(positional, defaults, strict=True)
-        ]
-        for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-            value = inspect.Parameter.empty if default is None else self.expression(default)
-            parameters.append(inspect.Parameter(arg.arg, inspect.Parameter.KEYWORD_ONLY, default=value))
-        if args.vararg or args.kwarg:
-            raise self.fault("* or ** among the parameters of a function inside of a kernel", "name them")
-        return inspect.Signature(parameters)
 
     def in_python(self, function: LocalFunction) -> Callable[..., Any]:
         """A lambda of the kernel as a function in Python, which sees what is outside of the kernel."""

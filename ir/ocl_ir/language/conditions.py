@@ -1,39 +1,26 @@
-"""Conditions: comparisons, `not`, `and`, `or`, and values that are chosen by one.
-
-They evaluate what Python evaluates: where the right side of `and` or `or` loads or calls, it stands in a branch, and so
-do the values of a conditional expression.
-"""
+"""Conditions: comparisons, `not`, and what an expression is as a condition."""
 
 from __future__ import annotations
 
 import ast
-import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from ocl_ir.errors import DTypeError
-from ocl_ir.kernel.grammar import Assign, If, Let, Stmt, Variable
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.arithmetic import STATIC
-from ocl_ir.language.memory import MemoryAccess
+from ocl_ir.language.choices import Choices
 from ocl_ir.language.values import (
     HostNumber,
     Number,
     Value,
     is_static,
 )
-from ocl_ir.program_ops import ExactOp
 from ocl_ir.types import BOOL
 
 _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 
 
-class Conditions(MemoryAccess):
+class Conditions(Choices):
     """Translates comparisons and what they decide."""
-
-    def expression(self, node: ast.expr) -> Value:
-        """The value of an expression; `ocl_ir.language.expressions` has it."""
-        raise NotImplementedError
 
     def negated(self, value: Value) -> Value:
         """`not v`."""
@@ -97,113 +84,3 @@ class Conditions(MemoryAccess):
         value = self.expression(node)
         is_number = isinstance(value, Number) and value.lanes == 1 and value.dtype is not BOOL
         return Number(self.condition_ref(value), BOOL) if is_number else value
-
-    def _BoolOp(self, node: ast.BoolOp) -> Value:  # noqa: N802
-        join = self._and if isinstance(node.op, ast.And) else self._or
-
-        def rest(values: Sequence[ast.expr]) -> Value:
-            first = self.expression(values[0])
-            return first if len(values) == 1 else join(first, lambda: rest(values[1:]))
-
-        return rest(node.values)
-
-    def _and(self, left: Value, right: Callable[[], Value]) -> Value:
-        return self._short_circuit(left, right, stops=False)
-
-    def _or(self, left: Value, right: Callable[[], Value]) -> Value:
-        return self._short_circuit(left, right, stops=True)
-
-    def _short_circuit(self, left: Value, right: Callable[[], Value], *, stops: bool) -> Value:
-        """The left value where it decides, else the right one, which is not evaluated before that is known."""
-        condition = self.condition(left)
-        if isinstance(condition, bool):
-            return left if condition is stops else right()
-        with self.k.block() as block:
-            value = right()
-            tested = self._as_bool(value)
-        op = "or" if stops else "and"
-        if all(map(_is_cheap, block)):
-            for stmt in block:
-                self.k.emit(stmt)
-            return Number(self.k.op(op, condition, tested), BOOL)
-        variable = self.k.variable(condition)
-        assert isinstance(variable.operand, Variable)
-        block.append(Assign(variable.operand, tested.operand, where=self.k.where or ""))
-        then, orelse = ((), tuple(block)) if stops else (tuple(block), ())
-        self.k.emit(
-            If(condition.operand, then, orelse, where=self.k.where or "") if then else self._unless(condition, orelse)
-        )
-        return Number(self.k.let(variable), BOOL)
-
-    def _unless(self, condition: Ref, block: tuple[Stmt, ...]) -> Stmt:
-        negated = self.k.op("not", condition)
-        return If(negated.operand, block, (), where=self.k.where or "")
-
-    def _as_bool(self, value: Value) -> Ref:
-        if isinstance(value, Number) and value.dtype is not BOOL:
-            raise self.fault(
-                f"`and` and `or` give a value, and one of theirs is {self.described(value)}",
-                "compare it: v != 0",
-                DTypeError,
-            )
-        condition = self.condition(value)
-        return self._constant(condition, BOOL) if isinstance(condition, bool) else condition
-
-    def _IfExp(self, node: ast.IfExp) -> Value:  # noqa: N802
-        condition = self.tested(node.test)
-        if isinstance(condition, bool):
-            return self.expression(node.body if condition else node.orelse)
-        with self.k.block() as then_block:
-            then = self.expression(node.body)
-        with self.k.block() as else_block:
-            orelse = self.expression(node.orelse)
-        if isinstance(then, tuple) or isinstance(orelse, tuple):
-            raise self.fault("a tuple chosen at run time", "choose its elements", DTypeError)
-        if all(map(_is_cheap, (*then_block, *else_block))):
-            for stmt in (*then_block, *else_block):
-                self.k.emit(_early(stmt))
-            return self.select(condition, then, orelse)
-        return self._branches(condition, (then, then_block), (orelse, else_block))
-
-    def _branches(self, condition: Ref, then: tuple[Value, list[Stmt]], orelse: tuple[Value, list[Stmt]]) -> Value:
-        """The value of the branch that runs."""
-        class_ = self.meet_all("a conditional expression", (then[0], orelse[0]))
-        results: list[Number] = []
-        for value, block in (then, orelse):
-            with self.k.block() as conversions:
-                results.append(self._in_common(value, class_))
-            block.extend(conversions)
-        first = results[0]
-        init = self._constant(False if first.dtype is BOOL else 0, self.computed_as(first.dtype), first.lanes)
-        assigned = [(results[0], then[1]), (results[1], orelse[1])]
-        if all(map(_is_cheap, orelse[1])):  # computed before, it needs no branch of its own
-            for stmt in orelse[1]:
-                self.k.emit(_early(stmt))
-            orelse[1].clear()
-            init = assigned.pop()[0].ref
-        variable = self.k.variable(init)
-        assert isinstance(variable.operand, Variable)
-        for result, block in assigned:
-            block.append(Assign(variable.operand, result.ref.operand, where=self.k.where or ""))
-        self.k.emit(If(condition.operand, tuple(then[1]), tuple(orelse[1]), where=self.k.where or ""))
-        return Number(self.k.let(variable), first.dtype, first.kind)
-
-    def _in_common(self, value: Value, class_: Any) -> Number:
-        number = self._in_class(value, class_)
-        weak = class_.literal in {"int", "float"} and isinstance(value, Number) and value.kind == "weak"
-        return dataclasses.replace(number, kind="weak") if weak else number
-
-
-def _is_cheap(stmt: Stmt) -> bool:
-    """Whether a statement only computes, and little: it may run where Python would not have evaluated it."""
-    return isinstance(stmt, Let) and stmt.op not in _DEAR
-
-
-def _early(stmt: Stmt) -> Stmt:
-    """A cheap statement where Python might not have evaluated it, and so might overflow."""
-    if isinstance(stmt, Let) and isinstance(stmt.op, ExactOp):
-        return dataclasses.replace(stmt, op=str(stmt.op))
-    return stmt
-
-
-_DEAR = frozenset({"pow", "ipow", "exp", "log", "sin", "cos", "tan", "erf", "floordiv", "rem", "div"})

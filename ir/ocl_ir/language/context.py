@@ -22,14 +22,15 @@ Path: TypeAlias = tuple[object, ...]
 class Options:
     """What a variant of a kernel is translated for. `default_real` is what quotients of integers are.
 
-    `wide`: indices have 64 bits. `checked`: accesses are tested and the first one outside is reported. `fp64`,
-    `int64`: whether the device computes with these. `group_size` is that of the launch, where it is known. `whole`:
-    launches count groups, so that no work-item is one too many.
+    `wide`: indices have 64 bits. `checked`: accesses are tested and the first one outside is reported. `interpreted`:
+    the interpreter runs it. `fp64`, `int64`: whether the device computes with these. `group_size` is that of the
+    launch, where it is known. `whole`: launches count groups, so that no work-item is one too many.
     """
 
     default_real: DType = F32
     wide: bool = False
     checked: bool = False
+    interpreted: bool = False
     fp64: bool = True
     int64: bool = True
     group_size: tuple[int, int, int] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -88,6 +89,10 @@ class Conversions(Context):
                     raise self.fault(
                         f"the float {value!r} has no place in {dtype_name(dtype)}", "convert it: int(…)", DTypeError
                     )
+                if not math.isfinite(plain):
+                    raise self.fault(
+                        f"{value!r} has no place in {dtype_name(dtype)}", "use a finite number", DTypeError
+                    )
                 plain = int(plain)
             limits = INTEGER_LIMITS[dtype]
             if not limits.min <= plain <= limits.max:
@@ -99,7 +104,12 @@ class Conversions(Context):
                     )
                 plain = (int(plain) - int(limits.min)) % (1 << dtype.bits) + int(limits.min)
             return self._constant(int(plain), computed)
-        rounded = float(np.float16(plain)) if dtype is F16 else float(plain)
+        try:
+            rounded = float(np.float16(plain)) if dtype is F16 else float(plain)
+        except OverflowError:  # of an int; floats that are too large become infinite
+            raise self.fault(
+                f"an int of {len(str(plain))} digits does not fit {dtype_name(dtype)}", "use a float", DTypeError
+            ) from None
         return self._constant(rounded, computed)
 
     def _constant(self, value: bool | int | float, dtype: DType, count: int = 1) -> Ref:

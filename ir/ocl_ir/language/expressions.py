@@ -23,7 +23,6 @@ from ocl_ir.language.values import (
     AnyTile,
     ArrayView,
     LoadedTile,
-    LocalFunction,
     Method,
     Number,
     Tile,
@@ -137,7 +136,7 @@ class Expressions(Conditions):
         return tuple(elements)
 
     def _Lambda(self, node: ast.Lambda) -> Value:  # noqa: N802
-        return LocalFunction(node, self.scope, self.frame)
+        return self.local_function(node, "<lambda>")
 
     def _Slice(self, node: ast.Slice) -> Value:  # noqa: N802
         parts = (None if part is None else self.expression(part) for part in (node.lower, node.upper, node.step))
@@ -284,6 +283,10 @@ class Expressions(Conditions):
             keywords[keyword.arg] = self.expression(keyword.value)
         self.is_used = used or not isinstance(function, Builtin)  # within a helper, values are used
         return self.call(function, arguments, keywords)
+
+    def local_function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> Value:
+        """A function inside of the kernel; `ocl_ir.language.assignments` has it."""
+        raise NotImplementedError
 
     def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         """The result of a call; `ocl_ir.language.calls` has it."""

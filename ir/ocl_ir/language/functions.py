@@ -59,8 +59,14 @@ def define(function: FunctionType, types: Sequence[ScalarType | IndexType], opti
     span = Span.of(source.node, source.frame)
     t = Calls("function", options, span)
     t.frame, t.span, t._function = source.frame, span, source.node  # errors point there until a statement does
+    names = _parameters(source.node)
+    if len(types) > len(names):
+        raise t.fault(
+            f"{source.frame.function} takes {len(names)}, and is given {len(types)} numbers",
+            "call it with as many as it has parameters",
+        )
     params, arguments = list[Value](), list[Number]()
-    for type_, parameter in zip(types, _parameters(source.node), strict=False):
+    for type_, parameter in zip(types, names, strict=False):
         dtype = t.index_type if isinstance(type_, IndexType) else type_.dtype
         computed = t.computed_as(dtype)
         param = Value(t.k.take_id(), computed, parameter)

@@ -213,9 +213,13 @@ def _low(value: Value) -> int | None:
 def _differ(t: Arithmetic, name: str, one: Version, other: Version, span: Span) -> None:
     first, second = sorted((one, other), key=lambda version: version.span.line)
     numbers = [(v, v.value) for v in (first, second) if isinstance(v.value, Number)]
-    floating = next((number for _, number in numbers if number.dtype.is_float), None)
-    dtype = dtype_name(floating.dtype) if floating is not None else "float32"
-    converted = next((version for version, number in numbers if not number.dtype.is_float), first)
+    wanted = next((number for _, number in numbers if number.dtype.is_float), None)
+    if wanted is None and not any(version.value.__class__ is float for version in (first, second)):
+        wanted = next((number for _, number in numbers if number.kind == "typed"), None)
+    dtype = dtype_name(wanted.dtype) if wanted is not None else "float32"
+    converted = next(
+        (version for version, number in numbers if number is not wanted and not number.dtype.is_float), first
+    )
     written = f"return {dtype}(…)" if name == "return" else f"{name} = {dtype}(…)"
     texts = [f"{t.described(version.value)} from line {version.span.line}" for version in (first, second)]
     raise t.fault(

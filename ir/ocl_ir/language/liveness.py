@@ -98,7 +98,7 @@ class _Analysis:
             case ast.AugAssign(target=target, value=value):
                 return live | assigned([stmt]) | read(value, target)
             case ast.FunctionDef(name=name):
-                return (live - {name}) | read(*stmt.body)
+                return (live - {name}) | read(*stmt.body, *stmt.args.defaults, *stmt.args.kw_defaults)
             case ast.If(test=test):
                 self._note(self.after, stmt, live)
                 return self.block(stmt.body, live, loop) | self.block(stmt.orelse, live, loop) | read(test)

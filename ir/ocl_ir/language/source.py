@@ -9,13 +9,14 @@ constants: a file that was changed since its import is not what runs.
 from __future__ import annotations
 
 import ast
+import hashlib
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from types import CodeType, FunctionType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ocl_ir.errors import Error
 from ocl_ir.language.errors import Frame, KernelError
@@ -47,8 +48,9 @@ def source_of(function: FunctionType) -> FunctionSource:
     return _source_of(code, code.co_filename, function.__name__)
 
 
-def source_from(text: str, name: str | None = None) -> FunctionSource:
-    """The function of a name, or the only one, in a text. Raises `KernelError` for another number of functions."""
+def function_from(text: str, names: Mapping[str, Any]) -> FunctionType:
+    """The function of a text, which sees some names besides its own. Raises `KernelError` for another number of
+    functions, and what running the text raises."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -57,15 +59,19 @@ def source_from(text: str, name: str | None = None) -> FunctionSource:
             place=calling_line(),
             remedy="give the text of one function",
         ) from error
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and name in {None, node.name}]
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     if len(functions) != 1:
-        what = f"{len(functions)} functions" + (f" {name}" if name else "")
         raise KernelError(
-            f"the source has {what} at its top level",
+            f"the source has {len(functions)} functions at its top level",
             place=calling_line(),
-            remedy="give the text of one function, or its name",
+            remedy="give the text of one function",
         )
-    return FunctionSource(functions[0], Frame(functions[0].name, "<source>", text.splitlines(keepends=True)))
+    file = f"<kernel {functions[0]} {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    namespace = {**names, "__name__": "__kernel__"}
+    exec(compile(text, file, "exec", dont_inherit=True), namespace)  # the program's own text
+    function: FunctionType = namespace[functions[0]]
+    return function
 
 
 @lru_cache(maxsize=1024)

@@ -62,12 +62,18 @@ class Builtin:
 
 
 class ElementFunction:
-    """A function of elements that arrays have as an operation; in a kernel it is its function."""
+    """A function of elements that arrays have as an operation; in a kernel it is its function. It is pickled by name,
+    as the function is."""
 
     def __init__(self, function: FunctionType) -> None:
         self.function: Final = function
         self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
         self.__doc__ = function.__doc__
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
 
 
 class Namespace:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from types import FunctionType
-from typing import Any
 
 from ocl_ir.kernel.grammar import If, Kernel, Stmt
 from ocl_ir.kernel.operands import Ref
@@ -20,7 +19,7 @@ from ocl_ir.language.fences import with_fences
 from ocl_ir.language.local_memory import check_arrays
 from ocl_ir.language.parameters import ArgumentType, declare
 from ocl_ir.language.scopes import Scope, Version
-from ocl_ir.language.source import FunctionSource
+from ocl_ir.language.source import source_of
 from ocl_ir.language.tiles import Tiles
 from ocl_ir.language.violations import Site
 
@@ -41,13 +40,12 @@ class Translation:
     waits: bool
 
 
-def translate(
-    source: FunctionSource, function: FunctionType | None, arguments: Mapping[str, ArgumentType], options: Options
-) -> Translation:
+def translate(function: FunctionType, arguments: Mapping[str, ArgumentType], options: Options) -> Translation:
     """The kernel that a function is for arguments of some types.
 
     Raises `KernelError`, `DTypeError`, `ShapeError` or `IndexingError`, each with the place in the source.
     """
+    source = source_of(function)
     frame = source.frame
     span = Span.of(source.node, frame)
     name = frame.function if frame.function.isidentifier() and frame.function.isascii() else "kernel"
@@ -55,11 +53,10 @@ def translate(
     t.frame = frame
     t.span = span
     t._function = source.node
-    outside = t.names_of(function) if function is not None else _nothing_outside
     node = source.node
     if isinstance(node, ast.Lambda):
         raise t.fault("a lambda is no kernel: it has no statements", "write a function with def")
-    t.scope = Scope({}, None, outside)
+    t.scope = Scope({}, None, t.names_of(function))
     with t.k.block() as body:
         values = declare(t, arguments)
         t.scope.names = {name: Version(value, span) for name, value in values.items()}
@@ -81,10 +78,6 @@ def translate(
         frozenset(t.dimensions_asked),
         is_together,
     )
-
-
-def _nothing_outside(name: str) -> Any:
-    raise NameError(name)
 
 
 def _guarded(t: Tiles, body: list[Stmt]) -> list[Stmt]:

@@ -15,6 +15,7 @@ int; a *weak* one is a literal whose value is not known yet, which only exists w
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -151,12 +152,17 @@ AnyTile: TypeAlias = Tile | LoadedTile
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalFunction:
-    """A function that the kernel itself defines; it sees the names around it as they are when it is called."""
+    """A function that the kernel itself defines; it sees the names around it as they are when it is called, and its
+    defaults are what they were when it was defined."""
 
     node: ast.FunctionDef | ast.Lambda
     scope: Scope
     frame: Frame
-    name: str = "<lambda>"
+    name: str
+    signature: inspect.Signature
+
+    def __str__(self) -> str:
+        return f"the function {self.name}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from ocl_ir.graph.build import ReduceOp
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import DefinedOp
-from ocl_ir.types import BOOL, U8, DType, Vector, lanes, with_lanes
+from ocl_ir.types import BOOL, U8, DType, Vector, element, lanes, with_lanes
 from ocl_runtime.plan.fusion.reduction_order import Way
 from ocl_runtime.plan.fusion.values import Fold, below
 from ocl_runtime.plan.kernels.body import Body
@@ -193,7 +193,10 @@ class Builder:
         self.store(output.access, index, value)
 
     def _computed(self, total: Ref, dtype: DType) -> Ref:
-        return self.k.op("ne", total, 0) if dtype == BOOL else self.body.converted(total, dtype)
+        assert isinstance(total.type, DType | Vector)
+        if dtype == BOOL:  # which only operations of the program join as it is
+            return total if element(total.type) == BOOL else self.k.op("ne", total, 0)
+        return self.body.converted(total, dtype)
 
     def store(self, access: Access, index: Ref, value: Ref) -> None:
         """Stores one value or vector."""

@@ -1,6 +1,7 @@
 """Kernels written in Python, as users call them:
 
 annotations.py  what a parameter's annotation says
+names.py        what the language has
 arguments.py    the types of a call's arguments, and their numbers
 sizes.py        over how many work-items
 variants.py     translated once for types

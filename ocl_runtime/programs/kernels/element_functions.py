@@ -13,8 +13,9 @@ those of the op table.
 
 from __future__ import annotations
 
+import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
+from ocl_ir.kernel.literals import literal
 from ocl_ir.language.context import Options
 from ocl_ir.language.functions import Defined, define
 from ocl_ir.language.parameters import IndexType, ScalarType
@@ -62,18 +64,22 @@ class Operation(ElementFunction):
                 return defined
         made = define(self.function, types, options)
         with self._lock:
-            self._known[key] = [made, *self._known.get(key, ())]
+            others = [other for other in self._known.get(key, ()) if other.captures != made.captures]
+            self._known[key] = [made, *others]
         return made
 
 
 class Elementwise(Operation):
     """A function of an element of each operand, which gives an element of each result."""
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: Any, **keywords: Any) -> Any:
         """The function of arrays, broadcast, as an array or a tuple of them; of numbers alone, the function itself.
 
-        Raises `ShapeError` for shapes that do not broadcast, `DTypeError` for what no array can be made of.
+        Raises `ShapeError` for shapes that do not broadcast, `DTypeError` for what no array can be made of, `Error` for
+        operands that the function does not take.
         """
+        if keywords:
+            operands = self._in_order(operands, keywords)
         if not any(isinstance(operand, Array | np.ndarray) for operand in operands):
             return self.function(*operands)
         line = caller(2)
@@ -84,6 +90,19 @@ class Elementwise(Operation):
         # A tuple for each result: who counts references to an operand counts its users.
         results = tuple(Array(graph.typed(op, op.result, tuple(spread), line), executor) for op in defined.ops)
         return results if defined.is_tuple else results[0]
+
+    def _in_order(self, operands: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+        """All operands by position. Raises `Error` for what the function does not take, or that leaves one out."""
+        signature = inspect.signature(self.function)
+        try:
+            bound = signature.bind(*operands, **keywords)
+            if bound.kwargs:
+                raise TypeError(f"{', '.join(bound.kwargs)} without what stands before")
+        except TypeError as error:
+            raise Error(
+                f"{self.__name__}: {error}", place=calling_line(), remedy=f"call {self.__name__}{signature}"
+            ) from None
+        return bound.args
 
 
 class Reduction(Operation):
@@ -151,6 +170,7 @@ def _joining(function: Operation, dtype: DType, neutral: bool | int | float, exe
     """The operation that joins two values of a dtype."""
     defined = function.defined([ScalarType(dtype)] * 2, executor)
     op = defined.ops[0]
+    literal(neutral, dtype)  # which must fit, also where there is nothing to join
     if defined.is_tuple or op.result is not dtype:
         raise DTypeError(
             f"{function.__name__} joins two numbers of {dtype.numpy} to {op.result.numpy}",

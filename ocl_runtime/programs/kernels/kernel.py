@@ -14,18 +14,21 @@ Decorating reads nothing: a kernel is translated when it is first launched, for 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from types import FunctionType
 from typing import Any, overload
 
+import numpy as np
+
 from ocl_ir.graph.build import Buffer
 from ocl_ir.kernel.printer import text
 from ocl_ir.language.context import Options
 from ocl_ir.language.parameters import ArgumentType
 from ocl_ir.language.plain.names import calls_breakpoint
-from ocl_ir.language.source import FunctionSource, source_from, source_of
+from ocl_ir.language.source import function_from
 from ocl_ir.language.translate import Translation
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array, empty
@@ -36,6 +39,7 @@ from ocl_runtime.programs.kernels.arguments import Arguments
 from ocl_runtime.programs.kernels.inspection import dumped, explained
 from ocl_runtime.programs.kernels.inspection import source_of as source_text
 from ocl_runtime.programs.kernels.launcher import Launcher, Sized
+from ocl_runtime.programs.kernels.names import NAMES
 from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, launch_size
 from ocl_runtime.programs.kernels.variants import Variants
 from ocl_runtime.programs.launching import PreparedLaunch
@@ -72,32 +76,23 @@ class Kernel:
 
     def __init__(
         self,
-        function: FunctionType | None,
-        source: str | None = None,
+        function: FunctionType,
         local: int | Sizes | None = None,
         over: str | None = None,
+        source: str | None = None,
     ) -> None:
         self._function = function
         self._text = source
         self._local = (local,) if isinstance(local, int) else local
         self._over = over
-        if function is not None:
-            update_wrapper(self, function)
-        else:
-            self.__name__ = self._source.frame.function
+        self.__name__ = function.__name__
+        update_wrapper(self, function)
         self._options: dict[tuple[Any, ...], Options] = {}
-        self._variants = Variants(self.__name__, lambda: self._source, function)
-
-    @cached_property
-    def _source(self) -> FunctionSource:
-        return source_of(self._function) if self._function is not None else source_from(self._text or "")
+        self._variants = Variants(function)
 
     @cached_property
     def _signature(self) -> inspect.Signature:
-        if self._function is not None:
-            return inspect.signature(self._function)
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature([inspect.Parameter(arg.arg, kind) for arg in self._source.node.args.args])
+        return inspect.signature(self._function)
 
     @cached_property
     def _all_given(self) -> Sequence[str]:
@@ -108,10 +103,16 @@ class Kernel:
 
     @cached_property
     def _annotations(self) -> Mapping[str, Any]:
-        return annotations_of(self._function) if self._function is not None else {}
+        return annotations_of(self._function)
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}{self._signature}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """A kernel is pickled by its name, as a function is; one of a text by that."""
+        if self._text is not None:
+            return _of_text, (self._text, self._local, self._over)
+        return self._function.__qualname__
 
     def __getitem__(self, sizes: Any) -> Launcher:
         """The kernel over an index space, to be called with its arguments."""
@@ -177,19 +178,13 @@ class Kernel:
     # ------------------------------------------------------------------ for launchers and commands
 
     def plain_function(self) -> FunctionType:
-        """The function in Python. Raises `Error` for a kernel that was made of a text."""
-        if self._function is None:
-            raise Error(
-                f"kernel {self.__name__} has no function in Python, only a text",
-                place=calling_line(),
-                remedy="define it in a file to run it in plain Python",
-            )
+        """The function in Python."""
         return self._function
 
     @property
     def stops_in_a_debugger(self) -> bool:
         """Whether its body calls `breakpoint`."""
-        return self._function is not None and calls_breakpoint(self._function)
+        return calls_breakpoint(self._function)
 
     @property
     def parameters(self) -> Sequence[str]:
@@ -270,16 +265,18 @@ class Kernel:
         wide: bool,
         checked: bool,
         whole: bool,
+        interpreted: bool = False,
     ) -> Options:
         """What a variant is translated for, by the device, the mode and the index space."""
         fp64 = executor.target.fp64
-        key = executor.default_real, fp64, group, dimensions, wide, checked, whole
+        key = executor.default_real, fp64, group, dimensions, wide, checked, whole, interpreted
         options = self._options.get(key)
         if options is None:
             options = self._options[key] = Options(
                 default_real=executor.default_real,
                 wide=wide,
                 checked=checked,
+                interpreted=interpreted,
                 fp64=fp64,
                 group_size=group,
                 dimensions=dimensions,
@@ -311,13 +308,14 @@ def kernel(
     local: int | Sizes | None = None,
     over: str | None = None,
 ) -> Any:
-    """A kernel of a Python function, as a decorator with or without options, or of the `source` of one.
+    """A kernel of a Python function, as a decorator with or without options, or of the `source` of one, which is run
+    and sees the kernel language, `math` and `np`.
 
     `local` is the size of its groups, `over` the array parameter whose shape a call without sizes covers. Raises
     `Error` for what is no function.
     """
     if source is not None:
-        return Kernel(None, source, local, over)
+        return _of_text(source, local, over)
     if function is None:
         return lambda wrapped: _decorated(wrapped, local, over)
     return _decorated(function, local, over)
@@ -328,7 +326,11 @@ def _decorated(function: Callable[..., Any], local: int | Sizes | None, over: st
         raise Error(
             f"a kernel of {function!r}", place=calling_line(), remedy="decorate a function that is defined with def"
         )
-    return Kernel(function, None, local, over)
+    return Kernel(function, local, over)
+
+
+def _of_text(text: str, local: int | Sizes | None, over: str | None) -> Kernel:
+    return Kernel(function_from(text, {**NAMES, "math": math, "np": np}), local, over, text)
 
 
 __all__ = ["Kernel", "kernel", "new_like"]

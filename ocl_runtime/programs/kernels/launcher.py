@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ocl_ir.graph.build import Buffer
-from ocl_ir.language.context import Options
 from ocl_ir.language.translate import Translation
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import zeros
@@ -83,7 +82,7 @@ class Launcher:
         arguments = self.kernel.arguments(values)
         executor = self._executor(arguments)
         size = self._size(values, executor)
-        return prepare_over(arguments.arrays, self._call(arguments, self._options(arguments, executor, size), size))
+        return prepare_over(arguments.arrays, self._call(arguments, executor, size))
 
     def inspected(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Translation, DeviceExecutor, Sizes]:
         """The variant that a call has, what would run it, and over how many work-items."""
@@ -92,8 +91,7 @@ class Launcher:
         executor = self._executor(arguments)
         size = self._size(values, executor)
         buffers = [x._computed() for x in arguments.arrays]
-        options = self._options(arguments, executor, size)
-        return self.kernel.variant(arguments, buffers, options), executor, size.items
+        return self._variant(arguments, buffers, executor, size), executor, size.items
 
     def _executor(self, arguments: Arguments) -> DeviceExecutor:
         executor = base_executor(executor_of(f"kernel {self.kernel.__name__}", arguments.arrays))
@@ -103,10 +101,19 @@ class Launcher:
     def _size(self, values: Mapping[str, Any], executor: DeviceExecutor) -> LaunchSize:
         return self.kernel.size(self.sizes, values, executor.device.quirks.group_size, counts_groups=self.counts_groups)
 
-    def _options(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> Options:
-        wide, checked = _is_wide(arguments, size), self._is_checked(executor)
-        count, whole = len(size.items), self.counts_groups
-        return self.kernel.options(executor, size.group, count, wide=wide, checked=checked, whole=whole)
+    def _variant(
+        self, arguments: Arguments, buffers: Sequence[Buffer], executor: DeviceExecutor, size: LaunchSize
+    ) -> Translation:
+        options = self.kernel.options(
+            executor,
+            size.group,
+            len(size.items),
+            wide=_is_wide(arguments, buffers, size),
+            checked=self._is_checked(executor),
+            whole=self.counts_groups,
+            interpreted=self.mode == "interpret",
+        )
+        return self.kernel.variant(arguments, buffers, options)
 
     def _is_checked(self, executor: DeviceExecutor) -> bool:
         if self.mode == "checked" and tracer.get() is not None:
@@ -120,28 +127,27 @@ class Launcher:
         )
 
     def _launch(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> None:
-        options = self._options(arguments, executor, size)
         if self.mode == "interpret":
             if self.kernel.stops_in_a_debugger:
                 run_plain(self.kernel.plain_function(), arguments, size, executor.default_real)
                 return
-            interpret(lambda buffers: self._interpreted(arguments, buffers, options, size), arguments, size)
+            interpret(lambda buffers: self._interpreted(arguments, buffers, executor, size), arguments, size)
             return
-        if not options.checked:
-            launch_over(arguments.arrays, self._call(arguments, options, size), calling_line())
+        if not self._is_checked(executor):
+            launch_over(arguments.arrays, self._call(arguments, executor, size), calling_line())
             return
         status, sites = zeros((STATUS_WORDS,), dtype=np.int32), list[Any]()
-        launch_over([*arguments.arrays, status], self._call(arguments, options, size, sites), calling_line())
+        launch_over([*arguments.arrays, status], self._call(arguments, executor, size, sites), calling_line())
         error = violation(status.numpy(), sites[-1], size.group) if sites[-1] else None
         if error is not None:
             raise error
 
     def _call(
-        self, arguments: Arguments, options: Options, size: LaunchSize, sites: list[Any] | None = None
+        self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize, sites: list[Any] | None = None
     ) -> Callable[[Sequence[Buffer]], Call]:
         def call(buffers: Sequence[Buffer]) -> Call:
             own = buffers[: len(arguments.arrays)]
-            translation = self.kernel.variant(arguments, own, options)
+            translation = self._variant(arguments, own, executor, size)
             self._check(translation, size)
             if sites is not None:
                 sites.append(translation.sites)
@@ -159,9 +165,9 @@ class Launcher:
         return call
 
     def _interpreted(
-        self, arguments: Arguments, buffers: Sequence[Buffer], options: Options, size: LaunchSize
+        self, arguments: Arguments, buffers: Sequence[Buffer], executor: DeviceExecutor, size: LaunchSize
     ) -> Translation:
-        translation = self.kernel.variant(arguments, buffers, options)
+        translation = self._variant(arguments, buffers, executor, size)
         self._check(translation, size)
         return translation
 
@@ -171,8 +177,11 @@ class Launcher:
             check_whole(self.kernel.__name__, size, "")
 
 
-def _is_wide(arguments: Arguments, size: LaunchSize) -> bool:
+def _is_wide(arguments: Arguments, buffers: Sequence[Buffer], size: LaunchSize) -> bool:
     """Whether anything is counted beyond 32 bits."""
-    numbers = [abs(number) for number in arguments.numbers.values() if isinstance(number, int)]
-    lengths = [extent for x in arguments.arrays for extent in (*x.shape, x.size)]
-    return max([*numbers, *lengths, *size.whole], default=0) >= _MOST_SHORT
+    counted = [abs(number) for number in arguments.numbers.values() if isinstance(number, int)]
+    for layout in (buffer.layout for buffer in buffers):
+        steps = zip(layout.shape, layout.strides, strict=True)
+        reached = sum((extent - 1) * abs(stride) for extent, stride in steps)
+        counted += (layout.size, reached, *layout.shape, *map(abs, layout.strides))
+    return max([*counted, *size.whole], default=0) >= _MOST_SHORT

@@ -13,7 +13,6 @@ import numpy as np
 from ocl_ir.language.context import Host, Options, Pointer, Scalar, Status
 from ocl_ir.language.host_numbers import evaluate
 from ocl_ir.language.parameters import ArgumentType
-from ocl_ir.language.source import FunctionSource
 from ocl_ir.language.translate import Translation, translate
 from ocl_ir.language.values import Deferred
 from ocl_ir.types import BOOL, DType, element
@@ -28,9 +27,7 @@ _LOG = logging.getLogger("ocl_runtime")
 class Variants:
     """The variants of one kernel. Any thread may ask for one."""
 
-    def __init__(self, name: str, source: Callable[[], FunctionSource], function: FunctionType | None) -> None:
-        self._name = name
-        self._source = source
+    def __init__(self, function: FunctionType) -> None:
         self._function = function
         self._known: dict[Any, list[Translation]] = {}
         self._lock = threading.Lock()
@@ -41,7 +38,7 @@ class Variants:
         for translation in self._known.get(key, ()):
             if all(capture.is_current for capture in translation.captures):
                 return translation
-        made = translate(self._source(), self._function, types, options)
+        made = translate(self._function, types, options)
         with self._lock:
             others = [other for other in self._known.get(key, ()) if other.captures != made.captures]
             self._known[key] = [made, *others]
@@ -57,7 +54,7 @@ class Variants:
         columns = zip(*[key[0] for key in self._known], strict=True)
         varying = [column[0][0] for column in columns if len({type_ for _, type_ in column}) > 1]
         what = ", ".join(varying) or "the size of its groups"
-        _LOG.warning("kernel %s has more than %d variants: %s varies", self._name, _MANY, what)
+        _LOG.warning("kernel %s has more than %d variants: %s varies", self._function.__name__, _MANY, what)
 
 
 def numbers_of(

@@ -385,8 +385,8 @@ def test_a_read_of_what_nothing_was_stored_to_is_reported(space: str, index: int
     k = KernelBuilder("undefined")
     out = k.pointer("out", F32)
     a = k.array(F32, 4, space=space, hint="a")  # type: ignore[arg-type]
-    for element in (1, 2):
-        k.store(a, element, 5.0)
+    for number in (1, 2):
+        k.store(a, number, 5.0)
     k.store(out, 0, k.load(a, 1))
     k.store(out, 0, k.load(a, index, count=count))
     out_ = np.zeros(4, np.float32)
@@ -730,8 +730,8 @@ def test_out_of_bounds_in_arrays(space: str, index: int, inside: bool) -> None:
     k = KernelBuilder("overflow")
     at, out = k.scalar("at", I32), k.pointer("out", F32)
     a = k.array(F32, 4, space=space, hint="a")  # type: ignore[arg-type]
-    for element in range(4):
-        k.store(a, element, 0.0)
+    for number in range(4):
+        k.store(a, number, 0.0)
     k.store(out, k.global_id(), k.load(a, at))
     args = {"at": index, "out": np.zeros(2, np.float32)}
     if inside:
@@ -768,8 +768,8 @@ def aligned_load(align: int, space: str = "global", array_align: int = 0) -> Ker
     k = KernelBuilder("aligned")
     at, x, out = k.scalar("at", U32), k.pointer("x", F32), k.pointer("out", F32)
     source = x if space == "global" else k.array(F32, 16, space=space, align=array_align)  # type: ignore[arg-type]
-    for element in range(16 if space != "global" else 0):
-        k.store(source, element, 0.0)
+    for number in range(16 if space != "global" else 0):
+        k.store(source, number, 0.0)
     k.store(out, 0, k.load(source, at, count=4, align=align))
     return k.build()
 

@@ -14,7 +14,6 @@ from ocl_ir.language.builtins import BUILTINS
 from ocl_ir.language.context import Options
 from ocl_ir.language.errors import KernelError
 from ocl_ir.language.parameters import ArrayType
-from ocl_ir.language.source import source_of
 from ocl_ir.language.translate import translate
 from ocl_ir.types import F32
 
@@ -27,7 +26,7 @@ GROUP = 64
 
 def translated(function: Callable[..., Any]) -> None:
     assert isinstance(function, FunctionType)
-    translate(source_of(function), function, {"x": ArrayType(F32, 1)}, Options(group_size=(GROUP, 1, 1)))
+    translate(function, {"x": ArrayType(F32, 1)}, Options(group_size=(GROUP, 1, 1)))
 
 
 def read_first(x: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ocl_ir.language.errors import KernelError
-from ocl_ir.language.source import source_from, source_of
+from ocl_ir.language.source import function_from, source_of
 
 
 def body(function: Callable[..., Any]) -> str:
@@ -162,15 +162,16 @@ def test_doctest() -> None:
 
 
 def test_a_text() -> None:
-    assert source_from("def f(x):\n    pass\n").node.name == "f"  # type: ignore[union-attr]
-    assert source_from("def f(x):\n    pass\ndef g(x):\n    pass\n", "g").node.name == "g"  # type: ignore[union-attr]
+    made = function_from("n = 3\ndef f(x, y=n):\n    return x + y + z\n", {"z": 10})
+    assert made(1) == 14
+    assert source_of(made).node.name == "f"  # type: ignore[union-attr]
     for text, error in {
         "x = 1": "0 functions",
         "def f(:": "no Python",
         "def f(): pass\ndef g(): pass": "2 functions",
     }.items():
         with pytest.raises(KernelError, match=error):
-            source_from(text)
+            function_from(text, {})
 
 
 def test_a_coroutine_is_refused() -> None:
