@@ -62,14 +62,15 @@ def translate(function: FunctionType, arguments: Mapping[str, ArgumentType], opt
         t.scope.names = {name: Version(value, span) for name, value in values.items()}
         t.statements(node.body)
     is_together = waits(body)
-    if not is_together and not options.whole:
+    is_guarded = not is_together and not options.whole
+    if is_guarded:
         body = _guarded(t, body)
     for stmt in (*t.first_statements, *body):
         t.k.emit(stmt)
     kernel = with_fences(t.k.build())
     if is_together:
         check_that_groups_stay_together(kernel)
-    check_arrays(kernel)
+    check_arrays(_unguarded(kernel) if is_guarded else kernel)
     return Translation(
         replace(kernel, note=f"{frame.function}, {span}"),
         tuple(t.sources),
@@ -90,3 +91,10 @@ def _guarded(t: Tiles, body: list[Stmt]) -> list[Stmt]:
             tests.append(t.k.op("lt", item, t.items(dimension).ref))
         inside = reduce(lambda a, b: t.k.op("and", a, b), tests)
     return [*guard, If(inside.operand, tuple(body))]
+
+
+def _unguarded(kernel: Kernel) -> Kernel:
+    """What whole groups run, which all pass the guard."""
+    *guard, inside = kernel.body
+    assert isinstance(inside, If)
+    return replace(kernel, body=(*guard, *inside.then))
