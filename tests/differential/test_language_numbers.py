@@ -168,6 +168,8 @@ def run_operators(left: str, rights: Sequence[str], mode: str) -> None:
         if result is None:
             refused(text, {**argument(left, 0), **argument(right, 2)})
             continue
+        if result.type == "index" and any(not -(2**31) <= value < 2**31 for value in result.values):
+            continue  # which no program may do
         row = counts[result.type]
         counts[result.type] += 1
         statements.append(f"out_{result.type}[{row}, i] = probe({text})")
