@@ -215,7 +215,7 @@ def is_drawn(left: str, right: str) -> bool:
 
 @pytest.mark.parametrize("left", KINDS)
 def test_operators_on_the_device(left: str) -> None:
-    run_operators(left, KINDS if NIGHTLY else ["u1", "f4", "index"], "unchecked")
+    run_operators(left, KINDS if NIGHTLY else ["f4", "index"], "unchecked")
 
 
 # ---------------------------------------------------------------------- one operand, casts, builtins

@@ -9,6 +9,7 @@ from ocl_runtime.device import Device
 from tests.support.classic_kernels import CLASSICS
 from tests.support.classic_kernels.by_hand import ByHand
 from tests.support.classic_kernels.classic import Classic, check, solved
+from tests.support.depth import NIGHTLY
 
 
 @pytest.mark.parametrize("size", ["small", "real"])
@@ -18,7 +19,7 @@ def test_on_the_device(classic: Classic, size: str) -> None:
     check(problem, solved(problem))
 
 
-@pytest.mark.parametrize("mode", ["checked", "interpret"])
+@pytest.mark.parametrize("mode", ["checked", "interpret"] if NIGHTLY else ["interpret"])
 @pytest.mark.parametrize("classic", CLASSICS, ids=str)
 def test_with_each_access_seen(classic: Classic, mode: str) -> None:
     """Nothing outside of an array, and in the interpreter no race and nothing read before it is written."""
