@@ -28,6 +28,7 @@ from tests.support.three_ways import agree
 RNG = np.random.default_rng(5)
 A, B = ((RNG.random(shape) - 0.5).astype(np.float32) for shape in ((21, 13), (13, 30)))
 GROUPS = [(4, 4), (16, 1)] if NIGHTLY else [(4, 4)]
+MODES = ("interpret", "unchecked", "checked") if NIGHTLY else ("interpret", "unchecked")
 
 
 def zeros(*shape: int, dtype: Any = np.float32) -> np.ndarray:
@@ -66,7 +67,9 @@ def of_own_numbers(x, y):
 def test_products(local: tuple[int, int]) -> None:
     sizes = (3 * local[0], 2 * local[1])
     bias = RNG.random(30, dtype=np.float32)
-    made = agree(product, sizes, {"a": A, "b": B, "bias": bias, "c": zeros(21, 30)}, local=local, most_ulps=4)
+    made = agree(
+        product, sizes, {"a": A, "b": B, "bias": bias, "c": zeros(21, 30)}, local=local, modes=MODES, most_ulps=4
+    )
     acc = 1 + A.astype(np.float64) @ B
     acc = np.maximum(acc + bias, 0.5 - acc) * 2
     np.testing.assert_allclose(made["c"], np.where(acc > 1, np.exp(-acc), -acc), rtol=1e-5, atol=1e-5)
@@ -75,7 +78,7 @@ def test_products(local: tuple[int, int]) -> None:
 @pytest.mark.parametrize("local", GROUPS, ids=str)
 def test_what_tiles_make_of_their_elements(local: tuple[int, int]) -> None:
     outputs = {"rows": zeros(24), "columns": zeros(36), "least": zeros(36), "halves": zeros(24, 6, dtype=np.float16)}
-    made = agree(joined, (4 * local[0], local[1]), {"x": A, **outputs}, local=local)
+    made = agree(joined, (4 * local[0], local[1]), {"x": A, **outputs}, local=local, modes=MODES)
     padded = np.full((24, 9), 0.25, np.float32)
     padded[1:22, 2:] = A[:, :7]
     padded[22:] = 0.25
@@ -87,7 +90,7 @@ def test_what_tiles_make_of_their_elements(local: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("local", GROUPS, ids=str)
 def test_numbers_of_work_items(local: tuple[int, int]) -> None:
-    agree(of_own_numbers, local, {"x": A, "y": zeros(12, 8)}, local=local)
+    agree(of_own_numbers, local, {"x": A, "y": zeros(12, 8)}, local=local, modes=MODES)
 
 
 # ---------------------------------------------------------------------- sub-groups
@@ -113,7 +116,7 @@ def exchanged(x, y, places):
 def test_subgroups(dtype: Any, group: int) -> None:
     x = (RNG.integers(0 if dtype is np.uint32 else -4, 5, 2 * group) / (4 if dtype is np.float32 else 1)).astype(dtype)
     outputs = {"y": zeros(11, 2 * group, dtype=dtype), "places": zeros(6, 2 * group, dtype=np.int32)}
-    made = agree(exchanged, 2 * group, {"x": x, **outputs}, local=group)
+    made = agree(exchanged, 2 * group, {"x": x, **outputs}, local=group, modes=MODES)
     size = made["places"][2, 0]
     assert size == {8: 8, 24: 8, 64: 32}[group]
     np.testing.assert_array_equal(made["y"][5].reshape(-1, size), np.repeat(x.reshape(-1, size)[:, 3:4], size, 1))

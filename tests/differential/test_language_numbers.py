@@ -208,9 +208,8 @@ def test_operators(left: str) -> None:
 
 
 def is_drawn(left: str, right: str) -> bool:
-    """One of the two orders of each pair; `make nightly` takes both."""
-    a, b = KINDS.index(left), KINDS.index(right)
-    return a <= b if (a + b) % 2 else a >= b
+    """A third of the pairs, in one order or the other; `make nightly` takes all."""
+    return (KINDS.index(left) + 2 * KINDS.index(right)) % 3 == 0
 
 
 @pytest.mark.parametrize("left", KINDS)
