@@ -170,9 +170,9 @@ class Assignments(Expressions):
         return value if ref is value.ref else replace(value, ref=ref)
 
     def dtype_of(self, value: Value) -> DType:
-        """The dtype that a value of Python's names."""
+        """The dtype that a value of Python's names; `ocl_ir.language.calls` has it."""
         raise NotImplementedError
 
     def operator_name(self, operator_: ast.operator) -> str:
-        """The name of an operator's operation."""
+        """The name of an operator's operation; `ocl_ir.language.calls` has it."""
         raise NotImplementedError

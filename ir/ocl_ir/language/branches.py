@@ -194,5 +194,5 @@ class Branches(Assignments):
         return Number(Ref(self.k, join.variable), join.number_dtype, join.kind, join.low)
 
     def statements(self, stmts: Sequence[ast.stmt]) -> bool:
-        """Translates statements; says whether what follows them is reached."""
+        """Translates statements; says whether what follows them is reached. `ocl_ir.language.statements` has it."""
         raise NotImplementedError

@@ -253,7 +253,8 @@ class Loops(Branches):
         return names
 
     def loop_bounds(self, counted: Range) -> Any:
-        """The operands of a counted loop, and how its index becomes the number that the program counts."""
+        """The operands of a counted loop, and how its index becomes the number that the program counts;
+        `ocl_ir.language.calls` has it."""
         raise NotImplementedError
 
 

@@ -35,4 +35,4 @@ def test_by_hand(classic: Classic, device: Device) -> None:
     by_hand = ByHand(context, cl.CommandQueue(context), classic, problem)
     by_hand.restore()
     by_hand.enqueue()
-    check(problem, by_hand.arrays())
+    check(problem, by_hand.arrays(), by_hand=True)
