@@ -20,13 +20,16 @@ from ocl_ir.passes.rewrite import written_pointers
 from ocl_ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes, size_of
 from ocl_runtime.codegen.combine import Part
 from ocl_runtime.codegen.expressions import Dialect, Expressions
-from ocl_runtime.codegen.spelling import memory_type, unsigned_type, value_type
+from ocl_runtime.codegen.spelling import at_offset, memory_type, unsigned_type, value_type
 from ocl_runtime.codegen.statements import Node, Statements
 from ocl_runtime.codegen.templates import render, render_helper
 
 _MARK = "\x01"
 _HELPER = re.compile(r"^static inline \w+ (\w+)\(", re.MULTILINE)
+_OFFSET_MACROS = {"global": "AT", "constant": "AT_CONSTANT"}
 _MACROS = {
+    "AT": f"AT(buffer, offset) ({at_offset('global', '(buffer)', '(offset)')})",
+    "AT_CONSTANT": f"AT_CONSTANT(buffer, offset) ({at_offset('constant', '(buffer)', '(offset)')})",
     "LOAD": "LOAD(type, p) (*(__global const type *)(p))",
     "STORE": "STORE(type, p, value) (*(__global type *)(p) = (value))",
     "LOAD_LOCAL": "LOAD_LOCAL(type, p) (*(__local const type *)(p))",
@@ -181,7 +184,7 @@ def _pointee(param: Param, kernel: Kernel) -> str:
 
 
 def _param(param: Param, kernel: Kernel, expressions: Expressions) -> list[str]:
-    """A scalar, or a buffer and an offset into it in elements."""
+    """A scalar, or a buffer and an offset into it in bytes."""
     name, type_ = expressions.name(param.value.id), param.value.type
     if not isinstance(type_, Pointer):
         scalar = "uchar" if type_ == BOOL else value_type(type_)
@@ -191,8 +194,10 @@ def _param(param: Param, kernel: Kernel, expressions: Expressions) -> list[str]:
 
 
 def _pointer(param: Param, kernel: Kernel, expressions: Expressions) -> str:
-    name = expressions.name(param.value.id)
-    return f"{_pointee(param, kernel)}{name} = {name}_buffer + {name}_offset"
+    """The pointer into the buffer."""
+    assert isinstance(param.value.type, Pointer)
+    name, macro = expressions.name(param.value.id), _OFFSET_MACROS[param.value.type.space]
+    return f"{_pointee(param, kernel)}{name} = {macro}({name}_buffer, {name}_offset)"
 
 
 def _attributes(kernel: Kernel, dialect: Dialect) -> list[str]:
@@ -235,8 +240,9 @@ def _extensions(kernel: Kernel) -> list[str]:
 
 
 def _macros(kernel: Kernel) -> set[str]:
-    """Macros for wide accesses that the kernel uses."""
-    used: set[str] = set()
+    """Macros for its pointers and wide accesses that the kernel uses."""
+    types = [param.value.type for param in kernel.params if _is_global(param)]
+    used = {_OFFSET_MACROS[type_.space] for type_ in types if isinstance(type_, Pointer)}
     for stmt in walk(kernel.body):
         if not isinstance(stmt, Load | Store) or not is_aligned(stmt):
             continue

@@ -32,6 +32,14 @@ def memory_type(dtype: DType, count: int = 1) -> str:
     return f"{_MEMORY[dtype.name]}{count if count > 1 else ''}"
 
 
+def at_offset(space: str, buffer: str, offset: str) -> str:
+    """The address of a byte of a buffer, which any pointer may take.
+
+    NVIDIA's compiler adds an offset in elements to each index within loops; one in bytes stays ahead of them.
+    """
+    return f"(__{space} void *)((__{space} char *){buffer} + {offset})"
+
+
 def unsigned_type(type_: ValueType) -> str:
     """The unsigned integer type of the same width and lanes."""
     return f"u{_SIGNED[element(type_).bits]}{_suffix(type_)}"

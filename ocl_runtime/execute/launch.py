@@ -291,7 +291,7 @@ class Executable:
     def _address(
         self, name: str, type_: Pointer, value: Argument, promised: int | None, mode: int
     ) -> tuple[Storage, int, Touch]:
-        """The storage, the offset in elements of its buffer, and the access."""
+        """The storage, the offset in bytes of its buffer, and the access."""
         if not isinstance(value, tuple) or not 2 <= len(value) <= 3 or not isinstance(value[0], Storage):
             raise self._unfit(f"got {reprlib.repr(value)} for {name!r}, which takes a storage and an offset")
         storage, offset = value[:2]
@@ -322,7 +322,7 @@ class Executable:
             touch = storage.touch(mode, offset * size, (offset + promised) * size)
         else:
             touch = storage.touch(mode)
-        return storage, storage.start // size + int(offset), touch
+        return storage, storage.start + int(offset) * size, touch
 
     def _number(self, param: Param, dtype: DType, value: np.generic | int | float | bool) -> bool | int | float:
         """The number as the kernel takes it: Python's are weak, NumPy's keep their values."""

@@ -183,8 +183,8 @@ class Bound:
             if isinstance(arg, BufferView):
                 first, itemsize = arg.layout.range()[0], arg.dtype.size
                 offset = self.offsets.get(arg.buffer)
-                pointers.append((len(args), arg.buffer if offset is None else ARENA, itemsize))
-                args += (None, first if offset is None else offset // itemsize + first)
+                pointers.append((len(args), arg.buffer if offset is None else ARENA))
+                args += (None, (offset or 0) + first * itemsize)
             elif isinstance(arg, Number):
                 numbers.append((len(args), arg.name))
                 args.append(None)
@@ -192,7 +192,7 @@ class Bound:
                 args.append(arg)
         sizes = executable.padded(node.sizes, node.command.group_size)
         # Memory that is listed by buffer has the arena at its end.
-        buffers = frozenset([self.buffers if buffer == ARENA else buffer for _, buffer, _ in pointers])
+        buffers = frozenset([self.buffers if buffer == ARENA else buffer for _, buffer in pointers])
         return Dispatch(executable, sizes, tuple(args), tuple(pointers), tuple(numbers), self.handles.shared(buffers))
 
     def _transfer(self, node: Node) -> Transfer:

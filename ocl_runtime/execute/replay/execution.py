@@ -167,9 +167,9 @@ class Execution(Program):
     def _args(self, command: Dispatch) -> list[Any]:
         """Those of a launch over this memory."""
         args, bindings = [*command.args], self._bindings
-        for index, buffer, itemsize in command.pointers:
+        for index, buffer in command.pointers:
             args[index], start = bindings[buffer]
-            args[index + 1] += start // itemsize
+            args[index + 1] += start
         for index, name in command.numbers:
             args[index] = self._numbers[name]
         return args

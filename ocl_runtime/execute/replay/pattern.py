@@ -73,12 +73,12 @@ class Alike(NamedTuple):
 
 class _Launched(NamedTuple):
     """A launch: `sizes` are the rows of its index space, `args` those of its arguments, and `scratch` those of these
-    that begin in the arena, as (index, buffer, bytes of an element)."""
+    that begin in the arena, as (index, buffer)."""
 
     dispatch: Dispatch
     sizes: list[int]
     args: list[int]
-    scratch: list[tuple[int, int, int]]
+    scratch: list[tuple[int, int]]
 
 
 class _Gaps(NamedTuple):
@@ -149,13 +149,13 @@ class Pattern:
         self, dispatch: Dispatch, node: UnboundNode, ends: Sequence[tuple[Size, Size]], scratch: Container[int]
     ) -> _Launched:
         add, args = self._table.add, list[int]()
-        within: list[tuple[int, int, int]] = []
+        within: list[tuple[int, int]] = []
         for arg in node.args:
             if type(arg) is Memory:
                 args.append(self._fix(None))
                 if arg.buffer in scratch:
-                    within.append((len(args), arg.buffer, arg.dtype.size))
-                args.append(add(ends[arg.layout][0]))
+                    within.append((len(args), arg.buffer))
+                args.append(add(ends[arg.layout][0] * arg.dtype.size))
             else:
                 args.append(arg.number if type(arg) is Row else self._fix(dispatch.args[len(args)]))
         groups = zip(node.sizes, dispatch.sizes[1], strict=True)
@@ -193,8 +193,8 @@ class Pattern:
         commands = []
         for (executable, (_, groups), _, *rest), over, order, scratch in self._launches:
             args = [*map(of, order)]
-            for index, buffer, itemsize in scratch:
-                args[index] += offsets[buffer] // itemsize
+            for index, buffer in scratch:
+                args[index] += offsets[buffer]
             commands.append(_dispatch((executable, (tuple(map(of, over)), groups), tuple(args), *rest)))
         made = [(buffer, rows[row]) for buffer, row in self._made]
         return Numbers(made, offsets, arena, commands, accesses, key)

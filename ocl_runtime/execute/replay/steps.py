@@ -33,7 +33,7 @@ class Ended(NamedTuple):
 
 AccessNumbers: TypeAlias = tuple[int, int, int, int, Layout | None]
 """An access as it is kept for each size: of plain tuples of numbers, the collector of garbage looks at none twice."""
-Pointer: TypeAlias = tuple[int, int, int]
+Pointer: TypeAlias = tuple[int, int]
 """An argument that is memory: its index, and the buffer and bytes of an element that it points to. Plain, so that the
 collector of garbage need not look at all of them again and again."""
 
@@ -51,7 +51,7 @@ class Transfer(NamedTuple):
 
 class Dispatch(NamedTuple):
     """A launch. `args` lack the pointers, into these `buffers`, and the numbers (index, name) that each call gives; the
-    element that a pointer begins with is behind it, counted from where the buffer begins."""
+    byte that a pointer begins with is behind it, counted from where the buffer begins."""
 
     executable: Executable
     sizes: tuple[Sizes, Sizes]

@@ -56,7 +56,7 @@ class Parameter:
 
     `type` is that of the number, or of what is pointed to, as it is written; `dtype` and `lanes` are what that is, if
     it is known. `named` says where its name is. `offset` is the name of the next parameter where that is the offset of
-    this pointer, in elements: then both are one argument. `struct` is the name of the struct that is pointed to: bytes,
+    this pointer, in bytes: then both are one argument. `struct` is the name of the struct that is pointed to: bytes,
     unless another type is declared.
     """
 

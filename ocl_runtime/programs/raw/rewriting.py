@@ -6,9 +6,9 @@
 becomes, on the same lines, so that errors of the compiler name those of the author,
 
     __kernel void scale(__global float *x_buffer, const ulong x_offset, float a)
-    { __global float *x = x_buffer + x_offset;
+    { __global float *x = (__global void *)((__global char *)x_buffer + x_offset);
 
-Offsets count elements of the scalar type, and bytes of structs. A vector is passed as its lanes: each is a number.
+Offsets count bytes. A vector is passed as its lanes: each is a number.
 Local memory is declared in the body, since its size is known when the source is made.
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ocl_ir.types import U8
+from ocl_runtime.codegen.spelling import at_offset
 from ocl_runtime.programs.raw.prototype import C_NAMES, Parameter, Prototype, code_of
 
 _RESTRICT = re.compile(r"\b(?:restrict|__restrict__|__restrict)\b")
@@ -80,11 +80,7 @@ def _pointer(parameter: Parameter, code: str, taken: set[str]) -> tuple[str, str
     if "[" in code[parameter.named[1] : parameter.end]:
         before += "*"
     buffer, offset = _free(f"{parameter.name}_buffer", taken), _free(f"{parameter.name}_offset", taken)
-    kind = _RESTRICT.sub("", " ".join(before.split()))
-    target = f"{buffer} + {offset}"
-    if parameter.lanes > 1 or parameter.struct:
-        scalar = re.sub(rf"\b{parameter.type}\b", _scalar(parameter), kind)
-        target = f"({kind})(({scalar}){buffer} + {offset})"
+    target = at_offset(parameter.space, buffer, offset)
     space = "" if before.endswith("*") else " "
     declaration = f"{' '.join(before.split())}{space}{parameter.name} = {target};"
     return f"{before}{buffer}, const ulong {offset}", declaration
@@ -93,14 +89,10 @@ def _pointer(parameter: Parameter, code: str, taken: set[str]) -> tuple[str, str
 def _vector(parameter: Parameter, taken: set[str]) -> tuple[str, str]:
     """A vector as one number for each lane, and the statement that makes it of them."""
     names = [_free(name, taken) for name in lanes_of(parameter)]
-    scalar = _scalar(parameter)
+    assert parameter.dtype is not None
+    scalar = C_NAMES[parameter.dtype]
     text = " " + ", ".join(f"const {scalar} {name}" for name in names)
     return text, f"const {parameter.type} {parameter.name} = ({parameter.type})({', '.join(names)});"
-
-
-def _scalar(parameter: Parameter) -> str:
-    """The type of which a vector, or a struct, is made."""
-    return C_NAMES[parameter.dtype or U8]
 
 
 def _free(wish: str, taken: set[str]) -> str:

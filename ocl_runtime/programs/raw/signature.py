@@ -8,7 +8,7 @@ from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.kernel.grammar import Param, Value
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.types import F16, F64, DType, Pointer
-from ocl_runtime.codegen.spelling import memory_type
+from ocl_runtime.codegen.spelling import at_offset, memory_type
 from ocl_runtime.programs.structs import Struct
 
 
@@ -33,12 +33,9 @@ class Signature:
         """A pointer to memory that is used in a mode; the dtype is that of bytes where these are structs."""
         self._add(name, dtype, Pointer(dtype, align=0 if struct is None else struct.align), mode)
         space = f"__global {'' if mode & WRITE else 'const '}"
-        pointee, start = f"{space}{memory_type(dtype)} *", f"{name}_buffer + {name}_offset"
-        self.declarations += [f"{pointee}{name}_buffer", f"const ulong {name}_offset"]
-        if struct is not None:
-            pointee = f"{space}{struct.name} *"
-            start = f"({pointee})({start})"
-        self.pointers.append(f"{pointee}{name} = {start}")
+        self.declarations += [f"{space}{memory_type(dtype)} *{name}_buffer", f"const ulong {name}_offset"]
+        pointee = f"{space}{memory_type(dtype) if struct is None else struct.name} *"
+        self.pointers.append(f"{pointee}{name} = {at_offset('global', f'{name}_buffer', f'{name}_offset')}")
 
     def uses(self, struct: Struct) -> None:
         """The source has values of a struct."""

@@ -263,8 +263,8 @@ def test_a_generated_source_is_taken_as_it_is(runtime: Runtime) -> None:
     __kernel void scale(const uint n, __global const float *restrict a_buffer, const ulong a_offset,
                         __global float *b_buffer, const ulong b_offset)
     {
-        __global const float *a = a_buffer + a_offset;
-        __global float *b = b_buffer + b_offset;
+        __global const float *a = (__global void *)((__global char *)a_buffer + a_offset);
+        __global float *b = (__global void *)((__global char *)b_buffer + b_offset);
         if (get_global_id(0) < n) b[get_global_id(0)] = a[get_global_id(0)] * 3;
     }"""
     x, y = xy(64)

@@ -1,6 +1,8 @@
 /* a maximum, and a counter advanced by compare and exchange */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void atomics(__global const int *x_buffer,
                       const ulong x_offset,
                       __global volatile int *most_buffer,
@@ -8,9 +10,9 @@ __kernel void atomics(__global const int *x_buffer,
                       __global volatile int *taken_buffer,
                       const ulong taken_offset)
 {
-    __global const int *x = x_buffer + x_offset;
-    __global volatile int *most = most_buffer + most_offset;
-    __global volatile int *taken = taken_buffer + taken_offset;
+    __global const int *x = AT(x_buffer, x_offset);
+    __global volatile int *most = AT(most_buffer, most_offset);
+    __global volatile int *taken = AT(taken_buffer, taken_offset);
     const uint i = get_global_id(0);
     atomic_max(most, x[i]);
     int expected = 0;

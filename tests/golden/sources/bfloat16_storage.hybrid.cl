@@ -1,6 +1,8 @@
 /* bfloat16 in memory, float32 in registers */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 /* The bfloat16 value nearest to x, ties to even, as a float: the upper 16 bits of the result are the bfloat16. */
 static inline float round_to_bfloat16(const float x)
 {
@@ -17,8 +19,8 @@ __kernel void bfloat16_storage(__global const ushort *b_buffer,
                                __global ushort *y_buffer,
                                const ulong y_offset)
 {
-    __global const ushort *b = b_buffer + b_offset;
-    __global ushort *y = y_buffer + y_offset;
+    __global const ushort *b = AT(b_buffer, b_offset);
+    __global ushort *y = AT(y_buffer, y_offset);
     const uint i = get_global_id(0);
     y[i] = (ushort)(as_uint(round_to_bfloat16(as_float((uint)b[i] << 16) * 1.1f)) >> 16);
 }

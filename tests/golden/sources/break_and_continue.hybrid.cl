@@ -1,14 +1,16 @@
 /* sums what is positive, up to the first value above 15 */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void break_and_continue(const uint n,
                                  __global const int *x_buffer,
                                  const ulong x_offset,
                                  __global int *y_buffer,
                                  const ulong y_offset)
 {
-    __global const int *x = x_buffer + x_offset;
-    __global int *y = y_buffer + y_offset;
+    __global const int *x = AT(x_buffer, x_offset);
+    __global int *y = AT(y_buffer, y_offset);
     const uint i = get_global_id(0);
     int total = 0;
     const uint product = i * n;

@@ -1,6 +1,8 @@
 /* a maximum and sums up to each item, row by row */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel __attribute__((reqd_work_group_size(24, 1, 1)))
 void collectives(__global const float *x_buffer,
                  const ulong x_offset,
@@ -9,9 +11,9 @@ void collectives(__global const float *x_buffer,
                  __global float *total_buffer,
                  const ulong total_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global float *most = most_buffer + most_offset;
-    __global float *total = total_buffer + total_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global float *most = AT(most_buffer, most_offset);
+    __global float *total = AT(total_buffer, total_offset);
     const uint item = get_local_id(0);
     const uint upper = item + 24;
     __local float shared_f32[48];

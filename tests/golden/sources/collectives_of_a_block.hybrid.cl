@@ -1,6 +1,8 @@
 /* over local ids of three dimensions */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel __attribute__((reqd_work_group_size(4, 3, 2)))
 void collectives_of_a_block(__global const int *x_buffer,
                             const ulong x_offset,
@@ -11,10 +13,10 @@ void collectives_of_a_block(__global const int *x_buffer,
                             __global long *sums_buffer,
                             const ulong sums_offset)
 {
-    __global const int *x = x_buffer + x_offset;
-    __global int *before = before_buffer + before_offset;
-    __global int *signs = signs_buffer + signs_offset;
-    __global long *sums = sums_buffer + sums_offset;
+    __global const int *x = AT(x_buffer, x_offset);
+    __global int *before = AT(before_buffer, before_offset);
+    __global int *signs = AT(signs_buffer, signs_offset);
+    __global long *sums = AT(sums_buffer, sums_offset);
     const uint item_x = get_local_id(0);
     const uint item_y = get_local_id(1);
     const uint item_z = get_local_id(2);

@@ -1,6 +1,8 @@
 /* between widths and kinds, eight lanes at a time */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void conversions(__global const short *x_buffer,
                           const ulong x_offset,
                           __global float *y_buffer,
@@ -10,10 +12,10 @@ __kernel void conversions(__global const short *x_buffer,
                           __global long *w_buffer,
                           const ulong w_offset)
 {
-    __global const short *x = x_buffer + x_offset;
-    __global float *y = y_buffer + y_offset;
-    __global uchar *z = z_buffer + z_offset;
-    __global long *w = w_buffer + w_offset;
+    __global const short *x = AT(x_buffer, x_offset);
+    __global float *y = AT(y_buffer, y_offset);
+    __global uchar *z = AT(z_buffer, z_offset);
+    __global long *w = AT(w_buffer, w_offset);
     const uint i = get_global_id(0);
     const uint product = i * 8;
     const short8 p = vload8(0, x + product);

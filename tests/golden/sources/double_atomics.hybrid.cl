@@ -3,6 +3,8 @@
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 /* Adds to an element in one step, tried until nobody came between. Gives what was there before. */
 static inline double atomic_add_global_double(volatile __global double *element, const double value)
 {
@@ -34,8 +36,8 @@ __kernel void double_atomics(__global const double *x_buffer,
                              __global volatile double *found_buffer,
                              const ulong found_offset)
 {
-    __global const double *x = x_buffer + x_offset;
-    __global volatile double *found = found_buffer + found_offset;
+    __global const double *x = AT(x_buffer, x_offset);
+    __global volatile double *found = AT(found_buffer, found_offset);
     const uint i = get_global_id(0);
     atomic_add_global_double(found, x[i]);
     atomic_min_global_double(found + 1, x[i]);

@@ -1,6 +1,8 @@
 /* sums and extremes, a group's own in local memory */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 /* Adds to an element in one step, tried until nobody came between. Gives what was there before. */
 static inline float atomic_add_global_float(volatile __global float *element, const float value)
 {
@@ -74,9 +76,9 @@ void float_atomics(__global const float *x_buffer,
                    __global float *before_buffer,
                    const ulong before_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global volatile float *found = found_buffer + found_offset;
-    __global float *before = before_buffer + before_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global volatile float *found = AT(found_buffer, found_offset);
+    __global float *before = AT(before_buffer, before_offset);
     const uint i = get_global_id(0);
     const uint item = get_local_id(0);
     __local float mine[1];

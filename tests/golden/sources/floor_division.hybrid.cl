@@ -1,6 +1,8 @@
 /* operations of several statements */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void floor_division(__global const int *x_buffer,
                              const ulong x_offset,
                              __global const int *y_buffer,
@@ -16,13 +18,13 @@ __kernel void floor_division(__global const int *x_buffer,
                              __global float *h_buffer,
                              const ulong h_offset)
 {
-    __global const int *x = x_buffer + x_offset;
-    __global const int *y = y_buffer + y_offset;
-    __global int *q = q_buffer + q_offset;
-    __global int *r = r_buffer + r_offset;
-    __global const float *f = f_buffer + f_offset;
-    __global const float *g = g_buffer + g_offset;
-    __global float *h = h_buffer + h_offset;
+    __global const int *x = AT(x_buffer, x_offset);
+    __global const int *y = AT(y_buffer, y_offset);
+    __global int *q = AT(q_buffer, q_offset);
+    __global int *r = AT(r_buffer, r_offset);
+    __global const float *f = AT(f_buffer, f_offset);
+    __global const float *g = AT(g_buffer, g_offset);
+    __global float *h = AT(h_buffer, h_offset);
     const uint i = get_global_id(0);
     const int x_value = x[i];
     const int y_value = y[i];

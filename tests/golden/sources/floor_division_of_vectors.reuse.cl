@@ -1,6 +1,8 @@
 /* lane by lane, and reading operands to the end */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void floor_division_of_vectors(__global const int *x_buffer,
                                         const ulong x_offset,
                                         __global const int *d_buffer,
@@ -8,9 +10,9 @@ __kernel void floor_division_of_vectors(__global const int *x_buffer,
                                         __global int *y_buffer,
                                         const ulong y_offset)
 {
-    __global const int *x = x_buffer + x_offset;
-    __global const int *d = d_buffer + d_offset;
-    __global int *y = y_buffer + y_offset;
+    __global const int *x = AT(x_buffer, x_offset);
+    __global const int *d = AT(d_buffer, d_offset);
+    __global int *y = AT(y_buffer, y_offset);
     uint u32_0;
     u32_0 = get_global_id(0);
     u32_0 = u32_0 * 4;

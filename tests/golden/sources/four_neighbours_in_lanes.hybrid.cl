@@ -1,6 +1,7 @@
 /* y = (a[0, 1] + a[2, 1] + a[1, 0] + a[1, 2])*s0    f32, 2-D, 4 elements a work-item */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
 #define LOAD(type, p) (*(__global const type *)(p))
 #define STORE(type, p, value) (*(__global type *)(p) = (value))
 
@@ -14,8 +15,8 @@ __kernel void four_neighbours_in_lanes(const uint n0,
                                        const ulong y_offset,
                                        const uint y_stride0)
 {
-    __global const float *a = a_buffer + a_offset;
-    __global float *y = y_buffer + y_offset;
+    __global const float *a = AT(a_buffer, a_offset);
+    __global float *y = AT(y_buffer, y_offset);
     const uint i1 = get_global_id(0);
     const uint i0 = get_global_id(1);
     if (i0 < n0) {

@@ -1,6 +1,8 @@
 /* y = (a[0, 1] + a[2, 1] + a[1, 0] + a[1, 2])*s0    f32, 2-D, 4 elements a work-item */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void four_neighbours_in_rows(const uint n0,
                                       const uint n1,
                                       __global const float *restrict a_buffer,
@@ -11,8 +13,8 @@ __kernel void four_neighbours_in_rows(const uint n0,
                                       const ulong y_offset,
                                       const uint y_stride0)
 {
-    __global const float *a = a_buffer + a_offset;
-    __global float *y = y_buffer + y_offset;
+    __global const float *a = AT(a_buffer, a_offset);
+    __global float *y = AT(y_buffer, y_offset);
     const uint i1 = get_global_id(0);
     const uint i0 = get_global_id(1);
     const uint first = i0 * 4;

@@ -1,6 +1,8 @@
 /* lanes that lie apart in memory */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void gather_and_scatter(__global const float *x_buffer,
                                  const ulong x_offset,
                                  __global const uint *index_buffer,
@@ -8,9 +10,9 @@ __kernel void gather_and_scatter(__global const float *x_buffer,
                                  __global float *y_buffer,
                                  const ulong y_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global const uint *index = index_buffer + index_offset;
-    __global float *y = y_buffer + y_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global const uint *index = AT(index_buffer, index_offset);
+    __global float *y = AT(y_buffer, y_offset);
     const uint i = get_global_id(0);
     const uint product = i * 4;
     const uint4 index_value = vload4(0, index + product);

@@ -1,6 +1,8 @@
 /* a helper function */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 /* x to the power y modulo 2^32, by squaring (Knuth, The Art of Computer Programming, volume 2, 4.6.3). A negative
    exponent gives 1/x, truncated toward zero. */
 static inline int integer_power_int(const int x, const int y)
@@ -26,9 +28,9 @@ __kernel void integer_powers(__global const int *x_buffer,
                              __global int *y_buffer,
                              const ulong y_offset)
 {
-    __global const int *x = x_buffer + x_offset;
-    __global const int *e = e_buffer + e_offset;
-    __global int *y = y_buffer + y_offset;
+    __global const int *x = AT(x_buffer, x_offset);
+    __global const int *e = AT(e_buffer, e_offset);
+    __global int *y = AT(y_buffer, y_offset);
     const uint i = get_global_id(0);
     y[i] = integer_power_int(x[i], e[i]);
 }

@@ -1,13 +1,15 @@
 /* the number of rounds until |z| passes 2 */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void mandelbrot(const uint w,
                          const uint h,
                          const uint most,
                          __global ushort *y_buffer,
                          const ulong y_offset)
 {
-    __global ushort *y = y_buffer + y_offset;
+    __global ushort *y = AT(y_buffer, y_offset);
     const uint px = get_global_id(0);
     const uint py = get_global_id(1);
     const float re0 = (float)px / (float)w * 3.0f - 2.0f;

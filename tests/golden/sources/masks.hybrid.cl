@@ -1,6 +1,8 @@
 /* bool vectors: made by comparisons, stored as bytes, converted to numbers */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void masks(__global const float *x_buffer,
                     const ulong x_offset,
                     __global const float *y_buffer,
@@ -10,10 +12,10 @@ __kernel void masks(__global const float *x_buffer,
                     __global uchar *m_buffer,
                     const ulong m_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global const float *y = y_buffer + y_offset;
-    __global float *z = z_buffer + z_offset;
-    __global uchar *m = m_buffer + m_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global const float *y = AT(y_buffer, y_offset);
+    __global float *z = AT(z_buffer, z_offset);
+    __global uchar *m = AT(m_buffer, m_offset);
     const uint i = get_global_id(0);
     const uint product = i * 8;
     const float8 p = vload8(0, x + product);

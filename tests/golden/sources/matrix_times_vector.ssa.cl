@@ -1,6 +1,8 @@
 /* an unrolled loop over the columns, downward */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void matrix_times_vector(const uint rows,
                                   const uint columns,
                                   __global const float *restrict x_buffer,
@@ -10,9 +12,9 @@ __kernel void matrix_times_vector(const uint rows,
                                   __global float *restrict y_buffer,
                                   const ulong y_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global const float *v = v_buffer + v_offset;
-    __global float *y = y_buffer + y_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global const float *v = AT(v_buffer, v_offset);
+    __global float *y = AT(y_buffer, y_offset);
     const uint row = get_global_id(0);
     if (row < rows) {
         float total = 0.0f;

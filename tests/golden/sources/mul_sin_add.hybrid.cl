@@ -1,6 +1,7 @@
 /* y = a*b + sin(c)    float32, contiguous, 4 elements per work-item */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
 #define LOAD(type, p) (*(__global const type *)(p))
 #define STORE(type, p, value) (*(__global type *)(p) = (value))
 
@@ -14,10 +15,10 @@ __kernel void mul_sin_add(const uint n,
                           __global float *restrict y_buffer,
                           const ulong y_offset)
 {
-    __global const float *a = a_buffer + a_offset;
-    __global const float *b = b_buffer + b_offset;
-    __global const float *c = c_buffer + c_offset;
-    __global float *y = y_buffer + y_offset;
+    __global const float *a = AT(a_buffer, a_offset);
+    __global const float *b = AT(b_buffer, b_offset);
+    __global const float *c = AT(c_buffer, c_offset);
+    __global float *y = AT(y_buffer, y_offset);
     const uint i = get_global_id(0);
     const uint base = i * 4;
     if (base + 3 < n) {

@@ -1,6 +1,8 @@
 /* minimum and maximum pass NaN on, as NumPy's do */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void nan_aware(__global const float *x_buffer,
                         const ulong x_offset,
                         __global const float *y_buffer,
@@ -12,11 +14,11 @@ __kernel void nan_aware(__global const float *x_buffer,
                         __global float *s_buffer,
                         const ulong s_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global const float *y = y_buffer + y_offset;
-    __global float *low = low_buffer + low_offset;
-    __global float *high = high_buffer + high_offset;
-    __global float *s = s_buffer + s_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global const float *y = AT(y_buffer, y_offset);
+    __global float *low = AT(low_buffer, low_offset);
+    __global float *high = AT(high_buffer, high_offset);
+    __global float *s = AT(s_buffer, s_offset);
     const uint i = get_global_id(0);
     const float p = x[i];
     const float q = y[i];

@@ -1,6 +1,8 @@
 /* 8 and 16 bits wrap as they do in NumPy, not as C promotes them */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void narrow_integers(const uint n,
                               __global const char *x_buffer,
                               const ulong x_offset,
@@ -13,11 +15,11 @@ __kernel void narrow_integers(const uint n,
                               __global ushort *s_buffer,
                               const ulong s_offset)
 {
-    __global const char *x = x_buffer + x_offset;
-    __global const char *y = y_buffer + y_offset;
-    __global const ushort *u = u_buffer + u_offset;
-    __global char *r = r_buffer + r_offset;
-    __global ushort *s = s_buffer + s_offset;
+    __global const char *x = AT(x_buffer, x_offset);
+    __global const char *y = AT(y_buffer, y_offset);
+    __global const ushort *u = AT(u_buffer, u_offset);
+    __global char *r = AT(r_buffer, r_offset);
+    __global ushort *s = AT(s_buffer, s_offset);
     const uint i = get_global_id(0);
     if (i >= n) {
         return;

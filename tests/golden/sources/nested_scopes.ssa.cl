@@ -1,14 +1,16 @@
 /* the same names in scopes beside and inside of each other */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void nested_scopes(const uint n,
                             __global const float *x_buffer,
                             const ulong x_offset,
                             __global float *y_buffer,
                             const ulong y_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global float *y = y_buffer + y_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global float *y = AT(y_buffer, y_offset);
     const uint i = get_global_id(0);
     if (i < n) {
         float value = x[i];

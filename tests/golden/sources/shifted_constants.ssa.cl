@@ -1,5 +1,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void shifted_constants(__global const ulong *n_buffer,
                                 const ulong n_offset,
                                 __global long *y_buffer,
@@ -9,10 +11,10 @@ __kernel void shifted_constants(__global const ulong *n_buffer,
                                 __global ulong *w_buffer,
                                 const ulong w_offset)
 {
-    __global const ulong *n = n_buffer + n_offset;
-    __global long *y = y_buffer + y_offset;
-    __global ulong *z = z_buffer + z_offset;
-    __global ulong *w = w_buffer + w_offset;
+    __global const ulong *n = AT(n_buffer, n_offset);
+    __global long *y = AT(y_buffer, y_offset);
+    __global ulong *z = AT(z_buffer, z_offset);
+    __global ulong *w = AT(w_buffer, w_offset);
     const uint i = get_global_id(0);
     const ulong amount = n[i];
     const long converted = (long)amount;

@@ -1,6 +1,8 @@
 /* a shift by the width or more leaves nothing, as in NumPy */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void shifts(__global const ulong *x_buffer,
                      const ulong x_offset,
                      __global const ulong *s_buffer,
@@ -10,10 +12,10 @@ __kernel void shifts(__global const ulong *x_buffer,
                      __global long *z_buffer,
                      const ulong z_offset)
 {
-    __global const ulong *x = x_buffer + x_offset;
-    __global const ulong *s = s_buffer + s_offset;
-    __global ulong *y = y_buffer + y_offset;
-    __global long *z = z_buffer + z_offset;
+    __global const ulong *x = AT(x_buffer, x_offset);
+    __global const ulong *s = AT(s_buffer, s_offset);
+    __global ulong *y = AT(y_buffer, y_offset);
+    __global long *z = AT(z_buffer, z_offset);
     const uint i = get_global_id(0);
     const ulong p = x[i];
     const ulong by = s[i];

@@ -1,6 +1,8 @@
 /* ids and sizes that may be subtracted */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel __attribute__((reqd_work_group_size(16, 1, 1)))
 void signed_indices(const int rows,
                     const int columns,
@@ -9,8 +11,8 @@ void signed_indices(const int rows,
                     __global float *restrict y_buffer,
                     const ulong y_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global float *y = y_buffer + y_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global float *y = AT(y_buffer, y_offset);
     const int i = get_global_id(0);
     const int item = get_local_id(0);
     const int row = i / columns;

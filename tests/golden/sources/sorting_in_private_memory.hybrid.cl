@@ -1,13 +1,15 @@
 /* an array of one work-item, sorted by insertion */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void sorting_in_private_memory(__global const float *x_buffer,
                                         const ulong x_offset,
                                         __global float *y_buffer,
                                         const ulong y_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global float *y = y_buffer + y_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global float *y = AT(y_buffer, y_offset);
     const uint i = get_global_id(0);
     const uint base = i * 4;
     float mine[4];

@@ -1,6 +1,8 @@
 /* five points; the border is copied */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel void stencil(const uint n,
                       const uint w,
                       __global const float *x_buffer,
@@ -8,8 +10,8 @@ __kernel void stencil(const uint n,
                       __global float *y_buffer,
                       const ulong y_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global float *y = y_buffer + y_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global float *y = AT(y_buffer, y_offset);
     const uint i = get_global_id(0);
     if (i >= n) {
         return;

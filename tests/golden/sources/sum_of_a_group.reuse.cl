@@ -1,6 +1,8 @@
 /* a tree in local memory */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel __attribute__((reqd_work_group_size(16, 1, 1)))
 void sum_of_a_group(const uint n,
                     __global const float *x_buffer,
@@ -8,8 +10,8 @@ void sum_of_a_group(const uint n,
                     __global float *y_buffer,
                     const ulong y_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global float *y = y_buffer + y_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global float *y = AT(y_buffer, y_offset);
     uint u32_0;
     u32_0 = get_global_id(0);
     const uint item = get_local_id(0);

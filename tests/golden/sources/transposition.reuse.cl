@@ -1,6 +1,8 @@
 /* through a tile in local memory */
 #pragma OPENCL FP_CONTRACT OFF
 
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
 __kernel __attribute__((reqd_work_group_size(8, 8, 1)))
 void transposition(const uint rows,
                    const uint columns,
@@ -9,8 +11,8 @@ void transposition(const uint rows,
                    __global float *restrict y_buffer,
                    const ulong y_offset)
 {
-    __global const float *x = x_buffer + x_offset;
-    __global float *y = y_buffer + y_offset;
+    __global const float *x = AT(x_buffer, x_offset);
+    __global float *y = AT(y_buffer, y_offset);
     uint u32_0;
     uint u32_1;
     const uint lx = get_local_id(0);

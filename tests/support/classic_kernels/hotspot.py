@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import ocl_runtime as ocl
-from ocl_runtime.language import Array2, barrier, cdiv, float32, group_id, local_array, local_id
+from ocl_runtime.language import Array2, barrier, cdiv, float32, fma, group_id, local_array, local_id
 from tests.support.classic_kernels.classic import Arrays, Classic, Launch, Problem
 
 WIDTH, HEIGHT, STEPS = 32, 16, 3
@@ -32,7 +32,8 @@ def heat_steps(before: Array2, power: Array2, after: Array2, across: float32, do
             east = heat[y, x + 1] if column < columns - 1 else own
             north = heat[y - 1, x] if row > 0 else own
             south = heat[y + 1, x] if row < rows - 1 else own
-            flow = across * (west + east - 2 * own) + down * (north + south - 2 * own) + loss * (AMBIENT - own)
+            flow = fma(across, fma(-2.0, own, west + east), down * fma(-2.0, own, north + south))
+            flow = fma(loss, AMBIENT - own, flow)
             own = own + flow + source
         barrier()
     if on_chip and STEPS <= x < WIDTH - STEPS and STEPS <= y < HEIGHT - STEPS:

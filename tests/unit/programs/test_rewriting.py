@@ -23,12 +23,12 @@ def once(source: str, **local: int) -> str:
 def test_pointers_become_buffers_and_offsets() -> None:
     assert once("__kernel void f(__global float *x, float a)\n{\n    x[0] = a;\n}") == (
         "__kernel void f(__global float *x_buffer, const ulong x_offset, float a)\n"
-        "{ __global float *x = x_buffer + x_offset;\n    x[0] = a;\n}"
+        "{ __global float *x = (__global void *)((__global char *)x_buffer + x_offset);\n    x[0] = a;\n}"
     )
     assert once("kernel void f(constant float4 *restrict x, global int y[]) {}") == (
         "kernel void f(constant float4 *restrict x_buffer, const ulong x_offset, global int *y_buffer, "
-        "const ulong y_offset) { constant float4 *restrict x = (constant float4 *)((constant float *)x_buffer + "
-        "x_offset); global int *y = y_buffer + y_offset;}"
+        "const ulong y_offset) { constant float4 *restrict x = (__constant void *)((__constant char *)x_buffer + "
+        "x_offset); global int *y = (__global void *)((__global char *)y_buffer + y_offset);}"
     )
 
 
