@@ -37,12 +37,14 @@ Number: TypeAlias = "np.generic | bool | int | float"
 
 class Call(NamedTuple):
     """A kernel with its arguments, in the order of its parameters, and over how many work-items it runs: for a pointer
-    one of the buffers that `launch_over` gave, for a scalar a number."""
+    one of the buffers that `launch_over` gave, for a scalar a number. `open_numbers` are the parameters whose numbers
+    may be others when it is called again."""
 
     kernel: Kernel
     args: Sequence[Buffer | Number]
     global_size: tuple[int, ...]
     group_size: tuple[int, ...] | None
+    open_numbers: Sequence[int] = ()
 
 
 class Launch(NamedTuple):
@@ -54,6 +56,7 @@ class Launch(NamedTuple):
     numbers: Sequence[Number | None]
     global_size: tuple[int, ...]
     group_size: tuple[int, ...] | None
+    open_numbers: Sequence[int]
 
     @property
     def written(self) -> list[int]:
@@ -153,7 +156,7 @@ def _launch(call: Call, buffers: Sequence[Buffer]) -> Launch:
     indices = [index_of[id(arg)] if isinstance(arg, Buffer) else None for arg in call.args]
     numbers = [None if isinstance(arg, Buffer) else arg for arg in call.args]
     group_size = None if call.group_size is None else tuple(map(plain, call.group_size))  # a program is made for it
-    return Launch(call.kernel, indices, numbers, call.global_size, group_size)
+    return Launch(call.kernel, indices, numbers, call.global_size, group_size, call.open_numbers)
 
 
 def arguments(launch: Launch, buffers: Sequence[object], executor: DeviceExecutor) -> list[Argument]:

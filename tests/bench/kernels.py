@@ -191,6 +191,8 @@ def overhead(runtime: ocl.Runtime) -> list[Figure]:
     text = f"{more:.1f} us more than a raw enqueue ({best[0]:.1f} and {best[1]:.1f} us)"
     with idle(runtime):
         host = best_of_rounds(prepared, LAUNCHES)
+        again = best_of_rounds(lambda: saxpy[64](np.float32(2), x, y), LAUNCHES)
+        single = best_of_rounds(lambda: saxpy[64](np.float32(2), x[:], y), LAUNCHES)  # a view of its own each time
     return [
         Figure("a prepared launch", text, f"{OVERHEAD:g} us", more <= OVERHEAD),
         Figure(
@@ -199,6 +201,7 @@ def overhead(runtime: ocl.Runtime) -> list[Figure]:
             f"{OVERHEAD:g} us",
             host <= OVERHEAD,
         ),
+        Figure("that of a call that comes again", f"{again:.1f} us; of another one, {single:.1f} us"),
     ]
 
 

@@ -12,7 +12,7 @@ from ocl_ir.kernel.grammar import If, Kernel, Stmt
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language import builtins  # noqa: F401, what Python's own functions are
 from ocl_ir.language.captures import Capture
-from ocl_ir.language.context import Options, Source, waits
+from ocl_ir.language.context import Host, Options, Scalar, Source, waits
 from ocl_ir.language.divergence import check_that_groups_stay_together
 from ocl_ir.language.errors import Span
 from ocl_ir.language.fences import with_fences
@@ -26,7 +26,8 @@ from ocl_ir.language.violations import Site
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A variant of a kernel. `sources` says where each parameter of the kernel comes from; `sites` are what the
+    """A variant of a kernel. `sources` says where each parameter of the kernel comes from, and `open_numbers` are those
+    whose numbers each call gives; `sites` are what the
     record of the first violation counts; `dimensions_asked` are those of the index space that the program asks for.
 
     `waits`: work-items wait for each other, so that the index space is whole groups.
@@ -34,6 +35,7 @@ class Translation:
 
     kernel: Kernel
     sources: tuple[Source, ...]
+    open_numbers: tuple[int, ...]
     sites: tuple[Site, ...]
     captures: tuple[Capture, ...]
     dimensions_asked: frozenset[int]
@@ -74,6 +76,7 @@ def translate(function: FunctionType, arguments: Mapping[str, ArgumentType], opt
     return Translation(
         replace(kernel, note=f"{frame.function}, {span}"),
         tuple(t.sources),
+        tuple([index for index, source in enumerate(t.sources) if isinstance(source, Scalar | Host)]),
         tuple(t.sites),
         tuple(t.captures.values()),
         frozenset(t.dimensions_asked),

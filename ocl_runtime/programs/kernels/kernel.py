@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from types import FunctionType
@@ -34,12 +34,13 @@ from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array, empty
 from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.executor import DeviceExecutor
-from ocl_runtime.programs.kernels.annotations import annotations_of
+from ocl_runtime.programs.kernels.annotations import ConstantAnnotation, annotations_of
 from ocl_runtime.programs.kernels.arguments import Arguments
 from ocl_runtime.programs.kernels.inspection import dumped, explained
 from ocl_runtime.programs.kernels.inspection import source_of as source_text
 from ocl_runtime.programs.kernels.launcher import Launcher, Sized
 from ocl_runtime.programs.kernels.names import NAMES
+from ocl_runtime.programs.kernels.repeats import Repeats
 from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, launch_size
 from ocl_runtime.programs.kernels.variants import Variants
 from ocl_runtime.programs.launching import PreparedLaunch
@@ -89,13 +90,15 @@ class Kernel:
         update_wrapper(self, function)
         self._options: dict[tuple[Any, ...], Options] = {}
         self._variants = Variants(function)
+        self.repeats = Repeats()
+        """Calls that may come again."""
 
     @cached_property
     def _signature(self) -> inspect.Signature:
         return inspect.signature(self._function)
 
     @cached_property
-    def _all_given(self) -> Sequence[str]:
+    def all_given(self) -> Sequence[str]:
         """The parameters, where all of them may be given by position; none where some may not."""
         by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         simple = all(parameter.kind in by_position for parameter in self._signature.parameters.values())
@@ -104,6 +107,12 @@ class Kernel:
     @cached_property
     def _annotations(self) -> Mapping[str, Any]:
         return annotations_of(self._function)
+
+    @cached_property
+    def constants(self) -> Container[int]:
+        """The indices of parameters that are annotated as constants."""
+        annotated = enumerate(map(self._annotations.get, self._signature.parameters))
+        return frozenset(index for index, annotation in annotated if isinstance(annotation, ConstantAnnotation))
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}{self._signature}>"
@@ -210,7 +219,7 @@ class Kernel:
 
     def bound(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[Array]]:
         """The arguments by parameter, and the outputs that were left out and are made. Raises `Error`."""
-        names = self._all_given
+        names = self.all_given
         if not keywords and len(args) == len(names):
             return dict(zip(names, args, strict=True)), []
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,17 @@ import numpy as np
 from ocl_ir.graph.build import Buffer
 from ocl_ir.language.translate import Translation
 from ocl_ir.source_line import calling_line
-from ocl_runtime.arrays import zeros
+from ocl_runtime.arrays import Array, zeros
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import Error
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.tracing import tracer
-from ocl_runtime.programs.kernels.arguments import Arguments
+from ocl_runtime.programs.bound_launch import bind_over
+from ocl_runtime.programs.kernels.arguments import Arguments, Path
 from ocl_runtime.programs.kernels.interpreted import interpret
 from ocl_runtime.programs.kernels.plain import run_plain
+from ocl_runtime.programs.kernels.repeats import key_of
 from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, check_dimensions, check_whole
 from ocl_runtime.programs.kernels.variants import numbers_of
 from ocl_runtime.programs.kernels.violations import STATUS_WORDS, violation
@@ -68,12 +70,17 @@ class Launcher:
 
         Raises `DTypeError`, `ShapeError` or `Error` for arguments that do not fit, and what translating raises.
         """
+        key = self._key(args) if not keywords else None
+        if key is not None and self.kernel.repeats.start(key, lambda: self._numbers(args), calling_line()):
+            return None
         values, made = self.kernel.bound(args, keywords)
         arguments = self.kernel.arguments(values)
         executor = self._executor(arguments)
         size = self._size(values, executor)
         if 0 not in size.items:
             self._launch(arguments, executor, size)
+            if key is not None and not self._is_checked(executor) and self.kernel.repeats.is_due(key, args):
+                self._bind(key, arguments, executor, size)
         return None if not made else made[0] if len(made) == 1 else tuple(made)
 
     def prepare(self, *args: Any, **keywords: Any) -> PreparedLaunch:
@@ -126,6 +133,26 @@ class Launcher:
             not self.mode and executor.settings.check and tracer.get() is None
         )
 
+    def _key(self, args: Sequence[Any]) -> Hashable | None:
+        """What tells a call with all arguments by position from others, if it is launched without checks or a trace."""
+        if self.mode not in {"", "unchecked"} or tracer.get() is not None:
+            return None
+        if len(args) != len(self.kernel.all_given):
+            return None
+        return key_of(self.sizes, self.counts_groups, args, self.kernel.constants)
+
+    def _numbers(self, args: Sequence[Any]) -> Mapping[Path, Any]:
+        """The numbers of a call with all arguments by position."""
+        pairs = zip(self.kernel.all_given, args, strict=True)
+        return self.kernel.arguments({name: x for name, x in pairs if not isinstance(x, Array)}).numbers
+
+    def _bind(self, key: Hashable, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> None:
+        """Binds a call that comes again to the memory of its arrays."""
+        seen: list[Translation] = []
+        call = self._call(arguments, executor, size, seen)
+        launch = bind_over(arguments.arrays, call, executor, calling_line(), leaves_open=True)
+        self.kernel.repeats.bind(key, launch, seen[-1])
+
     def _launch(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> None:
         if self.mode == "interpret":
             if self.kernel.stops_in_a_debugger:
@@ -136,21 +163,32 @@ class Launcher:
         if not self._is_checked(executor):
             launch_over(arguments.arrays, self._call(arguments, executor, size), calling_line())
             return
-        status, sites = zeros((STATUS_WORDS,), dtype=np.int32), list[Any]()
-        launch_over([*arguments.arrays, status], self._call(arguments, executor, size, sites), calling_line())
-        error = violation(status.numpy(), sites[-1], size.group) if sites[-1] else None
+        status, seen = zeros((STATUS_WORDS,), dtype=np.int32), list[Translation]()
+        call = self._call(arguments, executor, size, seen, is_checked=True)
+        launch_over([*arguments.arrays, status], call, calling_line())
+        sites = seen[-1].sites
+        error = violation(status.numpy(), sites, size.group) if sites else None
         if error is not None:
             raise error
 
     def _call(
-        self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize, sites: list[Any] | None = None
+        self,
+        arguments: Arguments,
+        executor: DeviceExecutor,
+        size: LaunchSize,
+        seen: list[Translation] | None = None,
+        *,
+        is_checked: bool = False,
     ) -> Callable[[Sequence[Buffer]], Call]:
+        """What to launch over the memory of the arrays, behind which the record of the first violation lies where that
+        is checked. The variants that it launches are added to those that were `seen`."""
+
         def call(buffers: Sequence[Buffer]) -> Call:
             own = buffers[: len(arguments.arrays)]
             translation = self._variant(arguments, own, executor, size)
             self._check(translation, size)
-            if sites is not None:
-                sites.append(translation.sites)
+            if seen is not None:
+                seen.append(translation)
             index = arguments.array_index
             passed = numbers_of(
                 translation,
@@ -158,9 +196,10 @@ class Launcher:
                 lambda path: own[index(path)].layout,
                 size.items,
                 lambda path: own[index(path)],
-                buffers[-1] if sites is not None else None,
+                buffers[-1] if is_checked else None,
             )
-            return Call(translation.kernel, passed, size.whole, size.group[: len(size.items)])
+            group = size.group[: len(size.items)]
+            return Call(translation.kernel, passed, size.whole, group, translation.open_numbers)
 
         return call
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir.language.context import Host, Options, Pointer, Scalar, Status
+from ocl_ir.kernel.grammar import Param
+from ocl_ir.language.context import Host, Options, Pointer, Scalar, Source, Status
 from ocl_ir.language.host_numbers import evaluate
 from ocl_ir.language.parameters import ArgumentType
 from ocl_ir.language.translate import Translation, translate
@@ -72,11 +73,8 @@ def numbers_of(
         match source:
             case Pointer(path=path):
                 passed.append(pointer(path))
-            case Scalar(path=path):
-                passed.append(_as_dtype(numbers[path], element(param.value.type)))
-            case Host(number=number, dtype=dtype):
-                value = _as_dtype(evaluate(number, lambda path: float(numbers[path])), dtype)
-                passed.append(_as_dtype(value, element(param.value.type)))
+            case Scalar() | Host():
+                passed.append(number_of(source, param, numbers))
             case Status():
                 passed.append(status)
             case Deferred(what="items", axis=axis):
@@ -87,8 +85,20 @@ def numbers_of(
     return passed
 
 
+def number_of(source: Source, param: Param, numbers: Mapping[tuple[object, ...], Any]) -> Any:
+    """What a launch passes for a number that the call gives, or that the host computes of such."""
+    if isinstance(source, Host):
+        value = _as_dtype(evaluate(source.number, lambda path: float(numbers[path])), source.dtype)
+    else:
+        assert isinstance(source, Scalar)
+        value = numbers[source.path]
+    return _as_dtype(value, element(param.value.type))
+
+
 def _as_dtype(value: Any, dtype: DType) -> Any:
     if type(value) is int or (type(value) is float and dtype.bits > 16 and -_HUGE < value < _HUGE):
         return value  # which the launch converts
+    if type(value) is dtype.numpy.type and dtype is not BOOL:
+        return value
     with np.errstate(over="ignore", invalid="ignore"):
         return np.uint8(bool(value)) if dtype is BOOL else dtype.numpy.type(value)
