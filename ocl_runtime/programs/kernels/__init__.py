@@ -12,6 +12,8 @@ inspection.py   stages and figures as text
 launcher.py     a kernel over an index space
 kernel.py       what users call
 tuple_reduction.py    reductions of several numbers at once
+join_laws.py          whether what joins is associative
+interpreted_functions.py  maps, reductions and scans in the interpreter
 element_functions.py  maps, reductions and scans of arrays
 """
 
