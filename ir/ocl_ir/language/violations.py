@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language.reports import AccessSite
-from ocl_ir.language.values import ArrayView, Value
+from ocl_ir.language.reports import AccessSite, ConversionSite
+from ocl_ir.language.values import ArrayView, Number, Value
 from ocl_ir.language.views import Views
 from ocl_ir.types import BOOL, DType
 
@@ -37,7 +37,11 @@ class Violations(Views):
         return self.k.let(value)
 
     def _inside(self, view: ArrayView, index: Value, lanes: int) -> Ref:
-        tests = [test for _, at, length in self._axes(view, index, lanes) for test in self._test(at, length)]
+        axes = self._axes(view, index, lanes)
+        for _, at, _ in axes:
+            if isinstance(at, Number):  # a typed one may be longer than an index, and is tested as that
+                self.check_range(at, self.index_type, ConversionSite(self.span, at.dtype, self.index_type))
+        tests = [test for _, at, length in axes for test in self._test(at, length)]
         inside = self._constant(True, BOOL)
         for test in tests:
             inside = self.k.op("and", inside, test)

@@ -227,6 +227,23 @@ def test_a_number_of_the_call_that_has_no_place_in_an_index(mode: str) -> None:
     assert "-6e+30 has no place in an index" in reported(kernel, mode, y, -3e30)
 
 
+@pytest.mark.parametrize("mode", REPORTING)
+@pytest.mark.parametrize(("dtype", "value"), [("i8", 2**32), ("u4", 2**32 - 1), ("u8", 2**63)])
+def test_typed_indices_that_are_longer_than_an_index(mode: str, dtype: str, value: int) -> None:
+    """As an index they would be 0 or -1."""
+
+    @ocl.kernel
+    def gathered(places, x, y):
+        y[global_id(0)] = x[places[global_id(0)]]
+
+    x, y = ocl.arange(8, dtype="f4"), ocl.zeros(8)
+    text = reported(gathered, mode, among_ones(dtype, value), x, y)
+    assert text.startswith(f"NumberRangeError: work-item 5 of group 0: {value} has no place in an index")
+    assert "x[places[global_id(0)]]" in text
+    getattr(gathered, mode)[NUMBERS.size](among_ones(dtype, 7), x, y)
+    assert y.tolist() == [1, 1, 1, 1, 1, 7, 1, 1]
+
+
 def test_what_comes_of_a_number_without_a_place_is_not_what_is_reported() -> None:
     @ocl.kernel
     def kernel(f, y):
