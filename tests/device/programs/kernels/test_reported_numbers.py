@@ -12,13 +12,17 @@ import pytest
 import ocl_runtime as ocl
 from ocl_runtime.errors import Error, KernelError, NumberRangeError, ZeroDivisorError
 from ocl_runtime.language import (
+    Constant,
     atomic_add,
     atomic_compare_exchange,
     c_div,
     c_mod,
     cdiv,
     global_id,
+    group_id,
     int4,
+    load_tile,
+    store_tile,
     uint32,
     vload,
     vstore,
@@ -143,6 +147,20 @@ def test_a_lane_of_a_vector_is_divided_by_zero(mode: str) -> None:
     ones, y = ocl.asarray(np.ones_like(NUMBERS)), results()
     getattr(kernel, mode)[NUMBERS.size](ones, y)
     assert y.tolist() == [100] * NUMBERS.size
+
+
+@pytest.mark.parametrize("mode", REPORTING)
+def test_a_tile_is_divided_by_what_fills_it(mode: str) -> None:
+    @ocl.kernel(local=8)
+    def kernel(a, y, fill: Constant[int]):
+        at = (group_id(0) * 16,)
+        store_tile(y, at, load_tile(y, at, (16,)) % load_tile(a, at, (16,), fill=fill))
+
+    a, y = ocl.asarray(np.full(20, 3, np.int32)), ocl.asarray(np.arange(20, dtype=np.int32))
+    with pytest.raises(ZeroDivisorError, match="of group 1: % of integers by 0"):
+        getattr(kernel, mode).groups[2](a, y.copy(), 0)
+    getattr(kernel, mode).groups[2](a, y, 1)
+    assert y.tolist() == [i % 3 for i in range(20)]
 
 
 @ocl.kernel
