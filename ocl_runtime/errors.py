@@ -5,13 +5,14 @@ Error
 │   └── VerifyError         a whole kernel that broke a rule of the verifier
 ├── KernelError             a kernel in Python that is not well formed: points at its source
 ├── KernelAssertionError    (also AssertionError)  checked mode: an assertion of a kernel does not hold
+├── ZeroDivisorError        (also ZeroDivisionError)  checked mode: a kernel divides an integer by 0
 ├── DTypeError              (also TypeError)   a dtype that an operation, argument or device does not take
 ├── ShapeError              (also ValueError)  shapes, axes, sizes or indices that do not fit
 │   ├── IndexingError       (also IndexError)  an index, a mask or an axis that an array does not have
 │   └── RankError           (also TypeError)   len, iter or float of an array with too few or too many axes
 ├── MemoryAccessError       (also IndexError)  interpreter: access outside of an allocation
 ├── DataRaceError           interpreter: two work-items, one element, no order
-├── NumberRangeError        (also OverflowError)  a Python number that the dtype beside it cannot hold
+├── NumberRangeError        (also OverflowError)  a number that a dtype, or an index of a kernel, cannot hold
 ├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
 ├── InputFileError          (also OSError)     a file that is missing or cannot be read or written
 ├── SharingError            (also BufferError and ValueError)  memory that another library and this one cannot share
@@ -54,8 +55,12 @@ class KernelAssertionError(Error, AssertionError):
     """An assertion of a kernel that runs in checked mode does not hold."""
 
 
+class ZeroDivisorError(Error, ZeroDivisionError):
+    """A kernel that runs in checked mode divides an integer by 0."""
+
+
 class NumberRangeError(Error, OverflowError):
-    """A Python number that the dtype of the array beside it cannot hold."""
+    """A Python number that the dtype of the array beside it, or an index of a kernel, cannot hold."""
 
 
 class SettingError(Error, ValueError):
@@ -161,4 +166,5 @@ __all__ = [
     "TransferWarning",
     "UnknownDeviceError",
     "VerifyError",
+    "ZeroDivisorError",
 ]

@@ -2,8 +2,9 @@
 helpers with several returns.
 
 What makes the outcome one and the same everywhere: floats only meet in operations that are exact on every device, so
-bits agree; indices stay small; loops end by a counter; items store to elements of their own; and names only hold typed
-numbers and indices, because a literal in a name is a Python number in plain Python and a number of the device else.
+bits agree; indices stay small; no divisor and no step is 0; loops end by a counter; items store to elements of their
+own; and names only hold typed numbers and indices, because a literal in a name is a Python number in plain Python and a
+number of the device else.
 """
 
 from __future__ import annotations
@@ -101,16 +102,24 @@ class Text:
                 return f"({a} {by})"
             case "i32":
                 sign = self.one_of("+", "-", "*", "//", "%", "&", "|", "^")
-                return f"({a} {sign} {self.one_of(b, b, '3', '(-7)')})"
+                return f"({a} {sign} {self.one_of(*self._seconds(sign, b), '3', '(-7)')})"
             case "u32":
                 sign = self.one_of("+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
-                by = self.one_of("5", f"({b} % 40)") if sign in {"<<", ">>"} else self.one_of(b, b, "9", "i")
+                by = (
+                    self.one_of("5", f"({b} % 40)")
+                    if sign in {"<<", ">>"}
+                    else self.one_of(*self._seconds(sign, b), "9")
+                )
                 return f"({a} {sign} {by})"
             case "index":
                 sign = self.one_of("+", "-", "*", "//", "%", "&")
-                return f"(({a} {sign} {self.one_of(b, b, '3', '(-5)')}) % {self.one_of(50, 33, 7)})"
+                return f"(({a} {sign} {self.one_of(*self._seconds(sign, b), '3', '(-5)')}) % {self.one_of(50, 33, 7)})"
         sign = self.one_of("and", "or", "==", "!=", "&", "^")
         return f"({a} {sign} {b})"
+
+    def _seconds(self, sign: str, operand: str) -> list[str]:
+        """What an integer is joined with; divisors are odd, because checked mode reports 0."""
+        return [f"({operand} | 1)", "(i + 1)"] if sign in {"//", "%"} else [operand, operand]
 
     def _call(self, type_: str, depth: int) -> str:
         a, b = self.expression(type_, depth), self.expression(type_, depth)
@@ -279,7 +288,7 @@ class Text:
         small = self.one_of("i % 5", "zero + 4", "int(k_i32[i] % 6)", *indices)
         bounds = self.one_of(
             f"range({small})", f"range(1, {small})", f"range({small}, -1, -1)", "range(3)", f"range(0, {small}, 2)",
-            f"range({small}, zero + 5, 1 + i % 3)", f"range({small}, {small}, i % 3 - 1)", "unrolled(range(3))",
+            f"range({small}, zero + 5, 1 + i % 3)", f"range({small}, {small}, i % 2 * 3 - 1)", "unrolled(range(3))",
             f"range(uint32({small}))",
         )  # fmt: skip
         self.line(f"for {index} in {bounds}:")

@@ -239,9 +239,10 @@ def loops_that_run_zero_times(y):
 def runtime_steps(k, y):
     i = global_id(0)
     v = 0
-    for j in range(0, 20, int(k[i])):
+    step = int(k[i]) if k[i] != 0 else 7
+    for j in range(0, 20, step):
         v = (v * 3 + j) % 1009
-    for j in range(20, 0, int(k[i])):
+    for j in range(20, 0, step):
         v = (v * 5 + j) % 1009
     y[i] = v
 
@@ -686,7 +687,7 @@ def index_beside_numbers(u8, h, y, z):
 
 def integer_divisions(k, y):
     i = global_id(0)
-    a, b = k[i], i % 7 - 3
+    a, b = k[i], i % 7 * 2 - 7
     y[i] = a // b + 100 * (a % b) + 10000 * c_div(a, b) + 1000000 * c_mod(a, b) + 31 * cdiv(a, b)
 
 

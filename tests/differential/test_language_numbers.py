@@ -42,6 +42,7 @@ OPERATORS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "|": ("or", operator.or_), "^": ("xor", operator.xor), "==": ("eq", operator.eq), "!=": ("ne", operator.ne),
     "<": ("lt", operator.lt), "<=": ("le", operator.le), ">": ("gt", operator.gt), ">=": ("ge", operator.ge),
 }  # fmt: skip
+REALS = {*FLOATS, "float", "2.5"}
 COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 
 
@@ -149,7 +150,7 @@ def defined(sign: str, left: str, right: str) -> np.ndarray:
     if sign not in {"<<", ">>", "**"}:
         return np.ones(N, bool)
     amounts = [float(b.value) if isinstance(b, Typed | Index) else float(b) for b in values(right, 2)]
-    is_integral = all(kind not in {"f2", "f4", "f8", "float", "2.5"} for kind in (left, right))
+    is_integral = all(kind not in REALS for kind in (left, right))
     return np.array([amount >= 0 or not is_integral for amount in amounts])
 
 
@@ -172,7 +173,9 @@ def run_operators(left: str, rights: Sequence[str], mode: str) -> None:
             continue  # which no program may do
         row = counts[result.type]
         counts[result.type] += 1
-        statements.append(f"out_{result.type}[{row}, i] = probe({text})")
+        store = f"out_{result.type}[{row}, i] = probe({text})"
+        is_division = mode == "interpret" and sign in {"//", "%"} and {left, right}.isdisjoint(REALS)
+        statements.append(f"if {text_of(right, 'b')} != 0: {store}" if is_division else store)
         wanted.append((left, sign, right, result, row))
     outs = {
         f"out_{type_}": ocl.asarray(np.zeros((count, N), "i8" if type_ == "index" else type_))
@@ -268,8 +271,11 @@ def run_expressions(templates: Sequence[str], kinds: Sequence[str], mode: str) -
         arguments |= own
         row = counts[result.type]
         counts[result.type] += 1
-        statements.append(f"out_{result.type}[{row}, i] = probe({template.format(*texts)})")
-        wanted.append((template.format(*operands), result, row, fits(values(operands[0], 0), result)))
+        store = f"out_{result.type}[{row}, i] = probe({template.format(*texts)})"
+        condition = unreported(template, texts, operands) if mode == "interpret" else ""
+        statements.append(f"if {condition}: {store}" if condition else store)
+        comparable = fits(values(operands[0], 0), result, is_reported=bool(condition))
+        wanted.append((template.format(*operands), result, row, comparable))
     if not wanted:
         return
     outs = {
@@ -301,13 +307,24 @@ def evaluated(template: str, operands: list[list[Any]]) -> Expected | None:
     return as_expected([Typed(np.bool_(result)) if isinstance(result, bool) else result for result in results])
 
 
-def fits(operand: Sequence[Any], result: Expected) -> np.ndarray:
-    """Where a float has a place in the integer that it becomes; elsewhere nobody says what that is."""
+def unreported(template: str, texts: Sequence[str], kinds: Sequence[str]) -> str:
+    """The condition under which the interpreter reports nothing of an expression; empty where it never does."""
+    if template.startswith(("cdiv", "c_div", "c_mod")):  # by 0 they are 0, as what is not stored is
+        return f"{texts[1]} != 0"
+    if template in INTS and kinds[0] in FLOATS:
+        return f"isfinite({texts[0]})"
+    return f"-(2**31) <= {texts[0]} < 2**31" if template == "int({})" and kinds[0] in INTEGERS else ""
+
+
+def fits(operand: Sequence[Any], result: Expected, *, is_reported: bool) -> np.ndarray:
+    """Where a number has a place in the integer that it becomes; elsewhere nobody says what that is of a float, and
+    for integers it `is_reported` where an index is too short."""
     dtype = np.dtype("i4" if result.type == "index" else result.type)
-    if dtype.kind not in "iu" or not isinstance(operand[0], Typed) or operand[0].dtype.kind != "f":
+    is_float = isinstance(operand[0], Typed) and operand[0].dtype.kind == "f"
+    if dtype.kind not in "iu" or not (is_float or is_reported):
         return np.ones(N, bool)
     info = np.iinfo(dtype)
-    numbers_ = [float(number.value) for number in operand]
+    numbers_ = [number.value.item() if isinstance(number, Typed) else int(number) for number in operand]
     return np.array([np.isfinite(number) and info.min <= number <= info.max for number in numbers_])
 
 

@@ -14,6 +14,7 @@ What translating is made of:
     liveness.py          names that are read behind a branch or a loop
     returns.py           helpers with one result
     context.py           the builder, the options, the parameters
+    reports.py           what checked mode reports
     conversions.py       numbers as other types
     arithmetic.py        operations on numbers
     views.py             parts of arrays

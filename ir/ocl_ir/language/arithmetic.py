@@ -14,9 +14,10 @@ import numpy as np
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language.conversions import INTEGER_LIMITS, Conversions
+from ocl_ir.language.conversions import Conversions
 from ocl_ir.language.host_numbers import HOST
 from ocl_ir.language.promotion import INDEX, Class, NoCommonType, class_of, meet
+from ocl_ir.language.reports import INTEGER_LIMITS, DivisionSite
 from ocl_ir.language.values import HostNumber, Number, Value, is_static, low_of
 from ocl_ir.program_ops import ExactOp
 from ocl_ir.types import BOOL, F16, I32, I64, U64, DType, lanes
@@ -36,6 +37,7 @@ _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _BITWISE = frozenset({"and", "or", "xor"})
 _SHIFTS = frozenset({"shl", "shr"})
+_DIVISIONS = frozenset({"floordiv", "rem"})
 _HOST_KNOWN = (HostNumber, bool, int, float)
 """What the host can compute with."""
 _ROUNDED = frozenset({"neg", "abs", "sign", "minimum", "maximum", "select", "copysign", "floor", "ceil", "trunc"})
@@ -77,7 +79,18 @@ class Arithmetic(Conversions):
             self._check_bits(op, class_, left, right)
         elif class_.dtype is BOOL or class_.literal == "bool":
             raise self.fault(f"{SIGNS[op]} of bools", "convert one: int(…)", DTypeError)
+        if op in _DIVISIONS and class_.literal != "float" and not (class_.dtype and class_.dtype.is_float):
+            self.check_divisor(SIGNS[op], right)
         return self._computed(op, (left, right), class_)
+
+    def check_divisor(self, operation: str, divisor: Value) -> None:
+        """In checked mode, reports a division of integers by 0, whose value is 0."""
+        low = low_of(divisor)
+        if not self.options.checked or (low is not None and low > 0) or (is_static(divisor) and divisor != 0):
+            return
+        zero = self.binary("eq", divisor, 0)
+        is_zero = zero.ref if isinstance(zero, Number) else self.condition_ref(zero)
+        self.report_where(is_zero, DivisionSite(self.span, operation))
 
     def _both_numpy_mixed(self, left: Value, right: Value) -> bool:
         """Whether typed constants meet, for which this language's rules hold, not NumPy's."""

@@ -23,6 +23,7 @@ from ocl_ir.language.errors import Frame
 from ocl_ir.language.expressions import BINARY
 from ocl_ir.language.liveness import read
 from ocl_ir.language.loops import Range
+from ocl_ir.language.reports import StepSite
 from ocl_ir.language.returns import RESULT, with_one_result
 from ocl_ir.language.scopes import Scope, Version
 from ocl_ir.language.source import source_of
@@ -281,17 +282,19 @@ class Calls(Statements):
         """The operands of a counted loop, and how its index becomes the number that the program counts: None where it
         is that number. The bounds are taken once."""
         start, stop, step = counted.start, counted.stop, counted.step
+        if isinstance(step, int) and step == 0:
+            raise self.fault("range with a step of 0", "use another step")
         if counted.dtype is not None:
             refs = [self.k.fixed(self.converted(bound, counted.dtype)) for bound in (start, stop, step)]
             return (*refs, None)
-        if isinstance(step, int) and step == 0:
-            raise self.fault("range with a step of 0", "use another step")
         if isinstance(step, int) or (step.low is not None and step.low > 0):
             return (*[self.k.fixed(self.index(bound)) for bound in (start, stop, step)], None)
         first, last, by = (
             self.snapshot(Number(self.index(bound), self.index_type, "index")) for bound in (start, stop, step)
         )
         zero = self._constant(0, self.index_type)
+        if self.options.checked:
+            self.report_where(self.k.op("eq", by.ref, zero), StepSite(self.span))
         up = self.k.op("gt", by.ref, zero)
         down = self.k.op("lt", by.ref, zero)
         distance = self.k.op("select", up, self.k.op("sub", last.ref, first.ref), self.k.op("sub", first.ref, last.ref))

@@ -10,17 +10,14 @@ import numpy as np
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language.context import Context, Host
+from ocl_ir.language.context import Host
 from ocl_ir.language.promotion import Class, class_of
+from ocl_ir.language.reports import INTEGER_LIMITS, ConversionSite, Reports
 from ocl_ir.language.values import HostNumber, Number, Value, dtype_name, is_static
-from ocl_ir.types import BF16, BOOL, F16, F32, F64, DType, from_numpy, with_lanes
-
-INTEGER_LIMITS = {
-    dtype: np.iinfo(dtype.numpy) for dtype in map(from_numpy, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))
-}
+from ocl_ir.types import BF16, BOOL, F16, F32, F64, DType, element, with_lanes
 
 
-class Conversions(Context):
+class Conversions(Reports):
     """Converts numbers."""
 
     # ------------------------------------------------------------------ conversion
@@ -176,21 +173,19 @@ class Conversions(Context):
         return Number(self.converted(value, dtype, fits=False), dtype)
 
     def to_index(self, value: Value) -> Value:
-        """`int(v)`: floats lose their fraction."""
+        """`int(v)`: floats lose their fraction; checked mode reports what an index does not hold."""
         if is_static(value):
             return self.static(int, value)
         if isinstance(value, HostNumber):
-            return Number(
-                self.k.convert(self.converted(value, F64 if self.options.fp64 else F32), self.index_type),
-                self.index_type,
-                "index",
-            )
+            real = F64 if self.options.fp64 else F32
+            value = Number(self.converted(value, real), real)
         if not isinstance(value, Number):
             raise self.fault(f"int(…) of {self.described(value)}", "give it a number", DTypeError)
         if value.kind == "index":
             return value
         if value.dtype is BOOL:
             return self._unbooled(value)
+        self.check_range(value, self.index_type, ConversionSite(self.span, element(value.type), self.index_type))
         return Number(self.k.convert(value.ref, self.index_type), self.index_type, "index", value.low)
 
     def static(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:

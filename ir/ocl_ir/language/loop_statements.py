@@ -122,7 +122,9 @@ class Loops(Branches):
         if not isinstance(stmt.target, ast.Name):
             raise self.fault("a loop over range gives one number", "name it")
         name, span = stmt.target.id, self.span
+        self.span = Span.of(stmt.iter, self.frame, self.called)
         start, stop, step, how = self.loop_bounds(counted)
+        self.span = span
         index_dtype = self.index_type if counted.dtype is None else counted.dtype
         low = counted.low
 

@@ -201,10 +201,11 @@ def cdiv(t: Calls, a: Value, b: Value) -> Value:
     a, b = _integers(t, "cdiv", a, b)
     if is_static((a, b)):
         return t.static(functions.cdiv, a, b)
+    t.check_divisor("cdiv", b)
     if _is_at_least(a, 0) and _is_at_least(b, 1):
-        return t.binary("floordiv", t.binary("add", a, t.binary("sub", b, 1)), b)
-    is_rounded = t.binary("ne", t.binary("rem", a, b), 0)
-    quotient = t.binary("floordiv", a, b)
+        return t.numeric("floordiv", t.binary("add", a, t.binary("sub", b, 1)), b)
+    is_rounded = t.binary("ne", t.numeric("rem", a, b), 0)
+    quotient = t.numeric("floordiv", a, b)
     return t.select(t.condition_ref(is_rounded), t.binary("add", quotient, 1), quotient)
 
 
@@ -213,7 +214,8 @@ def c_div(t: Calls, a: Value, b: Value) -> Value:
     a, b = _integers(t, "c_div", a, b)
     if is_static((a, b)):
         return t.static(functions.c_div, a, b)
-    quotient = t.binary("floordiv", a, b)
+    t.check_divisor("c_div", b)
+    quotient = t.numeric("floordiv", a, b)
     return t.select(_is_floored_below(t, a, b), t.binary("add", quotient, 1), quotient)
 
 
@@ -222,14 +224,22 @@ def c_mod(t: Calls, a: Value, b: Value) -> Value:
     a, b = _integers(t, "c_mod", a, b)
     if is_static((a, b)):
         return t.static(functions.c_mod, a, b)
-    remainder = t.binary("rem", a, b)
+    t.check_divisor("c_mod", b)
+    remainder = t.numeric("rem", a, b)
     return t.select(_is_floored_below(t, a, b), t.binary("sub", remainder, b), remainder)
+
+
+def quotient_and_remainder(t: Calls, a: Value, b: Value) -> Value:
+    """Python's `divmod`: `(a // b, a % b)`."""
+    if is_static((a, b)):
+        return t.static(divmod, a, b)
+    return t.binary("floordiv", a, b), t.binary("rem", a, b)
 
 
 def _is_floored_below(t: Calls, a: Value, b: Value) -> Ref:
     """Whether `//` rounds to another number than division to zero does."""
     differ = t.binary("ne", t.binary("lt", a, 0), t.binary("lt", b, 0))
-    return t.condition_ref(t.binary("and", differ, t.binary("ne", t.binary("rem", a, b), 0)))
+    return t.condition_ref(t.binary("and", differ, t.binary("ne", t.numeric("rem", a, b), 0)))
 
 
 def to_int(t: Calls, x: Value) -> Value:
@@ -344,6 +354,7 @@ PYTHON = {
     "int": _named(to_int, functions.to_index, "int"),
     "float": _named(to_float, functions.to_real, "float"),
     "bool": _named(to_bool, functions.to_bool, "bool"),
+    "divmod": Builtin("divmod", quotient_and_remainder, functions.quotient_and_remainder),
     "round": to_integer("round"),
     **{f"math.{name}": to_integer(name) for name in ("floor", "ceil", "trunc")},
 }

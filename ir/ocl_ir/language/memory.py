@@ -12,6 +12,7 @@ from ocl_ir.kernel.grammar import Array, Local, Stmt
 from ocl_ir.kernel.grammar import Value as IRValue
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.promotion import class_of
+from ocl_ir.language.reports import StoreSite
 from ocl_ir.language.values import ArrayView, Deferred, Memory, Number, Value, dtype_name
 from ocl_ir.language.violations import Violations
 from ocl_ir.types import BF16, BOOL, F32, DType, Pointer, Space, Vector
@@ -96,6 +97,8 @@ class MemoryAccess(Violations):
             raise self.fault(
                 f"an index is stored in {name}, an array of bool", "write a comparison: i != 0", DTypeError
             )
+        if class_.is_index and dtype.is_integer:
+            self.check_range(value, dtype, StoreSite(self.span, name, dtype))
         return self.converted(value, F32 if dtype is BF16 else dtype)
 
     # ------------------------------------------------------------------ arrays of the group and of the work-item

@@ -10,7 +10,7 @@ from ocl_ir.kernel.grammar import Return
 from ocl_ir.language.branches import DECIDED
 from ocl_ir.language.errors import Span
 from ocl_ir.language.loop_statements import Loops
-from ocl_ir.language.violations import Site
+from ocl_ir.language.reports import AssertionSite
 
 MOST_STATEMENTS = 20_000
 """Statements of a kernel, after helpers are inlined and loops unrolled."""
@@ -83,8 +83,6 @@ class Statements(Loops):
                     "change what it asserts, or what makes it false",
                 )
             return
-        site = len(self.sites)
         text = Span.of(stmt.test, self.frame).text + (f": {message}" if message else "")
-        self.sites.append(Site(Span.of(stmt, self.frame, self.called), None, text))
-        with self.k.if_(self.k.op("not", condition)):
-            self.violation(site)
+        site = AssertionSite(Span.of(stmt, self.frame, self.called), text)
+        self.report_where(self.k.op("not", condition), site)

@@ -18,10 +18,10 @@ from ocl_ir.language.errors import Span
 from ocl_ir.language.fences import with_fences
 from ocl_ir.language.local_memory import check_arrays
 from ocl_ir.language.parameters import ArgumentType, declare
+from ocl_ir.language.reports import Site
 from ocl_ir.language.scopes import Scope, Version
 from ocl_ir.language.source import source_of
 from ocl_ir.language.tiles import Tiles
-from ocl_ir.language.violations import Site
 
 
 @dataclass(frozen=True, slots=True)

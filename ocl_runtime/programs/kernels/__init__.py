@@ -13,6 +13,8 @@ repeats.py      calls that come again
 launcher.py     a kernel over an index space
 kernel.py       what users call
 tuple_reduction.py    reductions of several numbers at once
+join_laws.py          whether what joins is associative
+interpreted_functions.py  maps, reductions and scans in the interpreter
 element_functions.py  maps, reductions and scans of arrays
 """
 

@@ -38,6 +38,14 @@ from ocl_runtime.arrays.axes import axes_of, axis_of
 from ocl_runtime.arrays.operands import operands_of
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.plan.executor import Executor
+from ocl_runtime.programs.kernels.interpreted_functions import (
+    as_index,
+    interpreted_map,
+    interpreted_reduction,
+    interpreted_scan,
+    on_tuples,
+    unchanged,
+)
 from ocl_runtime.programs.kernels.tuple_reduction import reduced
 
 _Type = ScalarType | IndexType
@@ -91,6 +99,19 @@ class Elementwise(Operation):
         results = tuple(Array(graph.typed(op, op.result, tuple(spread), line), executor) for op in defined.ops)
         return results if defined.is_tuple else results[0]
 
+    def interpret(self, *operands: Any, **keywords: Any) -> Any:
+        """The same, computed now in the interpreter. Raises what a kernel's `interpret` raises, too."""
+        operands = self._in_order(operands, keywords)
+        if not any(isinstance(operand, Array | np.ndarray) for operand in operands):
+            return self.function(*operands)
+        nodes, types, executor = _operands(self.__name__, operands)
+        defined = self.defined(types, executor)
+        reads = [as_index if isinstance(type_, IndexType) else unchanged for type_ in types]
+        arrays = [Array(node, executor) for node in nodes]
+        dtypes = [op.result.numpy for op in defined.ops]
+        results = interpreted_map(self, arrays, reads, dtypes, is_tuple=defined.is_tuple)
+        return results if defined.is_tuple else results[0]
+
     def _in_order(self, operands: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
         """All operands by position. Raises `Error` for what the function does not take, or that leaves one out."""
         signature = inspect.signature(self.function)
@@ -113,6 +134,7 @@ class Reduction(Operation):
         super().__init__(function)
         self._neutral = neutral
         self._map = Elementwise(map_) if map_ is not None else None
+        self._on_tuples = self if isinstance(neutral, tuple) else on_tuples(self)
 
     def __call__(self, *operands: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
         """The elements joined along axes, by default all; of no elements, the neutral one. Where the state is a tuple,
@@ -122,10 +144,9 @@ class Reduction(Operation):
         """
         mapped = self._map(*operands) if self._map is not None else operands
         if isinstance(self._neutral, tuple):
-            return self._of_tuples(mapped, axis, keepdims)
-        mapped = mapped[0] if isinstance(mapped, tuple) else mapped
-        if not isinstance(mapped, Array):
-            raise DTypeError(f"{self.__name__} of {mapped!r:.60}", place=calling_line(), remedy="give it an array")
+            arrays = self._parts(mapped)
+            return reduced(arrays, self, self._neutral, self._axes(arrays, axis), keepdims=keepdims)
+        mapped = self._alone(mapped)
         line, executor = caller(2), mapped._executor
         node = mapped._node_at(line)
         op = self._joining(node.dtype, executor)
@@ -136,7 +157,28 @@ class Reduction(Operation):
         assert not isinstance(self._neutral, tuple)
         return _joining(self, dtype, self._neutral, executor)
 
-    def _of_tuples(self, parts: Any, axis: int | tuple[int, ...] | None, keepdims: bool) -> tuple[Array, ...]:
+    def interpret(self, *operands: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+        """The same, computed now in the interpreter, which joins some of the elements in other orders, too, and with
+        the neutral value: raises `KernelError` where that makes a difference."""
+        mapped = self._map.interpret(*operands) if self._map is not None else operands
+        if isinstance(self._neutral, tuple):
+            arrays, neutral = self._parts(mapped), self._neutral
+        else:
+            arrays, neutral = [self._alone(mapped)], (self._neutral,)
+            self._joining(arrays[0]._dtype, arrays[0]._executor)
+        axes = self._axes(arrays, axis)
+        results = interpreted_reduction(self, self._on_tuples, arrays, neutral, axes, keepdims=keepdims)
+        return results if isinstance(self._neutral, tuple) else results[0]
+
+    def _alone(self, mapped: Any) -> Array:
+        """What is joined, where the state is a number."""
+        mapped = mapped[0] if isinstance(mapped, tuple) else mapped
+        if not isinstance(mapped, Array):
+            raise DTypeError(f"{self.__name__} of {mapped!r:.60}", place=calling_line(), remedy="give it an array")
+        return mapped
+
+    def _parts(self, parts: Any) -> list[Array]:
+        """What is joined, where the state is a tuple."""
         assert isinstance(self._neutral, tuple)
         if not isinstance(parts, tuple) or len(parts) != len(self._neutral):
             count = len(parts) if isinstance(parts, tuple) else 1
@@ -145,9 +187,10 @@ class Reduction(Operation):
                 place=calling_line(),
                 remedy="give an array for each, or a map that gives as many",
             )
-        arrays = arrays_of(self.__name__, *parts)
-        axes = axes_of(self.__name__, axis, len(broadcast_shapes(*(x.shape for x in arrays))))
-        return reduced(arrays, self, self._neutral, axes, keepdims=keepdims)
+        return arrays_of(self.__name__, *parts)
+
+    def _axes(self, arrays: Sequence[Array], axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
+        return axes_of(self.__name__, axis, len(broadcast_shapes(*(x.shape for x in arrays))))
 
 
 class Scan(Operation):
@@ -157,6 +200,7 @@ class Scan(Operation):
     def __init__(self, function: FunctionType, neutral: bool | int | float) -> None:
         super().__init__(function)
         self._neutral = neutral
+        self._on_tuples = on_tuples(self)
 
     def __call__(self, x: Array, axis: int = 0) -> Array:
         """The running join of the elements along an axis. Raises `ShapeError` for an axis that does not exist."""
@@ -164,6 +208,13 @@ class Scan(Operation):
         op = _joining(self, x._dtype, self._neutral, x._executor)
         number = axis_of(self.__name__, axis, x.ndim)
         return Array(graph.scan(op, x._node_at(line), number, op.result, line), x._executor)
+
+    def interpret(self, x: Array, axis: int = 0) -> Array:
+        """The same, computed now in the interpreter, which tests the join as that of a reduction; but elements stay in
+        their order, so that it need not be commutative."""
+        _joining(self, x._dtype, self._neutral, x._executor)
+        number = axis_of(self.__name__, axis, x.ndim)
+        return interpreted_scan(self, self._on_tuples, x, self._neutral, number)
 
 
 def _joining(function: Operation, dtype: DType, neutral: bool | int | float, executor: Executor) -> DefinedOp:

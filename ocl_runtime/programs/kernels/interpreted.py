@@ -14,6 +14,7 @@ from ocl_ir.language.context import Pointer
 from ocl_ir.language.translate import Translation
 from ocl_ir.layout import Layout
 from ocl_runtime.arrays import empty
+from ocl_runtime.errors import Error
 from ocl_runtime.programs.kernel_call import check_overlaps
 from ocl_runtime.programs.kernels.arguments import Arguments, firsts
 from ocl_runtime.programs.kernels.sizes import LaunchSize
@@ -46,7 +47,10 @@ def interpret(variant: Callable[[Sequence[Buffer]], Translation], arguments: Arg
         status,
     )
     names = [param.value.hint for param in kernel.params]
-    run(kernel, dict(zip(names, passed, strict=True)), size.whole, size.group[: len(size.whole)])
+    try:
+        run(kernel, dict(zip(names, passed, strict=True)), size.whole, size.group[: len(size.whole)])
+    except Error as fault:  # which may come of what was recorded before
+        raise violation(status, translation.sites, size.group) or fault from None
     changed = written(kernel)
     for source, param in zip(translation.sources, kernel.params, strict=True):
         if param.value.id in changed and isinstance(source, Pointer):

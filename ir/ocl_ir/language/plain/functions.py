@@ -149,6 +149,11 @@ def c_mod(a: Any, b: Any) -> Any:
     return _exactly(lambda x, y: x - _truncated(x, y) * y, a, b)
 
 
+def quotient_and_remainder(a: Any, b: Any) -> tuple[Any, Any]:
+    """Python's `divmod`."""
+    return a // b, a % b
+
+
 def _truncated(a: int, b: int) -> int:
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
