@@ -173,6 +173,15 @@ def absolute(t: Calls, x: Value) -> Value:
     return HostNumber("abs", (x,)) if isinstance(x, HostNumber) else t.numeric("abs", x)
 
 
+def power(t: Calls, base: Value, exp: Value, mod: Value = None) -> Value:
+    """`base ** exp`; with a modulus only of numbers that are known."""
+    if mod is None:
+        return t.binary("pow", base, exp)
+    if not is_static((base, exp, mod)):
+        raise t.fault("pow with a modulus of numbers that are known only at run time", "write a loop, with %")
+    return t.static(pow, base, exp, mod)
+
+
 def sign(t: Calls, x: Value) -> Value:
     """-1, 0 or 1; NaN stays."""
     return t.numeric("sign", x)
@@ -341,6 +350,8 @@ PYTHON = {
     "min": _python_extreme("min", "lt"),
     "max": _python_extreme("max", "gt"),
     "abs": _named(absolute, abs, "abs"),
+    "pow": _named(power, functions.power, "pow"),
+    "math.pow": _real2("pow", "pow"),
     "int": _named(to_int, functions.to_index, "int"),
     "float": _named(to_float, functions.to_real, "float"),
     "bool": _named(to_bool, functions.to_bool, "bool"),

@@ -173,6 +173,21 @@ class Method:
     name: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FormattedNumber:
+    """A number and how `print` writes it, by a specification of `ocl_ir.kernel.formats`."""
+
+    number: Number
+    specification: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FormattedText:
+    """An f-string that is printed: its texts and numbers."""
+
+    parts: tuple[str | FormattedNumber, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Unassigned:
     """What a name has where no value came to it on some path; `why` says which, and `remedy` what to do."""
