@@ -9,7 +9,9 @@ import ast
 import inspect
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
 
 from ocl_ir.kernel.grammar import Variable
 from ocl_ir.language.errors import Span
@@ -112,13 +114,21 @@ class Assignments(Expressions):
                     self._refuse_element(view)
                 self.store(view, index, value)
             case ast.Attribute(attr=name):
-                vector = self.expression(target.value)
-                if isinstance(vector, Number):
-                    text = Span.of(target.value, self.frame).text
-                    raise self.fault("a vector is a value", f"write {text} = {text}.replace({name}=…)")
-                raise self.fault(f"{name} of {self.described(vector)} is assigned", "assign a name or an element")
+                self._refuse_attribute(target.value, name)
             case _:
                 raise self.fault(f"an assignment to {type(target).__name__}", "assign a name or an element")
+
+    def _refuse_attribute(self, node: ast.expr, name: str) -> NoReturn:
+        value = self.expression(node)
+        text = Span.of(node, self.frame).text
+        if isinstance(value, Number) and value.lanes > 1:
+            raise self.fault("a vector is a value", f"write {text} = {text}.replace({name}=…)")
+        if isinstance(value, Number | HostNumber | bool | int | float | np.generic):
+            raise self.fault(
+                f"{name} of {text} is assigned, and {text} is {self.described(value)}, which has nothing to assign",
+                "give the value a name of its own",
+            )
+        raise self.fault(f"{name} of {self.described(value)} is assigned", "assign a name or an element")
 
     def _refuse_element(self, value: Value) -> None:
         if isinstance(value, Number) and value.lanes > 1:

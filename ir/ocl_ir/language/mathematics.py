@@ -158,6 +158,7 @@ def where(t: Calls, condition: Value, x: Value, y: Value) -> Value:
     tested = t.condition(condition)
     if isinstance(tested, bool):
         return x if tested else y
+    t.refuse_choice_of_arrays(x, y)
     return t.select(tested, x, y)
 
 

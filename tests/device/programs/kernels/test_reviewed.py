@@ -197,7 +197,7 @@ def test_the_interpreter_reports_indices_that_overflow() -> None:
     def far(y, step):
         y[0] = global_id(0) * step
 
-    with pytest.raises(Error, match=r"leaves the range of i32(.|\n)*in far"):
+    with pytest.raises(Error, match=r"leaves the range of int32(.|\n)*in far"):
         far.interpret[4](ocl.zeros(1), 2**31 - 1)
     y = ocl.zeros(1)
     far.interpret[1](y, 2**31 - 1)
