@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from inspect import Parameter, signature
 from types import FunctionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.function import Function
@@ -34,7 +34,7 @@ from ocl_ir.language.calls import Calls
 from ocl_ir.language.captures import Capture
 from ocl_ir.language.context import Options
 from ocl_ir.language.errors import KernelError, Span
-from ocl_ir.language.parameters import IndexType, ScalarType
+from ocl_ir.language.parameters import ArgumentType, Constant, ElementType, IndexType, Parts, ScalarType
 from ocl_ir.language.scopes import Scope
 from ocl_ir.language.source import source_of
 from ocl_ir.language.values import Number
@@ -52,30 +52,22 @@ class Defined(NamedTuple):
     captures: tuple[Capture, ...]
 
 
-def define(function: FunctionType, types: Sequence[ScalarType | IndexType], options: Options) -> Defined:
-    """The operations of a function of numbers. Raises what `translate` raises, and `KernelError` for a function that
-    asks for its place, or for memory."""
+def define(function: FunctionType, types: Mapping[str, ElementType], options: Options) -> Defined:
+    """The operations of a function of numbers, whose parameters have some types or their defaults; the operands of the
+    operations are the numbers in the order of the types. Raises what `translate` raises, and `KernelError` for a
+    function that asks for its place, or for memory."""
     source = source_of(function)
     span = Span.of(source.node, source.frame)
     t = Calls("function", options, span)
     t.frame, t.span, t._function = source.frame, span, source.node  # errors point there until a statement does
-    names = _parameters(source.node)
-    if len(types) > len(names):
-        raise t.fault(
-            f"{source.frame.function} takes {len(names)}, and is given {len(types)} numbers",
-            "call it with as many as it has parameters",
-        )
-    params, arguments = list[Value](), list[Number]()
-    for type_, parameter in zip(types, names, strict=False):
-        dtype = t.index_type if isinstance(type_, IndexType) else type_.dtype
-        computed = t.computed_as(dtype)
-        param = Value(t.k.take_id(), computed, parameter)
-        params.append(param)
-        kind = "index" if isinstance(type_, IndexType) else "typed"
-        arguments.append(Number(Ref(t.k, param), dtype, kind))  # type: ignore[arg-type]
+    params: list[Value] = []
+    values = {name: _declared(t, name, type_, params) for name, type_ in types.items()}
+    kinds = {name: parameter.kind for name, parameter in signature(function).parameters.items()}
+    positional = [value for name, value in values.items() if kinds[name] is Parameter.POSITIONAL_ONLY]
+    by_name = {name: value for name, value in values.items() if kinds[name] is not Parameter.POSITIONAL_ONLY}
     with t.k.block() as body:
         t.scope = Scope({}, None, t.names_of(function))
-        returned = t.inlined(function, list(arguments), {}, is_outermost=True)
+        returned = t.inlined(function, positional, by_name, is_outermost=True)
         results = [t.number(value) for value in (returned if isinstance(returned, tuple) else (returned,))]
     _check(t, body, returned)
     stored = [result for result in results if result.lanes > 1]
@@ -88,8 +80,20 @@ def define(function: FunctionType, types: Sequence[ScalarType | IndexType], opti
     return Defined(ops, isinstance(returned, tuple), tuple(t.captures.values()))
 
 
-def _parameters(node: ast.FunctionDef | ast.Lambda) -> list[str]:
-    return [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
+def _declared(t: Calls, name: str, type_: ArgumentType, params: list[Value]) -> Any:
+    """The value of a parameter, whose numbers become parameters of the operations."""
+    match type_:
+        case Constant(value=value):
+            return value
+        case Parts(type=make, names=names, parts=parts):
+            values = [_declared(t, f"{name}_{part}", inner, params) for part, inner in zip(names, parts, strict=True)]
+            return tuple(values) if make is tuple else make(*values)
+        case ScalarType() | IndexType():
+            dtype = t.index_type if isinstance(type_, IndexType) else type_.dtype
+            param = Value(t.k.take_id(), t.computed_as(dtype), name)
+            params.append(param)
+            return Number(Ref(t.k, param), dtype, "index" if isinstance(type_, IndexType) else "typed")
+    raise AssertionError(type_)
 
 
 def _check(t: Calls, body: Sequence[object], returned: object) -> None:
