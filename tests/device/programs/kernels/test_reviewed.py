@@ -164,6 +164,30 @@ def test_a_text(mode: str) -> None:
         kernel(ocl.arange(5, dtype="i4"), y)
 
 
+TEXT_OF_SEVERAL = """
+def added(v, by):
+    return v + by
+
+def one_more(x):
+    x[global_id(0)] = added(x[global_id(0)], 1)
+
+def two_more(x):
+    x[global_id(0)] = added(x[global_id(0)], 2)
+"""
+
+
+@pytest.mark.parametrize("mode", ["interpret", "checked", "unchecked"])
+def test_a_text_of_several_functions(mode: str) -> None:
+    kernel = ocl.kernel(source=TEXT_OF_SEVERAL, name="two_more")
+    other = ocl.kernel(source=TEXT_OF_SEVERAL, name="one_more", local=4)
+    x = ocl.zeros(4)
+    for made in (kernel, pickle.loads(pickle.dumps(kernel)), other):
+        getattr(made, mode)[4](x)
+    assert x.numpy().tolist() == [5] * 4
+    with pytest.raises(Error, match=r"a kernel with the name 'f' and without a source"):
+        ocl.kernel(name="f")(lambda x: x)
+
+
 def test_an_error_in_a_text_shows_its_line() -> None:
     kernel = ocl.kernel(source="def k(x):\n    x[0] = nobody\n")
     with pytest.raises(Error, match=r"<kernel k [0-9a-f]+>:2:12, in k(.|\n)*x\[0\] = nobody"):
