@@ -11,6 +11,7 @@ plain.py        a launch in plain Python
 inspection.py   stages and figures as text
 launcher.py     a kernel over an index space
 kernel.py       what users call
+element_arguments.py  arguments of functions of elements
 tuple_reduction.py    reductions of several numbers at once
 element_functions.py  maps, reductions and scans of arrays
 """
