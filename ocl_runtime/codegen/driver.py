@@ -47,7 +47,7 @@ if cl.VERSION < (2025,):  # it makes code for each kernel object, and newer pyto
     warnings.filterwarnings("ignore", "Overwriting existing generated code in linecache: '<pyopencl invoker")
 
 Context: TypeAlias = cl.Context  # for those who may not import PyOpenCL
-Explain: TypeAlias = Callable[[int], str]  # what a line of the source stands for: the IR statement and the Python line
+Explain: TypeAlias = Callable[[int], str]  # what a line of the source stands for, and line 0 the whole of it
 
 
 class RefusedBinaryError(Exception):
@@ -191,6 +191,8 @@ def _build_error(
         excerpts.append(f"and {len(faults) - MOST_FAULTS} more")
     if not excerpts:
         excerpts = [log or "the compiler said nothing"]
+    if explain is not None and (asked := explain(0)):
+        excerpts.append(asked)
     return BuildError(
         f"OpenCL C did not build on {device}: {error}",
         source=source,

@@ -54,7 +54,8 @@ class HelperTypes:
 class Source(Late):
     """The source of a kernel. `functions` are those that it defines, the kernel last. A launch needs the kernel's
     `name`, its `params`, how it uses what each points to, the bytes of its local arrays, and whether it has a barrier.
-    `options` go to the compiler. `written` is what an author wrote, line for line, where the source is not generated.
+    `options` go to the compiler. `written` is what an author wrote, line for line, where the source is not generated,
+    and `asked_at` the line in Python that made a kernel of it.
     Who explains a fault needs its locals, and the statement behind a line, by line number from 1."""
 
     text: str
@@ -66,6 +67,7 @@ class Source(Late):
     has_barrier: bool
     options: tuple[str, ...]
     written: str
+    asked_at: str
     locals: Locals
     statements: Mapping[int, Stmt]
     LATE: ClassVar = ("locals", "statements")
@@ -82,7 +84,9 @@ class Source(Late):
 
     def explain(self, line: int) -> str:
         """The IR statement and the Python line behind a line of the source, for error messages; or how its author has
-        written it, if that is otherwise."""
+        written it, if that is otherwise. Line 0 is the source as a whole."""
+        if line == 0:
+            return f"kernel {self.name} asked for at {self.asked_at}" if self.asked_at else ""
         if self.written:
             own, changed = (source.splitlines()[line - 1].strip() for source in (self.written, self.text))
             return "" if own == changed else f"written as: {own}"
@@ -125,14 +129,15 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
     functions = (*_HELPER.findall("\n".join(helpers)), entry_name(kernel))
     statements = {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)}
     what = kernel.name, kernel.params, modes(kernel), _local_bytes(kernel), _has_barrier(kernel)
-    return Source(text, functions, *what, (), "", locals_, statements)
+    return Source(text, functions, *what, (), "", "", locals_, statements)
 
 
 def written_by_hand(kernel: SourceKernel, strategy: str) -> Source:
     """The source that a kernel has already. The driver says whether its local arrays fit, and its launch whether it
     has a barrier."""
     what = kernel.name, kernel.params, kernel.modes, 0, False
-    return Source(kernel.source, (kernel.name,), *what, kernel.options, kernel.written, allocate(kernel, strategy), {})
+    author = kernel.options, kernel.written, kernel.asked_at
+    return Source(kernel.source, (kernel.name,), *what, *author, allocate(kernel, strategy), {})
 
 
 def _local_bytes(kernel: Kernel) -> int:

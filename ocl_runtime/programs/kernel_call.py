@@ -16,7 +16,7 @@ import numpy as np
 from ocl_ir.graph.build import Buffer
 from ocl_ir.guards import plain
 from ocl_ir.kernel.accesses import WRITE, modes
-from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.kernel.grammar import Kernel, Param
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.source_line import Where, calling_line
 from ocl_runtime.arrays import Array
@@ -187,16 +187,19 @@ def _buffer(node: object) -> Buffer:
 
 def check_overlaps(kernel: Kernel, pointers: Sequence[Buffer | None]) -> None:
     """Raises `ShapeError` where memory that is written overlaps that of another parameter, unless both are the same
-    view."""
+    view, and neither promises to be alone there."""
     for position, (buffer, mode) in enumerate(zip(pointers, modes(kernel), strict=True)):
         if buffer is None or buffer.storage is None or not mode & WRITE:
             continue
         for other_position, other in enumerate(pointers):
             if other_position == position or other is None or other.storage is not buffer.storage:
                 continue
-            if not other.is_as(buffer) and _overlap(buffer, other):
-                names = [kernel.params[number].value.hint for number in (position, other_position)]
-                raise _overlapping(names[0], names[1], buffer, other)
+            params = kernel.params[position], kernel.params[other_position]
+            if other.is_as(buffer):
+                if params[0].restrict or params[1].restrict:
+                    raise _restricted(*params)
+            elif _overlap(buffer, other):
+                raise _overlapping(params[0].value.hint, params[1].value.hint, buffer, other)
 
 
 def _overlap(buffer: Buffer, other: Buffer) -> bool:
@@ -212,13 +215,26 @@ def _bytes(buffer: Buffer) -> tuple[int, int]:
     return low * buffer.dtype.size, high * buffer.dtype.size
 
 
-def _overlapping(name: str, other_name: str, buffer: Buffer, other: Buffer) -> ShapeError:
+def _restricted(written: Param, other: Param) -> ShapeError:
+    name, other_name = written.value.hint, other.value.hint
+    promised = " and ".join(param.value.hint for param in (written, other) if param.restrict)
+    kind = "is" if " " not in promised else "are"
+    return _shared(
+        f"{name} is written and is the same memory as {other_name}, and {promised} {kind} declared restrict",
+        f"pass {other_name}.copy(), or declare neither as restrict",
+    )
+
+
+def _shared(fact: str, remedy: str) -> ShapeError:
     # Copies share memory until somebody writes: who captures a function sets its arguments apart, and tries again.
     kind = ShapeError if tracer.get() is None else OverlappingArgumentsError
+    return kind(fact, place=calling_line(), remedy=remedy)
+
+
+def _overlapping(name: str, other_name: str, buffer: Buffer, other: Buffer) -> ShapeError:
     (low, high), (other_low, other_high) = _bytes(buffer), _bytes(other)
     first, last = ((byte - other_low) // other.dtype.size for byte in (max(low, other_low), min(high, other_high) - 1))
-    return kind(
+    return _shared(
         f"{name} shares memory with {other_name} (elements {first} to {last}) and is written",
-        place=calling_line(),
-        remedy=f"pass {other_name}.copy(), or a {name} of its own",
+        f"pass {other_name}.copy(), or a {name} of its own",
     )

@@ -11,6 +11,12 @@ from ocl_ir.interpret.races import Race, Touch
 from ocl_ir.kernel.grammar import Kernel, Stmt
 from ocl_ir.kernel.printer import neighbourhood
 
+BEYOND_THE_RANGE = {
+    4: "convert an operand: int64(…); an index has 64 bits only where an array, an argument or the launch needs that",
+    8: "test the operands before: no index reaches further than 64 bits",
+}
+"""What to do about an index that overflows, by the bytes of its type."""
+
 
 class Faults:
     """Names work-items and statements of a launch."""

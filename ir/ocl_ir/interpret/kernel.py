@@ -20,7 +20,7 @@ from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, w
 from ocl_ir.interpret.atomic import changed
 from ocl_ir.interpret.collective import joined
 from ocl_ir.interpret.counters import Counters
-from ocl_ir.interpret.faults import Faults
+from ocl_ir.interpret.faults import BEYOND_THE_RANGE, Faults
 from ocl_ir.interpret.memory import Memory, new_array, watch
 from ocl_ir.interpret.operation import Data, evaluate, filled, overflows, poison, same_bits
 from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock
@@ -281,8 +281,10 @@ class _Machine:
     def _check_exact(self, stmt: Let, args: list[Data], items: Data) -> None:
         wrong = overflows(stmt.op, args, element(stmt.result.type))
         if wrong.any():
-            fact = f"{stmt.op} leaves the range of {stmt.result.type} in {self._item(int(items[np.argmax(wrong)]))}"
-            self._fail(IRError, fact, stmt, "use an index inside of the array; indices of 64 bits reach further")
+            at, dtype = int(np.argmax(wrong)), element(stmt.result.type).numpy
+            fact = f"{stmt.op} of {' and '.join(str(arg[at]) for arg in args)} leaves the range of {dtype}, which an "
+            fact += f"index must not, in {self._item(int(items[at]))}"
+            self._fail(IRError, fact, stmt, BEYOND_THE_RANGE[dtype.itemsize])
 
     def _at(self, operand: Operand, items: Data) -> Data:
         """The operand's values of the given work-items."""

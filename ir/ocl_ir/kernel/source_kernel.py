@@ -18,7 +18,7 @@ class SourceKernel(Kernel):
     `modes` say for each parameter how the kernel uses what it points to, as `ocl_ir.kernel.accesses.modes` has it.
     `exact` says for each whether it touches no more than the elements that it is given; what does not may touch all of
     the memory that they lie in. `written` is the source as its author has it, line for line; `options` go to the
-    compiler.
+    compiler. `asked_at` is the line in Python that made it.
     """
 
     source: str = ""
@@ -26,3 +26,4 @@ class SourceKernel(Kernel):
     exact: tuple[bool, ...] = ()
     written: str = ""
     options: tuple[str, ...] = ()
+    asked_at: str = ""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
 import numpy as np
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.fault import Fault, name_of
-from ocl_ir.kernel.formats import texts
+from ocl_ir.kernel.formats import conversion_of, parts
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
@@ -171,20 +171,30 @@ def prints_fit_their_formats(kernel: Kernel) -> Iterator[Fault]:
         if not isinstance(stmt, Print):
             continue
         try:
-            wanted = len(texts(stmt.format)) - 1
+            specifications = parts(stmt.format)[1]
             stmt.format.encode()
         except ValueError as error:
             yield Fault(f"the format {stmt.format!r} cannot be read: {error}", stmt, "write {} for each value")
             continue
         vectors = [arg for arg in stmt.args if not isinstance(arg.type, DType)]
-        if wanted != len(stmt.args):
-            fact = f"the format {stmt.format!r} takes {wanted} values, not {len(stmt.args)}"
+        if len(specifications) != len(stmt.args):
+            fact = f"the format {stmt.format!r} takes {len(specifications)} values, not {len(stmt.args)}"
             yield Fault(fact, stmt, "write {} for each value, {{ and }} for braces")
         elif vectors:
             fact = f"{name_of(kernel, vectors[0])} is {vectors[0].type} and is printed"
             yield Fault(fact, stmt, "print its lanes (k.op('extract', …))")
         elif "\0" in stmt.format:
             yield Fault(f"the format {stmt.format!r} has a null character", stmt, "leave it out")
+        else:
+            yield from _specifications_fit(stmt, specifications)
+
+
+def _specifications_fit(stmt: Print, specifications: Sequence[str]) -> Iterator[Fault]:
+    for specification, arg in zip(specifications, stmt.args, strict=True):
+        try:
+            conversion_of(specification, element(arg.type))
+        except ValueError as error:
+            yield Fault(f"the format {stmt.format!r} cannot be printed: {error}", stmt, "use d, x, e, f or g")
 
 
 def variable_types(kernel: Kernel) -> Iterator[Fault]:

@@ -23,7 +23,9 @@ What translating is made of:
     joins.py             where versions of a name meet
     choices.py           `and`, `or`, conditional expressions
     conditions.py        comparisons, and what an expression is as a condition
+    f_strings.py         f-strings, which are printed
     expressions.py       expressions
+    products.py          `acc += a @ b`
     assignments.py       statements without blocks
     branches.py          `if`, and where versions of names meet
     loop_statements.py   loops
@@ -33,7 +35,9 @@ What translating is made of:
     plain/               what builtins are in plain Python, and kernels that run there
     calls.py             calls of helpers and builtins
     mathematics.py       builtins of numbers
+    tuples.py            Python's functions of tuples
     work_items.py        builtins of the index space, memory and loops
+    printing.py          what work-items print
     grids.py             how a group shares a tile
     tiles.py             small arrays of a whole group
     tile_builtins.py     builtins of tiles

@@ -9,11 +9,14 @@ import ast
 import inspect
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
 
 from ocl_ir.kernel.grammar import Variable
 from ocl_ir.language.errors import Span
 from ocl_ir.language.expressions import Expressions
+from ocl_ir.language.products import product_added
 from ocl_ir.language.scopes import Version
 from ocl_ir.language.values import ArrayView, HostNumber, LocalFunction, Number, Tile, Value
 from ocl_ir.types import DType, Vector
@@ -89,11 +92,9 @@ class Assignments(Expressions):
         self._assign(target, self._augmented(stmt, self.expression(load)))
 
     def _augmented(self, stmt: ast.AugAssign, before: Value) -> Value:
-        value = stmt.value
-        is_product = isinstance(value, ast.BinOp) and isinstance(value.op, ast.MatMult)
-        if isinstance(before, Tile) and isinstance(stmt.op, ast.Add) and is_product:
-            assert isinstance(value, ast.BinOp)
-            return self.matmul(self.expression(value.left), self.expression(value.right), before)
+        product = product_added(stmt)
+        if isinstance(before, Tile) and product is not None:
+            return self.matmul(self.expression(product.left), self.expression(product.right), before)
         right = self.expression(stmt.value)
         op = self.operator_name(stmt.op)
         self.span = Span.of(stmt, self.frame, self.called)
@@ -113,13 +114,21 @@ class Assignments(Expressions):
                     self._refuse_element(view)
                 self.store(view, index, value)
             case ast.Attribute(attr=name):
-                vector = self.expression(target.value)
-                if isinstance(vector, Number):
-                    text = Span.of(target.value, self.frame).text
-                    raise self.fault("a vector is a value", f"write {text} = {text}.replace({name}=…)")
-                raise self.fault(f"{name} of {self.described(vector)} is assigned", "assign a name or an element")
+                self._refuse_attribute(target.value, name)
             case _:
                 raise self.fault(f"an assignment to {type(target).__name__}", "assign a name or an element")
+
+    def _refuse_attribute(self, node: ast.expr, name: str) -> NoReturn:
+        value = self.expression(node)
+        text = Span.of(node, self.frame).text
+        if isinstance(value, Number) and value.lanes > 1:
+            raise self.fault("a vector is a value", f"write {text} = {text}.replace({name}=…)")
+        if isinstance(value, Number | HostNumber | bool | int | float | np.generic):
+            raise self.fault(
+                f"{name} of {text} is assigned, and {text} is {self.described(value)}, which has nothing to assign",
+                "give the value a name of its own",
+            )
+        raise self.fault(f"{name} of {self.described(value)} is assigned", "assign a name or an element")
 
     def _refuse_element(self, value: Value) -> None:
         if isinstance(value, Number) and value.lanes > 1:
@@ -133,13 +142,17 @@ class Assignments(Expressions):
             value = tuple(self.lanes_of(value, [lane]) for lane in range(value.lanes))
         if not isinstance(value, tuple):
             raise self.fault(f"{self.described(value)} cannot be unpacked", "give a tuple")
-        if any(isinstance(target, ast.Starred) for target in targets):
-            raise self.fault("a starred target", "name the elements")
-        if len(targets) != len(value):
-            raise self.fault(f"{len(value)} values for {len(targets)} names", "give as many")
+        starred = next((at for at, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
+        if len(value) < len(targets) - 1 or (starred is None and len(value) != len(targets)):
+            least = "" if starred is None else "at least "
+            names = len(targets) - (starred is not None)
+            raise self.fault(f"{len(value)} value{'s' * (len(value) != 1)} for {least}{names} names", "give as many")
         held = self.snapshot(value)
+        if starred is not None:
+            behind = len(held) - (len(targets) - starred - 1)
+            held = (*held[:starred], tuple(held[starred:behind]), *held[behind:])
         for target, element in zip(targets, held, strict=True):
-            self._assign(target, element)
+            self._assign(target.value if isinstance(target, ast.Starred) else target, element)
 
     def _bind(self, name: str, value: Value) -> None:
         """Begins a version. What a variable holds now is copied: it may change."""

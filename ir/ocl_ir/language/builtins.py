@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ocl_ir.language import groups, mathematics, python_functions, subgroups, tile_builtins, work_items
+from ocl_ir.language import (
+    groups,
+    mathematics,
+    printing,
+    python_functions,
+    subgroups,
+    tile_builtins,
+    tuples,
+    work_items,
+)
 
 BUILTINS: dict[str, Any] = {
     **mathematics.BUILTINS,
@@ -14,4 +23,6 @@ BUILTINS: dict[str, Any] = {
     **tile_builtins.BUILTINS,
 }
 
-python_functions.register(mathematics.BUILTINS, mathematics.PYTHON | work_items.PYTHON | groups.PYTHON)
+python_functions.register(
+    mathematics.BUILTINS, mathematics.PYTHON | work_items.PYTHON | tuples.PYTHON | printing.PYTHON
+)

@@ -35,7 +35,7 @@ from ocl_ir.types import DType, from_numpy
 
 _DEEPEST = 64
 """Helpers that call one another."""
-_PURE = frozenset({all, any, callable, chr, divmod, hasattr, isinstance, issubclass, ord, pow, sum})
+_PURE = frozenset({callable, chr, divmod, hasattr, isinstance, issubclass, ord, sum})
 """Python's own functions that may be called with values that are known."""
 
 

@@ -14,7 +14,7 @@ from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.grammar import Assign, If, Let, Stmt, Variable
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.memory import MemoryAccess
-from ocl_ir.language.values import Number, Value
+from ocl_ir.language.values import ArrayView, Number, Value, remedy_for_arrays, text_beside
 from ocl_ir.program_ops import ExactOp
 from ocl_ir.types import BOOL
 
@@ -81,6 +81,8 @@ class Choices(MemoryAccess):
             then = self.expression(node.body)
         with self.k.block() as else_block:
             orelse = self.expression(node.orelse)
+        if then is orelse and isinstance(then, ArrayView):
+            return then
         pairs = self._pairs(then, orelse)
         if all(map(_is_cheap, (*then_block, *else_block))):
             for stmt in (*then_block, *else_block):
@@ -93,6 +95,7 @@ class Choices(MemoryAccess):
     def _pairs(self, then: Value, orelse: Value) -> list[tuple[Value, Value]]:
         """The numbers of two values, of tuples those inside."""
         if not isinstance(then, tuple) and not isinstance(orelse, tuple):
+            self.refuse_choice_of_arrays(then, orelse)
             return [(then, orelse)]
         if type(then) is not type(orelse) or len(then) != len(orelse):
             raise self.fault(
@@ -101,6 +104,12 @@ class Choices(MemoryAccess):
                 DTypeError,
             )
         return [pair for values in zip(then, orelse, strict=True) for pair in self._pairs(*values)]
+
+    def refuse_choice_of_arrays(self, one: Value, other: Value) -> None:
+        """Raises `DTypeError` for two arrays."""
+        if isinstance(one, ArrayView) and isinstance(other, ArrayView):
+            fact = f"a choice between {text_beside(one, other)} and {text_beside(other, one)}"
+            raise self.fault(f"{fact} at run time", remedy_for_arrays(one, other), DTypeError)
 
     def _branches(
         self,

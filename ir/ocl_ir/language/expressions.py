@@ -13,8 +13,8 @@ import numpy as np
 
 from ocl_ir.errors import DTypeError, IndexingError
 from ocl_ir.language.captures import Capture, may_be_captured
-from ocl_ir.language.conditions import Conditions
-from ocl_ir.language.errors import Frame, Span
+from ocl_ir.language.errors import Span
+from ocl_ir.language.f_strings import FStrings
 from ocl_ir.language.liveness import own_names
 from ocl_ir.language.scopes import Scope
 from ocl_ir.language.swizzles import component_indices
@@ -44,7 +44,7 @@ _UNSUPPORTED = {
     ast.Dict: ("a dict", "pass numbers or a frozen dataclass"),
     ast.Set: ("a set", "write comparisons"),
     ast.List: ("a list", "write a tuple, or private_array(…) for what is indexed at run time"),
-    ast.JoinedStr: ("an f-string", "give print the values: print('v =', v)"),
+    ast.JoinedStr: ("an f-string outside of print", "write print(f'…'), or give a text without values"),
     ast.Await: ("await", "kernels do not wait"),
     ast.Yield: ("yield", "store into an array"),
     ast.YieldFrom: ("yield from", "store into an array"),
@@ -53,13 +53,12 @@ _UNSUPPORTED = {
 }
 
 
-class Expressions(Conditions):
+class Expressions(FStrings):
     """Translates expressions."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.scope: Scope
-        self.frame: Frame
         self._function: ast.FunctionDef | ast.Lambda | None = None
         """The function that is translated now."""
         self.called: Span | None = None
@@ -267,6 +266,8 @@ class Expressions(Conditions):
     def _Call(self, node: ast.Call) -> Value:  # noqa: N802
         used, self.is_used = self.is_used, True
         function = self.expression(node.func)
+        known = self.builtin_of(function)
+        is_printing = known is not None and known.is_printing
         arguments: list[Value] = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
@@ -274,6 +275,8 @@ class Expressions(Conditions):
                 if not isinstance(inner, tuple):
                     raise self.fault(f"* of {self.described(inner)}", "unpack a tuple")
                 arguments += inner
+            elif isinstance(argument, ast.JoinedStr) and is_printing:
+                arguments.append(self.formatted_text(argument))
             else:
                 arguments.append(self.expression(argument))
         keywords: dict[str, Value] = {}
@@ -286,6 +289,10 @@ class Expressions(Conditions):
 
     def local_function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> Value:
         """A function inside of the kernel; `ocl_ir.language.assignments` has it."""
+        raise NotImplementedError
+
+    def builtin_of(self, function: Value) -> Builtin | None:
+        """The builtin that a value is in a kernel; `ocl_ir.language.calls` has it."""
         raise NotImplementedError
 
     def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, signature
 from types import FunctionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.function import Function
@@ -34,9 +34,10 @@ from ocl_ir.language.calls import Calls
 from ocl_ir.language.captures import Capture
 from ocl_ir.language.context import Options
 from ocl_ir.language.errors import KernelError, Span
-from ocl_ir.language.parameters import IndexType, ScalarType
+from ocl_ir.language.parameters import ArgumentType, Constant, ElementType, IndexType, Parts, ScalarType
 from ocl_ir.language.scopes import Scope
 from ocl_ir.language.source import source_of
+from ocl_ir.language.table import Builtin
 from ocl_ir.language.values import Number
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.types import F16, F32, DType, Pointer
@@ -52,30 +53,26 @@ class Defined(NamedTuple):
     captures: tuple[Capture, ...]
 
 
-def define(function: FunctionType, types: Sequence[ScalarType | IndexType], options: Options) -> Defined:
-    """The operations of a function of numbers. Raises what `translate` raises, and `KernelError` for a function that
-    asks for its place, or for memory."""
+def define(function: FunctionType, types: Mapping[str, ElementType], options: Options) -> Defined:
+    """The operations of a function of numbers, whose parameters have some types or their defaults; the operands of the
+    operations are the numbers in the order of the types. Raises what `translate` raises, and `KernelError` for a
+    function that asks for its place, or for memory."""
     source = source_of(function)
     span = Span.of(source.node, source.frame)
     t = Calls("function", options, span)
     t.frame, t.span, t._function = source.frame, span, source.node  # errors point there until a statement does
-    names = _parameters(source.node)
-    if len(types) > len(names):
-        raise t.fault(
-            f"{source.frame.function} takes {len(names)}, and is given {len(types)} numbers",
-            "call it with as many as it has parameters",
-        )
-    params, arguments = list[Value](), list[Number]()
-    for type_, parameter in zip(types, names, strict=False):
+    params: list[Value] = []
+
+    def declared(name: str, type_: ScalarType | IndexType) -> Number:
         dtype = t.index_type if isinstance(type_, IndexType) else type_.dtype
-        computed = t.computed_as(dtype)
-        param = Value(t.k.take_id(), computed, parameter)
+        param = Value(t.k.take_id(), t.computed_as(dtype), name)
         params.append(param)
-        kind = "index" if isinstance(type_, IndexType) else "typed"
-        arguments.append(Number(Ref(t.k, param), dtype, kind))  # type: ignore[arg-type]
+        return Number(Ref(t.k, param), dtype, "index" if isinstance(type_, IndexType) else "typed")
+
+    positional, by_name = _arguments(function, types, declared)
     with t.k.block() as body:
         t.scope = Scope({}, None, t.names_of(function))
-        returned = t.inlined(function, list(arguments), {}, is_outermost=True)
+        returned = t.inlined(function, positional, by_name, is_outermost=True)
         results = [t.number(value) for value in (returned if isinstance(returned, tuple) else (returned,))]
     _check(t, body, returned)
     stored = [result for result in results if result.lanes > 1]
@@ -88,8 +85,40 @@ def define(function: FunctionType, types: Sequence[ScalarType | IndexType], opti
     return Defined(ops, isinstance(returned, tuple), tuple(t.captures.values()))
 
 
-def _parameters(node: ast.FunctionDef | ast.Lambda) -> list[str]:
-    return [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
+def applied(function: FunctionType, types: Mapping[str, ElementType]) -> Builtin:
+    """The same function within a kernel, of numbers in the order of the types."""
+
+    def emit(t: Calls, *numbers: Any) -> Any:
+        rest = iter(numbers)
+
+        def passed(_: str, type_: ScalarType | IndexType) -> Any:
+            return t.to_index(next(rest)) if isinstance(type_, IndexType) else next(rest)
+
+        return t.inlined(function, *_arguments(function, types, passed))
+
+    return Builtin(function.__name__, emit)
+
+
+def _arguments(
+    function: FunctionType, types: Mapping[str, ElementType], number: Callable[[str, ScalarType | IndexType], Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call by position and by name, made of what is known and of numbers, which come one by one."""
+
+    def value(name: str, type_: ArgumentType) -> Any:
+        match type_:
+            case Constant(value=known):
+                return known
+            case Parts(type=make, names=names, parts=parts):
+                values = [value(f"{name}_{part}", inner) for part, inner in zip(names, parts, strict=True)]
+                return tuple(values) if make is tuple else make(*values)
+            case ScalarType() | IndexType():
+                return number(name, type_)
+        raise AssertionError(type_)
+
+    values = {name: value(name, type_) for name, type_ in types.items()}
+    kinds = {name: parameter.kind for name, parameter in signature(function).parameters.items()}
+    positional = [argument for name, argument in values.items() if kinds[name] is Parameter.POSITIONAL_ONLY]
+    return positional, {name: x for name, x in values.items() if kinds[name] is not Parameter.POSITIONAL_ONLY}
 
 
 def _check(t: Calls, body: Sequence[object], returned: object) -> None:

@@ -1,4 +1,4 @@
-"""Builtins of a whole work-group: what it makes of its values, and what it prints.
+"""Builtins of a whole work-group: what it makes of its values.
 
 Every work-item of the group comes to a collective, or none. Floats are joined in one order on every device
 (`ocl_ir.kernel.collectives`), so the bits are the same everywhere. The result of a reduction is the same for the whole
@@ -15,7 +15,7 @@ from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.collectives import tree
 from ocl_ir.kernel.grammar import CollectiveOp
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language.plain import builtins, collectives
+from ocl_ir.language.plain import collectives
 from ocl_ir.language.table import Builtin, Namespace
 from ocl_ir.language.tiles import Tiles
 from ocl_ir.language.values import ArrayView, Number, Value
@@ -119,21 +119,6 @@ def _store(t: Tiles, arrays: list[ArrayView], index: Value, values: list[Value])
         t.store(array, index, value)
 
 
-def print_(t: Tiles, *values: Value, sep: Value = " ") -> None:
-    """Prints a line with texts and numbers from each work-item that comes here, in any order of work-items."""
-    texts: list[str] = []
-    numbers: list[Ref] = []
-    for value in values:
-        if isinstance(value, str | int | float) or value is None:
-            texts.append(str(value).replace("{", "{{").replace("}", "}}"))
-            continue
-        number = t.number(value)
-        parts = [number] if number.lanes == 1 else [t.lanes_of(number, [lane]) for lane in range(number.lanes)]
-        texts.append("{}" if len(parts) == 1 else f"({', '.join(['{}'] * len(parts))})")
-        numbers += [part.ref for part in parts]
-    t.k.print_(str(sep).join(texts), *numbers)
-
-
 def _named(function: Callable[..., Any], python: Callable[..., Any]) -> Builtin:
     return Builtin(function.__name__.rstrip("_"), function, python)
 
@@ -155,5 +140,3 @@ GROUP = Namespace(
 """`group` in `ocl_runtime.language`."""
 
 BUILTINS = {"group": GROUP}
-PYTHON = {"print": _named(print_, builtins.print_)}
-"""What Python's own functions are in a kernel."""

@@ -18,7 +18,19 @@ from ocl_ir.language.errors import Span
 from ocl_ir.language.promotion import Class, class_of
 from ocl_ir.language.returns import RESULT
 from ocl_ir.language.scopes import Version
-from ocl_ir.language.values import POISON, Number, NumberClass, Tile, Unassigned, Value, dtype_name, is_static
+from ocl_ir.language.values import (
+    POISON,
+    ArrayView,
+    Number,
+    NumberClass,
+    Tile,
+    Unassigned,
+    Value,
+    dtype_name,
+    is_static,
+    remedy_for_arrays,
+    text_beside,
+)
 from ocl_ir.types import BOOL, DType
 
 Weak: TypeAlias = "bool | Literal['any', 'first']"
@@ -115,6 +127,8 @@ def joined(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *,
 
 
 def _refuse_to_join(t: Arithmetic, name: str, first: Version, second: Version, span: Span) -> NoReturn:
+    if isinstance(first.value, ArrayView) and isinstance(second.value, ArrayView):
+        _refuse_arrays(t, name, [(first, first.value), (second, second.value)], span)
     if name == RESULT:
         first, second = sorted((first, second), key=lambda version: version.value is None)
         where = (
@@ -131,6 +145,18 @@ def _refuse_to_join(t: Arithmetic, name: str, first: Version, second: Version, s
         "use two names, or choose between elements",
         DTypeError,
     )
+
+
+def _refuse_arrays(t: Arithmetic, name: str, versions: Sequence[tuple[Version, ArrayView]], span: Span) -> NoReturn:
+    (first, one), (second, other) = sorted(versions, key=lambda version: version[0].span.line)
+    texts = text_beside(one, other), text_beside(other, one)
+    lines = first.span.line, second.span.line
+    fact = f"{name} is {texts[0]} from line {lines[0]} and {texts[1]} from line {lines[1]}"
+    if name == RESULT:
+        fact = f"{span.frame.function} returns {texts[0]} in line {lines[0]} and {texts[1]} in line {lines[1]}"
+    else:
+        fact += f", and both reach line {span.line}"
+    raise t.fault(fact, remedy_for_arrays(one, other), DTypeError)
 
 
 def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: Weak, everywhere: bool) -> Join:

@@ -140,4 +140,4 @@ def _whole_names(target: ast.expr) -> list[str]:
         return [target.id]
     if isinstance(target, ast.Tuple | ast.List):
         return [name for element in target.elts for name in _whole_names(element)]
-    return []
+    return _whole_names(target.value) if isinstance(target, ast.Starred) else []

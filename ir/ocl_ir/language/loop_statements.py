@@ -144,8 +144,8 @@ class Loops(Branches):
         self._looped(stmt, body, {name})
         self.scope.names[name] = Version(
             Unassigned(
-                f"{name} has no value behind the loop of line {stmt.lineno} if it runs zero times",
-                "keep it in a name of its own",
+                f"{name} has no value behind the loop of line {stmt.lineno}, which may run zero times",
+                f"give a name of its own a value before line {stmt.lineno}, and assign {name} to it in the loop",
             ),
             span,
         )
@@ -250,8 +250,9 @@ class Loops(Branches):
             names |= {name: loop.left[0][name] for name in same & inside if not _is_number(loop.left[0][name].value)}
             inside -= same
         for name in inside & self._live_after(stmt):
-            why = f"{name} has no value behind the loop of line {stmt.lineno} if it runs zero times"
-            names[name] = Version(Unassigned(why, f"give it one before line {stmt.lineno}"), self.span)
+            why = f"{name} has no value behind the loop of line {stmt.lineno}, which may run zero times"
+            remedy = f"give it one before line {stmt.lineno}, as {name} = 0"
+            names[name] = Version(Unassigned(why, remedy), self.span)
         return names
 
     def loop_bounds(self, counted: Range) -> Any:

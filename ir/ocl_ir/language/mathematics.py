@@ -158,6 +158,7 @@ def where(t: Calls, condition: Value, x: Value, y: Value) -> Value:
     tested = t.condition(condition)
     if isinstance(tested, bool):
         return x if tested else y
+    t.refuse_choice_of_arrays(x, y)
     return t.select(tested, x, y)
 
 
@@ -171,6 +172,15 @@ def absolute(t: Calls, x: Value) -> Value:
     if is_static(x):
         return t.static(abs, x)
     return HostNumber("abs", (x,)) if isinstance(x, HostNumber) else t.numeric("abs", x)
+
+
+def power(t: Calls, base: Value, exp: Value, mod: Value = None) -> Value:
+    """`base ** exp`; with a modulus only of numbers that are known."""
+    if mod is None:
+        return t.binary("pow", base, exp)
+    if not is_static((base, exp, mod)):
+        raise t.fault("pow with a modulus of numbers that are known only at run time", "write a loop, with %")
+    return t.static(pow, base, exp, mod)
 
 
 def sign(t: Calls, x: Value) -> Value:
@@ -351,6 +361,8 @@ PYTHON = {
     "min": _python_extreme("min", "lt"),
     "max": _python_extreme("max", "gt"),
     "abs": _named(absolute, abs, "abs"),
+    "pow": _named(power, functions.power, "pow"),
+    "math.pow": _real2("pow", "pow"),
     "int": _named(to_int, functions.to_index, "int"),
     "float": _named(to_float, functions.to_real, "float"),
     "bool": _named(to_bool, functions.to_bool, "bool"),

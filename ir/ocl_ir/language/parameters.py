@@ -74,6 +74,8 @@ class Parts:
 
 
 ArgumentType: TypeAlias = ArrayType | ScalarType | IndexType | FloatType | Constant | Parts
+ElementType: TypeAlias = ScalarType | IndexType | Constant | Parts
+"""What a function of elements is translated for; `Parts` have such types inside."""
 
 
 def _identity(value: Any) -> Hashable:

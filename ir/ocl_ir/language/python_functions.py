@@ -24,6 +24,7 @@ def register(elementary: dict[str, Builtin], python: dict[str, Builtin]) -> None
         module_name, _, attribute = name.rpartition(".")
         _KNOWN[getattr(math if module_name else builtins, attribute)] = function
     _KNOWN[np.abs] = _KNOWN[math.fabs] = python["abs"]
+    _KNOWN[np.power] = python["pow"]
 
 
 _OTHER_NAMES = {

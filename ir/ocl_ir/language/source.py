@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import linecache
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
@@ -48,30 +48,39 @@ def source_of(function: FunctionType) -> FunctionSource:
     return _source_of(code, code.co_filename, function.__name__)
 
 
-def function_from(text: str, names: Mapping[str, Any]) -> FunctionType:
-    """The function of a text, which sees some names besides its own. Raises `KernelError` for another number of
-    functions, and what running the text raises."""
+def function_from(text: str, names: Mapping[str, Any], name: str = "") -> FunctionType:
+    """The function of a text, or the one with a name, which sees some names besides the text's own. Raises
+    `KernelError` where there is none, or several without a name, and what running the text raises."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
         raise KernelError(
             f"line {error.lineno} of the source is no Python: {error.msg}",
             place=calling_line(),
-            remedy="give the text of one function",
+            remedy="give the text of a function",
         ) from error
-    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    if len(functions) != 1:
-        raise KernelError(
-            f"the source has {len(functions)} functions at its top level",
-            place=calling_line(),
-            remedy="give the text of one function",
-        )
-    file = f"<kernel {functions[0]} {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
+    name = _kernel_name([node.name for node in tree.body if isinstance(node, ast.FunctionDef)], name)
+    file = f"<kernel {name} {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     namespace = {**names, "__name__": "__kernel__"}
     exec(compile(text, file, "exec", dont_inherit=True), namespace)  # the program's own text
-    function: FunctionType = namespace[functions[0]]
+    function: FunctionType = namespace[name]
     return function
+
+
+def _kernel_name(functions: Sequence[str], name: str) -> str:
+    """Which of the functions of a text is the kernel; the others are its helpers."""
+    if name in functions or (not name and len(functions) == 1):
+        return name or functions[0]
+    if not functions:
+        fact, remedy = "the source has no function at its top level", "give the text of a function"
+    else:
+        listed = ", ".join(functions)
+        fact = f"the source has {len(functions)} functions at its top level: {listed}"
+        if name:
+            fact = f"the source has no function {name} at its top level, but {listed}"
+        remedy = f"say which one is the kernel: ocl.kernel(source=text, name={functions[0]!r})"
+    raise KernelError(fact, place=calling_line(), remedy=remedy)
 
 
 @lru_cache(maxsize=1024)

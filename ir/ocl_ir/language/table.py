@@ -25,7 +25,8 @@ class Builtin:
     """A function of `ocl_runtime.language`.
 
     `emit` takes the translation and the arguments as values. `python` is the same on NumPy's scalars, where it has a
-    meaning outside of a kernel. `is_elementwise`: it takes numbers, and tiles element by element.
+    meaning outside of a kernel. `is_elementwise`: it takes numbers, and tiles element by element. `is_printing`: it
+    takes f-strings.
     """
 
     def __init__(
@@ -35,8 +36,10 @@ class Builtin:
         python: Callable[..., Any] | None = None,
         *,
         is_elementwise: bool = False,
+        is_printing: bool = False,
     ) -> None:
         self.name = self.__name__ = name
+        self.is_printing = is_printing
         self.is_elementwise = is_elementwise
         self.emit = emit
         self.python = python

@@ -116,7 +116,8 @@ class ArrayView:
         return self.memory.dtype
 
     def __str__(self) -> str:
-        return f"{self.memory.name}, an array of {dtype_name(self.dtype)} with {len(self.shape)} axes"
+        axes = "1 axis" if len(self.shape) == 1 else f"{len(self.shape)} axes"
+        return f"{self.memory.name}, an array of {dtype_name(self.dtype)} with {axes}"
 
 
 TileShape: TypeAlias = tuple[int, ...]
@@ -173,6 +174,21 @@ class Method:
     name: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FormattedNumber:
+    """A number and how `print` writes it, by a specification of `ocl_ir.kernel.formats`."""
+
+    number: Number
+    specification: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FormattedText:
+    """An f-string that is printed: its texts and numbers."""
+
+    parts: tuple[str | FormattedNumber, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Unassigned:
     """What a name has where no value came to it on some path; `why` says which, and `remedy` what to do."""
@@ -221,6 +237,20 @@ def dtype_name(dtype: DType) -> str:
 def listed(items: Sequence[str]) -> str:
     """`a, b and c`."""
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
+
+
+def text_beside(view: ArrayView, other: ArrayView) -> str:
+    """An array in an error about two of them."""
+    return f"{'a part of ' if view.memory is other.memory else 'the array '}{view.memory.name}"
+
+
+def remedy_for_arrays(one: ArrayView, other: ArrayView) -> str:
+    """What to write where a name would be one of two arrays: kernel IR, as OpenCL C, knows of each pointer which memory
+    it points to."""
+    name = one.memory.name
+    if one.memory is other.memory:
+        return f"choose numbers, and index with these: {name}[start:stop]"
+    return f"choose between elements, {name}[i] if … else {other.memory.name}[i], or branch around what uses the array"
 
 
 def low_of(value: Value) -> int | None:

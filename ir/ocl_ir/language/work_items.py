@@ -13,7 +13,7 @@ from ocl_ir.language.loops import Range, Unrolled
 from ocl_ir.language.plain import builtins
 from ocl_ir.language.promotion import class_of
 from ocl_ir.language.table import Builtin
-from ocl_ir.language.values import ArrayView, HostNumber, Number, Value, is_static, low_of
+from ocl_ir.language.values import ArrayView, Number, Value, is_static, low_of
 from ocl_ir.types import LANES, U32, DType, Vector, from_numpy
 
 
@@ -205,32 +205,6 @@ def hint(t: Calls, counted: Value, *, unroll: Value = 0) -> Value:
     return Range(counted.start, counted.stop, counted.step, counted.dtype, unroll)
 
 
-def enumerate_(t: Calls, values: Value, start: Value = 0) -> Value:
-    """Python's `enumerate` of a tuple."""
-    if not isinstance(values, tuple) or not is_static(start):
-        raise t.fault(f"enumerate({t.described(values)})", "give a tuple; elements of an array are read by index")
-    return tuple(enumerate(values, start))
-
-
-def zip_(t: Calls, *values: Value) -> Value:
-    """Python's `zip` of tuples."""
-    for value in values:
-        if not isinstance(value, tuple):
-            raise t.fault(f"zip of {t.described(value)}", "give tuples; elements of arrays are read by index")
-    return tuple(zip(*values, strict=False))
-
-
-def len_(t: Calls, value: Value) -> Value:
-    """The length of a tuple, of a text, or of the first axis of an array."""
-    if isinstance(value, ArrayView):
-        if not value.shape:
-            raise t.fault("len of an element", "use an array with an axis", ShapeError)
-        return t.size(value.shape[0])
-    if isinstance(value, Number | HostNumber):
-        raise t.fault(f"len of {t.described(value)}", "give an array or a tuple", DTypeError)
-    return t.static(len, value)
-
-
 def _named(function: Callable[..., Any], python: Callable[..., Any] | None = None) -> Builtin:
     return Builtin(function.__name__.rstrip("_"), function, python)
 
@@ -259,10 +233,5 @@ BUILTINS: dict[str, Builtin] = {
 }
 """By the name in `ocl_runtime.language`."""
 
-PYTHON = {
-    "range": _named(range_, builtins.range_),
-    "enumerate": _named(enumerate_, enumerate),
-    "zip": _named(zip_, zip),
-    "len": _named(len_, builtins.length),
-}
-"""What Python's own functions of loops are in a kernel."""
+PYTHON = {"range": _named(range_, builtins.range_)}
+"""What Python's own `range` is in a kernel."""

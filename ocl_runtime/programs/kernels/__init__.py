@@ -12,6 +12,7 @@ inspection.py   stages and figures as text
 repeats.py      calls that come again
 launcher.py     a kernel over an index space
 kernel.py       what users call
+element_arguments.py  arguments of functions of elements
 tuple_reduction.py    reductions of several numbers at once
 join_laws.py          whether what joins is associative
 interpreted_functions.py  maps, reductions and scans in the interpreter

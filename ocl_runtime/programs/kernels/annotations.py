@@ -61,15 +61,20 @@ def annotations_of(function: FunctionType) -> dict[str, Annotation]:
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError as error:
-        raise DTypeError(
-            f"an annotation of {function.__name__} names {error.name!r}, which nobody has defined",
-            place=f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}",
-            remedy="import it: from ocl_runtime.language import Array1, Constant, float32",
-        ) from None
+        raise undefined(function, error) from None
     for name in inspect.signature(function).parameters:
         if name in hints:
             found[name] = _annotation(function, name, hints[name])
     return found
+
+
+def undefined(function: FunctionType, error: NameError) -> DTypeError:
+    """What to say of an annotation with a name that does not exist."""
+    return DTypeError(
+        f"an annotation of {function.__name__} names {error.name!r}, which nobody has defined",
+        place=f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}",
+        remedy="import it: from ocl_runtime.language import Array1, Constant, float32",
+    )
 
 
 def _annotation(function: FunctionType, name: str, hint: Any) -> Annotation:

@@ -94,14 +94,10 @@ class Arguments:
         return self._inside(path, value)
 
     def _inside(self, path: Path, value: Any) -> Any:
-        if isinstance(value, tuple):
-            names: tuple[object, ...] = getattr(value, "_fields", tuple(range(len(value))))
-            parts = tuple(self._type((*path, name), part) for name, part in zip(names, value, strict=True))
-            return Parts(type(value), names, parts)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type) and _is_frozen(value):
-            names = tuple(field.name for field in dataclasses.fields(value))
-            parts = tuple(self._type((*path, name), getattr(value, str(name))) for name in names)
-            return Parts(type(value), names, parts)
+        inside = parts_of(value)
+        if inside is not None:
+            parts = tuple(self._type((*path, name), part) for name, part in inside.items())
+            return Parts(type(value), tuple(inside), parts)
         if not may_be_captured(value):
             remedy = (
                 "pass ocl_runtime.asarray(x)" if hasattr(value, "__array__") else "pass arrays, numbers and functions"
@@ -154,8 +150,13 @@ _ARRAY = object()
 """Stands for an array until it is known how that lies."""
 
 
-def _is_frozen(value: Any) -> bool:
-    return bool(value.__dataclass_params__.frozen)
+def parts_of(value: Any) -> dict[object, Any] | None:
+    """What is inside of a tuple, a named tuple or a frozen dataclass, by name or number; None for anything else."""
+    if isinstance(value, tuple):
+        return dict(zip(getattr(value, "_fields", range(len(value))), value, strict=True))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and value.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return None
 
 
 def _filled(type_: Any, buffers: Sequence[Buffer], arrays: Any) -> ArgumentType:

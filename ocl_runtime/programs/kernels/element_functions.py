@@ -16,40 +16,39 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import FunctionType
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Node
 from ocl_ir.kernel.literals import literal
 from ocl_ir.language.context import Options
-from ocl_ir.language.functions import Defined, define
-from ocl_ir.language.parameters import IndexType, ScalarType
-from ocl_ir.language.table import ElementFunction
+from ocl_ir.language.functions import Defined, applied, define
+from ocl_ir.language.parameters import ElementType, ScalarType
+from ocl_ir.language.table import Builtin, ElementFunction
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import caller, calling_line
-from ocl_ir.types import BOOL, I32, I64, DType
+from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import arrays_of
 from ocl_runtime.arrays.axes import axes_of, axis_of
-from ocl_runtime.arrays.operands import operands_of
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.plan.executor import Executor
+from ocl_runtime.programs.kernels.annotations import ConstantAnnotation
+from ocl_runtime.programs.kernels.element_arguments import constants_of, element_arguments, holds_arrays
 from ocl_runtime.programs.kernels.interpreted_functions import (
-    as_index,
     interpreted_map,
     interpreted_reduction,
     interpreted_scan,
     on_tuples,
-    unchanged,
 )
 from ocl_runtime.programs.kernels.tuple_reduction import reduced
 
-_Type = ScalarType | IndexType
 Neutral = bool | int | float | tuple[bool | int | float, ...]
+
+
+_VARIABLE = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
 class Operation(ElementFunction):
@@ -63,10 +62,20 @@ class Operation(ElementFunction):
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lower()} {self.__name__}>"
 
-    def defined(self, types: Sequence[_Type], executor: Executor) -> Defined:
-        """The operations that the function is for operands of some types. Raises what translating raises."""
+    @cached_property
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self.function)
+
+    @cached_property
+    def _by_position(self) -> Sequence[str]:
+        """The parameters that may be given by position, as far as each has a name."""
+        kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return [name for name, parameter in self._signature.parameters.items() if parameter.kind in kinds]
+
+    def defined(self, types: Mapping[str, ElementType], executor: Executor) -> Defined:
+        """The operations that the function is for parameters of some types. Raises what translating raises."""
         options = Options(default_real=executor.default_real, fp64=executor.target.fp64)
-        key = tuple(types), options
+        key = tuple(types.items()), options
         for defined in self._known.get(key, ()):
             if all(capture.is_current for capture in defined.captures):
                 return defined
@@ -80,50 +89,60 @@ class Operation(ElementFunction):
 class Elementwise(Operation):
     """A function of an element of each operand, which gives an element of each result."""
 
+    def __init__(self, function: FunctionType) -> None:
+        super().__init__(function)
+        self._applied: dict[Any, Builtin] = {}
+
     def __call__(self, *operands: Any, **keywords: Any) -> Any:
         """The function of arrays, broadcast, as an array or a tuple of them; of numbers alone, the function itself.
 
         Raises `ShapeError` for shapes that do not broadcast, `DTypeError` for what no array can be made of, `Error` for
         operands that the function does not take.
         """
-        if keywords:
-            operands = self._in_order(operands, keywords)
-        if not any(isinstance(operand, Array | np.ndarray) for operand in operands):
-            return self.function(*operands)
+        if not any(map(holds_arrays, (*operands, *keywords.values()))):
+            return self.function(*operands, **keywords)
         line = caller(2)
-        nodes, types, executor = _operands(self.__name__, operands)
-        defined = self.defined(types, executor)
+        arguments = element_arguments(self.__name__, self._bound(operands, keywords), self._constants)
+        defined, nodes = self.defined(arguments.types, arguments.executor), arguments.nodes
         shape = broadcast_shapes(*(node.shape for node in nodes))
         spread = [node if node.shape == shape else graph.expand(node, shape) for node in nodes]
         # A tuple for each result: who counts references to an operand counts its users.
-        results = tuple(Array(graph.typed(op, op.result, tuple(spread), line), executor) for op in defined.ops)
+        results = tuple(
+            Array(graph.typed(op, op.result, tuple(spread), line), arguments.executor) for op in defined.ops
+        )
         return results if defined.is_tuple else results[0]
 
     def interpret(self, *operands: Any, **keywords: Any) -> Any:
         """The same, computed now in the interpreter. Raises what a kernel's `interpret` raises, too."""
-        operands = self._in_order(operands, keywords)
-        if not any(isinstance(operand, Array | np.ndarray) for operand in operands):
-            return self.function(*operands)
-        nodes, types, executor = _operands(self.__name__, operands)
-        defined = self.defined(types, executor)
-        reads = [as_index if isinstance(type_, IndexType) else unchanged for type_ in types]
-        arrays = [Array(node, executor) for node in nodes]
+        if not any(map(holds_arrays, (*operands, *keywords.values()))):
+            return self.function(*operands, **keywords)
+        arguments = element_arguments(self.__name__, self._bound(operands, keywords), self._constants)
+        defined = self.defined(arguments.types, arguments.executor)
+        key = tuple(arguments.types.items())
+        function = self._applied.setdefault(key, applied(self.function, arguments.types))
+        arrays = [Array(node, arguments.executor) for node in arguments.nodes]
         dtypes = [op.result.numpy for op in defined.ops]
-        results = interpreted_map(self, arrays, reads, dtypes, is_tuple=defined.is_tuple)
+        results = interpreted_map(function, arrays, dtypes, is_tuple=defined.is_tuple)
         return results if defined.is_tuple else results[0]
 
-    def _in_order(self, operands: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-        """All operands by position. Raises `Error` for what the function does not take, or that leaves one out."""
-        signature = inspect.signature(self.function)
+    @cached_property
+    def _constants(self) -> Mapping[str, ConstantAnnotation]:
+        return constants_of(self.function)
+
+    def _bound(self, operands: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """The operands by parameter, without those that have their defaults. Raises `Error` for what the function does
+        not take, or that leaves one out."""
+        names = self._by_position
+        if not keywords and len(operands) == len(names) == len(self._signature.parameters):
+            return dict(zip(names, operands, strict=True))
         try:
-            bound = signature.bind(*operands, **keywords)
-            if bound.kwargs:
-                raise TypeError(f"{', '.join(bound.kwargs)} without what stands before")
+            if any(parameter.kind in _VARIABLE for parameter in self._signature.parameters.values()):
+                raise TypeError("* or ** among the parameters of a function of elements")
+            return dict(self._signature.bind(*operands, **keywords).arguments)
         except TypeError as error:
             raise Error(
-                f"{self.__name__}: {error}", place=calling_line(), remedy=f"call {self.__name__}{signature}"
+                f"{self.__name__}: {error}", place=calling_line(), remedy=f"call {self.__name__}{self._signature}"
             ) from None
-        return bound.args
 
 
 class Reduction(Operation):
@@ -136,13 +155,18 @@ class Reduction(Operation):
         self._map = Elementwise(map_) if map_ is not None else None
         self._on_tuples = self if isinstance(neutral, tuple) else on_tuples(self)
 
-    def __call__(self, *operands: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+    def __call__(
+        self, *operands: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, **keywords: Any
+    ) -> Any:
         """The elements joined along axes, by default all; of no elements, the neutral one. Where the state is a tuple,
-        it starts from several arrays, or from what the map gives, and an array of each part is returned.
+        it starts from several arrays, or from what the map gives, and an array of each part is returned. Other keywords
+        are arguments of the map.
 
-        Raises `ShapeError` for axes that do not exist, `DTypeError` where joining changes the dtype.
+        Raises `ShapeError` for axes that do not exist, `DTypeError` where joining changes the dtype, `Error` for
+        keywords that nobody takes.
         """
-        mapped = self._map(*operands) if self._map is not None else operands
+        self._check_keywords(keywords)
+        mapped = self._map(*operands, **keywords) if self._map is not None else operands
         if isinstance(self._neutral, tuple):
             arrays = self._parts(mapped)
             return reduced(arrays, self, self._neutral, self._axes(arrays, axis), keepdims=keepdims)
@@ -157,10 +181,13 @@ class Reduction(Operation):
         assert not isinstance(self._neutral, tuple)
         return _joining(self, dtype, self._neutral, executor)
 
-    def interpret(self, *operands: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+    def interpret(
+        self, *operands: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, **keywords: Any
+    ) -> Any:
         """The same, computed now in the interpreter, which joins some of the elements in other orders, too, and with
         the neutral value: raises `KernelError` where that makes a difference."""
-        mapped = self._map.interpret(*operands) if self._map is not None else operands
+        self._check_keywords(keywords)
+        mapped = self._map.interpret(*operands, **keywords) if self._map is not None else operands
         if isinstance(self._neutral, tuple):
             arrays, neutral = self._parts(mapped), self._neutral
         else:
@@ -169,6 +196,15 @@ class Reduction(Operation):
         axes = self._axes(arrays, axis)
         results = interpreted_reduction(self, self._on_tuples, arrays, neutral, axes, keepdims=keepdims)
         return results if isinstance(self._neutral, tuple) else results[0]
+
+    def _check_keywords(self, keywords: Mapping[str, Any]) -> None:
+        if keywords and self._map is None:
+            raise Error(
+                f"{self.__name__} got {', '.join(keywords)} by name, and joins elements without a map",
+                place=calling_line(),
+                remedy=f"call {self.__name__}(x, axis=…), or give it a map that takes the argument: "
+                "@ocl.reduction(…, map=f)",
+            )
 
     def _alone(self, mapped: Any) -> Array:
         """What is joined, where the state is a number."""
@@ -219,7 +255,14 @@ class Scan(Operation):
 
 def _joining(function: Operation, dtype: DType, neutral: bool | int | float, executor: Executor) -> DefinedOp:
     """The operation that joins two values of a dtype."""
-    defined = function.defined([ScalarType(dtype)] * 2, executor)
+    names = function._by_position[:2]
+    if len(names) < 2:
+        raise Error(
+            f"{function.__name__} takes {len(names)} of the two numbers that it joins",
+            place=calling_line(),
+            remedy="give it two parameters",
+        )
+    defined = function.defined(dict.fromkeys(names, ScalarType(dtype)), executor)
     op = defined.ops[0]
     literal(neutral, dtype)  # which must fit, also where there is nothing to join
     if defined.is_tuple or op.result is not dtype:
@@ -229,27 +272,6 @@ def _joining(function: Operation, dtype: DType, neutral: bool | int | float, exe
             remedy="give it a result of the same dtype",
         )
     return DefinedOp(f"{op}_{neutral!r}".replace(".", "_").replace("-", "m"), op.definition, op.dtypes, dtype, neutral)
-
-
-def _operands(what: str, values: Sequence[Any]) -> tuple[list[Node], list[_Type], Executor]:
-    """Operands as nodes and types; a Python float has the dtype of the floats beside it, a Python int is an index."""
-    operands, executor = operands_of(what, values)
-    dtypes = [operand.dtype for operand in operands if not isinstance(operand, bool | int | float)]
-    floats = [dtype for dtype in dtypes if dtype.is_float]
-    real = max(floats, key=lambda dtype: dtype.bits) if floats else executor.default_real
-    nodes, types = list[Node](), list[_Type]()
-    for operand in operands:
-        if isinstance(operand, bool | float):
-            dtype = BOOL if isinstance(operand, bool) else real
-            nodes.append(graph.scalar(operand, dtype))
-            types.append(ScalarType(dtype))
-        elif isinstance(operand, int):
-            nodes.append(graph.scalar(operand, I32 if -(2**31) <= operand < 2**31 else I64))
-            types.append(IndexType() if nodes[-1].dtype is I32 else ScalarType(I64))
-        else:
-            nodes.append(cast("Node", operand))
-            types.append(ScalarType(operand.dtype))
-    return nodes, types, executor
 
 
 def _checked(function: Any, what: str) -> FunctionType:

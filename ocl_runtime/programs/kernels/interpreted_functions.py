@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from ocl_ir.language.builtins import BUILTINS
-from ocl_ir.language.table import ElementFunction
+from ocl_ir.language.table import Builtin, ElementFunction
 from ocl_runtime.arrays import Array, broadcast_arrays, empty, permute_dims, reshape
 from ocl_runtime.programs.kernels.join_laws import check_laws
 from ocl_runtime.programs.kernels.kernel import kernel
@@ -21,12 +21,12 @@ global_id = BUILTINS["global_id"]
 
 
 @kernel
-def mapped_elements(columns: Any, reads: Any, results: Any, function: Any, parts_of: Any) -> None:
-    """A function of an element of each column; `reads` say how each is had, `parts_of` gives a tuple of the results."""
+def mapped_elements(columns: Any, results: Any, function: Any, parts_of: Any) -> None:
+    """A function of an element of each column; `parts_of` gives a tuple of the results."""
     i = global_id(0)
     values: Any = ()
-    for column, read in zip(columns, reads):  # noqa: B905, a loop over what is known
-        values = (*values, read(column[i]))
+    for column in columns:
+        values = (*values, column[i])
     for result, part in zip(results, parts_of(function(*values))):  # noqa: B905
         result[i] = part
 
@@ -47,11 +47,6 @@ def unchanged(value: Any) -> Any:
     return value
 
 
-def as_index(value: Any) -> Any:
-    """An integer as an index, which a Python int among the operands is."""
-    return int(value)
-
-
 def as_tuple(value: Any) -> tuple[Any, ...]:
     """One value as a tuple."""
     return (value,)
@@ -68,15 +63,15 @@ def on_tuples(function: ElementFunction) -> Any:
 
 
 def interpreted_map(
-    function: ElementFunction, operands: Sequence[Array], reads: Sequence[Any], dtypes: Sequence[Any], *, is_tuple: bool
+    function: Builtin, operands: Sequence[Array], dtypes: Sequence[Any], *, is_tuple: bool
 ) -> tuple[Array, ...]:
-    """The results of a function of elements, each of a dtype. Raises what the interpreter raises."""
+    """The results of a function of an element of each operand, each of a dtype. Raises what the interpreter raises."""
     arrays = broadcast_arrays(*operands)
     shape = arrays[0].shape
     columns = tuple(reshape(x, (math.prod(shape),)) for x in arrays)
     results = tuple(empty((math.prod(shape),), dtype=dtype) for dtype in dtypes)
     parts_of = unchanged if is_tuple else as_tuple
-    mapped_elements.interpret[math.prod(shape)](columns, tuple(reads), results, function, parts_of)
+    mapped_elements.interpret[math.prod(shape)](columns, results, function, parts_of)
     return tuple(reshape(result, shape) for result in results)
 
 

@@ -120,7 +120,7 @@ class Kernel:
     def __reduce__(self) -> str | tuple[Any, ...]:
         """A kernel is pickled by its name, as a function is; one of a text by that."""
         if self._text is not None:
-            return _of_text, (self._text, self._local, self._over)
+            return _of_text, (self._text, self._local, self._over, self.__name__)
         return self._function.__qualname__
 
     def __getitem__(self, sizes: Any) -> Launcher:
@@ -303,7 +303,7 @@ def kernel(function: Callable[..., Any], /) -> Kernel: ...
 
 
 @overload
-def kernel(*, source: str, local: int | Sizes | None = None, over: str | None = None) -> Kernel: ...
+def kernel(*, source: str, name: str = "", local: int | Sizes | None = None, over: str | None = None) -> Kernel: ...
 
 
 @overload
@@ -314,17 +314,24 @@ def kernel(
     function: Callable[..., Any] | None = None,
     *,
     source: str | None = None,
+    name: str = "",
     local: int | Sizes | None = None,
     over: str | None = None,
 ) -> Any:
     """A kernel of a Python function, as a decorator with or without options, or of the `source` of one, which is run
-    and sees the kernel language, `math` and `np`.
+    and sees the kernel language, `math` and `np`. Of several functions in a source, `name` says which is the kernel.
 
     `local` is the size of its groups, `over` the array parameter whose shape a call without sizes covers. Raises
     `Error` for what is no function.
     """
     if source is not None:
-        return _of_text(source, local, over)
+        return _of_text(source, local, over, name)
+    if name:
+        raise Error(
+            f"a kernel with the name {name!r} and without a source",
+            place=calling_line(),
+            remedy="a function is called what it is called; name is for ocl.kernel(source=text, name=…)",
+        )
     if function is None:
         return lambda wrapped: _decorated(wrapped, local, over)
     return _decorated(function, local, over)
@@ -338,8 +345,8 @@ def _decorated(function: Callable[..., Any], local: int | Sizes | None, over: st
     return Kernel(function, local, over)
 
 
-def _of_text(text: str, local: int | Sizes | None, over: str | None) -> Kernel:
-    return Kernel(function_from(text, {**NAMES, "math": math, "np": np}), local, over, text)
+def _of_text(text: str, local: int | Sizes | None, over: str | None, name: str) -> Kernel:
+    return Kernel(function_from(text, {**NAMES, "math": math, "np": np}, name), local, over, text)
 
 
 __all__ = ["Kernel", "kernel", "new_like"]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ocl_ir.guards import Backed, integer
 from ocl_ir.source_line import calling_line
+from ocl_runtime.arrays.hosts import is_pyopencl
 from ocl_runtime.errors import ShapeError
 
 Sizes = tuple[int, ...]
@@ -56,6 +57,18 @@ def fitting_group(sizes: Sizes, most: int) -> Sizes:
     while sizes[0] % group:
         group //= 2
     return (group, *[1] * (len(sizes) - 1))
+
+
+def not_launched(kernel: str, first: Any, second: Any, third: Any) -> ShapeError:
+    """The error for a call that is no launch. PyOpenCL's, `k(queue, global_size, local_size, …)`, is not taken: a
+    launch here goes to a stream that its arrays choose, and would not come behind what the queue has."""
+    remedy = f"write {kernel}[n](…), or {kernel}((groups,), (items,), (…))"
+    fact = f"kernel {kernel} is called without saying over how many work-items"
+    if (first is None or is_pyopencl(first)) and isinstance(second, tuple):
+        fact = f"kernel {kernel} is called with a queue and a global size, as kernels of PyOpenCL are"
+        key = ", ".join(map(str, second)) + (f", {third}" if isinstance(third, tuple) else "")
+        remedy = f"write {kernel}[{key}](…) with the arguments: arrays of this library order what uses them"
+    return ShapeError(fact, place=calling_line(), remedy=remedy)
 
 
 def _split(kernel: str, key: Any, group_size: Sizes | None) -> tuple[Sizes, Sizes | None]:

@@ -23,16 +23,18 @@ def kernel_of(
     local: Sequence[int],
     known: Mapping[str, Declaration],
     options: tuple[str, ...],
+    asked_at: str,
 ) -> SourceKernel:
     """The kernel IR of a kernel with these prototypes, of which some is declared, beside others of the source, and
-    with sizes for its local memory.    Raises `DTypeError` for a parameter of a type that is not known."""
+    with sizes for its local memory; `asked_at` is the line in Python that made it. Raises `DTypeError` for a parameter
+    of a type that is not known."""
     name = prototypes[0].name
     params: list[Param] = []
     modes: list[int] = []
     exact: list[bool] = []
     sizes: dict[str, int] = {}
     counts = iter(local)
-    for parameter in prototypes[0].parameters:
+    for index, parameter in enumerate(prototypes[0].parameters):
         if parameter.is_local:
             sizes[parameter.name] = next(counts)
         elif parameter.is_pointer:
@@ -41,7 +43,8 @@ def kernel_of(
             if holds_structs(parameter, known):
                 aligned = I64.size  # the widest scalar that it may have
             type_ = Pointer(dtype, parameter.space or "global", aligned)
-            params.append(Param(Value(len(params), type_, parameter.name)))
+            restrict = any(prototype.parameters[index].is_restrict for prototype in prototypes)
+            params.append(Param(Value(len(params), type_, parameter.name), restrict))
             modes.append(mode_of(parameter, known))
             exact.append(parameter.name in known and bool(known[parameter.name].mode))
         else:
@@ -60,6 +63,7 @@ def kernel_of(
         modes=tuple(modes),
         exact=tuple(exact),
         options=options,
+        asked_at=asked_at,
     )
 
 

@@ -34,7 +34,8 @@ SCALARS: Mapping[str, DType] = {name: dtype for dtype, names in _NAMES.items() f
 C_NAMES: Mapping[DType, str] = {dtype: names[0] for dtype, names in _NAMES.items()}
 """The shortest name of each."""
 _VECTOR = re.compile(rf"([a-z]+)({'|'.join(map(str, LANES))})")
-_QUALIFIERS = frozenset({"const", "volatile", "restrict", "__restrict", "__restrict__", "__private", "private"})
+_RESTRICT = frozenset({"restrict", "__restrict", "__restrict__"})
+_QUALIFIERS = frozenset({"const", "volatile", "__private", "private"}) | _RESTRICT
 _SPACES = {space: space.strip("_") for name in ("global", "constant", "local") for space in (name, f"__{name}")}
 _IGNORED = re.compile(
     r"""/\*.*?\*/ | //[^\n]* | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | ^[ \t]*\#(?:\\\n|[^\n])*""",
@@ -57,7 +58,7 @@ class Parameter:
     `type` is that of the number, or of what is pointed to, as it is written; `dtype` and `lanes` are what that is, if
     it is known. `named` says where its name is. `offset` is the name of the next parameter where that is the offset of
     this pointer, in bytes: then both are one argument. `struct` is the name of the struct that is pointed to: bytes,
-    unless another type is declared.
+    unless another type is declared. `is_restrict`: its author promises that what it points to is reached by it alone.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Parameter:
     named: tuple[int, int]
     offset: str = ""
     struct: str = ""
+    is_restrict: bool = False
 
     @property
     def is_pointer(self) -> bool:
@@ -201,6 +203,7 @@ def _parameters(kernel: str, code: str, start: int, end: int, aliases: Mapping[s
             yield Parameter(
                 name, parameter.type, parameter.dtype, parameter.lanes, parameter.space, parameter.is_const,
                 parameter.start, following.end, parameter.named, following.name, parameter.struct,
+                parameter.is_restrict,
             )  # fmt: skip
         else:
             yield parameter
@@ -230,7 +233,11 @@ def _parameter(kernel: str, code: str, start: int, end: int, aliases: Mapping[st
         space = "constant" if "constant" in spaces else "local"
     if space not in {"global", "constant"} and struct:
         struct = ""
-    return Parameter(name, type_, dtype, lanes, space, is_const, start, end, (at, at + len(name)), struct=struct)
+    is_restrict = any(word in _RESTRICT for word, _ in words)
+    named = at, at + len(name)
+    return Parameter(
+        name, type_, dtype, lanes, space, is_const, start, end, named, struct=struct, is_restrict=is_restrict
+    )
 
 
 def _typed(type_: str, aliases: Mapping[str, str]) -> tuple[DType | None, int, str]:

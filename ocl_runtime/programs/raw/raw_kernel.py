@@ -29,7 +29,7 @@ from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.programs.kernel_call import Call, executor_behind
 from ocl_runtime.programs.launching import PreparedLaunch, launch_over, prepare_over
 from ocl_runtime.programs.raw.declarations import Declaration, declarations
-from ocl_runtime.programs.raw.index_space import IndexSpace, fitting_group, groups_space, index_space
+from ocl_runtime.programs.raw.index_space import IndexSpace, fitting_group, groups_space, index_space, not_launched
 from ocl_runtime.programs.raw.kernel_ir import dtype_of, holds_structs, kernel_of, mode_of
 from ocl_runtime.programs.raw.numbers import converted
 from ocl_runtime.programs.raw.order import in_order
@@ -70,6 +70,7 @@ class RawKernel:
         self.source = source if values is None else render_source(source, values)
         """What was written, rendered if it is a template."""
         self.name = name
+        self._asked_at = calling_line()
         self.options = tuple(options)
         self.local = (local,) if isinstance(local, int) else local
         declared = prototypes(self.source, name, self.options)
@@ -116,14 +117,12 @@ class RawKernel:
         """The same, counted in groups."""
         return Groups(self)
 
-    def __call__(self, grid: Any, block: Any, args: Sequence[Any] = ()) -> None:
-        """Launches it as CuPy does: over groups of `block` work-items. Raises `ShapeError` and what a launch raises."""
-        if not isinstance(grid, tuple) or not isinstance(block, tuple) or not isinstance(args, tuple | list):
-            raise ShapeError(
-                f"kernel {self.name} is called without saying over how many work-items",
-                place=calling_line(),
-                remedy="write k[n](x, y), or k((groups,), (items,), (x, y))",
-            )
+    def __call__(self, grid: Any = None, block: Any = None, args: Sequence[Any] = (), *more: Any, **named: Any) -> None:
+        """Launches it as CuPy does: over groups of `block` work-items. Raises `ShapeError`, also for PyOpenCL's way to
+        call a kernel, and what a launch raises."""
+        is_cupys = isinstance(grid, tuple) and isinstance(block, tuple) and isinstance(args, tuple | list)
+        if not is_cupys or more or named:
+            raise not_launched(self.name, grid, block, args)
         size = max(len(grid), len(block))
         grid, block = (*grid, *[1] * (size - len(grid))), (*block, *[1] * (size - len(block)))
         self.groups[(*grid, block)](*args)
@@ -139,7 +138,9 @@ class RawKernel:
         kernel = self._kernels.get(local)
         if kernel is None:
             others = self._others
-            kernel = kernel_of(self.source, self._prototypes, others, local, self._declared, self.options)
+            kernel = kernel_of(
+                self.source, self._prototypes, others, local, self._declared, self.options, self._asked_at
+            )
             self._kernels[local] = kernel
         return kernel
 

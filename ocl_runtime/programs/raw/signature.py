@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.kernel.grammar import Param, Value
 from ocl_ir.kernel.source_kernel import SourceKernel
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import F16, F64, DType, Pointer
 from ocl_runtime.codegen.spelling import at_offset, memory_type
 from ocl_runtime.programs.structs import Struct
@@ -65,4 +66,5 @@ class Signature:
             modes=tuple(self._modes),
             exact=(True,) * len(self._params),
             options=tuple(options),
+            asked_at=calling_line(),
         )

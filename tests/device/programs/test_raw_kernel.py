@@ -437,6 +437,6 @@ def test_it_is_printed_profiled_and_not_interpreted(device: Device, engine: Engi
         runtime.finish()
         assert "saxpy" in str(runtime.profile())
     kernel = saxpy.kernel(())
-    assert text(kernel) == "kernel saxpy(a: f32, x: global f32*, y: global f32*) in OpenCL C\n"
+    assert text(kernel) == "kernel saxpy(a: f32, x: global f32* restrict, y: global f32*) in OpenCL C\n"
     with pytest.raises(IRError, match="which the interpreter does not read"):
         interpret(kernel, {}, (1,))

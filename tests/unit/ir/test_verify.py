@@ -356,7 +356,16 @@ CASES = [
     Case("prints_fit_their_formats", "takes 1 values, not 2", body(Print("{}", (N, N))), body(Print("{} {}", (N, N)))),
     Case("prints_fit_their_formats", "takes 0 values, not 1", body(Print("{{}}", (N,))), body(Print("{{}}", ()))),
     Case("prints_fit_their_formats", "a value has a name", body(Print("{0}", (N,))), body(Print("{}", (N,)))),
-    Case("prints_fit_their_formats", "a value has a name", body(Print("{:d}", (N,))), body(Print("%d:{}", (N,)))),
+    Case(
+        "prints_fit_their_formats",
+        "'.3f' does not take uint32",
+        body(Print("{:.3f}", (N,))),
+        body(Print("{:3d}", (N,))),
+    ),
+    Case(
+        "prints_fit_their_formats", "printf has no format '^3'", body(Print("{:^3}", (N,))), body(Print("{:<3}", (N,)))
+    ),
+    Case("prints_fit_their_formats", "a value has a name", body(Print("{!r}", (N,))), body(Print("%d:{}", (N,)))),
     Case("prints_fit_their_formats", "cannot be read: Single '}'", body(Print("}", ())), body(Print("}}", ()))),
     Case("prints_fit_their_formats", "surrogates not allowed", body(Print("\ud800", ())), body(Print("é", ()))),
     Case("prints_fit_their_formats", "a null character", body(Print("a\0b", ())), body(Print("a\x01b", ()))),

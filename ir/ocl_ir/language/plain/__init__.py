@@ -1,6 +1,7 @@
 """Kernels as plain Python: a thread for each work-item of a group, NumPy for its numbers, real frames for a debugger.
 
     work_item.py    the work-item that a thread is
+    printing.py     what is printed
     numbers.py      an index and a typed number, with Python's operators
     arrays.py       elements and views
     builtins.py     what builtins of a work-item are

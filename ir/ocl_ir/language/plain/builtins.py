@@ -187,11 +187,3 @@ def hint(values: Any, *, unroll: int = 0) -> Any:
 def length(value: Any) -> Any:
     """The length of a tuple or a text, or of the first axis of an array."""
     return Index(len(value)) if isinstance(value, PlainArray) else len(value)
-
-
-# ---------------------------------------------------------------------- printing
-
-
-def print_(*values: Any, sep: str = " ") -> None:
-    """Prints numbers as they are."""
-    print(*map(plain, values), sep=sep)

@@ -131,6 +131,23 @@ def python_extreme(name: str) -> Callable[..., Any]:
     return function
 
 
+def question_of_tuple(name: str) -> Callable[[Any], Any]:
+    """Python's `any` or `all`."""
+    function: Callable[[Any], bool] = {"any": any, "all": all}[name]
+
+    def asked(values: Any) -> Any:
+        conditions = tuple(values)
+        result = function(map(truth, conditions))
+        return Typed(np.bool_(result)) if is_ours(*conditions) else result
+
+    return asked
+
+
+def power(base: Any, exp: Any, mod: Any = None) -> Any:
+    """Python's `pow`, which is `**` unless it has a modulus."""
+    return base**exp if mod is None else pow(base, exp, mod)
+
+
 # ---------------------------------------------------------------------- integers
 
 

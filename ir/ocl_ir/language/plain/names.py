@@ -19,6 +19,7 @@ from ocl_ir.errors import DTypeError
 from ocl_ir.language import python_functions
 from ocl_ir.language.plain.numbers import Typed, cast
 from ocl_ir.language.plain.work_item import default_real
+from ocl_ir.language.table import ElementFunction
 from ocl_ir.types import DType, from_numpy
 
 
@@ -74,6 +75,8 @@ def in_plain(value: Any) -> Any:
         return builtin
     if isinstance(value, FunctionType):
         return _rebuilt(value)
+    if isinstance(value, ElementFunction):
+        return in_plain(value.function)
     if isinstance(value, MethodType):
         return MethodType(in_plain(value.__func__), in_plain(value.__self__))
     if isinstance(value, functools.partial):

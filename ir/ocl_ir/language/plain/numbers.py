@@ -14,6 +14,7 @@ import numpy as np
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.language.errors import KernelError
+from ocl_ir.language.plain.printing import formatted
 from ocl_ir.language.plain.work_item import default_real
 from ocl_ir.language.promotion import INDEX, Class, NoCommonType, meet
 from ocl_ir.language.swizzles import component_indices
@@ -64,6 +65,9 @@ class Operators:
 
     def __abs__(self) -> Any:
         return unary("abs", self)
+
+    def __format__(self, specification: str) -> str:
+        return formatted(self.value, specification)
 
     __hash__ = None  # type: ignore[assignment]
 

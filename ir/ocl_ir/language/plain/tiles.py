@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from ocl_ir.language.plain.arrays import PlainArray
 from ocl_ir.language.plain.names import dtype_of
 from ocl_ir.language.plain.numbers import Operators, apply, binary, cast, class_of, give_operators, plain, unary
 from ocl_ir.language.plain.work_item import running
+from ocl_ir.language.products import adds_a_product
 from ocl_ir.language.table import Elements
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.numpy_functions import maximum, minimum
@@ -89,7 +91,7 @@ class PlainTile(Elements, Operators):
         return Product(self, other)
 
     def __iadd__(self, other: Any) -> PlainTile:
-        if isinstance(other, Product):
+        if isinstance(other, Product) and adds_a_product(sys._getframe(1)):
             return dot(self, other.left, other.right)
         return self.mapped(lambda a, b: binary("add", a, b), self, other)
 
@@ -138,7 +140,7 @@ class PlainTile(Elements, Operators):
 
 
 class Product(PlainTile):
-    """`a @ b`, of which `acc += a @ b` adds each product to `acc`."""
+    """`a @ b`, of which `acc += a @ b`, written out, adds each product to `acc`."""
 
     __slots__ = ("left", "right")
 

@@ -11,7 +11,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_runtime.errors import DTypeError, Error, KernelError, NumberRangeError, ShapeError, ZeroDivisorError
-from ocl_runtime.language import exp, log, maximum, minimum
+from ocl_runtime.language import Constant, exp, log, maximum, minimum
 
 
 @ocl.reduction(0)
@@ -231,3 +231,25 @@ def test_what_functions_do_is_reported() -> None:
         ocl.reduction(0)(lambda v, w: v + w + v % (w - w)).interpret(a)
     with pytest.raises(ZeroDivisorError):
         ocl.reduction(0, map=lambda v: 100 // v)(lambda v, w: v + w).interpret(a)
+
+
+def test_arguments_of_all_kinds_are_interpreted() -> None:
+    """Tuples, constants, texts, defaults and arguments by name."""
+
+    @ocl.elementwise
+    def shaded(pair, mode, power: Constant[int] = 2, *, offset=1):
+        low, high = pair
+        value = high - low if mode == "span" else low * offset
+        for _ in range(power):
+            value = value * 2 + offset
+        return value
+
+    x, y = ocl.asarray(np.arange(5, dtype="f4")), ocl.asarray(np.arange(5, dtype="f4")[::-1].copy())
+    for arguments, keywords in (
+        (((x, y), "span"), {}),
+        (((x, 3), "other", 1), {"offset": y}),
+        (((x, y), "other"), {"power": 3, "offset": 2}),
+    ):
+        expected = shaded(*arguments, **keywords).numpy()
+        for _ in range(2):
+            assert (shaded.interpret(*arguments, **keywords).numpy() == expected).all()
