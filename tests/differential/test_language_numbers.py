@@ -18,11 +18,11 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_ir.errors import DTypeError
-from ocl_ir.language import mathematics
+from ocl_ir.language.builtins import mathematics
 from ocl_ir.language.plain.names import in_plain
 from ocl_ir.language.plain.numbers import Index, Typed
-from ocl_ir.language.promotion import class_of
-from ocl_ir.language.table import Builtin
+from ocl_ir.language.values.promotion import class_of
+from ocl_ir.language.values.table import Builtin
 from ocl_ir.ops import OPS
 from tests.support.depth import NIGHTLY
 from tests.support.three_ways import function_from

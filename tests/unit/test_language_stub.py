@@ -6,8 +6,8 @@ import ast
 import inspect
 from pathlib import Path
 
-from ocl_ir.language.builtins import BUILTINS
-from ocl_ir.language.table import Builtin, Namespace
+from ocl_ir.language.builtins.registry import BUILTINS
+from ocl_ir.language.values.table import Builtin, Namespace
 from ocl_runtime import language
 
 STUB = ast.parse(Path(language.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Atomic, Barrier, Collective, Let, Load, Param, Stmt, walk
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.errors import KernelError, Span
-from ocl_ir.language.values import Deferred, HostNumber, Number, dtype_name
+from ocl_ir.language.values.values import Deferred, HostNumber, Number, dtype_name
 from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, U8, U64, DType
 
 Path: TypeAlias = tuple[object, ...]

@@ -29,16 +29,16 @@ from ocl_ir.kernel.grammar import (
 )
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.kernel.printer import text
-from ocl_ir.language import builtins  # noqa: F401, what Python's own functions are
-from ocl_ir.language.calls import Calls
-from ocl_ir.language.captures import Capture
+from ocl_ir.language.builtins import registry  # noqa: F401, what Python's own functions are
 from ocl_ir.language.context import Options
 from ocl_ir.language.errors import KernelError, Span
 from ocl_ir.language.parameters import ArgumentType, Constant, ElementType, IndexType, Parts, ScalarType
-from ocl_ir.language.scopes import Scope
-from ocl_ir.language.source import source_of
-from ocl_ir.language.table import Builtin
-from ocl_ir.language.values import Number
+from ocl_ir.language.statements.calls import Calls
+from ocl_ir.language.syntax.source import source_of
+from ocl_ir.language.values.captures import Capture
+from ocl_ir.language.values.scopes import Scope
+from ocl_ir.language.values.table import Builtin
+from ocl_ir.language.values.values import Number
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.types import F16, F32, DType, Pointer
 

@@ -13,15 +13,15 @@ from typing import Any
 
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language import builtins  # noqa: F401, what Python's own functions are
+from ocl_ir.language.builtins import registry  # noqa: F401, what Python's own functions are
+from ocl_ir.language.builtins.tiles import Tiles
 from ocl_ir.language.context import LanguageBuilder, Options
 from ocl_ir.language.errors import Span
-from ocl_ir.language.fences import with_fences
-from ocl_ir.language.scopes import Scope
-from ocl_ir.language.source import source_of
-from ocl_ir.language.table import Builtin
-from ocl_ir.language.tiles import Tiles
-from ocl_ir.language.values import Number, Value
+from ocl_ir.language.proofs.fences import with_fences
+from ocl_ir.language.syntax.source import source_of
+from ocl_ir.language.values.scopes import Scope
+from ocl_ir.language.values.table import Builtin
+from ocl_ir.language.values.values import Number, Value
 from ocl_ir.types import I64, U64, DType, element
 
 

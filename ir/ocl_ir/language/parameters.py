@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Literal, TypeAlias
 
-from ocl_ir.language.calls import Calls
 from ocl_ir.language.context import Path, Pointer, Scalar
-from ocl_ir.language.values import ArrayView, Deferred, HostNumber, Memory, Number, Size, Value
+from ocl_ir.language.statements.calls import Calls
+from ocl_ir.language.values.values import ArrayView, Deferred, HostNumber, Memory, Number, Size, Value
 from ocl_ir.types import BOOL, DType
 
 Lies: TypeAlias = Literal["dense", "rows", "strided"]

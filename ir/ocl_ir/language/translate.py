@@ -10,18 +10,18 @@ from types import FunctionType
 
 from ocl_ir.kernel.grammar import If, Kernel, Stmt
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language import builtins  # noqa: F401, what Python's own functions are
-from ocl_ir.language.captures import Capture
+from ocl_ir.language.builtins import registry  # noqa: F401, what Python's own functions are
+from ocl_ir.language.builtins.tiles import Tiles
 from ocl_ir.language.context import Host, Options, Scalar, Source, waits
-from ocl_ir.language.divergence import check_that_groups_stay_together
 from ocl_ir.language.errors import Span
-from ocl_ir.language.fences import with_fences
-from ocl_ir.language.local_memory import check_arrays
+from ocl_ir.language.expressions.reports import Site
 from ocl_ir.language.parameters import ArgumentType, declare
-from ocl_ir.language.reports import Site
-from ocl_ir.language.scopes import Scope, Version
-from ocl_ir.language.source import source_of
-from ocl_ir.language.tiles import Tiles
+from ocl_ir.language.proofs.divergence import check_that_groups_stay_together
+from ocl_ir.language.proofs.fences import with_fences
+from ocl_ir.language.proofs.local_memory import check_arrays
+from ocl_ir.language.syntax.source import source_of
+from ocl_ir.language.values.captures import Capture
+from ocl_ir.language.values.scopes import Scope, Version
 
 
 @dataclass(frozen=True, slots=True)

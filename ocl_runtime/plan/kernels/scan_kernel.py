@@ -15,7 +15,7 @@ from ocl_ir.graph.build import ScanOp
 from ocl_ir.kernel.collectives import distances
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.language.builtins import BUILTINS
+from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.language.library import Algorithm
 from ocl_ir.types import DType
 from ocl_runtime.plan.kernels.body import Body

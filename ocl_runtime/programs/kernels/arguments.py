@@ -15,7 +15,6 @@ import numpy as np
 
 from ocl_ir.graph.build import Buffer
 from ocl_ir.guards import Backed
-from ocl_ir.language.captures import may_be_captured
 from ocl_ir.language.parameters import (
     ArgumentType,
     ArrayType,
@@ -26,6 +25,7 @@ from ocl_ir.language.parameters import (
     Parts,
     ScalarType,
 )
+from ocl_ir.language.values.captures import may_be_captured
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, from_numpy

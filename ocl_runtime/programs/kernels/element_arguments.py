@@ -16,8 +16,8 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.guards import NUMBERS
-from ocl_ir.language.captures import may_be_captured
 from ocl_ir.language.parameters import Constant, ElementType, IndexType, Parts, ScalarType
+from ocl_ir.language.values.captures import may_be_captured
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I32, I64
 from ocl_runtime.arrays import Array

@@ -25,7 +25,7 @@ from ocl_ir.kernel.literals import literal
 from ocl_ir.language.context import Options
 from ocl_ir.language.functions import Defined, applied, define
 from ocl_ir.language.parameters import ElementType, ScalarType
-from ocl_ir.language.table import Builtin, ElementFunction
+from ocl_ir.language.values.table import Builtin, ElementFunction
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import caller, calling_line

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ocl_ir.language.builtins import BUILTINS
-from ocl_ir.language.table import Builtin, ElementFunction
+from ocl_ir.language.builtins.registry import BUILTINS
+from ocl_ir.language.values.table import Builtin, ElementFunction
 from ocl_runtime.arrays import Array, broadcast_arrays, empty, permute_dims, reshape
 from ocl_runtime.programs.kernels.join_laws import check_laws
 from ocl_runtime.programs.kernels.kernel import kernel

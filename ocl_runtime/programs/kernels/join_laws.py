@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ocl_ir.language.builtins import BUILTINS
+from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.language.errors import Span
-from ocl_ir.language.source import source_of
-from ocl_ir.language.table import ElementFunction
+from ocl_ir.language.syntax.source import source_of
+from ocl_ir.language.values.table import ElementFunction
 from ocl_runtime.arrays import Array, asarray, empty
 from ocl_runtime.errors import KernelError
 from ocl_runtime.programs.kernels.kernel import kernel

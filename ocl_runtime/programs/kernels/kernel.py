@@ -28,7 +28,7 @@ from ocl_ir.kernel.printer import text
 from ocl_ir.language.context import Options
 from ocl_ir.language.parameters import ArgumentType
 from ocl_ir.language.plain.names import calls_breakpoint
-from ocl_ir.language.source import function_from
+from ocl_ir.language.syntax.source import function_from
 from ocl_ir.language.translate import Translation
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array, empty

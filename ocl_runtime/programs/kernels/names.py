@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ocl_ir.language.builtins import BUILTINS
+from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_runtime.programs.kernels.annotations import Array, Array1, Array2, Array3, Array4, Constant
 
 _DTYPES = (

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ocl_ir.language.builtins import BUILTINS
+from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_runtime.arrays import Array, broadcast_arrays, empty, full, permute_dims, reshape
 from ocl_runtime.programs.kernels.kernel import Kernel, kernel
 from ocl_runtime.programs.kernels.launcher import Sized

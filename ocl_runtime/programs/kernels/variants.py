@@ -12,10 +12,10 @@ import numpy as np
 
 from ocl_ir.kernel.grammar import Param
 from ocl_ir.language.context import Host, Options, Pointer, Scalar, Source, Status
-from ocl_ir.language.host_numbers import evaluate
 from ocl_ir.language.parameters import ArgumentType
 from ocl_ir.language.translate import Translation, translate
-from ocl_ir.language.values import Deferred
+from ocl_ir.language.values.host_numbers import evaluate
+from ocl_ir.language.values.values import Deferred
 from ocl_ir.types import BOOL, DType, element
 
 _MANY = 32

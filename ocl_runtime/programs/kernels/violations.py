@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir.errors import Error, IndexingError
-from ocl_ir.language.reports import (
+from ocl_ir.language.expressions.reports import (
     INTEGER_LIMITS,
     STATUS_WORDS,
     AccessSite,
@@ -19,7 +19,7 @@ from ocl_ir.language.reports import (
     StepSite,
     StoreSite,
 )
-from ocl_ir.language.values import dtype_name
+from ocl_ir.language.values.values import dtype_name
 from ocl_ir.types import DType
 from ocl_runtime.errors import KernelAssertionError, KernelError, NumberRangeError, ZeroDivisorError
 

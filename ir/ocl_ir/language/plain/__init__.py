@@ -11,5 +11,5 @@
     names.py        a function that sees these meanings
     run.py          groups, one after the other
 
-Its rules for types are those of `ocl_ir.language.promotion`; what it computes, NumPy does.
+Its rules for types are those of `ocl_ir.language.values.promotion`; what it computes, NumPy does.
 """

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ocl_ir.errors import DTypeError, IndexingError, ShapeError
 from ocl_ir.language.plain.numbers import Index, Typed, class_of, converted, plain
-from ocl_ir.language.values import dtype_name
+from ocl_ir.language.values.values import dtype_name
 from ocl_ir.numpy_functions import round_bf16
 from ocl_ir.types import BF16, BOOL, F32, DType
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ocl_ir.kernel.collectives import JOINS, distances, tree
-from ocl_ir.language.grids import subgroup_size
 from ocl_ir.language.plain.numbers import Index, Typed, converted, plain, truth
 from ocl_ir.language.plain.work_item import default_real, running
+from ocl_ir.language.values.grids import subgroup_size
 from ocl_ir.numpy_functions import maximum, minimum
 from ocl_ir.types import DType, from_numpy
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.errors import DTypeError
-from ocl_ir.language.host_numbers import HOST
 from ocl_ir.language.plain.names import dtype_of
 from ocl_ir.language.plain.numbers import (
     Index,
@@ -25,7 +24,8 @@ from ocl_ir.language.plain.numbers import (
     truth,
 )
 from ocl_ir.language.plain.work_item import default_real
-from ocl_ir.language.promotion import Class
+from ocl_ir.language.values.host_numbers import HOST
+from ocl_ir.language.values.promotion import Class
 from ocl_ir.ops import OPS
 from ocl_ir.types import BOOL, F16
 

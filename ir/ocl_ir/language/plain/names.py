@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.errors import DTypeError
-from ocl_ir.language import python_functions
 from ocl_ir.language.plain.numbers import Typed, cast
 from ocl_ir.language.plain.work_item import default_real
-from ocl_ir.language.table import ElementFunction
+from ocl_ir.language.values import python_functions
+from ocl_ir.language.values.table import ElementFunction
 from ocl_ir.types import DType, from_numpy
 
 

@@ -1,7 +1,7 @@
 """Numbers of a kernel in plain Python: an index, and a typed number of one or more lanes.
 
-A literal is a Python number. The types in which numbers meet are those of `ocl_ir.language.promotion`; what comes of
-them is computed by NumPy, in exactly that dtype, and integers of 32 bits and more wrap.
+A literal is a Python number. The types in which numbers meet are those of `ocl_ir.language.values.promotion`; what
+comes of them is computed by NumPy, in exactly that dtype, and integers of 32 bits and more wrap.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ocl_ir.errors import DTypeError
 from ocl_ir.language.errors import KernelError
 from ocl_ir.language.plain.printing import formatted
 from ocl_ir.language.plain.work_item import default_real
-from ocl_ir.language.promotion import INDEX, Class, NoCommonType, meet
-from ocl_ir.language.swizzles import component_indices
-from ocl_ir.language.values import dtype_name
+from ocl_ir.language.values.promotion import INDEX, Class, NoCommonType, meet
+from ocl_ir.language.values.swizzles import component_indices
+from ocl_ir.language.values.values import dtype_name
 from ocl_ir.numpy_functions import power
 from ocl_ir.types import BOOL, DType, from_numpy
 

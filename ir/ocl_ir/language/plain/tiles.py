@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.errors import DTypeError, ShapeError
-from ocl_ir.language.grids import Grid
 from ocl_ir.language.plain.arrays import PlainArray
 from ocl_ir.language.plain.names import dtype_of
 from ocl_ir.language.plain.numbers import Operators, apply, binary, cast, class_of, give_operators, plain, unary
 from ocl_ir.language.plain.work_item import running
-from ocl_ir.language.products import adds_a_product
-from ocl_ir.language.table import Elements
+from ocl_ir.language.syntax.products import adds_a_product
+from ocl_ir.language.values.grids import Grid
+from ocl_ir.language.values.table import Elements
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.numpy_functions import maximum, minimum
 from ocl_ir.ops import OPS

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from ocl_ir.language.liveness import assigned, liveness, read
+from ocl_ir.language.syntax.liveness import assigned, liveness, read
 
 
 def function_of(text: str) -> ast.FunctionDef:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ocl_ir.errors import DataRaceError, Error
-from ocl_ir.language.builtins import BUILTINS
+from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.language.context import Options
 from ocl_ir.language.errors import KernelError
 from ocl_ir.language.parameters import ArrayType

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ocl_ir.language.promotion import INDEX, Class, NoCommonType, meet
+from ocl_ir.language.values.promotion import INDEX, Class, NoCommonType, meet
 from ocl_ir.types import BOOL, DTYPES, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType, from_numpy
 
 TYPED = [dtype for dtype in DTYPES.values() if dtype.name != "bf16"]

@@ -8,8 +8,8 @@ import pytest
 
 from ocl_ir.kernel.verify import verify
 from ocl_ir.language.context import Options
+from ocl_ir.language.expressions.reports import ConversionSite, DivisionSite, StepSite, StoreSite
 from ocl_ir.language.parameters import ArrayType, FloatType, IndexType
-from ocl_ir.language.reports import ConversionSite, DivisionSite, StepSite, StoreSite
 from ocl_ir.language.translate import translate
 from ocl_ir.types import from_numpy
 from tests.support.three_ways import function_from

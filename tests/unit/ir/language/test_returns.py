@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ocl_ir.language.returns import RESULT, with_one_result
+from ocl_ir.language.syntax.returns import RESULT, with_one_result
 
 
 def straight(a: int, b: int) -> int:

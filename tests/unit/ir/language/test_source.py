@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ocl_ir.language.errors import KernelError
-from ocl_ir.language.source import function_from, source_of
+from ocl_ir.language.syntax.source import function_from, source_of
 
 
 def body(function: Callable[..., Any]) -> str:

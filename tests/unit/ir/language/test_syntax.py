@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from ocl_ir.language import conditions, expressions, statements
+from ocl_ir.language.expressions import conditions, expressions
+from ocl_ir.language.statements import statements
 from ocl_ir.language.translate import Tiles
 
 OLD = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "Index", "ExtSlice", "AugLoad", "AugStore", "Param", "Suite"}

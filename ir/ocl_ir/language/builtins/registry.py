@@ -1,0 +1,20 @@
+"""Every builtin of the language, by its name in `ocl_runtime.language`; and what Python's own functions are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ocl_ir.language.builtins import groups, mathematics, printing, subgroups, tile_builtins, tuples, work_items
+from ocl_ir.language.values import python_functions
+
+BUILTINS: dict[str, Any] = {
+    **mathematics.BUILTINS,
+    **work_items.BUILTINS,
+    **groups.BUILTINS,
+    **subgroups.BUILTINS,
+    **tile_builtins.BUILTINS,
+}
+
+python_functions.register(
+    mathematics.BUILTINS, mathematics.PYTHON | work_items.PYTHON | tuples.PYTHON | printing.PYTHON
+)

@@ -1,0 +1,69 @@
+"""Names of Python's own scopes that a kernel reads: what they may be, and whether they are still what they were.
+
+Globals, cells of closures and attributes of modules are read at every launch: a kernel that was translated with another
+value is another variant. Arrays, lists and dicts are refused, because a change inside of them would not be seen.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import enum
+import operator
+from collections.abc import Callable
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ocl_ir.language.values.table import Namespace
+from ocl_ir.types import DType
+
+_PLAIN = (bool, int, float, str, type(None), enum.Enum, np.generic, np.dtype, DType, type, ModuleType)
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, np.ufunc, partial)
+
+
+class Capture(NamedTuple):
+    """A value that was read, and how to read it again."""
+
+    read: Callable[[], Any]
+    value: Any
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is the same now, by identity or value."""
+        try:
+            now = self.read()
+        except (NameError, AttributeError, KeyError, ValueError):
+            return False
+        return now is self.value or (type(now) is type(self.value) and _equal(now, self.value))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, float):
+        return repr(a) == repr(b)  # tells 0.0 from -0.0, and finds NaN
+    return not isinstance(a, _FUNCTIONS) and bool(a == b)
+
+
+def may_be_captured(value: Any) -> bool:
+    """Whether a kernel may read a value from around it."""
+    if isinstance(value, tuple):
+        return all(map(may_be_captured, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        frozen = value.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        return frozen and all(may_be_captured(getattr(value, field.name)) for field in dataclasses.fields(value))
+    if isinstance(value, (*_PLAIN, *_FUNCTIONS, Namespace)):
+        return True
+    return callable(value) and not hasattr(value, "__array__") and not hasattr(value, "shape")
+
+
+def python_name(function: FunctionType, name: str) -> Callable[[], Any] | None:
+    """How to read a name of a function's own scopes: a cell, a global or a builtin; None where there is none."""
+    code = function.__code__
+    if name in code.co_freevars and function.__closure__ is not None:
+        cell = function.__closure__[code.co_freevars.index(name)]
+        return partial(getattr, cell, "cell_contents")
+    if name in function.__globals__:
+        return partial(operator.getitem, function.__globals__, name)
+    return partial(getattr, builtins, name) if hasattr(builtins, name) else None
