@@ -57,15 +57,15 @@ Annotation = ArrayAnnotation | ConstantAnnotation | NumberAnnotation | None
 
 def annotations_of(function: FunctionType) -> dict[str, Annotation]:
     """The annotations of a kernel's parameters. Raises `DTypeError` for what is none."""
-    found: dict[str, Annotation] = {}
+    annotations: dict[str, Annotation] = {}
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError as error:
         raise undefined(function, error) from None
     for name in inspect.signature(function).parameters:
         if name in hints:
-            found[name] = _annotation(function, name, hints[name])
-    return found
+            annotations[name] = _annotation(function, name, hints[name])
+    return annotations
 
 
 def undefined(function: FunctionType, error: NameError) -> DTypeError:

@@ -17,10 +17,10 @@ from ocl_runtime.observe.stages import NAMES, stages
 def dumped(translation: Translation, executor: DeviceExecutor, stage: str | None) -> str:
     """The stages of a variant on a device, or one of them by name. Raises `Error` for a stage that kernels have not."""
     executable = executor.engine.executable(translation.kernel)
-    found = stages(executable.compilation, executable.program)
+    all_stages = stages(executable.compilation, executable.program)
     if stage is None:
-        return "\n".join(f"── {made.name}\n{made.text}" for made in found)
-    named = [made for made in found if made.name == stage]
+        return "\n".join(f"── {made.name}\n{made.text}" for made in all_stages)
+    named = [made for made in all_stages if made.name == stage]
     if not named:
         raise Error(f"a kernel has no stage {stage!r}", remedy=f"use one of {', '.join(NAMES[1:])}")
     return named[0].text

@@ -54,7 +54,7 @@ class ElementwiseKernel:
 
     As CuPy has it: `in_params` and `out_params` with a type and a name each, an operation that assigns the outs, a
     name. Types are dtypes or names (`T`) that arguments bind. The call takes the ins, and the outs if they are not to
-    be new, and gives the out or a tuple of several. What is `raw` is indexed by the operation itself: `i` is the place,
+    be new, and gives the out or a tuple of several. What is `raw` is indexed by the operation itself: `i` is the index,
     `_ind.size()` how many there are, `y.size()` that of a raw array. `structs` are structured dtypes with a name in C
     (`ocl.tools.get_or_register_dtype`), which raw arrays may be of.
 
@@ -173,7 +173,7 @@ class _Broadcasting:
 
     def _without_size(self, param: Parameter) -> ShapeError:
         return ShapeError(
-            f"kernel {self.name} has only raw arrays, and nobody says how many places there are",
+            f"kernel {self.name} has only raw arrays, and nobody says how many indices there are",
             place=calling_line(),
             remedy=f"call it with size=…, or declare {param.name} without raw",
         )

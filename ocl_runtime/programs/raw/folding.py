@@ -1,6 +1,6 @@
 """How a reduction runs: which kernels fold what, and their sources.
 
-Each group of work-items folds a segment: items take places in turn, and their totals are folded in halves. Where there
+Each group of work-items folds a segment: items take indices in turn, and their totals are folded in halves. Where there
 are long segments and few results, parts of each are folded first, and then the parts: the order depends on sizes only.
 """
 

@@ -1,8 +1,9 @@
 """The arguments of a generated kernel: how its arrays lie, and by which index its text finds their elements.
 
-Arrays over the same places are arranged together: axes that follow each other in all of them are one. Where that
-leaves one axis and no gaps, the place itself is the index; else it is taken apart into coordinates, and strides lead
-from there to the element. Which of both it is belongs to the source; sizes, strides and numbers are arguments.
+Arrays over the same indices are arranged together: axes that follow each other in all of them are one. Where that
+leaves one axis and no gaps, an element lies at the index itself; else the index is taken apart into coordinates, and
+strides lead from there to the element. Which of both it is belongs to the source; sizes, strides and numbers are
+arguments.
 """
 
 from __future__ import annotations

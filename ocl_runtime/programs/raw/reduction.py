@@ -28,14 +28,14 @@ from ocl_runtime.programs.structs import Struct
 class ReductionKernel:
     """A reduction from expressions in OpenCL C.
 
-    As CuPy has it: `in_params`, `out_params`, an expression of the ins for each place, one that joins `a` and `b`, a
+    As CuPy has it: `in_params`, `out_params`, an expression of the ins for each index, one that joins `a` and `b`, a
     statement that makes the outs of the total `a`, the neutral element, a name. The call takes the ins, `axis`,
     `keepdims` and `out`, and gives a new array.
 
         ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "l2norm")(x, axis=1)
 
     As PyOpenCL has it: the dtype of the result, the neutral element, the expression that joins `a` and `b`, the
-    expression for each place `i`, and the arguments in C. A context may stand in front. The call takes the arguments
+    expression for each index `i`, and the arguments in C. A context may stand in front. The call takes the arguments
     and gives an array of shape ().
 
         ReductionKernel(np.float32, "0", "a + b", "x[i] * y[i]", "const float *x, const float *y")(x, y)

@@ -60,14 +60,14 @@ def _shape(t: Tiles, shape: Value) -> tuple[int, ...]:
 
 
 def _origin(t: Tiles, origin: Value, x: ArrayView, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    places = origin if isinstance(origin, tuple) else (origin,)
-    if not len(places) == len(x.shape) == len(shape):
+    coordinates = origin if isinstance(origin, tuple) else (origin,)
+    if not len(coordinates) == len(x.shape) == len(shape):
         raise t.fault(
-            f"a tile with {len(shape)} axes at {len(places)} coordinates of {x}",
+            f"a tile with {len(shape)} axes at {len(coordinates)} coordinates of {x}",
             "index the array first: load_tile(x[i], …)",
             ShapeError,
         )
-    return places
+    return coordinates
 
 
 _PYTHON: dict[str, Callable[..., Any]] = {

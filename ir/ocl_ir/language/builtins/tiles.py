@@ -133,7 +133,7 @@ class Tiles(Calls):
         first = self._times(down, grid.rows) if grid.down > 1 else 0
         rows = [self._plus(first, row) for row in range(grid.rows)]
         columns = [self._plus(across, column * grid.across) for column in range(grid.columns)]
-        pairs = [(rows[row], columns[column]) for row, column in grid.places()]
+        pairs = [(rows[row], columns[column]) for row, column in grid.own_elements()]
         return pairs if len(shape) == 2 else [pair[1:] for pair in pairs]
 
     def index_number(self, ref: Ref) -> Number:
@@ -147,10 +147,12 @@ class Tiles(Calls):
         return grid.rows * grid.down == height and grid.columns * grid.across == width
 
     def _within(self, shape: TileShape, at: Coordinates) -> Coordinates:
-        """Coordinates of an element, some other one where an item has more places than the tile has elements."""
+        """Coordinates of an element, some other one where an item has room for more than the tile has elements."""
         if self._is_exact(shape):
             return at
-        return tuple(self.numeric("minimum", place, length - 1) for place, length in zip(at, shape, strict=True))
+        return tuple(
+            self.numeric("minimum", coordinate, length - 1) for coordinate, length in zip(at, shape, strict=True)
+        )
 
     def _inside_tile(self, shape: TileShape, at: Coordinates) -> Ref | None:
         """Whether coordinates are in the tile; None where all are."""
@@ -179,7 +181,7 @@ class Tiles(Calls):
 
     def filled(self, shape: TileShape, dtype: DType, fill: Value) -> Tile:
         """A tile of one value."""
-        count = sum(1 for _ in self._grid(shape).places())
+        count = sum(1 for _ in self._grid(shape).own_elements())
         value = Number(self.converted(fill, self.available(dtype)), dtype)
         return Tile(shape, dtype, (value,) * count)
 
@@ -191,13 +193,13 @@ class Tiles(Calls):
         origin = tuple(self.snapshot(coordinate) for coordinate in origin)
 
         def read(at: Coordinates) -> Number:
-            places = tuple(self._plus(start, step) for start, step in zip(origin, at, strict=True))
+            coordinates = tuple(self._plus(start, step) for start, step in zip(origin, at, strict=True))
             if inside:
-                return self.number(self.load(view, places))
+                return self.number(self.load(view, coordinates))
             value = Number(self.converted(fill, view.dtype), view.dtype)
             variable = self.k.variable(value.ref)
-            with self.k.if_(self._all_below(places, lengths)):
-                self.k.assign(variable, self.number(self.load(view, places)).ref)
+            with self.k.if_(self._all_below(coordinates, lengths)):
+                self.k.assign(variable, self.number(self.load(view, coordinates)).ref)
             return Number(self.k.let(variable), view.dtype)
 
         return LoadedTile(shape, view.dtype, read)
@@ -209,10 +211,10 @@ class Tiles(Calls):
             shape = broadcast_shapes(*shapes)
         except ShapeError as error:
             raise self.fault(f"tiles of shapes {' and '.join(map(str, shapes))}", error.remedy, ShapeError) from None
-        places = self._coordinates(shape)
+        coordinates = self._coordinates(shape)
         readers = [self._reader(operand, shape) if is_tile(operand) else None for operand in operands]
         elements = []
-        for number, at in enumerate(places):
+        for number, at in enumerate(coordinates):
             values = [
                 operand if reader is None else reader(number, at)
                 for operand, reader in zip(operands, readers, strict=True)
@@ -228,7 +230,9 @@ class Tiles(Calls):
 
         def at_own(number: int, at: Coordinates) -> Number:
             own = self._within(shape, at)[len(at) - len(tile.shape) :]
-            return read(tuple(0 if length == 1 else place for place, length in zip(own, tile.shape, strict=True)))
+            return read(
+                tuple(0 if length == 1 else coordinate for coordinate, length in zip(own, tile.shape, strict=True))
+            )
 
         return at_own
 
@@ -250,20 +254,20 @@ class Tiles(Calls):
             return
         size, item = math.prod(tile.shape), self.index_number(self.linear_id())
         for first in range(0, size, self.group_items):
-            place = self._plus(item, first)
-            at = self._unraveled(place, tile.shape)
+            linear = self._plus(item, first)
+            at = self._unraveled(linear, tile.shape)
             inside = None
             if first + self.group_items > size:
-                inside = self.k.op("lt", self.index(place), self._constant(size, self.index_type))
+                inside = self.k.op("lt", self.index(linear), self._constant(size, self.index_type))
             self._where(inside, partial(self._copy_element, tile, array, at))
 
     def _copy_element(self, tile: LoadedTile, array: ArrayView, at: Coordinates) -> None:
         self.store(array, at, tile.read(at))
 
-    def _unraveled(self, place: Value, shape: TileShape) -> Coordinates:
+    def _unraveled(self, linear: Value, shape: TileShape) -> Coordinates:
         if len(shape) == 1:
-            return (place,)
-        return self.binary("floordiv", place, shape[1]), self.binary("rem", place, shape[1])
+            return (linear,)
+        return self.binary("floordiv", linear, shape[1]), self.binary("rem", linear, shape[1])
 
     def _where(self, inside: Ref | None, effect: Callable[[], Any]) -> None:
         if inside is None:
@@ -292,16 +296,16 @@ class Tiles(Calls):
             self._store_shared(tile, array)
         self.k.barrier()
         grid = self._grid(acc.shape)
-        places = self._coordinates(acc.shape)
+        coordinates = self._coordinates(acc.shape)
         sums = [self.k.variable(element.ref, hint="acc") for element in acc.elements]
-        rows = [places[row * grid.columns][0] for row in range(grid.rows)]
-        columns = [places[column][1] for column in range(grid.columns)]
+        rows = [coordinates[row * grid.columns][0] for row in range(grid.rows)]
+        columns = [coordinates[column][1] for column in range(grid.columns)]
         exact = self._is_exact(acc.shape)
         with self.k.for_(0, inner, dtype=self.index_type, hint="k", unroll=min(inner, 8)) as k:
             at = self.index_number(k)
             a = [self._operand_of(shared[0], (row, at), acc.dtype, height if not exact else None, 0) for row in rows]
             b = [self._operand_of(shared[1], (at, col), acc.dtype, width if not exact else None, 1) for col in columns]
-            for number, (row, column) in enumerate(grid.places()):
+            for number, (row, column) in enumerate(grid.own_elements()):
                 self.k.assign(sums[number], self.k.op("fma", a[row], b[column], sums[number]))
         return Tile(acc.shape, acc.dtype, tuple(self._rounded(total, acc.dtype) for total in sums))
 
@@ -326,8 +330,8 @@ class Tiles(Calls):
             kept = self._within(shape, at) if len(tile.shape) > 1 else ()
             total = self.k.variable(read((*kept[:axis], 0, *kept[axis:])).ref, hint="total")
             with self.k.for_(1, tile.shape[axis], dtype=self.index_type, hint="k") as k:
-                place = (*kept[:axis], self.index_number(k), *kept[axis:])
-                self.k.assign(total, self.k.op(op, total, read(place).ref))
+                element = (*kept[:axis], self.index_number(k), *kept[axis:])
+                self.k.assign(total, self.k.op(op, total, read(element).ref))
             elements.append(self._rounded(total, tile.dtype))
         return Tile(shape, tile.dtype, tuple(elements))
 
@@ -336,10 +340,10 @@ class Tiles(Calls):
         lengths = tuple(self.size(length) for length in view.shape)
         held = self.in_registers(tile)
         for at, element in zip(self._coordinates(tile.shape), held.elements, strict=True):
-            places = tuple(self._plus(start, step) for start, step in zip(origin, at, strict=True))
-            inside = self._all_below(places, lengths)
+            coordinates = tuple(self._plus(start, step) for start, step in zip(origin, at, strict=True))
+            inside = self._all_below(coordinates, lengths)
             own = self._inside_tile(tile.shape, at)
             if own is not None:
                 inside = self.k.op("and", inside, own)
             with self.k.if_(inside):
-                self.store(view, places, element)
+                self.store(view, coordinates, element)

@@ -50,10 +50,10 @@ class Conditions(Choices):
         if isinstance(operator_, ast.In | ast.NotIn):
             if not isinstance(right, tuple):
                 raise self.fault(f"in {self.described(right)}", "in is for tuples: v in (1, 2)")
-            found: Value = False
+            contained: Value = False
             for element in right:
-                found = self._or(found, lambda element=element: self.binary("eq", left, element))  # type: ignore[misc]
-            return found if isinstance(operator_, ast.In) else self.negated(found)
+                contained = self._or(contained, lambda element=element: self.binary("eq", left, element))  # type: ignore[misc]
+            return contained if isinstance(operator_, ast.In) else self.negated(contained)
         op = _COMPARE[type(operator_)]
         if isinstance(left, tuple) and isinstance(right, tuple) and op in {"eq", "ne"}:
             equal: Value = len(left) == len(right)

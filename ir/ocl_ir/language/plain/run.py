@@ -57,9 +57,9 @@ def _raise(item: WorkItem) -> None:
 
 
 def _check_all_wait(items: list[WorkItem]) -> None:
-    places = {"its end" if item.is_done else item.waits_at for item in items}
-    if len(places) > 1:
-        listed = " and ".join(sorted(places))
+    ends = {"its end" if item.is_done else item.waits_at for item in items}
+    if len(ends) > 1:
+        listed = " and ".join(sorted(ends))
         raise KernelError(
             f"work-items of group {items[0].group.number} come to {listed}, and a group comes to one together",
             remedy="move the barrier to where the whole group passes",

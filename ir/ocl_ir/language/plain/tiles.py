@@ -57,7 +57,9 @@ class PlainTile(Elements, Operators):
 
         def read(number: int, at: Coordinates) -> Any:
             own = _within(shape, at)[len(at) - len(self.shape) :]
-            return whole[tuple(0 if length == 1 else place for place, length in zip(own, self.shape, strict=True))]
+            return whole[
+                tuple(0 if length == 1 else coordinate for coordinate, length in zip(own, self.shape, strict=True))
+            ]
 
         return read
 
@@ -132,8 +134,8 @@ class PlainTile(Elements, Operators):
         def read(at: Coordinates) -> Any:
             kept = at if len(self.shape) > 1 else ()
             total = whole[*kept[:axis], 0, *kept[axis:]]
-            for place in range(1, self.shape[axis]):
-                total = apply(join, computed, total, whole[*kept[:axis], place, *kept[axis:]])
+            for index in range(1, self.shape[axis]):
+                total = apply(join, computed, total, whole[*kept[:axis], index, *kept[axis:]])
             return cast(total, self.type)
 
         return self._read_anew(shape, read)
@@ -176,8 +178,8 @@ def load_tile(x: PlainArray, origin: Any, shape: Any, fill: Any = 0, *, inside: 
     type_ = F32 if x.type is BF16 else x.type
 
     def read(at: Coordinates) -> Any:
-        places = tuple(start + step for start, step in zip(first, at, strict=True))
-        return x[places] if inside or _is_below(places, x.data.shape) else cast(fill, type_)
+        coordinates = tuple(start + step for start, step in zip(first, at, strict=True))
+        return x[coordinates] if inside or _is_below(coordinates, x.data.shape) else cast(fill, type_)
 
     return PlainTile(lengths, type_, [read(_within(lengths, at)) for at in _own_coordinates(lengths)])
 
@@ -186,9 +188,9 @@ def store_tile(x: PlainArray, origin: Any, value: PlainTile) -> None:
     """Writes a tile from an origin on; what would lie outside is not stored."""
     first = _lengths(origin)
     for at, element in zip(_own_coordinates(value.shape), value.elements, strict=True):
-        places = tuple(start + step for start, step in zip(first, at, strict=True))
-        if _is_below(at, value.shape) and _is_below(places, x.data.shape):
-            x[places] = element
+        coordinates = tuple(start + step for start, step in zip(first, at, strict=True))
+        if _is_below(at, value.shape) and _is_below(coordinates, x.data.shape):
+            x[coordinates] = element
 
 
 def dot(acc: PlainTile, a: PlainTile, b: PlainTile) -> PlainTile:
@@ -222,18 +224,18 @@ def _own_coordinates(shape: Coordinates) -> list[Coordinates]:
 
 
 def _coordinates(shape: Coordinates, item: int) -> list[Coordinates]:
-    """Where the elements of a work-item are; places beyond the tile are nobody's."""
+    """Where the elements of a work-item are; coordinates beyond the tile are nobody's."""
     grid = Grid.of(shape, math.prod(running("a tile").launch.group))
     across, down = item % grid.across, item // grid.across
     pairs = itertools.starmap(
-        lambda row, column: (down * grid.rows + row, across + column * grid.across), grid.places()
+        lambda row, column: (down * grid.rows + row, across + column * grid.across), grid.own_elements()
     )
     return [pair if len(shape) == 2 else pair[1:] for pair in pairs]
 
 
 def _within(shape: Coordinates, at: Coordinates) -> Coordinates:
-    return tuple(min(place, length - 1) for place, length in zip(at, shape, strict=True))
+    return tuple(min(coordinate, length - 1) for coordinate, length in zip(at, shape, strict=True))
 
 
 def _is_below(at: Coordinates, lengths: Coordinates) -> bool:
-    return all(0 <= place < length for place, length in zip(at, lengths, strict=True))
+    return all(0 <= coordinate < length for coordinate, length in zip(at, lengths, strict=True))

@@ -37,6 +37,6 @@ class Grid:
         down = items // across
         return cls(down, across, -(-height // down), -(-width // across))
 
-    def places(self) -> Iterator[tuple[int, int]]:
+    def own_elements(self) -> Iterator[tuple[int, int]]:
         """The number of row and column of each of an item's elements."""
         return ((row, column) for row in range(self.rows) for column in range(self.columns))
