@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ocl_ir.errors import DataRaceError
+import numpy as np
+
+from ocl_ir.errors import DataRaceError, IRError
 from ocl_ir.interpret.arguments import Launch, Triple
 from ocl_ir.interpret.memory import Memory
+from ocl_ir.interpret.operation import Data
 from ocl_ir.interpret.races import Race, Touch
 from ocl_ir.kernel.grammar import Kernel, Stmt
 from ocl_ir.kernel.printer import neighbourhood
@@ -25,6 +28,14 @@ class Faults:
     def place(self, stmt: Stmt) -> str:
         """Where a statement stands, with its neighbours."""
         return neighbourhood(self._kernel, stmt)
+
+    def check_whole_group(self, stmt: Stmt, active: Data, group: Triple) -> None:
+        """Raises `IRError` for a statement that only a part of a group comes to."""
+        if not active.all():
+            kind = type(stmt).__name__.lower()
+            reached, missing = np.count_nonzero(active), self.work_item(int(np.argmin(active)), group)
+            fact = f"divergent {kind}: {reached} of {active.size} work-items reach it, {missing} does not"
+            raise IRError(fact, place=self.place(stmt), remedy=f"move the {kind} to where the whole group passes")
 
     def race(self, memory: Memory, race: Race) -> DataRaceError:
         """The error of two accesses without an order."""

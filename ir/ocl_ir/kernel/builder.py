@@ -35,6 +35,7 @@ from ocl_ir.kernel.grammar import (
     Operand,
     Param,
     Print,
+    Shuffle,
     Store,
     Value,
     Variable,
@@ -212,6 +213,13 @@ class KernelBuilder(Blocks):
         whose = None if lane is None else self._fixed(self._operand(lane, U32))
         result = self._value(value_type(operand), hint)
         self.emit(Collective(result, op, operand, whose, where=calling_line()))
+        return Ref(self, result)
+
+    def shuffle(self, value: Like, lane: Like, size: int, hint: str = "") -> Ref:
+        """The value of the work-item at `lane` of its sub-group of `size` items with consecutive linear local ids."""
+        operand = self._operand(value, None)
+        result = self._value(value_type(operand), hint)
+        self.emit(Shuffle(result, operand, self._operand(lane, U32), size, where=calling_line()))
         return Ref(self, result)
 
     def print_(self, format_: str, *values: Like) -> None:

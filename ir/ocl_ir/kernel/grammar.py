@@ -13,6 +13,7 @@
             | While (Stmt*; operand): Stmt*              the condition's statements run before every test
             | Barrier local?, global?                    every work-item of the group, or none, comes here
             | Collective value = op operand, lane?       the group joins its values; it comes here as to a barrier
+            | Shuffle value = operand, lane, size        what an item of the sub-group has; as to a barrier
             | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
     Operand = Value | Variable | Const
@@ -216,6 +217,20 @@ class Collective(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Shuffle(_Statement):
+    """`result` is the value of the item at `lane` of a work-item's own sub-group.
+
+    A sub-group has `size` items, a power of two, whose linear local ids follow each other from a multiple of it on. It
+    orders no memory.
+    """
+
+    result: Value
+    value: Operand
+    lane: Operand
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Print(_Statement):
     """Prints a line: the text with a value for each `{}`; see `ocl_ir.kernel.formats`."""
 
@@ -239,23 +254,9 @@ class Return(_Statement):
 
 
 Stmt: TypeAlias = (
-    Let
-    | Load
-    | Store
-    | Local
-    | Assign
-    | Array
-    | Atomic
-    | If
-    | For
-    | While
-    | Barrier
-    | Collective
-    | Print
-    | Break
-    | Continue
-    | Return
-)
+    Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle | Print
+    | Break | Continue | Return
+)  # fmt: skip
 Block: TypeAlias = tuple[Stmt, ...]
 
 
@@ -333,6 +334,8 @@ def operands(stmt: Stmt) -> tuple[Operand, ...]:
             return (stmt.pointer, stmt.index, *stmt.args)
         case Collective():
             return (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane)
+        case Shuffle():
+            return (stmt.value, stmt.lane)
         case If() | While():
             return (stmt.condition,)
         case For():
@@ -365,6 +368,8 @@ def map_operands(stmt: Stmt, change: Callable[[Operand], Operand]) -> Stmt:
         case Collective():
             lane = None if stmt.lane is None else change(stmt.lane)
             return replace(stmt, value=change(stmt.value), lane=lane)
+        case Shuffle():
+            return replace(stmt, value=change(stmt.value), lane=change(stmt.lane))
         case If() | While():
             return replace(stmt, condition=change(stmt.condition))
         case For():
@@ -380,7 +385,7 @@ def _pointer(operand: Operand) -> Value:
 def defined(stmt: Stmt) -> Value | None:
     """The binding that a statement introduces in the block where it stands (a loop's index belongs to its body)."""
     match stmt:
-        case Let() | Load() | Atomic() | Collective():
+        case Let() | Load() | Atomic() | Collective() | Shuffle():
             return stmt.result
         case Array():
             return stmt.pointer

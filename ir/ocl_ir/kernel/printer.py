@@ -29,6 +29,7 @@ from ocl_ir.kernel.grammar import (
     Operand,
     Print,
     Return,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -157,6 +158,9 @@ class _Printer:
             case Collective():
                 lane = f" of item {self._of(stmt.lane)}" if stmt.lane is not None else ""
                 return f"let {self._of(stmt.result)}: {stmt.result.type} = group {stmt.op} {self._of(stmt.value)}{lane}"
+            case Shuffle():
+                what = f"shuffle {self._of(stmt.value)} of lane {self._of(stmt.lane)} in {stmt.size}"
+                return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"
             case Print():
                 return ", ".join([f"print {json.dumps(stmt.format)}", *map(self._of, stmt.args)])
             case Break():

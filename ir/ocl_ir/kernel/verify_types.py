@@ -25,6 +25,7 @@ from ocl_ir.kernel.grammar import (
     Local,
     Operand,
     Print,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -162,6 +163,22 @@ def collective_types(kernel: Kernel) -> Iterator[Fault]:
             yield Fault(f"the collective {stmt.op} {fact}", stmt, "a broadcast, and nothing else, is of one lane")
         elif stmt.lane is not None and not _is_index(stmt.lane.type):
             fact = f"the lane {name_of(kernel, stmt.lane)} of a broadcast is {stmt.lane.type}"
+            yield Fault(fact, stmt, "name the lane by an integer scalar")
+
+
+def shuffle_types(kernel: Kernel) -> Iterator[Fault]:
+    """A sub-group exchanges scalars that can be computed with, at places that are integers."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Shuffle):
+            continue
+        type_ = stmt.value.type
+        if not isinstance(type_, DType) or type_ == BF16:
+            remedy = "shuffle its lanes (k.op('extract', …))" if type_ != BF16 else "shuffle it as f32"
+            yield Fault(f"there is no shuffle of {type_}", stmt, remedy)
+        elif stmt.result.type != type_:
+            yield Fault(f"a shuffle of {type_} cannot give {stmt.result.type}", stmt, f"make the result {type_}")
+        elif not _is_index(stmt.lane.type):
+            fact = f"the lane {name_of(kernel, stmt.lane)} of a shuffle is {stmt.lane.type}"
             yield Fault(fact, stmt, "name the lane by an integer scalar")
 
 

@@ -3,21 +3,21 @@
 There is one array for each dtype, at the kernel's top, which all collectives of that dtype use one after the other. A
 barrier before a collective lets the readers of the one before finish; only the first one outside of loops needs none.
 A scan goes to and fro between two halves of the array, so that a step needs one barrier.
+
+Where the target says so, the last steps of a reduction, in which no more items take part than a sub-group has, are
+shuffles: each sub-group takes them for itself, of the same values in the same order, so that the bits are the same and
+nobody waits for the result.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 
-from ocl_ir.errors import IRError
 from ocl_ir.kernel.collectives import JOINS, SCANS, distances, tree
 from ocl_ir.kernel.grammar import (
     Array,
     Barrier,
-    Block,
     Collective,
     Const,
     For,
@@ -26,48 +26,56 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Operand,
+    Shuffle,
     Stmt,
-    Store,
     Value,
     While,
-    map_blocks,
+    defined,
     walk,
 )
-from ocl_ir.kernel.printer import neighbourhood
-from ocl_ir.passes.rewrite import Rewriter
-from ocl_ir.types import BOOL, U32, DType, Pointer, ValueType, element
+from ocl_ir.passes.writing import Writer, asked_for, group_size_of, number
+from ocl_ir.subgroups import Subgroups
+from ocl_ir.types import BOOL, U32, DType, Pointer, Vector, element
 
 
-def collectives(kernel: Kernel) -> Kernel:
-    """The kernel without collectives. Raises `IRError` where it has one and no group size."""
+def collectives(kernel: Kernel, subgroups: Subgroups | None = None) -> Kernel:
+    """The kernel without collectives, for a target that has these sub-groups. Raises `IRError` where it has one and no
+    group size."""
     wanted = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Collective)]
     if not wanted:
         return kernel
-    if kernel.group_size is None:
-        raise IRError(
-            f"kernel {kernel.name} has a collective and no group size",
-            place=neighbourhood(kernel, wanted[0]),
-            remedy="build it with group_size=(x, y, z): local memory for the group's values depends on it",
-        )
-    return _Lowering(kernel, kernel.group_size, wanted).run()
+    group_size = group_size_of(kernel, wanted[0])
+    return _Lowering(kernel, group_size, wanted, _tail(kernel, group_size, subgroups)).run()
 
 
-class _Lowering(Rewriter):
-    def __init__(self, kernel: Kernel, group_size: tuple[int, int, int], wanted: list[Collective]) -> None:
-        super().__init__(kernel)
-        self._group_size = group_size
-        self._items = math.prod(group_size)
-        self._out: list[Stmt] = []
+def _tail(kernel: Kernel, group_size: tuple[int, int, int], subgroups: Subgroups | None) -> int:
+    """The size of the sub-groups that take the last steps of reductions; 0: of none.
+
+    The whole kernel runs in sub-groups of one size then. So it is that of its shuffles, and no code for vectors, whose
+    lanes would be computed as many times at once.
+    """
+    if subgroups is None or not subgroups.tail or not subgroups.exchange(subgroups.tail, group_size):
+        return 0
+    values = [value.type for stmt in walk(kernel.body) if (value := defined(stmt)) is not None]
+    sizes = {stmt.size for stmt in walk(kernel.body) if isinstance(stmt, Shuffle)}
+    fits = sizes <= {subgroups.tail} and not any(isinstance(type_, Vector) for type_ in values)
+    return subgroups.tail if fits else 0
+
+
+class _Lowering(Writer):
+    def __init__(self, kernel: Kernel, group_size: tuple[int, int, int], wanted: list[Collective], tail: int) -> None:
+        super().__init__(kernel, group_size)
         self._arrays: dict[DType, Value] = {}
-        with self._block() as self._head:
-            self._item = self._linear_id()
+        self._tail = tail
+        with self.writing() as self._head:
+            self._item = self.linear_id()
             scanned = {_type(stmt) for stmt in wanted if stmt.op in SCANS}
             self._known: dict[int, Value] = {0: self._item}
             if scanned:
-                self._known[self._items] = self._moved(self._items, hint="upper")
+                self._known[self.items] = self._moved(self.items, hint="upper")
             for dtype in dict.fromkeys(map(_type, wanted)):
                 array = self._arrays[dtype] = self.new_value(Pointer(dtype, "local"), f"shared_{dtype}")
-                self._emit(Array(array, self._items * (2 if dtype in scanned else 1)))
+                self.emit(Array(array, self.items * (2 if dtype in scanned else 1)))
         self._loops = 0
         self._used: set[DType] = set()
 
@@ -87,102 +95,79 @@ class _Lowering(Rewriter):
             return (stmt,)
         dtype = _type(stmt)
         array = self._arrays[dtype]
-        with self._block() as made:
+        with self.writing() as made:
             if self._loops or dtype in self._used:
-                self._emit(Barrier())
-            self._store(array, self._item, stmt.value)
+                self.emit(Barrier())
+            self.store(array, self._item, stmt.value)
             if stmt.op in SCANS:
                 self._scan(stmt, array)
             else:
                 self._reduce(stmt, array)
         self._used.add(dtype)
-        return _asked_for(tuple(made), stmt.where)
+        return asked_for(tuple(made), stmt.where)
 
     def _reduce(self, stmt: Collective, array: Value) -> None:
         """A tree whose root is element 0; a broadcast has its value there already, at its lane."""
-        self._emit(Barrier())
-        for distance, items in tree(self._items) if stmt.op in JOINS else ():
-            joins = self._let("lt", BOOL, self._item, _number(items))
-            with self._block() as then:
-                values = self._load(array, self._item), self._load(array, self._moved(distance))
-                self._store(array, self._item, self._let(JOINS[stmt.op], _type(stmt), *values))
-            self._emit(If(joins, tuple(then)))
-            self._emit(Barrier())
-        joined = self._load(array, _number(0) if stmt.lane is None else stmt.lane)
-        self._emit(Let(_result(stmt), "uniform", (joined,)))
+        self.emit(Barrier())
+        steps = list(tree(self.items)) if stmt.op in JOINS else []
+        for distance, items in steps:
+            if distance < self._tail:
+                break
+            joins = self.let("lt", BOOL, self._item, number(items))
+            with self.writing() as then:
+                values = self.load(array, self._item), self.load(array, self._moved(distance))
+                self.store(array, self._item, self.let(JOINS[stmt.op], _type(stmt), *values))
+            self.emit(If(joins, tuple(then)))
+            self.emit(Barrier())
+        if steps and self._tail:
+            joined: Operand = self._in_subgroup(stmt, array)
+        else:
+            joined = self.load(array, number(0) if stmt.lane is None else stmt.lane)
+        self.emit(Let(_result(stmt), "uniform", (joined,)))
+
+    def _in_subgroup(self, stmt: Collective, array: Value) -> Value:
+        """What the first elements give that are as many as a sub-group has items, in each of them; item 0 alone has
+        joined in the tree's order, and so the others take what it has."""
+        lane = self.let("and", U32, self._item, number(self._tail - 1), hint="lane")
+        joined = self.load(array, lane)
+        for distance, _ in tree(self._tail):
+            other = self._shuffled(joined, self.let("xor", U32, lane, number(distance)))
+            joined = self.let(JOINS[stmt.op], _type(stmt), joined, other)
+        return self._shuffled(joined, number(0))
+
+    def _shuffled(self, value: Value, lane: Operand) -> Value:
+        result = self.new_value(element(value.type))
+        self.emit(Shuffle(result, value, lane, self._tail))
+        return result
 
     def _scan(self, stmt: Collective, array: Value) -> None:
         """Each step reads one half of the array, from `start` on, and writes the other one."""
         start = 0
-        for distance in distances(self._items):
-            self._emit(Barrier())
-            joins, other = self._let("ge", BOOL, self._item, _number(distance)), self._items - start
-            with self._block() as then:
-                values = self._load(array, self._moved(start - distance)), self._load(array, self._moved(start))
-                self._store(array, self._moved(other), self._let("add", _type(stmt), *values))
-            with self._block() as orelse:
-                self._store(array, self._moved(other), self._load(array, self._moved(start)))
-            self._emit(If(joins, tuple(then), tuple(orelse)))
+        for distance in distances(self.items):
+            self.emit(Barrier())
+            joins, other = self.let("ge", BOOL, self._item, number(distance)), self.items - start
+            with self.writing() as then:
+                values = self.load(array, self._moved(start - distance)), self.load(array, self._moved(start))
+                self.store(array, self._moved(other), self.let("add", _type(stmt), *values))
+            with self.writing() as orelse:
+                self.store(array, self._moved(other), self.load(array, self._moved(start)))
+            self.emit(If(joins, tuple(then), tuple(orelse)))
             start = other
         if stmt.op == "scan":
-            self._emit(Load(_result(stmt), array, self._moved(start)))
+            self.emit(Load(_result(stmt), array, self._moved(start)))
             return
-        self._emit(Barrier())
-        is_first = self._let("eq", BOOL, self._item, _number(0))
-        before = self._load(array, self._moved(start - 1, self._let("maximum", U32, self._item, _number(1))))
+        self.emit(Barrier())
+        is_first = self.let("eq", BOOL, self._item, number(0))
+        before = self.load(array, self._moved(start - 1, self.let("maximum", U32, self._item, number(1))))
         nothing = Const(0.0 if element(_type(stmt)).is_float else 0, _type(stmt))
-        self._emit(Let(_result(stmt), "select", (is_first, nothing, before)))
-
-    # ------------------------------------------------------------------ statements
-
-    def _emit(self, stmt: Stmt) -> None:
-        self._out.append(stmt)
-
-    @contextmanager
-    def _block(self) -> Iterator[list[Stmt]]:
-        outside, self._out = self._out, []
-        yield self._out
-        self._out = outside
-
-    def _let(self, op: str, type_: ValueType, *args: Operand, hint: str = "") -> Value:
-        value = self.new_value(type_, hint)
-        self._emit(Let(value, op, args))
-        return value
-
-    def _load(self, array: Value, index: Operand) -> Value:
-        value = self.new_value(element(array.type))
-        self._emit(Load(value, array, index))
-        return value
-
-    def _store(self, array: Value, index: Operand, value: Operand) -> None:
-        self._emit(Store(array, index, value))
+        self.emit(Let(_result(stmt), "select", (is_first, nothing, before)))
 
     def _moved(self, distance: int, item: Value | None = None, hint: str = "") -> Value:
         """The index of this work-item, or of another one, moved forward or backward."""
         if item is None and distance in self._known:
             return self._known[distance]
         op = "add" if distance > 0 else "sub"
-        return self._let(op, U32, item or self._item, _number(abs(distance)), hint=hint)
-
-    def _linear_id(self) -> Value:
-        """The local id that counts along dimension 0 first."""
-        sizes = self._group_size
-        first, *more = [dimension for dimension in range(3) if sizes[dimension] > 1] or [0]
-        item = self._let("local_id", U32, _number(first), hint=f"item_{'xyz'[first]}" if more else "item")
-        for dimension in more:
-            along = self._let("local_id", U32, _number(dimension), hint=f"item_{'xyz'[dimension]}")
-            rows = self._let("mul", U32, along, _number(math.prod(sizes[:dimension])))
-            item = self._let("add", U32, item, rows, hint="item" if dimension == more[-1] else "")
-        return item
-
-
-def _asked_for(block: Block, where: str) -> Block:
-    """The statements as if all of them had been asked for by one Python line."""
-    return tuple(replace(map_blocks(stmt, lambda inner: _asked_for(inner, where)), where=where) for stmt in block)
-
-
-def _number(value: int) -> Const:
-    return Const(value, U32)
+        return self.let(op, U32, item or self._item, number(abs(distance)), hint=hint)
 
 
 def _type(stmt: Collective) -> DType:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ocl_ir.kernel.grammar import Atomic, Barrier, Collective, For, Load, Stmt, Store, While, blocks, walk
+from ocl_ir.kernel.grammar import (
+    Atomic,
+    Barrier,
+    Collective,
+    For,
+    Kernel,
+    Load,
+    Shuffle,
+    Stmt,
+    Store,
+    While,
+    blocks,
+    walk,
+)
 from ocl_ir.kernel.work import operations
 from ocl_ir.language.translate import Translation
 from ocl_ir.types import DType, Pointer, Vector, element, lanes
@@ -55,12 +68,18 @@ def explained(translation: Translation, executor: DeviceExecutor, items: tuple[i
         *[f"  {what}: {count:g} bytes a work-item" for what, count in sorted(counts.items())],
         f"  waits for its group at {_count(kernel.body, Barrier)} barriers and {_count(kernel.body, Collective)} "
         "collectives",
+        *([_shuffles_text(kernel, executable.compilation.kernel)] if _count(kernel.body, Shuffle) else []),
     ]
     floats = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Atomic) and element(stmt.pointer.type).is_float]
     if any(stmt.op in {"add", "sub"} for stmt in floats):
         lines.append("  the order of float atomics varies, and with it the last bits of their sums")
     lines += [f"  parameter {param.value.hint}: {param.value.type}" for param in kernel.params]
     return "\n".join(lines)
+
+
+def _shuffles_text(kernel: Kernel, lowered: Kernel) -> str:
+    how = "in registers" if _count(lowered.body, Shuffle) else "through local memory"
+    return f"  exchanges {_count(kernel.body, Shuffle)} values in its sub-group, {how}"
 
 
 _TURNS = 4
