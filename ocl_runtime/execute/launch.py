@@ -207,8 +207,8 @@ class Executable:
     def padded(self, global_size: tuple[int, ...], group_size: tuple[int, ...]) -> tuple[Sizes, Sizes]:
         """Sizes to launch it with: checked, the global one a multiple of the other, with a default for no group size.
 
-        Raises `ShapeError` for sizes that do not fit; of a kernel whose work-items wait for each other, the global one is not
-        padded, because work-items that nobody asked for would have to come there, too.
+        Raises `ShapeError` for sizes that do not fit; of a kernel whose work-items wait for each other, the global one
+        is not padded, because work-items that nobody asked for would have to come there, too.
         """
         groups = tuple(group_size or (self.device.quirks.group_size, 1, 1)[: len(global_size)])
         plain = _PLAIN.issuperset(map(type, (*global_size, *groups)))

@@ -1,0 +1,95 @@
+/* a maximum and sums up to each item, row by row */
+#pragma OPENCL FP_CONTRACT OFF
+
+__kernel __attribute__((reqd_work_group_size(24, 1, 1))) __attribute__((intel_reqd_sub_group_size(8)))
+void collectives(__global const float *x_buffer,
+                 const ulong x_offset,
+                 __global float *most_buffer,
+                 const ulong most_offset,
+                 __global float *total_buffer,
+                 const ulong total_offset)
+{
+    __global const float *x = x_buffer + x_offset;
+    __global float *most = most_buffer + most_offset;
+    __global float *total = total_buffer + total_offset;
+    const uint item = get_local_id(0);
+    const uint upper = item + 24;
+    __local float shared_f32[48];
+    const uint i = get_global_id(0);
+    const uint group = get_group_id(0);
+    const bool is_less = item < 8;
+    const uint lane = item & 7;
+    const uint xor_value = lane ^ 4;
+    const uint xor_value_1 = lane ^ 2;
+    const uint xor_value_2 = lane ^ 1;
+    const bool is_at_least = item >= 1;
+    const bool is_at_least_1 = item >= 2;
+    const bool is_at_least_2 = item >= 4;
+    const bool is_at_least_3 = item >= 8;
+    const bool is_at_least_4 = item >= 16;
+    const bool is_equal = item == 0;
+    for (uint row = 0; row < 3; ++row) {
+        const uint sum = row * 48 + i;
+        const float value = x[sum];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        shared_f32[item] = value;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less) {
+            const float shared_f32_value = shared_f32[item];
+            const float shared_f32_value_1 = shared_f32[item + 16];
+            shared_f32[item] = shared_f32_value > shared_f32_value_1 || isnan(shared_f32_value) ? shared_f32_value : shared_f32_value_1;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_less) {
+            const float shared_f32_value_2 = shared_f32[item];
+            const float shared_f32_value_3 = shared_f32[item + 8];
+            shared_f32[item] = shared_f32_value_2 > shared_f32_value_3 || isnan(shared_f32_value_2) ? shared_f32_value_2 : shared_f32_value_3;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const float shared_f32_value_4 = shared_f32[lane];
+        const float shuffled = sub_group_shuffle(shared_f32_value_4, xor_value);
+        const float larger_2 = shared_f32_value_4 > shuffled || isnan(shared_f32_value_4) ? shared_f32_value_4 : shuffled;
+        const float shuffled_1 = sub_group_shuffle(larger_2, xor_value_1);
+        const float larger_3 = larger_2 > shuffled_1 || isnan(larger_2) ? larger_2 : shuffled_1;
+        const float shuffled_2 = sub_group_shuffle(larger_3, xor_value_2);
+        const float shuffled_3 = sub_group_shuffle(larger_3 > shuffled_2 || isnan(larger_3) ? larger_3 : shuffled_2, 0u);
+        const float largest = shuffled_3;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        shared_f32[item] = value;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_at_least) {
+            shared_f32[upper] = shared_f32[item - 1] + shared_f32[item];
+        } else {
+            shared_f32[upper] = shared_f32[item];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_at_least_1) {
+            shared_f32[item] = shared_f32[item + 22] + shared_f32[upper];
+        } else {
+            shared_f32[item] = shared_f32[upper];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_at_least_2) {
+            shared_f32[upper] = shared_f32[item - 4] + shared_f32[item];
+        } else {
+            shared_f32[upper] = shared_f32[item];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_at_least_3) {
+            shared_f32[item] = shared_f32[item + 16] + shared_f32[upper];
+        } else {
+            shared_f32[item] = shared_f32[upper];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_at_least_4) {
+            shared_f32[upper] = shared_f32[item - 16] + shared_f32[item];
+        } else {
+            shared_f32[upper] = shared_f32[item];
+        }
+        const float group_scan = shared_f32[upper];
+        total[sum] = group_scan;
+        if (is_equal) {
+            most[row * 2 + group] = largest;
+        }
+    }
+}
