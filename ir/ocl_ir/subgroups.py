@@ -17,9 +17,6 @@ class Subgroups:
     """How source asks for an exchange: by OpenCL's functions in sub-groups of a required size, or by PTX in warps."""
     within_rows: bool = False
     """Each ends where dimension 0 does: they are those of kernel IR only where their size divides dimension 0."""
-    tail: int = 0
-    """The size of those in which the last steps of a group's reduction are faster than through local memory; 0: of
-    none."""
 
     def exchange(self, size: int, group_size: tuple[int, int, int]) -> bool:
         """Whether the items of such a group exchange values in sub-groups of a size."""

@@ -18,8 +18,8 @@ from tests.support.cases import BY_NAME, CASES, Case
 from tests.support.roads import NVIDIA
 
 OWN_MATH = ["mul_sin_add"]
-SUBGROUPS = {"opencl": Subgroups(sizes=(8, 32), spelling="opencl", tail=8), "ptx": NVIDIA}
-EXCHANGING = [("exchange", "opencl"), ("exchange", "ptx"), ("collectives", "opencl")]
+SUBGROUPS = {"opencl": Subgroups(sizes=(32,), spelling="opencl"), "ptx": NVIDIA}
+EXCHANGING = [("exchange", "opencl"), ("exchange", "ptx")]
 """Kernels for devices whose work-items exchange values in sub-groups, by how source asks for it."""
 FOLDER = Path(__file__).parent / "sources"
 

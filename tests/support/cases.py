@@ -793,10 +793,7 @@ def exchange() -> KernelBuilder:
     wide, crossed = k.pointer("wide", F64), k.pointer("crossed", U8)
     i, lane = k.global_id(0, "i"), k.let(k.item("local_id") & 31, "lane")
     value = k.load(x, i, hint="value")
-    joined = value
-    for distance in (16, 8, 4, 2, 1):
-        joined = joined + k.shuffle(joined, lane ^ distance, 32)
-    k.store(total, i, k.shuffle(joined, 0, 32))
+    k.store(total, i, k.collective("sum", value, size=32))
     with k.for_(1, 3, hint="by") as by:
         k.store(wide, i, k.load(wide, i) + k.shuffle(k.convert(value, F64), lane + by & 31, 32))
     k.store(

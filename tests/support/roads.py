@@ -13,7 +13,7 @@ from ocl_runtime.device import Device, choose
 from ocl_runtime.settings import Settings
 
 ROADS = ("as the device has it", "through local memory")
-INTEL = Subgroups(sizes=(4, 8, 16), spelling="opencl", within_rows=True, tail=16)
+INTEL = Subgroups(sizes=(4, 8, 16), spelling="opencl", within_rows=True)
 """What Intel's CPU runtime has."""
 NVIDIA = Subgroups(sizes=(32,), spelling="ptx")
 """What NVIDIA's GPUs have."""

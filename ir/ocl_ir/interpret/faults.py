@@ -11,7 +11,7 @@ from ocl_ir.interpret.arguments import Launch, Triple
 from ocl_ir.interpret.memory import Memory
 from ocl_ir.interpret.operation import Data
 from ocl_ir.interpret.races import Race, Touch
-from ocl_ir.kernel.grammar import Kernel, Stmt
+from ocl_ir.kernel.grammar import Barrier, Collective, Kernel, Shuffle, Stmt
 from ocl_ir.kernel.printer import neighbourhood
 
 
@@ -29,13 +29,19 @@ class Faults:
         """Where a statement stands, with its neighbours."""
         return neighbourhood(self._kernel, stmt)
 
-    def check_whole_group(self, stmt: Stmt, active: Data, group: Triple) -> None:
-        """Raises `IRError` for a statement that only a part of a group comes to."""
+    def check_whole_group(self, stmt: Barrier | Collective | Shuffle, active: Data, group: Triple) -> Data:
+        """All work-items of a group. Raises `IRError` where only a part of them comes to a statement, or they are no
+        whole sub-groups, which it is about."""
         if not active.all():
             kind = type(stmt).__name__.lower()
             reached, missing = np.count_nonzero(active), self.work_item(int(np.argmin(active)), group)
             fact = f"divergent {kind}: {reached} of {active.size} work-items reach it, {missing} does not"
             raise IRError(fact, place=self.place(stmt), remedy=f"move the {kind} to where the whole group passes")
+        size = 0 if isinstance(stmt, Barrier) else stmt.size
+        if size and active.size % size:
+            fact = f"group {group} has {active.size} work-items, which are no whole sub-groups of {size}"
+            raise IRError(fact, place=self.place(stmt), remedy="launch groups that the sub-group's size divides")
+        return np.flatnonzero(active)
 
     def race(self, memory: Memory, race: Race) -> DataRaceError:
         """The error of two accesses without an order."""

@@ -234,24 +234,21 @@ class _Machine:
                 self._clocks[space].barrier()
 
     def _collective(self, stmt: Collective, active: Data) -> None:
-        self._faults.check_whole_group(stmt, active, self._group)
-        items = np.flatnonzero(active)
+        items = self._faults.check_whole_group(stmt, active, self._group)
         values, lane = self._at(stmt.value, items), 0
         if stmt.lane is not None:
             lane = int(self._at(stmt.lane, items)[0])
             if not 0 <= lane < items.size:
                 fact = f"a broadcast of lane {lane} in group {self._group}, which has {items.size} work-items"
                 self._fail(IRError, fact, stmt, "name a lane below the group's size")
-        self._define(stmt.result.id, element(stmt.value.type), items, joined(stmt.op, values, lane))
+        parts = np.split(values, items.size // (stmt.size or items.size))
+        result = np.concatenate([joined(stmt.op, part, lane) for part in parts])
+        self._define(stmt.result.id, element(stmt.value.type), items, result)
 
     def _shuffle(self, stmt: Shuffle, active: Data) -> None:
-        self._faults.check_whole_group(stmt, active, self._group)
-        items = np.flatnonzero(active)
+        items = self._faults.check_whole_group(stmt, active, self._group)
         values, whose = self._at(stmt.value, items), self._at(stmt.lane, items)
         outside = (whose < 0) | (whose >= stmt.size)
-        if items.size % stmt.size:
-            fact = f"group {self._group} has {items.size} work-items, which are no whole sub-groups of {stmt.size}"
-            self._fail(IRError, fact, stmt, "launch groups that the sub-group's size divides")
         if outside.any():
             at = int(np.argmax(outside))
             fact = f"{self._item(at)} asks for lane {whose[at]} of its sub-group, which has {stmt.size} work-items"

@@ -12,7 +12,7 @@
             | For value in start..stop step: Stmt*       bounds are evaluated once, before the loop
             | While (Stmt*; operand): Stmt*              the condition's statements run before every test
             | Barrier local?, global?                    every work-item of the group, or none, comes here
-            | Collective value = op operand, lane?       the group joins its values; it comes here as to a barrier
+            | Collective value = op operand, lane?, size the group or its sub-groups join values; as to a barrier
             | Shuffle value = operand, lane, size        what an item of the sub-group has; as to a barrier
             | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
@@ -206,14 +206,15 @@ CollectiveOp = Literal["sum", "prod", "min", "max", "any", "all", "scan", "exclu
 class Collective(_Statement):
     """`result` is what the group makes of its work-items' values, in the order of `ocl_ir.kernel.collectives`.
 
-    It is the same for all of them, but for the scans. `lane`: whose value a broadcast gives, by linear local id. It
-    orders no memory.
+    It is the same for all of them, but for the scans. `lane`: whose value a broadcast gives, by linear local id. With a
+    `size`, each sub-group of so many items, as those of `Shuffle`, joins its own. It orders no memory.
     """
 
     result: Value
     op: CollectiveOp
     value: Operand
     lane: Operand | None = None
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

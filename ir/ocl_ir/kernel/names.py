@@ -161,7 +161,7 @@ def _described(stmt: object, value: Value, named: dict[int, str]) -> str:
         case Atomic():
             return f"{named.get(stmt.pointer.id, 'atomic')}_before"
         case Collective():
-            return f"group_{stmt.op}"
+            return f"{'subgroup' if stmt.size else 'group'}_{stmt.op}"
         case Shuffle():
             return "shuffled"
         case Array():

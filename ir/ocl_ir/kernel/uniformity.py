@@ -115,7 +115,7 @@ class _Analysis:
             case Atomic(result=Value() as result):
                 self._vary(result.id, True)
             case Collective():
-                self._vary(stmt.result.id, stmt.op in SCANS)
+                self._vary(stmt.result.id, stmt.op in SCANS or (stmt.size > 0 and self._varies(stmt.value)))
             case Shuffle():
                 self._vary(stmt.result.id, self._varies(stmt.value))  # sub-groups differ, also where the lane does not
             case Local():

@@ -115,7 +115,7 @@ def broadcasts_are_of_one_lane(kernel: Kernel) -> Iterator[Fault]:
 def groups_are_whole_subgroups(kernel: Kernel) -> Iterator[Fault]:
     """A sub-group has as many items as a power of two, and a group that has a size has whole ones."""
     for stmt in walk(kernel.body):
-        if not isinstance(stmt, Shuffle):
+        if not isinstance(stmt, Shuffle) and not (isinstance(stmt, Collective) and stmt.size):
             continue
         size, items = stmt.size, math.prod(kernel.group_size) if kernel.group_size is not None else 0
         if size < 1 or size & (size - 1):

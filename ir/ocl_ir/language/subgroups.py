@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.collectives import JOINS, distances, tree
+from ocl_ir.kernel.grammar import CollectiveOp
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.grids import subgroup_size
 from ocl_ir.language.groups import number_of
@@ -49,27 +50,34 @@ def _shuffle(
     return Builtin(name, emit, collectives.shuffle(name, python))
 
 
-def _reduction(name: str) -> Builtin:
+def _reduction(name: CollectiveOp) -> Builtin:
     def emit(t: Tiles, value: Value) -> Value:
         number = number_of(t, f"subgroup.{name}", value)
         if number.dtype is BOOL:
             raise t.fault(f"subgroup.{name} of bools", "use subgroup.any or subgroup.all", DTypeError)
-        return _reduced(t, number, JOINS[name])
+        if number.dtype is F16 and name in {"sum", "prod"}:
+            return _rounded(t, number, JOINS[name])
+        return _collective(t, name, number)
 
     emit.__doc__ = f"""The values of the sub-group joined by `{name}`, for each of its work-items."""
     return Builtin(name, emit, collectives.reduction("subgroup", name))
 
 
-def _question(name: str) -> Builtin:
+def _question(name: CollectiveOp) -> Builtin:
     def emit(t: Tiles, condition: Value) -> Value:
-        return _reduced(t, Number(t.condition_ref(condition), BOOL), JOINS[name])
+        return _collective(t, name, Number(t.condition_ref(condition), BOOL))
 
     emit.__doc__ = f"""Whether the condition holds for {name} work-items of the sub-group."""
     return Builtin(name, emit, collectives.question("subgroup", name))
 
 
-def _reduced(t: Tiles, value: Number, join: str) -> Number:
-    """What the first work-item of the sub-group comes to, which alone joins in the order of the tree."""
+def _collective(t: Tiles, op: CollectiveOp, value: Number) -> Number:
+    ref = t.k.collective(op, t.k.fixed(value.ref), size=size_of(t))
+    return Number(ref, value.dtype, value.kind, value.low if op in {"min", "max"} else None)
+
+
+def _rounded(t: Tiles, value: Number, join: str) -> Number:
+    """Halves, each sum or product of which is rounded, joined in the same order: that of the sub-group's first item."""
     own = lane_of(t).ref
     for distance, _ in tree(size_of(t)):
         value = _joined(t, join, value, _exchanged(t, value, t.k.op("xor", own, distance)))
@@ -77,13 +85,15 @@ def _reduced(t: Tiles, value: Number, join: str) -> Number:
 
 
 def _joined(t: Tiles, join: str, left: Number, right: Number) -> Number:
-    joined = t.k.op(join, left.ref, right.ref)
-    return Number(t.k.op("round_f16", joined) if left.dtype is F16 else joined, left.dtype, left.kind)
+    return Number(t.k.op("round_f16", t.k.op(join, left.ref, right.ref)), left.dtype, left.kind)
 
 
 def scan(t: Tiles, value: Value) -> Value:
     """The sum of the values of the sub-group up to this work-item's own."""
-    total, own = number_of(t, "subgroup.scan", value), lane_of(t).ref
+    total = number_of(t, "subgroup.scan", value)
+    if total.dtype is not F16:
+        return _collective(t, "scan", total)
+    own = lane_of(t).ref
     for distance in distances(size_of(t)):
         before = _exchanged(t, total, t.k.op("sub", own, distance))
         joined = _joined(t, "add", before, total)
@@ -136,7 +146,10 @@ SUBGROUP = Namespace(
         lambda own, mask: own ^ mask,
         "whose place differs in bits",
     ),
-    **{name: _reduction(name) for name in ("sum", "prod", "min", "max")},
+    sum=_reduction("sum"),
+    prod=_reduction("prod"),
+    min=_reduction("min"),
+    max=_reduction("max"),
     any=_question("any"),
     all=_question("all"),
     scan=Builtin("scan", scan, collectives.scan("subgroup", "scan")),

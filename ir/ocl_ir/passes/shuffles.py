@@ -25,8 +25,9 @@ from ocl_ir.kernel.grammar import (
     walk,
 )
 from ocl_ir.passes.writing import Writer, asked_for, group_size_of, number
+from ocl_ir.program_ops import ExactOp
 from ocl_ir.subgroups import Subgroups
-from ocl_ir.types import U32, DType, Pointer, element
+from ocl_ir.types import I32, DType, Pointer, element
 
 
 def shuffles(kernel: Kernel, subgroups: Subgroups | None = None) -> Kernel:
@@ -55,7 +56,7 @@ class _Lowering(Writer):
             if shared:
                 self._items = self._halves(self.linear_id(), "upper")
             for size in dict.fromkeys(stmt.size for stmt in shared):
-                first = self.let("and", U32, self._items[0], number(2**32 - size), hint="first")
+                first = self.let("and", I32, self._items[0], number(-size), hint="first")
                 self._first[size] = self._halves(first, "upper_first")
             for dtype in dict.fromkeys(map(_type, shared)):
                 array = self._arrays[dtype] = self.new_value(Pointer(dtype, "local"), f"exchanged_{dtype}")
@@ -97,12 +98,12 @@ class _Lowering(Writer):
             self.store(array, self._items[half], stmt.value)
             self.emit(Barrier())
             self._read = {(dtype, half)}
-            lane = stmt.lane if stmt.lane.type == U32 else self.let("convert", U32, stmt.lane)
-            self.emit(Load(result, array, self.let("add", U32, self._first[stmt.size][half], lane)))
+            lane = stmt.lane if stmt.lane.type == I32 else self.let("convert", I32, stmt.lane)
+            self.emit(Load(result, array, self.let(ExactOp("add"), I32, self._first[stmt.size][half], lane)))
         return asked_for(tuple(made), stmt.where)
 
     def _halves(self, lower: Value, hint: str) -> tuple[Value, ...]:
-        return lower, self.let("add", U32, lower, number(self.items), hint=hint)
+        return lower, self.let(ExactOp("add"), I32, lower, number(self.items), hint=hint)
 
 
 def _type(stmt: Shuffle) -> DType:

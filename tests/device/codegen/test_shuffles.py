@@ -7,7 +7,7 @@ import pytest
 
 from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.builder import KernelBuilder, Ref
-from ocl_ir.kernel.collectives import JOINS, tree
+from ocl_ir.kernel.collectives import JOINS, SCANS, tree
 from ocl_ir.kernel.grammar import Barrier, Kernel, Shuffle, walk
 from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, I64, U16, U64, DType
 from ocl_runtime.errors import ShapeError
@@ -105,27 +105,30 @@ def test_the_device_exchanges_as_the_interpreter(
     assert source.waits
 
 
-@pytest.mark.parametrize("group_size", [(16, 1, 1), (64, 1, 1), (48, 2, 1), (24, 1, 1)], ids=str)
-@pytest.mark.parametrize("dtype", [BOOL, I32, F32, F64], ids=str)
-def test_groups_reduce_with_the_same_bits(dtype: DType, group_size: tuple[int, int, int], road: Engine) -> None:
+@pytest.mark.parametrize(
+    ("size", "group_size"), [(16, (16, 1, 1)), (32, (64, 1, 1)), (16, (48, 2, 1)), (8, (24, 1, 1))], ids=str
+)
+@pytest.mark.parametrize("dtype", [BOOL, I8, I32, F32, F64], ids=str)
+def test_the_device_joins_as_the_interpreter(
+    dtype: DType, size: int, group_size: tuple[int, int, int], road: Engine
+) -> None:
     if not road.device.capabilities.computes(dtype.name):
         pytest.skip(f"the device does not compute with {dtype}")
-    k = KernelBuilder(f"reducing_{dtype}", group_size=group_size)
+    k = KernelBuilder(f"joining_{dtype}", group_size=group_size)
     x, y = k.pointer("x", dtype, restrict=True), k.pointer("y", dtype, restrict=True)
     items = int(np.prod(group_size))
     at = k.let(k.item("group_id", 1) * items + _item(k, group_size), "at")
     value = k.variable(k.load(x, at), hint="value")
-    ops = [op for op in JOINS if (op in {"any", "all"}) == (dtype == BOOL)]
+    ops = [op for op in (*JOINS, *sorted(SCANS)) if (op in {"any", "all"}) == (dtype == BOOL)]
     with k.for_(0, 2) as turn:
         for number, op in enumerate(ops):
-            joined = k.collective(op, value)  # type: ignore[arg-type]
+            joined = k.collective(op, value, size=size)  # type: ignore[arg-type]
             k.store(y, (turn * len(ops) + number) * (items * GROUPS) + at, joined)
-            with k.if_(k.collective("any", joined == k.load(x, at))):
+            with k.if_(joined == k.load(x, at)):
                 k.assign(value, joined)
     kernel = k.build()
     ran(road, kernel, values_of(dtype, items * GROUPS), np.zeros(2 * len(ops) * items * GROUPS, dtype.numpy))
-    subgroups = road.device.quirks.subgroups
-    stays(road, kernel, subgroups.tail if subgroups is not None else 0)
+    assert stays(road, kernel, size) == (road.executable(kernel).compilation.source.local_bytes == 0)
 
 
 def test_subgroups_and_vectors(road: Engine) -> None:

@@ -54,9 +54,11 @@ void exchange(__global const float *x_buffer,
     __global float *total = total_buffer + total_offset;
     __global double *wide = wide_buffer + wide_offset;
     __global uchar *crossed = crossed_buffer + crossed_offset;
+    const int item = get_local_id(0);
+    const int lane = item & 31;
     const uint i = get_global_id(0);
-    const uint item = get_local_id(0);
-    const uint lane = item & 31;
+    const uint item_1 = get_local_id(0);
+    const uint lane_1 = item_1 & 31;
     const float value = x[i];
     const float shuffled = warp_shuffle_float(value, lane ^ 16);
     const float sum = value + shuffled;
@@ -67,14 +69,14 @@ void exchange(__global const float *x_buffer,
     const float shuffled_3 = warp_shuffle_float(sum_2, lane ^ 2);
     const float sum_3 = sum_2 + shuffled_3;
     const float shuffled_4 = warp_shuffle_float(sum_3, lane ^ 1);
-    const float shuffled_5 = warp_shuffle_float(sum_3 + shuffled_4, 0u);
-    total[i] = shuffled_5;
+    const float subgroup_sum = warp_shuffle_float(sum_3 + shuffled_4, 0);
+    total[i] = subgroup_sum;
     const double converted = (double)value;
     for (uint by = 1; by < 3; ++by) {
-        const double shuffled_6 = warp_shuffle_double(converted, (lane + by) & 31);
-        wide[i] = wide[i] + shuffled_6;
+        const double shuffled_5 = warp_shuffle_double(converted, (lane_1 + by) & 31);
+        wide[i] = wide[i] + shuffled_5;
     }
-    const bool shuffled_7 = warp_shuffle_bool(flags[i], lane ^ 5);
-    const uchar shuffled_8 = warp_shuffle_uchar((uchar)lane, 3u);
-    crossed[i] = (uchar)((uchar)shuffled_7 + shuffled_8);
+    const bool shuffled_6 = warp_shuffle_bool(flags[i], lane_1 ^ 5);
+    const uchar shuffled_7 = warp_shuffle_uchar((uchar)lane_1, 3u);
+    crossed[i] = (uchar)((uchar)shuffled_6 + shuffled_7);
 }

@@ -19,56 +19,57 @@ void exchange(__global const float *x_buffer,
     __global float *total = total_buffer + total_offset;
     __global double *wide = wide_buffer + wide_offset;
     __global uchar *crossed = crossed_buffer + crossed_offset;
-    const uint item = get_local_id(0);
-    const uint upper = item + 64;
-    const uint first = item & 4294967264u;
-    const uint upper_first = first + 64;
-    __local float exchanged_f32[128];
+    const int item = get_local_id(0);
+    const int first = item & -32;
     __local double exchanged_f64[128];
     __local uchar exchanged_bool[128];
     __local uchar exchanged_u8[128];
+    const int lane = item & 31;
+    __local float shared_f32[64];
     const uint i = get_global_id(0);
-    const uint lane = item & 31;
+    const uint item_1 = get_local_id(0);
+    const uint lane_1 = item_1 & 31;
     const float value = x[i];
-    exchanged_f32[item] = value;
+    shared_f32[item] = value;
     barrier(CLK_LOCAL_MEM_FENCE);
-    const float shuffled = exchanged_f32[first + (lane ^ 16)];
-    const float sum_1 = value + shuffled;
-    exchanged_f32[upper] = sum_1;
+    if (lane < 16) {
+        shared_f32[item] = shared_f32[item] + shared_f32[item + 16];
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const float shuffled_1 = exchanged_f32[upper_first + (lane ^ 8)];
-    const float sum_3 = sum_1 + shuffled_1;
-    exchanged_f32[item] = sum_3;
+    if (lane < 8) {
+        shared_f32[item] = shared_f32[item] + shared_f32[item + 8];
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const float shuffled_2 = exchanged_f32[first + (lane ^ 4)];
-    const float sum_5 = sum_3 + shuffled_2;
-    exchanged_f32[upper] = sum_5;
+    if (lane < 4) {
+        shared_f32[item] = shared_f32[item] + shared_f32[item + 4];
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const float shuffled_3 = exchanged_f32[upper_first + (lane ^ 2)];
-    const float sum_7 = sum_5 + shuffled_3;
-    exchanged_f32[item] = sum_7;
+    if (lane < 2) {
+        shared_f32[item] = shared_f32[item] + shared_f32[item + 2];
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const float shuffled_4 = exchanged_f32[first + (lane ^ 1)];
-    exchanged_f32[upper] = sum_7 + shuffled_4;
+    if (lane < 1) {
+        shared_f32[item] = shared_f32[item] + shared_f32[item + 1];
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const float shuffled_5 = exchanged_f32[upper_first];
-    total[i] = shuffled_5;
+    const float subgroup_sum = shared_f32[first];
+    total[i] = subgroup_sum;
     const double converted = (double)value;
     for (uint by = 1; by < 3; ++by) {
         const double wide_value = wide[i];
         barrier(CLK_LOCAL_MEM_FENCE);
         exchanged_f64[item] = converted;
         barrier(CLK_LOCAL_MEM_FENCE);
-        const double shuffled_6 = exchanged_f64[first + ((lane + by) & 31)];
-        wide[i] = wide_value + shuffled_6;
+        const double shuffled = exchanged_f64[first + (int)((lane_1 + by) & 31)];
+        wide[i] = wide_value + shuffled;
     }
     const bool flags_value = flags[i];
     barrier(CLK_LOCAL_MEM_FENCE);
     exchanged_bool[item] = flags_value;
     barrier(CLK_LOCAL_MEM_FENCE);
-    const bool shuffled_7 = exchanged_bool[first + (lane ^ 5)];
-    exchanged_u8[item] = (uchar)lane;
+    const bool shuffled_1 = exchanged_bool[first + (int)(lane_1 ^ 5)];
+    exchanged_u8[item] = (uchar)lane_1;
     barrier(CLK_LOCAL_MEM_FENCE);
-    const uchar shuffled_8 = exchanged_u8[first + 3];
-    crossed[i] = (uchar)((uchar)shuffled_7 + shuffled_8);
+    const uchar shuffled_2 = exchanged_u8[first + 3];
+    crossed[i] = (uchar)((uchar)shuffled_1 + shuffled_2);
 }

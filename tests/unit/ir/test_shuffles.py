@@ -12,7 +12,7 @@ from ocl_ir.errors import DataRaceError, IRError
 from ocl_ir.interpret.counters import Counters
 from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.builder import KernelBuilder
-from ocl_ir.kernel.collectives import distances, tree
+from ocl_ir.kernel.collectives import JOINS, SCANS, distances, tree
 from ocl_ir.kernel.grammar import Array, Barrier, Block, Kernel, Shuffle, map_blocks, walk
 from ocl_ir.kernel.printer import text
 from ocl_ir.kernel.uniformity import uniformity
@@ -195,56 +195,62 @@ def test_lowering_needs_a_group_size() -> None:
         shuffles(k.build())
 
 
-# ---------------------------------------------------------------------- reductions of groups
+# ---------------------------------------------------------------------- collectives of sub-groups
 
 
-def reducing(dtype: DType, op: str, group_size: tuple[int, int, int]) -> KernelBuilder:
+def joining(dtype: DType, op: str, size: int, group_size: tuple[int, int, int]) -> Kernel:
     k = KernelBuilder("demo", group_size=group_size)
     x, y = k.pointer("x", dtype), k.pointer("y", dtype)
     item = k.item("local_id", 0) + k.item("local_id", 1) * group_size[0]
     at = k.let(k.item("group_id", 0) * (group_size[0] * group_size[1]) + item, "at")
     with k.for_(0, 2):
-        k.store(y, at, k.collective(op, k.load(x, at)))  # type: ignore[arg-type]
-    return k
+        k.store(y, at, k.collective(op, k.load(x, at), size=size))  # type: ignore[arg-type]
+    return k.build()
 
 
-@pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])
-@pytest.mark.parametrize("group_size", [(16, 1, 1), (48, 1, 1), (16, 5, 1), (80, 1, 1), (128, 1, 1)], ids=str)
-@pytest.mark.parametrize("dtype", [F32, I64], ids=str)
-def test_the_last_steps_in_subgroups_give_the_same_bits(
-    dtype: DType, group_size: tuple[int, int, int], op: str
+NUMBERS = [op for op in (*JOINS, *sorted(SCANS)) if op not in {"any", "all"}]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "op"), [(BOOL, "any"), (BOOL, "all"), *((dtype, op) for dtype in (I8, F32, I64) for op in NUMBERS)]
+)
+@pytest.mark.parametrize(("size", "group_size"), [(1, (3, 1, 1)), (8, (24, 1, 1)), (16, (16, 3, 1)), (4, (2, 6, 1))])
+def test_collectives_of_subgroups_have_the_bits_of_those_of_groups(
+    dtype: DType, op: str, size: int, group_size: tuple[int, int, int]
 ) -> None:
-    kernel = reducing(dtype, op, group_size).build()
     x = np.random.default_rng(1).normal(0, 9, 3 * group_size[0] * group_size[1]).astype(dtype.numpy)
     if dtype.is_float:
         x[::17] *= -0.0
         x[-1] = np.nan
-    wanted, _ = ran(kernel, x)
-    lowered = collectives(kernel, INTEL)
-    assert any(isinstance(stmt, Shuffle) for stmt in walk(lowered.body))
-    assert ran(lowered, x)[0].tobytes() == wanted.tobytes()
-    after, counters = ran(run_passes(kernel, pipeline=for_target(INTEL)), x)
-    assert after.tobytes() == wanted.tobytes()
-    assert counters.barriers < ran(run_passes(kernel), x)[1].barriers
+    kernel = joining(dtype, op, size, group_size)
+    wanted, counters = ran(kernel, x)
+    if dtype != I8:  # which groups do not join
+        assert wanted.tobytes() == ran(joining(dtype, op, 0, (size, 1, 1)), x)[0].tobytes()
+    assert counters.barriers == 0
+    for target in (None, INTEL, NVIDIA):
+        lowered = collectives(kernel, target)
+        stays = target is not None and target.exchange(size, group_size)
+        assert any(isinstance(stmt, Shuffle) for stmt in walk(lowered.body)) == (
+            (stays or size == 1) and not (size == 1 and op in SCANS - {"exclusive_scan"})
+        )
+        for form in (lowered, run_passes(kernel, pipeline=for_target(target))):
+            after, counters = ran(form, x)
+            assert after.tobytes() == wanted.tobytes()
+            assert (counters.barriers == 0) == (stays or size == 1)
 
 
-def test_predicates_in_subgroups() -> None:
-    for op in ("any", "all"):
-        kernel = reducing(BOOL, op, (32, 1, 1)).build()
-        for x in (np.zeros(32, np.bool_), np.ones(32, np.bool_), np.arange(32) == 31):
-            assert (ran(collectives(kernel, INTEL), x)[0] == getattr(np, op)(x)).all()
+def test_collectives_of_groups_stay_in_local_memory() -> None:
+    kernel = joining(F32, "sum", 0, (64, 1, 1))
+    assert text(collectives(kernel, INTEL)) == text(collectives(kernel, NVIDIA)) == text(collectives(kernel))
 
 
-@pytest.mark.parametrize("why", ["rows", "another size", "vectors", "no tail", "not a reduction"])
-def test_reductions_stay_in_local_memory(why: str) -> None:
-    k = reducing(F32, "scan" if why == "not a reduction" else "sum", (8, 8, 1) if why == "rows" else (64, 1, 1))
-    x = k.pointer("z", F32)
-    if why == "another size":
-        k.store(x, 0, k.shuffle(k.load(x, 0), 0, 8))
-    elif why == "vectors":
-        k.store(x, 0, k.load(x, 0, count=4))
-    lowered = collectives(k.build(), NVIDIA if why == "no tail" else INTEL)
-    assert sum(isinstance(stmt, Shuffle) for stmt in walk(lowered.body)) == (why == "another size")
+def test_collectives_and_shuffles_of_two_sizes_go_through_local_memory() -> None:
+    k = KernelBuilder("demo", group_size=(16, 1, 1))
+    x, i = k.pointer("x", F32), k.global_id()
+    k.store(x, i, k.shuffle(k.collective("sum", k.load(x, i), size=16), 0, 8))
+    lowered = collectives(k.build(), INTEL)
+    assert sum(isinstance(stmt, Shuffle) for stmt in walk(lowered.body)) == 1
+    assert any(isinstance(stmt, Barrier) for stmt in walk(lowered.body))
 
 
 # ---------------------------------------------------------------------- meaning
@@ -252,20 +258,22 @@ def test_reductions_stay_in_local_memory(why: str) -> None:
 
 def test_the_text() -> None:
     k = KernelBuilder("demo")
-    k.shuffle(k.shuffle(k.global_id(), 3, 8), k.item("local_id"), 16, "crossed")
+    k.collective("max", k.shuffle(k.shuffle(k.global_id(), 3, 8), k.item("local_id"), 16, "crossed"), size=8)
     assert text(k.build()).splitlines()[2:] == [
         "  let shuffled: u32 = shuffle i of lane 3:u32 in 8",
         "  let item: u32 = local_id 0:u32",
         "  let crossed: u32 = shuffle shuffled of lane item in 16",
+        "  let subgroup_max: u32 = subgroup max crossed in 8",
     ]
 
 
 def test_it_is_uniform_where_the_group_has_one_value() -> None:
     k = KernelBuilder("demo")
     n, item = k.scalar("n", U32), k.item("local_id")
-    values = [k.shuffle(n, item & 7, 8), k.shuffle(item, 0, 8)]
+    values = [k.shuffle(n, item & 7, 8), k.collective("sum", n, size=8), k.shuffle(item, 0, 8)]
+    values += [k.collective("sum", item, size=8)]
     flow = uniformity(k.build())
-    assert [flow.is_uniform(value.operand) for value in values] == [True, False]
+    assert [flow.is_uniform(value.operand) for value in values] == [True, True, False, False]
 
 
 def test_it_orders_no_memory() -> None:

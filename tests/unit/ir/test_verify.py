@@ -562,6 +562,18 @@ CASES = [
         "shuffle_types", "the lane f of a shuffle is f32", body(LOAD_F, shuffle(F, F)), body(LOAD_F, shuffle(F, u(3)))
     ),
     Case(
+        "collective_types",
+        "a broadcast in sub-groups",
+        body(LOAD_F, replace(collective("broadcast", F, N), size=8)),
+        body(LOAD_F, replace(collective("sum", F), size=8)),
+    ),
+    Case(
+        "groups_are_whole_subgroups",
+        "a group of 12 work-items is not made of sub-groups of 8",
+        body(LOAD_F, replace(collective("sum", F), size=8), group_size=(12, 1, 1)),
+        body(LOAD_F, replace(collective("sum", F), size=4), group_size=(12, 1, 1)),
+    ),
+    Case(
         "groups_are_whole_subgroups",
         "a sub-group of 6 work-items",
         body(LOAD_F, shuffle(F, N, 6)),
