@@ -66,9 +66,9 @@ def explained(translation: Translation, executor: DeviceExecutor, items: tuple[i
         f"  private memory of a work-item: {memory.private:,} bytes; local memory of a group: {memory.local:,} bytes",
         f"  about {operations(kernel, numbers):g} operations a work-item, loops of unknown length counted as {_TURNS}",
         *[f"  {what}: {count:g} bytes a work-item" for what, count in sorted(counts.items())],
-        f"  waits for its group at {_count(kernel.body, Barrier)} barriers and {_count(kernel.body, Collective)} "
-        "collectives",
-        *([_shuffles_text(kernel, executable.compilation.kernel)] if _count(kernel.body, Shuffle) else []),
+        f"  waits for its group at {_count(kernel.body, Barrier)} barriers and "
+        f"{sum(isinstance(stmt, Collective) and not stmt.size for stmt in walk(kernel.body))} collectives",
+        *_of_subgroups(kernel, executable.compilation.kernel),
     ]
     floats = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Atomic) and element(stmt.pointer.type).is_float]
     if any(stmt.op in {"add", "sub"} for stmt in floats):
@@ -77,9 +77,12 @@ def explained(translation: Translation, executor: DeviceExecutor, items: tuple[i
     return "\n".join(lines)
 
 
-def _shuffles_text(kernel: Kernel, lowered: Kernel) -> str:
-    how = "in registers" if _count(lowered.body, Shuffle) else "through local memory"
-    return f"  exchanges {_count(kernel.body, Shuffle)} values in its sub-group, {how}"
+def _of_subgroups(kernel: Kernel, lowered: Kernel) -> Iterator[str]:
+    """How work-items exchange values in their sub-groups, if they do."""
+    count = sum(isinstance(stmt, Shuffle | Collective) and stmt.size > 0 for stmt in walk(kernel.body))
+    if count:
+        how = "in registers" if _count(lowered.body, Shuffle) else "through local memory"
+        yield f"  exchanges values in its sub-group {count} times, {how}"
 
 
 _TURNS = 4
