@@ -5,7 +5,7 @@ barrier before a collective lets the readers of the one before finish; only the 
 A scan goes to and fro between two halves of the array, so that a step needs one barrier.
 
 Where the target has sub-groups of their size, those of sub-groups are shuffles, which join in the same order. Those of
-groups are not: their last steps in sub-groups took up to twice as long (docs/adr/0022-kernels-in-python.md).
+groups are not: their last steps in sub-groups were never faster (docs/adr/0022-kernels-in-python.md).
 """
 
 from __future__ import annotations
