@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.kernel.verify import verify
-from ocl_ir.passes import PIPELINE, Pass, run
+from ocl_ir.passes import Pass, for_target, run
 from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.codegen.source import Source, generate, written_by_hand
 
@@ -26,12 +26,16 @@ class Compilation:
 
 
 def compile_kernel(
-    kernel: Kernel, strategy: str, dialect: Dialect, pipeline: tuple[tuple[str, Pass], ...] = PIPELINE
+    kernel: Kernel, strategy: str, dialect: Dialect, pipeline: tuple[tuple[str, Pass], ...] | None = None
 ) -> Compilation:
-    """Verifies the kernel, runs the passes and generates source. Raises `VerifyError` or another `IRError`."""
+    """Verifies the kernel, runs the passes, by default those for the target, and generates source.
+
+    Raises `VerifyError` or another `IRError`.
+    """
     if isinstance(kernel, SourceKernel):
         verify(kernel)
         return Compilation((), written_by_hand(kernel, strategy))
     stages: list[tuple[str, Kernel]] = []
-    after = run(kernel, lambda name, stage: stages.append((name, stage)), pipeline)
+    passes = for_target(dialect.subgroups) if pipeline is None else pipeline
+    after = run(kernel, lambda name, stage: stages.append((name, stage)), passes)
     return Compilation(tuple(stages), generate(after, strategy, dialect))

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from ocl_ir.kernel.alignment import is_aligned
-from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Store, Value
+from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Shuffle, Store, Value
 from ocl_ir.kernel.intervals import Intervals
 from ocl_ir.kernel.locals import Locals
 from ocl_ir.ops import OPS, WORK_ITEM, Op
 from ocl_ir.program_ops import ExactOp, InlineC
+from ocl_ir.subgroups import Subgroups
 from ocl_ir.types import BOOL, DTYPES, F32, F64, DType, Pointer, Type, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.spelling import literal, mask_type, memory_type, unsigned_type, value_type
 
@@ -64,6 +65,8 @@ class Dialect:
     """In kernels with barriers, put loops that work-items leave at different turns behind a condition that is true."""
     aligned_halves: bool = False
     """Move vectors of halves that are not known to be aligned as integers: the driver takes them for aligned."""
+    subgroups: Subgroups | None = None
+    """The sub-groups in which work-items exchange values without local memory; None: in none."""
 
 
 _WRAPPING = {"add": "+", "sub": "-", "mul": "*"}
@@ -157,6 +160,21 @@ class Expressions:
         if isinstance(index, Const) and index.value == 0:
             return name
         return f"{name} + {self.operand(index, bare=True).within(_BINARY['+'] + 1)}"
+
+    # ------------------------------------------------------------------ other work-items
+
+    def shuffle(self, shuffle: Shuffle) -> Text:
+        """The value of another work-item of the sub-group."""
+        type_ = shuffle.result.type
+        subgroups = self._dialect.subgroups
+        assert subgroups is not None, "passes/shuffles.py was not told of the target"
+        value, lane = (self.operand(operand).text for operand in (shuffle.value, shuffle.lane))
+        if subgroups.spelling == "ptx":
+            self.helpers["warp_shuffle", type_] = None
+            return Text(f"warp_shuffle_{value_type(type_)}({value}, {lane})")
+        if type_ == BOOL:
+            return Text(f"sub_group_shuffle((uchar)({value}), {lane}) != 0", _BINARY["!="])
+        return Text(f"sub_group_shuffle({value}, {lane})")
 
     # ------------------------------------------------------------------ operations
 

@@ -10,7 +10,20 @@ from typing import ClassVar
 
 from ocl_ir.kernel.accesses import modes
 from ocl_ir.kernel.alignment import is_aligned
-from ocl_ir.kernel.grammar import Array, Atomic, Barrier, Kernel, Load, Param, Stmt, Store, defined, operands, walk
+from ocl_ir.kernel.grammar import (
+    Array,
+    Atomic,
+    Barrier,
+    Kernel,
+    Load,
+    Param,
+    Shuffle,
+    Stmt,
+    Store,
+    defined,
+    operands,
+    walk,
+)
 from ocl_ir.kernel.locals import Locals, allocate
 from ocl_ir.kernel.names import entry_name
 from ocl_ir.kernel.printer import statement_text
@@ -53,9 +66,9 @@ class HelperTypes:
 @dataclass(frozen=True, slots=True)
 class Source(Late):
     """The source of a kernel. `functions` are those that it defines, the kernel last. A launch needs the kernel's
-    `name`, its `params`, how it uses what each points to, the bytes of its local arrays, and whether it has a barrier.
-    `options` go to the compiler. `written` is what an author wrote, line for line, where the source is not generated,
-    and `asked_at` the line in Python that made a kernel of it.
+    `name`, its `params`, how it uses what each points to, the bytes of its local arrays, and whether work-items wait
+    for each other, so that only whole groups can run it. `options` go to the compiler. `written` is what an author
+    wrote, line for line, where the source is not generated, and `asked_at` the line in Python that made a kernel of it.
     Who explains a fault needs its locals, and the statement behind a line, by line number from 1."""
 
     text: str
@@ -64,7 +77,7 @@ class Source(Late):
     params: tuple[Param, ...]
     modes: tuple[int, ...]
     local_bytes: int
-    has_barrier: bool
+    waits: bool
     options: tuple[str, ...]
     written: str
     asked_at: str
@@ -128,13 +141,13 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
     text, behind = _unmarked(marked)
     functions = (*_HELPER.findall("\n".join(helpers)), entry_name(kernel))
     statements = {line: stmt for line, number in behind.items() if (stmt := nodes[number].stmt)}
-    what = kernel.name, kernel.params, modes(kernel), _local_bytes(kernel), _has_barrier(kernel)
+    what = kernel.name, kernel.params, modes(kernel), _local_bytes(kernel), _waits(kernel)
     return Source(text, functions, *what, (), "", "", locals_, statements)
 
 
 def written_by_hand(kernel: SourceKernel, strategy: str) -> Source:
-    """The source that a kernel has already. The driver says whether its local arrays fit, and its launch whether it
-    has a barrier."""
+    """The source that a kernel has already. The driver says whether its local arrays fit, and its launch whether
+    work-items wait for each other."""
     what = kernel.name, kernel.params, kernel.modes, 0, False
     author = kernel.options, kernel.written, kernel.asked_at
     return Source(kernel.source, (kernel.name,), *what, *author, allocate(kernel, strategy), {})
@@ -148,8 +161,8 @@ def _local_bytes(kernel: Kernel) -> int:
     )
 
 
-def _has_barrier(kernel: Kernel) -> bool:
-    return any(isinstance(stmt, Barrier) for stmt in walk(kernel.body))
+def _waits(kernel: Kernel) -> bool:
+    return any(isinstance(stmt, Barrier | Shuffle) for stmt in walk(kernel.body))
 
 
 def _unmarked(marked: str) -> tuple[str, dict[int, int]]:
@@ -211,7 +224,11 @@ def _attributes(kernel: Kernel, dialect: Dialect) -> list[str]:
         attributes.append(f"reqd_work_group_size({', '.join(map(str, kernel.group_size))})")
     values = [value.type for stmt in walk(kernel.body) if (value := defined(stmt)) is not None]
     vectors = [type_ for type_ in values if isinstance(type_, Vector) and type_.dtype != BOOL]
-    if dialect.vector_hint and vectors:
+    shuffle = next((stmt for stmt in walk(kernel.body) if isinstance(stmt, Shuffle)), None)
+    required = dialect.subgroups is not None and dialect.subgroups.spelling == "opencl"
+    if shuffle is not None and required:  # which says how many work-items are lanes, as the hint would
+        attributes.append(f"intel_reqd_sub_group_size({shuffle.size})")
+    elif dialect.vector_hint and vectors:
         attributes.append(f"vec_type_hint({value_type(max(vectors, key=size_of))})")
     return attributes
 

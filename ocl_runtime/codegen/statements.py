@@ -30,6 +30,7 @@ from ocl_ir.kernel.grammar import (
     Operand,
     Print,
     Return,
+    Shuffle,
     Stmt,
     Store,
     Value,
@@ -123,6 +124,8 @@ class Statements:
                 return [self._print(stmt)]
             case Collective():
                 raise AssertionError("passes/collectives.py was left out")
+            case Shuffle():
+                return [self._set(stmt, stmt.result, self._x.shuffle(stmt))]
             case Break() | Continue() | Return():
                 return [Node("call", stmt, {"call": type(stmt).__name__.lower()})]
 

@@ -25,6 +25,7 @@ _HELPERS = {
     "integer_power": ("integer_power",),
     "halves": ("any_half", "half_values", "half_bits"),
     "atomics": ("atomic_add", "atomic_sub", "atomic_min", "atomic_max"),
+    "shuffles": ("warp_shuffle",),
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
 }
 _FAMILY = {name: family for family, names in _HELPERS.items() for name in names}

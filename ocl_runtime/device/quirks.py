@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from ocl_ir.subgroups import Subgroups
 from ocl_runtime.device.capabilities import Capabilities
 
 
@@ -25,6 +26,7 @@ class Quirks:
     ordered_loops: bool = False  # forbid vectors of loops that carry floats: the compiler would change their order
     guarded_loops: bool = False  # put loops that work-items leave at different turns behind a condition that is true
     aligned_halves: bool = False  # vload_half and vstore_half of vectors take memory for aligned to the whole vector
+    subgroups: Subgroups | None = None  # in which work-items exchange values without local memory
     own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
     simulator: bool = False  # exists for finding errors: never chosen unless named
     preference: int = 0  # among devices of one kind, the higher is chosen
@@ -63,6 +65,9 @@ def _pocl_cpu(caps: Capabilities) -> bool:
 
 def _intel_cpu(caps: Capabilities) -> bool:
     return caps.platform.startswith("Intel(R) OpenCL") and caps.kind == "cpu"
+
+
+_REQUIRED_SIZE = "cl_intel_required_subgroup_size"
 
 
 def _simulator(caps: Capabilities) -> bool:
@@ -174,6 +179,25 @@ TABLE = (
         "they are to be unrolled: 16 sums at once, joined behind the loop (2026.22.10; its build log says so). Fused "
         "and unfused gave other bits by that. No pragma for floats helps. Loops over vectors and fma it leaves alone.",
         ordered_loops=True,
+    ),
+    _row(
+        "Intel CPU: sub-groups of a register",
+        lambda caps: _intel_cpu(caps) and {"cl_khr_subgroup_shuffle", _REQUIRED_SIZE} <= caps.extensions,
+        "Sizes of 4 to 64 build; each sub-group ends where dimension 0 does, (2, 16) has sub-groups of 2 where 4 are "
+        "required, and shuffles give the right value wherever the size divides dimension 0 (2026.22.10). A sum and a "
+        "scan of each sub-group, over 2048 rows of 768, took 0.7 ms in sub-groups of 4, 8 and 16, and 4.5, 4.8 and 3.0 "
+        "through local memory; AVX2 and doubles are like that. Sums in those of 32, which no register holds, took 31 "
+        "to 36 ms where local memory took 6.4.",
+        subgroups=Subgroups(sizes=(4, 8, 16), spelling="opencl", within_rows=True),
+    ),
+    _row(
+        "NVIDIA: sub-groups are warps",
+        _nvidia,
+        "OpenCL's functions of sub-groups do not build, PTX does (580.159.04); a warp is 32 work-items with "
+        "consecutive linear local ids, and shfl.sync takes all of them, so that the last warp of a group must be "
+        "whole. Reductions of groups stay in local memory: in sums of rows shuffles were never more than 1% faster "
+        "(H200).",
+        subgroups=Subgroups(sizes=(32,), spelling="ptx"),
     ),
     _row(
         "NVIDIA: ordinary host memory is read at once",

@@ -111,6 +111,7 @@ class Engine:
             ordered_loops=quirks.ordered_loops,
             guarded_loops=quirks.guarded_loops,
             aligned_halves=quirks.aligned_halves,
+            subgroups=quirks.subgroups,
         )
         self._recorder = recorder
         self._executables: OrderedDict[tuple[int, str], tuple[Kernel, Executable]] = OrderedDict()

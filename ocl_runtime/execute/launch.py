@@ -207,8 +207,8 @@ class Executable:
     def padded(self, global_size: tuple[int, ...], group_size: tuple[int, ...]) -> tuple[Sizes, Sizes]:
         """Sizes to launch it with: checked, the global one a multiple of the other, with a default for no group size.
 
-        Raises `ShapeError` for sizes that do not fit; of a kernel with a barrier, the global one is not padded, because
-        work-items that nobody asked for would have to come to the barrier, too.
+        Raises `ShapeError` for sizes that do not fit; of a kernel whose work-items wait for each other, the global one
+        is not padded, because work-items that nobody asked for would have to come there, too.
         """
         groups = tuple(group_size or (self.device.quirks.group_size, 1, 1)[: len(global_size)])
         plain = _PLAIN.issuperset(map(type, (*global_size, *groups)))
@@ -217,7 +217,7 @@ class Executable:
             self._check_sizes(global_size, groups)
             self._fitting.add(groups)
         padded = tuple([-(-size // group) * group for size, group in zip(global_size, groups, strict=True)])
-        if padded != tuple(global_size) and self.compilation.source.has_barrier:
+        if padded != tuple(global_size) and self.compilation.source.waits:
             dimensions = zip(global_size, groups, padded, strict=True)
             size, group, whole = next(sizes for sizes in dimensions if sizes[0] != sizes[2])
             raise ShapeError(

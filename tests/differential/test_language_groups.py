@@ -23,6 +23,7 @@ from ocl_runtime.language import (
     where,
 )
 from tests.support.depth import NIGHTLY
+from tests.support.roads import ROADS, on
 from tests.support.three_ways import agree
 
 RNG = np.random.default_rng(5)
@@ -109,14 +110,21 @@ def exchanged(x, y, places):
     places[5, i] = int(subgroup.shuffle_up(v > 0, 1))
 
 
+@pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize(
     ("dtype", "group"),
-    [(np.float32, 8), (np.int32, 24), *([(np.float32, 64), (np.float16, 24), (np.uint32, 8)] if NIGHTLY else [])],
+    [
+        (np.float32, 8),
+        (np.float32, 16),
+        (np.int32, 24),
+        *([(np.float32, 64), (np.float16, 24), (np.uint32, 8), (np.int32, 64)] if NIGHTLY else []),
+    ],
 )
-def test_subgroups(dtype: Any, group: int) -> None:
+def test_subgroups(dtype: Any, group: int, road: str) -> None:
     x = (RNG.integers(0 if dtype is np.uint32 else -4, 5, 2 * group) / (4 if dtype is np.float32 else 1)).astype(dtype)
     outputs = {"y": zeros(11, 2 * group, dtype=dtype), "places": zeros(6, 2 * group, dtype=np.int32)}
-    made = agree(exchanged, 2 * group, {"x": x, **outputs}, local=group, modes=MODES)
+    with on(road):
+        made = agree(exchanged, 2 * group, {"x": x, **outputs}, local=group, modes=MODES)
     size = made["places"][2, 0]
-    assert size == {8: 8, 24: 8, 64: 32}[group]
+    assert size == {8: 8, 16: 16, 24: 8, 64: 32}[group]
     np.testing.assert_array_equal(made["y"][5].reshape(-1, size), np.repeat(x.reshape(-1, size)[:, 3:4], size, 1))

@@ -11,11 +11,16 @@ import pytest
 
 from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.kernel.printer import text
+from ocl_ir.subgroups import Subgroups
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import Dialect
 from tests.support.cases import BY_NAME, CASES, Case
+from tests.support.roads import NVIDIA
 
 OWN_MATH = ["mul_sin_add"]
+SUBGROUPS = {"opencl": Subgroups(sizes=(32,), spelling="opencl"), "ptx": NVIDIA}
+EXCHANGING = [("exchange", "opencl"), ("exchange", "ptx")]
+"""Kernels for devices whose work-items exchange values in sub-groups, by how source asks for it."""
 FOLDER = Path(__file__).parent / "sources"
 
 
@@ -41,6 +46,13 @@ def test_source_with_own_math(name: str, update_golden: bool) -> None:
     golden(FOLDER / f"{name}.own_math.cl", compilation.source.text, update_golden)
 
 
+@pytest.mark.parametrize(("name", "spelling"), EXCHANGING)
+def test_source_with_subgroups(name: str, spelling: str, update_golden: bool) -> None:
+    """As Intel and NVIDIA get it: no local memory between the items of a sub-group, and nobody waits."""
+    compilation = compile_kernel(BY_NAME[name].kernel, "hybrid", Dialect(subgroups=SUBGROUPS[spelling]))
+    golden(FOLDER / f"{name}.{spelling}.cl", compilation.source.text, update_golden)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_kernel_ir(case: Case, update_golden: bool) -> None:
     compilation = compile_kernel(case.kernel, "hybrid", Dialect())
@@ -51,6 +63,7 @@ def test_kernel_ir(case: Case, update_golden: bool) -> None:
 def test_no_orphans() -> None:
     wanted = {f"{case.name}.{end}" for case in CASES for end in (*(f"{s}.cl" for s in STRATEGIES), "ir")}
     wanted |= {f"{name}.own_math.cl" for name in OWN_MATH}
+    wanted |= {f"{name}.{spelling}.cl" for name, spelling in EXCHANGING}
     assert {path.name for path in FOLDER.iterdir()} == wanted
 
 

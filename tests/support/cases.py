@@ -780,6 +780,42 @@ def _of_a_block(x: np.ndarray) -> Args:
 
 @case(
     lambda rng: {
+        "x": floats(rng, 128), "flags": rng.random(128) < 0.5, "total": np.zeros(128, np.float32),
+        "wide": np.zeros(128, np.float64), "crossed": np.zeros(128, np.uint8),
+    },
+    lambda g: _exchanged(g["x"].reshape(-1, 32), g["flags"].reshape(-1, 32)),
+    (128,),
+    (64,),
+)  # fmt: skip
+def exchange() -> KernelBuilder:
+    k = KernelBuilder("exchange", group_size=(64, 1, 1), note="a sum of each sub-group, and what its items exchange")
+    x, flags, total = k.pointer("x", F32), k.pointer("flags", BOOL), k.pointer("total", F32)
+    wide, crossed = k.pointer("wide", F64), k.pointer("crossed", U8)
+    i, lane = k.global_id(0, "i"), k.let(k.item("local_id") & 31, "lane")
+    value = k.load(x, i, hint="value")
+    k.store(total, i, k.collective("sum", value, size=32))
+    with k.for_(1, 3, hint="by") as by:
+        k.store(wide, i, k.load(wide, i) + k.shuffle(k.convert(value, F64), lane + by & 31, 32))
+    k.store(
+        crossed, i, k.convert(k.shuffle(k.load(flags, i), lane ^ 5, 32), U8) + k.shuffle(k.convert(lane, U8), 3, 32)
+    )
+    return k
+
+
+def _exchanged(x: np.ndarray, flags: np.ndarray) -> Args:
+    lanes, joined = np.arange(32), x
+    for distance in (16, 8, 4, 2, 1):
+        joined = joined + joined[:, lanes ^ distance]
+    wide = x.astype(np.float64)
+    return {
+        "total": np.repeat(joined[:, :1], 32, 1).reshape(-1),
+        "wide": (wide[:, (lanes + 1) % 32] + wide[:, (lanes + 2) % 32]).reshape(-1),
+        "crossed": (flags[:, lanes ^ 5] + np.uint8(3)).reshape(-1),
+    }
+
+
+@case(
+    lambda rng: {
         "x": rng.integers(-1000, 1000, 64).astype(np.int32),
         "most": np.array([-5000], np.int32),
         "taken": np.zeros(1, np.int32),

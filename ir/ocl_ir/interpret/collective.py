@@ -1,4 +1,4 @@
-"""What a work-group makes of its values, in the order of `ocl_ir.kernel.collectives`."""
+"""What a group makes of its values, in the order of `ocl_ir.kernel.collectives`, and what sub-groups exchange."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ def joined(op: CollectiveOp, values: Data, lane: int) -> Data:
     for distance, items in tree(values.size):
         left = np.concatenate([join(left[:items], left[distance:]), left[items:distance]])
     return np.repeat(left, values.size)
+
+
+def exchanged(values: Data, lanes: Data, size: int) -> Data:
+    """For every work-item, by linear local id, the value at a lane of its sub-group of some size."""
+    items = np.arange(values.size)
+    return np.take(values, items - items % size + lanes.astype(items.dtype))
 
 
 def _scanned(values: Data, *, exclusive: bool) -> Data:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ocl_ir.errors import DataRaceError
+import numpy as np
+
+from ocl_ir.errors import DataRaceError, IRError
 from ocl_ir.interpret.arguments import Launch, Triple
 from ocl_ir.interpret.memory import Memory
+from ocl_ir.interpret.operation import Data
 from ocl_ir.interpret.races import Race, Touch
-from ocl_ir.kernel.grammar import Kernel, Stmt
+from ocl_ir.kernel.grammar import Barrier, Collective, Kernel, Shuffle, Stmt
 from ocl_ir.kernel.printer import neighbourhood
 
 BEYOND_THE_RANGE = {
@@ -31,6 +34,20 @@ class Faults:
     def place(self, stmt: Stmt) -> str:
         """Where a statement stands, with its neighbours."""
         return neighbourhood(self._kernel, stmt)
+
+    def check_whole_group(self, stmt: Barrier | Collective | Shuffle, active: Data, group: Triple) -> Data:
+        """All work-items of a group. Raises `IRError` where only a part of them comes to a statement, or they are no
+        whole sub-groups, which it is about."""
+        if not active.all():
+            kind = type(stmt).__name__.lower()
+            reached, missing = np.count_nonzero(active), self.work_item(int(np.argmin(active)), group)
+            fact = f"divergent {kind}: {reached} of {active.size} work-items reach it, {missing} does not"
+            raise IRError(fact, place=self.place(stmt), remedy=f"move the {kind} to where the whole group passes")
+        size = 0 if isinstance(stmt, Barrier) else stmt.size
+        if size and active.size % size:
+            fact = f"group {group} has {active.size} work-items, which are no whole sub-groups of {size}"
+            raise IRError(fact, place=self.place(stmt), remedy="launch groups that the sub-group's size divides")
+        return np.flatnonzero(active)
 
     def race(self, memory: Memory, race: Race) -> DataRaceError:
         """The error of two accesses without an order."""

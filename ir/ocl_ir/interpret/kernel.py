@@ -18,7 +18,7 @@ import numpy as np
 from ocl_ir.errors import Error, IRError, MemoryAccessError
 from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, written
 from ocl_ir.interpret.atomic import changed
-from ocl_ir.interpret.collective import joined
+from ocl_ir.interpret.collective import exchanged, joined
 from ocl_ir.interpret.counters import Counters
 from ocl_ir.interpret.faults import BEYOND_THE_RANGE, Faults
 from ocl_ir.interpret.memory import Memory, new_array, watch
@@ -44,6 +44,7 @@ from ocl_ir.kernel.grammar import (
     Operand,
     Print,
     Return,
+    Shuffle,
     Stmt,
     Store,
     Value,
@@ -70,9 +71,9 @@ def run(
 
     Raises `MemoryAccessError` for an access outside of its memory or at an address that breaks a promised alignment and
     for a read of what an array of the kernel holds before anything is stored there,
-    `DataRaceError` for accesses without an order, `IRError` for a barrier or collective that only a part of the group
-    reaches, a broken promise of uniformity, a zero divisor, a loop whose index overflows, and for a group that takes
-    more than `max_steps` loop iterations.
+    `DataRaceError` for accesses without an order, `IRError` for a barrier, collective or shuffle that only a part of
+    the group reaches, a lane that there is not, a broken promise of uniformity, a zero divisor, a loop whose index
+    overflows, and for a group that takes more than `max_steps` loop iterations.
     """
     index_space = launch(kernel, global_size, group_size)
     machine = _Machine(kernel, index_space, args, check_races, max_steps, print_)
@@ -167,6 +168,8 @@ class _Machine:
                 self._barrier(stmt, active)
             case Collective():
                 self._collective(stmt, active)
+            case Shuffle():
+                self._shuffle(stmt, active)
             case Print():
                 self._print(stmt, items)
             case Break():
@@ -223,30 +226,34 @@ class _Machine:
             fact = f"group {self._group} took more than {self._max_steps} loop iterations"
             self._fail(IRError, fact, stmt, "see that the loop ends, or raise max_steps")
 
-    def _whole_group(self, stmt: Barrier | Collective, active: Data) -> None:
-        if not active.all():
-            kind = type(stmt).__name__.lower()
-            reached, missing = np.count_nonzero(active), self._item(int(np.argmin(active)))
-            fact = f"divergent {kind}: {reached} of {active.size} work-items reach it, {missing} does not"
-            self._fail(IRError, fact, stmt, f"move the {kind} to where the whole group passes")
-
     def _barrier(self, stmt: Barrier, active: Data) -> None:
-        self._whole_group(stmt, active)
+        self._faults.check_whole_group(stmt, active, self._group)
         self.counters.barriers += 1
         for space, named in (("local", stmt.local), ("global", stmt.global_)):
             if named and space in self._clocks:
                 self._clocks[space].barrier()
 
     def _collective(self, stmt: Collective, active: Data) -> None:
-        self._whole_group(stmt, active)
-        items = np.flatnonzero(active)
+        items = self._faults.check_whole_group(stmt, active, self._group)
         values, lane = self._at(stmt.value, items), 0
         if stmt.lane is not None:
             lane = int(self._at(stmt.lane, items)[0])
             if not 0 <= lane < items.size:
                 fact = f"a broadcast of lane {lane} in group {self._group}, which has {items.size} work-items"
                 self._fail(IRError, fact, stmt, "name a lane below the group's size")
-        self._define(stmt.result.id, element(stmt.value.type), items, joined(stmt.op, values, lane))
+        parts = np.split(values, items.size // (stmt.size or items.size))
+        result = np.concatenate([joined(stmt.op, part, lane) for part in parts])
+        self._define(stmt.result.id, element(stmt.value.type), items, result)
+
+    def _shuffle(self, stmt: Shuffle, active: Data) -> None:
+        items = self._faults.check_whole_group(stmt, active, self._group)
+        values, whose = self._at(stmt.value, items), self._at(stmt.lane, items)
+        outside = (whose < 0) | (whose >= stmt.size)
+        if outside.any():
+            at = int(np.argmax(outside))
+            fact = f"{self._item(at)} asks for lane {whose[at]} of its sub-group, which has {stmt.size} work-items"
+            self._fail(IRError, fact, stmt, "name a lane below the sub-group's size")
+        self._define(stmt.result.id, element(stmt.value.type), items, exchanged(values, whose, stmt.size))
 
     # ------------------------------------------------------------------ values
 

@@ -35,6 +35,7 @@ from ocl_ir.kernel.grammar import (
     Operand,
     Param,
     Print,
+    Shuffle,
     Store,
     Value,
     Variable,
@@ -206,12 +207,22 @@ class KernelBuilder(Blocks):
         """The value, with the promise that every work-item of the group that comes here has the same one."""
         return self.op("uniform", value, hint=hint)
 
-    def collective(self, op: CollectiveOp, value: Like, lane: Like | None = None, hint: str = "") -> Ref:
-        """What the whole group makes of its values; a broadcast is of the work-item with the linear local id `lane`."""
+    def collective(
+        self, op: CollectiveOp, value: Like, lane: Like | None = None, hint: str = "", *, size: int = 0
+    ) -> Ref:
+        """What the whole group makes of its values, or each sub-group of `size` items; a broadcast is of the work-item
+        with the linear local id `lane`."""
         operand = self._operand(value, None)
         whose = None if lane is None else self._fixed(self._operand(lane, U32))
         result = self._value(value_type(operand), hint)
-        self.emit(Collective(result, op, operand, whose, where=calling_line()))
+        self.emit(Collective(result, op, operand, whose, size, where=calling_line()))
+        return Ref(self, result)
+
+    def shuffle(self, value: Like, lane: Like, size: int, hint: str = "") -> Ref:
+        """The value of the work-item at `lane` of its sub-group of `size` items with consecutive linear local ids."""
+        operand = self._operand(value, None)
+        result = self._value(value_type(operand), hint)
+        self.emit(Shuffle(result, operand, self._operand(lane, U32), size, where=calling_line()))
         return Ref(self, result)
 
     def print_(self, format_: str, *values: Like) -> None:

@@ -12,7 +12,8 @@
             | For value in start..stop step: Stmt*       bounds are evaluated once, before the loop
             | While (Stmt*; operand): Stmt*              the condition's statements run before every test
             | Barrier local?, global?                    every work-item of the group, or none, comes here
-            | Collective value = op operand, lane?       the group joins its values; it comes here as to a barrier
+            | Collective value = op operand, lane?, size the group or its sub-groups join values; as to a barrier
+            | Shuffle value = operand, lane, size        what an item of the sub-group has; as to a barrier
             | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
     Operand = Value | Variable | Const
@@ -205,14 +206,29 @@ CollectiveOp = Literal["sum", "prod", "min", "max", "any", "all", "scan", "exclu
 class Collective(_Statement):
     """`result` is what the group makes of its work-items' values, in the order of `ocl_ir.kernel.collectives`.
 
-    It is the same for all of them, but for the scans. `lane`: whose value a broadcast gives, by linear local id. It
-    orders no memory.
+    It is the same for all of them, but for the scans. `lane`: whose value a broadcast gives, by linear local id. With a
+    `size`, each sub-group of so many items, as those of `Shuffle`, joins its own. It orders no memory.
     """
 
     result: Value
     op: CollectiveOp
     value: Operand
     lane: Operand | None = None
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle(_Statement):
+    """`result` is the value of the item at `lane` of a work-item's own sub-group.
+
+    A sub-group has `size` items, a power of two, whose linear local ids follow each other from a multiple of it on. It
+    orders no memory.
+    """
+
+    result: Value
+    value: Operand
+    lane: Operand
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,23 +255,9 @@ class Return(_Statement):
 
 
 Stmt: TypeAlias = (
-    Let
-    | Load
-    | Store
-    | Local
-    | Assign
-    | Array
-    | Atomic
-    | If
-    | For
-    | While
-    | Barrier
-    | Collective
-    | Print
-    | Break
-    | Continue
-    | Return
-)
+    Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle | Print
+    | Break | Continue | Return
+)  # fmt: skip
 Block: TypeAlias = tuple[Stmt, ...]
 
 
@@ -333,6 +335,8 @@ def operands(stmt: Stmt) -> tuple[Operand, ...]:
             return (stmt.pointer, stmt.index, *stmt.args)
         case Collective():
             return (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane)
+        case Shuffle():
+            return (stmt.value, stmt.lane)
         case If() | While():
             return (stmt.condition,)
         case For():
@@ -365,6 +369,8 @@ def map_operands(stmt: Stmt, change: Callable[[Operand], Operand]) -> Stmt:
         case Collective():
             lane = None if stmt.lane is None else change(stmt.lane)
             return replace(stmt, value=change(stmt.value), lane=lane)
+        case Shuffle():
+            return replace(stmt, value=change(stmt.value), lane=change(stmt.lane))
         case If() | While():
             return replace(stmt, condition=change(stmt.condition))
         case For():
@@ -380,7 +386,7 @@ def _pointer(operand: Operand) -> Value:
 def defined(stmt: Stmt) -> Value | None:
     """The binding that a statement introduces in the block where it stands (a loop's index belongs to its body)."""
     match stmt:
-        case Let() | Load() | Atomic() | Collective():
+        case Let() | Load() | Atomic() | Collective() | Shuffle():
             return stmt.result
         case Array():
             return stmt.pointer

@@ -9,7 +9,20 @@ from __future__ import annotations
 
 import re
 
-from ocl_ir.kernel.grammar import Array, Atomic, Collective, For, Kernel, Let, Load, Local, Value, defined, walk
+from ocl_ir.kernel.grammar import (
+    Array,
+    Atomic,
+    Collective,
+    For,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Shuffle,
+    Value,
+    defined,
+    walk,
+)
 from ocl_ir.ops import OPS
 from ocl_ir.program_ops import InlineC
 from ocl_ir.types import Pointer
@@ -42,7 +55,7 @@ KEYWORDS = frozenset([*_KEYWORDS.split(), *_TYPES, *_MACROS.split()])
 _SCALAR = "(?:u?(?:char|short|int|long)|half|float|double)"
 _FAMILIES = re.compile(
     rf"(?:convert|as)_{_SCALAR}\d*(?:_\w+)?|get_(?:global|local|group|num|work)_\w+|v(?:load|store)a?(?:\d+|_half\w*)"
-    r"|atom(?:ic)?_\w+|(?:fast|integer_power|round_to|whole|pow_by_fours|fmod_by_fours)_\w+"
+    r"|atom(?:ic)?_\w+|(?:get_)?sub_group_\w+|warp_shuffle_\w+|(?:fast|integer_power|round_to|whole|pow_by_fours|fmod_by_fours)_\w+"
     r"|(?:CL|CLK|M|FP|FLT|DBL|HALF|U?CHAR|SCHAR|U?SHRT|U?INT|U?LONG)_[A-Z0-9_]+|cl_\w+"
 )
 """Functions that generated code calls, and macros, of which there are too many to list."""
@@ -148,7 +161,9 @@ def _described(stmt: object, value: Value, named: dict[int, str]) -> str:
         case Atomic():
             return f"{named.get(stmt.pointer.id, 'atomic')}_before"
         case Collective():
-            return f"group_{stmt.op}"
+            return f"{'subgroup' if stmt.size else 'group'}_{stmt.op}"
+        case Shuffle():
+            return "shuffled"
         case Array():
             return "tile" if getattr(value.type, "space", "") == "local" else "items"
     raise AssertionError(stmt)

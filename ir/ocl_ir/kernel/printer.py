@@ -29,6 +29,7 @@ from ocl_ir.kernel.grammar import (
     Operand,
     Print,
     Return,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -156,7 +157,14 @@ class _Printer:
                 return "barrier" + (" local" if stmt.local else "") + (" global" if stmt.global_ else "")
             case Collective():
                 lane = f" of item {self._of(stmt.lane)}" if stmt.lane is not None else ""
-                return f"let {self._of(stmt.result)}: {stmt.result.type} = group {stmt.op} {self._of(stmt.value)}{lane}"
+                lane += f" in {stmt.size}" if stmt.size else ""
+                whose = "subgroup" if stmt.size else "group"
+                return (
+                    f"let {self._of(stmt.result)}: {stmt.result.type} = {whose} {stmt.op} {self._of(stmt.value)}{lane}"
+                )
+            case Shuffle():
+                what = f"shuffle {self._of(stmt.value)} of lane {self._of(stmt.lane)} in {stmt.size}"
+                return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"
             case Print():
                 return ", ".join([f"print {json.dumps(stmt.format)}", *map(self._of, stmt.args)])
             case Break():

@@ -35,6 +35,7 @@ from ocl_ir.kernel.grammar import (
     Local,
     Operand,
     Return,
+    Shuffle,
     Stmt,
     Store,
     Value,
@@ -114,7 +115,9 @@ class _Analysis:
             case Atomic(result=Value() as result):
                 self._vary(result.id, True)
             case Collective():
-                self._vary(stmt.result.id, stmt.op in SCANS)
+                self._vary(stmt.result.id, stmt.op in SCANS or (stmt.size > 0 and self._varies(stmt.value)))
+            case Shuffle():
+                self._vary(stmt.result.id, self._varies(stmt.value))  # sub-groups differ, also where the lane does not
             case Local():
                 self._vary(stmt.variable.id, self._varies(stmt.init))
             case Assign():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from ocl_ir.kernel.grammar import (
     Kernel,
     Local,
     Return,
+    Shuffle,
     While,
     blocks,
     walk,
@@ -64,7 +66,7 @@ def vectorized_loops_are_independent(kernel: Kernel) -> Iterator[Fault]:
             continue
         own = {stmt.variable.id for stmt in walk(loop.body) if isinstance(stmt, Local)}
         for stmt in walk(loop.body):
-            if isinstance(stmt, Break | Continue | Return | Barrier | Collective):
+            if isinstance(stmt, Break | Continue | Return | Barrier | Collective | Shuffle):
                 fact = f"a loop marked `vectorize` has a {type(stmt).__name__.lower()}"
                 yield Fault(fact, stmt, "unmark the loop, or use an if_ or a select")
             elif isinstance(stmt, Assign) and stmt.variable.id not in own:
@@ -74,14 +76,14 @@ def vectorized_loops_are_independent(kernel: Kernel) -> Iterator[Fault]:
 
 
 def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
-    """Each barrier orders some memory; it and each collective is in no loop's header, and every work-item of the group
-    comes to it or none."""
-    if not any(isinstance(stmt, Barrier | Collective) for stmt in walk(kernel.body)):
+    """Each barrier orders some memory; it, each collective and each shuffle is in no loop's header, and every work-item
+    of the group comes to it or none."""
+    if not any(isinstance(stmt, Barrier | Collective | Shuffle) for stmt in walk(kernel.body)):
         return
     headers = {id(stmt) for loop in walk(kernel.body) if isinstance(loop, While) for stmt in walk(loop.header)}
     flow = uniformity(kernel)
     for stmt in walk(kernel.body):
-        if not isinstance(stmt, Barrier | Collective):
+        if not isinstance(stmt, Barrier | Collective | Shuffle):
             continue
         cause, kind = flow.cause(stmt), type(stmt).__name__.lower()
         if isinstance(stmt, Barrier) and not (stmt.local or stmt.global_):
@@ -108,6 +110,19 @@ def broadcasts_are_of_one_lane(kernel: Kernel) -> Iterator[Fault]:
         if not flow.is_uniform(lane):
             fact = f"the lane {name_of(kernel, lane)} of a broadcast differs between work-items"
             yield Fault(fact, stmt, "broadcast of a lane that the whole group knows, or go through local memory")
+
+
+def groups_are_whole_subgroups(kernel: Kernel) -> Iterator[Fault]:
+    """A sub-group has as many items as a power of two, and a group that has a size has whole ones."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Shuffle) and not (isinstance(stmt, Collective) and stmt.size):
+            continue
+        size, items = stmt.size, math.prod(kernel.group_size) if kernel.group_size is not None else 0
+        if size < 1 or size & (size - 1):
+            yield Fault(f"a sub-group of {size} work-items", stmt, "use a power of two")
+        elif items % size:
+            fact = f"a group of {items} work-items is not made of sub-groups of {size}"
+            yield Fault(fact, stmt, "use a size that divides the group")
 
 
 def _exits(block: Block, *, in_loop: bool) -> Iterator[Fault]:

@@ -25,6 +25,7 @@ from ocl_ir.kernel.grammar import (
     Local,
     Operand,
     Print,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -37,6 +38,7 @@ from ocl_ir.types import BF16, BOOL, F16, F32, DType, Pointer, Type, Vector, ele
 _STRUCTURAL_ARITY = {"copy": 1, "convert": 1, "bitcast": 1, "splat": 1, "extract": 2, "lo": 1, "hi": 1,
                      "uniform": 1}  # fmt: skip
 _COLLECTIVE_TYPES = {"any": {"bool"}, "sum": {"i32", "u32", "i64", "u64", "f16", "f32", "f64"}}
+_NARROW = {"i8", "u8", "i16", "u16"}
 
 
 def parameter_types(kernel: Kernel) -> Iterator[Fault]:
@@ -149,6 +151,8 @@ def collective_types(kernel: Kernel) -> Iterator[Fault]:
             continue
         type_ = stmt.value.type
         wanted = _COLLECTIVE_TYPES["any" if stmt.op in {"any", "all"} else "sum"]
+        if stmt.size and stmt.op not in {"any", "all"}:
+            wanted = wanted | _NARROW
         if stmt.op not in get_args(CollectiveOp):
             listed = ", ".join(get_args(CollectiveOp))
             yield Fault(f"there is no collective {stmt.op!r}", stmt, f"use one of {listed}")
@@ -160,8 +164,26 @@ def collective_types(kernel: Kernel) -> Iterator[Fault]:
         elif (stmt.lane is None) == (stmt.op == "broadcast"):
             fact = "names no lane" if stmt.lane is None else "names a lane"
             yield Fault(f"the collective {stmt.op} {fact}", stmt, "a broadcast, and nothing else, is of one lane")
+        elif stmt.lane is not None and stmt.size:
+            yield Fault("a broadcast in sub-groups", stmt, "use a shuffle, whose lane is one of the sub-group")
         elif stmt.lane is not None and not _is_index(stmt.lane.type):
             fact = f"the lane {name_of(kernel, stmt.lane)} of a broadcast is {stmt.lane.type}"
+            yield Fault(fact, stmt, "name the lane by an integer scalar")
+
+
+def shuffle_types(kernel: Kernel) -> Iterator[Fault]:
+    """A sub-group exchanges scalars that can be computed with, at places that are integers."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Shuffle):
+            continue
+        type_ = stmt.value.type
+        if not isinstance(type_, DType) or type_ == BF16:
+            remedy = "shuffle its lanes (k.op('extract', …))" if type_ != BF16 else "shuffle it as f32"
+            yield Fault(f"there is no shuffle of {type_}", stmt, remedy)
+        elif stmt.result.type != type_:
+            yield Fault(f"a shuffle of {type_} cannot give {stmt.result.type}", stmt, f"make the result {type_}")
+        elif not _is_index(stmt.lane.type):
+            fact = f"the lane {name_of(kernel, stmt.lane)} of a shuffle is {stmt.lane.type}"
             yield Fault(fact, stmt, "name the lane by an integer scalar")
 
 

@@ -25,6 +25,7 @@ from ocl_ir.kernel.grammar import (
     Load,
     Operand,
     Param,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -177,7 +178,7 @@ def _own(stmt: Stmt) -> float:
             return _lanes(stmt.result.type)
         case Store():
             return _lanes(stmt.value.type)
-        case Atomic() | Collective():
+        case Atomic() | Collective() | Shuffle():
             return 1
     return 0
 

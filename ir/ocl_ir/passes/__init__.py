@@ -1,8 +1,10 @@
 """What makes a kernel better before code is generated. Each pass is a function from kernel to kernel.
 
-`PIPELINE` names them in the order in which they run; `run` verifies after each, and its `watch` sees every stage.
+`PIPELINE` names them in the order in which they run, `for_target` those for a target that can do more than every device
+can; `run` verifies after each, and its `watch` sees every stage.
 
     collectives.py  what a group makes of its values goes through local memory and barriers
+    shuffles.py     what a sub-group exchanges stays where the target can, and goes through local memory elsewhere
     vectorize.py    loops over independent elements become vector code with wide loads and stores
     fold.py         operations on constants, and identities (x*1, (x + 1) + 2), become their results
     cse.py          a value that was computed before is not computed again
@@ -11,11 +13,13 @@
     coalesce.py     a variable that only stands for another one for a while is that one
     dce.py          what nobody reads is not computed
     rewrite.py      the walk over a kernel that the passes share
+    writing.py      the same for passes that write code for a whole group
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.verify import verify
@@ -26,20 +30,29 @@ from ocl_ir.passes.dce import dce
 from ocl_ir.passes.division import division
 from ocl_ir.passes.fold import fold
 from ocl_ir.passes.hoist import hoist
+from ocl_ir.passes.shuffles import shuffles
 from ocl_ir.passes.vectorize import vectorize
+from ocl_ir.subgroups import Subgroups
 
 Pass = Callable[[Kernel], Kernel]
 
-PIPELINE: tuple[tuple[str, Pass], ...] = (
-    ("collectives", collectives),
-    ("vectorize", vectorize),
-    ("fold", fold),
-    ("cse", cse),
-    ("hoist", hoist),
-    ("division", division),
-    ("coalesce", coalesce),
-    ("dce", dce),
-)
+
+def for_target(subgroups: Subgroups | None) -> tuple[tuple[str, Pass], ...]:
+    """The passes for a target that has these sub-groups, or none."""
+    return (
+        ("collectives", partial(collectives, subgroups=subgroups)),
+        ("shuffles", partial(shuffles, subgroups=subgroups)),
+        ("vectorize", vectorize),
+        ("fold", fold),
+        ("cse", cse),
+        ("hoist", hoist),
+        ("division", division),
+        ("coalesce", coalesce),
+        ("dce", dce),
+    )
+
+
+PIPELINE = for_target(None)
 
 
 def run(

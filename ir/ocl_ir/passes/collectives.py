@@ -3,21 +3,20 @@
 There is one array for each dtype, at the kernel's top, which all collectives of that dtype use one after the other. A
 barrier before a collective lets the readers of the one before finish; only the first one outside of loops needs none.
 A scan goes to and fro between two halves of the array, so that a step needs one barrier.
+
+Where the target has sub-groups of their size, those of sub-groups are shuffles, which join in the same order. Those of
+groups are not: their last steps in sub-groups were never faster (docs/adr/0022-kernels-in-python.md).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 
-from ocl_ir.errors import IRError
 from ocl_ir.kernel.collectives import JOINS, SCANS, distances, tree
 from ocl_ir.kernel.grammar import (
     Array,
     Barrier,
-    Block,
     Collective,
     Const,
     For,
@@ -26,48 +25,48 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Operand,
+    Shuffle,
     Stmt,
-    Store,
     Value,
     While,
-    map_blocks,
     walk,
 )
-from ocl_ir.kernel.printer import neighbourhood
-from ocl_ir.passes.rewrite import Rewriter
-from ocl_ir.types import BOOL, U32, DType, Pointer, ValueType, element
+from ocl_ir.passes.writing import Writer, asked_for, group_size_of, number
+from ocl_ir.program_ops import ExactOp
+from ocl_ir.subgroups import Subgroups
+from ocl_ir.types import BOOL, I32, DType, Pointer, element
 
 
-def collectives(kernel: Kernel) -> Kernel:
-    """The kernel without collectives. Raises `IRError` where it has one and no group size."""
+def collectives(kernel: Kernel, subgroups: Subgroups | None = None) -> Kernel:
+    """The kernel without collectives, for a target that has these sub-groups. Raises `IRError` where it has one and no
+    group size."""
     wanted = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Collective)]
     if not wanted:
         return kernel
-    if kernel.group_size is None:
-        raise IRError(
-            f"kernel {kernel.name} has a collective and no group size",
-            place=neighbourhood(kernel, wanted[0]),
-            remedy="build it with group_size=(x, y, z): local memory for the group's values depends on it",
-        )
-    return _Lowering(kernel, kernel.group_size, wanted).run()
+    return _Lowering(kernel, group_size_of(kernel, wanted[0]), wanted, subgroups).run()
 
 
-class _Lowering(Rewriter):
-    def __init__(self, kernel: Kernel, group_size: tuple[int, int, int], wanted: list[Collective]) -> None:
-        super().__init__(kernel)
-        self._group_size = group_size
-        self._items = math.prod(group_size)
-        self._out: list[Stmt] = []
+class _Lowering(Writer):
+    def __init__(
+        self, kernel: Kernel, group_size: tuple[int, int, int], wanted: list[Collective], subgroups: Subgroups | None
+    ) -> None:
+        super().__init__(kernel, group_size)
+        self._in_registers = _of_target(kernel, group_size, subgroups)
+        shared = [stmt for stmt in wanted if stmt.size not in self._in_registers]
+        scanned = {_type(stmt) for stmt in shared if stmt.op in SCANS}
         self._arrays: dict[DType, Value] = {}
-        with self._block() as self._head:
-            self._item = self._linear_id()
-            scanned = {_type(stmt) for stmt in wanted if stmt.op in SCANS}
+        with self.writing() as self._head:
+            self._item = self.linear_id()
             self._known: dict[int, Value] = {0: self._item}
             if scanned:
-                self._known[self._items] = self._moved(self._items, hint="upper")
-            for dtype in dict.fromkeys(map(_type, wanted)):
+                self._known[self.items] = self._moved(self.items, hint="upper")
+            self._lanes = {0: self._item}
+            """The number of a work-item in its group, by 0, and in its sub-group, by its size."""
+            for size in dict.fromkeys(stmt.size for stmt in wanted if stmt.size):
+                self._lanes[size] = self.let("and", I32, self._item, number(size - 1), hint="lane")
+            for dtype in dict.fromkeys(map(_type, shared)):
                 array = self._arrays[dtype] = self.new_value(Pointer(dtype, "local"), f"shared_{dtype}")
-                self._emit(Array(array, self._items * (2 if dtype in scanned else 1)))
+                self.emit(Array(array, self.items * (2 if dtype in scanned else 1)))
         self._loops = 0
         self._used: set[DType] = set()
 
@@ -85,104 +84,122 @@ class _Lowering(Rewriter):
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         if not isinstance(stmt, Collective):
             return (stmt,)
+        with self.writing() as made:
+            if stmt.size in self._in_registers:
+                self._exchange(stmt)
+            else:
+                self._share(stmt)
+        return asked_for(tuple(made), stmt.where)
+
+    # ------------------------------------------------------------------ through local memory
+
+    def _share(self, stmt: Collective) -> None:
         dtype = _type(stmt)
         array = self._arrays[dtype]
-        with self._block() as made:
-            if self._loops or dtype in self._used:
-                self._emit(Barrier())
-            self._store(array, self._item, stmt.value)
-            if stmt.op in SCANS:
-                self._scan(stmt, array)
-            else:
-                self._reduce(stmt, array)
+        if self._loops or dtype in self._used:
+            self.emit(Barrier())
         self._used.add(dtype)
-        return _asked_for(tuple(made), stmt.where)
+        self.store(array, self._item, stmt.value)
+        if stmt.op in SCANS:
+            self._scan(stmt, array)
+        else:
+            self._reduce(stmt, array)
 
     def _reduce(self, stmt: Collective, array: Value) -> None:
-        """A tree whose root is element 0; a broadcast has its value there already, at its lane."""
-        self._emit(Barrier())
-        for distance, items in tree(self._items) if stmt.op in JOINS else ():
-            joins = self._let("lt", BOOL, self._item, _number(items))
-            with self._block() as then:
-                values = self._load(array, self._item), self._load(array, self._moved(distance))
-                self._store(array, self._item, self._let(JOINS[stmt.op], _type(stmt), *values))
-            self._emit(If(joins, tuple(then)))
-            self._emit(Barrier())
-        joined = self._load(array, _number(0) if stmt.lane is None else stmt.lane)
-        self._emit(Let(_result(stmt), "uniform", (joined,)))
+        """A tree whose root is the first element; a broadcast has its value there already, at its lane."""
+        self.emit(Barrier())
+        for distance, items in tree(stmt.size or self.items) if stmt.op in JOINS else ():
+            joins = self.let("lt", BOOL, self._lanes[stmt.size], number(items))
+            with self.writing() as then:
+                values = self.load(array, self._item), self.load(array, self._moved(distance))
+                self.store(array, self._item, self.let(JOINS[stmt.op], _type(stmt), *values))
+            self.emit(If(joins, tuple(then)))
+            self.emit(Barrier())
+        if stmt.size:
+            self.emit(Load(_result(stmt), array, self._first(stmt.size)))
+        else:
+            root = self.load(array, number(0) if stmt.lane is None else stmt.lane)
+            self.emit(Let(_result(stmt), "uniform", (root,)))
+
+    def _first(self, size: int) -> Value:
+        """The index of the first item of the sub-group."""
+        return self.let("and", I32, self._item, number(-size))
 
     def _scan(self, stmt: Collective, array: Value) -> None:
         """Each step reads one half of the array, from `start` on, and writes the other one."""
-        start = 0
-        for distance in distances(self._items):
-            self._emit(Barrier())
-            joins, other = self._let("ge", BOOL, self._item, _number(distance)), self._items - start
-            with self._block() as then:
-                values = self._load(array, self._moved(start - distance)), self._load(array, self._moved(start))
-                self._store(array, self._moved(other), self._let("add", _type(stmt), *values))
-            with self._block() as orelse:
-                self._store(array, self._moved(other), self._load(array, self._moved(start)))
-            self._emit(If(joins, tuple(then), tuple(orelse)))
+        start, lane = 0, self._lanes[stmt.size]
+        for distance in distances(stmt.size or self.items):
+            self.emit(Barrier())
+            joins, other = self.let("ge", BOOL, lane, number(distance)), self.items - start
+            with self.writing() as then:
+                values = self.load(array, self._moved(start - distance)), self.load(array, self._moved(start))
+                self.store(array, self._moved(other), self.let("add", _type(stmt), *values))
+            with self.writing() as orelse:
+                self.store(array, self._moved(other), self.load(array, self._moved(start)))
+            self.emit(If(joins, tuple(then), tuple(orelse)))
             start = other
         if stmt.op == "scan":
-            self._emit(Load(_result(stmt), array, self._moved(start)))
+            self.emit(Load(_result(stmt), array, self._moved(start)))
             return
-        self._emit(Barrier())
-        is_first = self._let("eq", BOOL, self._item, _number(0))
-        before = self._load(array, self._moved(start - 1, self._let("maximum", U32, self._item, _number(1))))
+        self.emit(Barrier())
+        self._exclude(stmt, self.load(array, self._moved(start - 1, self.let("maximum", I32, self._item, number(1)))))
+
+    def _exclude(self, stmt: Collective, before: Value) -> None:
+        """An exclusive scan from what the scan gives to the item before."""
+        is_first = self.let("eq", BOOL, self._lanes[stmt.size], number(0))
         nothing = Const(0.0 if element(_type(stmt)).is_float else 0, _type(stmt))
-        self._emit(Let(_result(stmt), "select", (is_first, nothing, before)))
+        self.emit(Let(_result(stmt), "select", (is_first, nothing, before)))
 
-    # ------------------------------------------------------------------ statements
+    # ------------------------------------------------------------------ in registers
 
-    def _emit(self, stmt: Stmt) -> None:
-        self._out.append(stmt)
+    def _exchange(self, stmt: Collective) -> None:
+        if stmt.op in JOINS:
+            joined = self._joined(stmt.op, stmt.value, stmt.size)
+            self.emit(Shuffle(_result(stmt), joined, number(0), stmt.size))
+            return
+        value = self.let("copy", _type(stmt), stmt.value)
+        for distance in distances(stmt.size):
+            before = self._before(value, distance, stmt.size)
+            joins = self.let("ge", BOOL, self._lanes[stmt.size], number(distance))
+            value = self.let("select", _type(stmt), joins, self.let("add", _type(stmt), before, value), value)
+        if stmt.op == "scan":
+            self.emit(Let(_result(stmt), "copy", (value,)))
+        else:
+            self._exclude(stmt, self._before(value, 1, stmt.size))
 
-    @contextmanager
-    def _block(self) -> Iterator[list[Stmt]]:
-        outside, self._out = self._out, []
-        yield self._out
-        self._out = outside
-
-    def _let(self, op: str, type_: ValueType, *args: Operand, hint: str = "") -> Value:
-        value = self.new_value(type_, hint)
-        self._emit(Let(value, op, args))
+    def _joined(self, op: str, value: Operand, size: int) -> Operand:
+        """What the items of a sub-group join; the first one alone has done so in the tree's order."""
+        for distance, _ in tree(size):
+            other = self._shuffled(value, self.let("xor", I32, self._lanes[size], number(distance)), size)
+            value = self.let(JOINS[op], element(value.type), value, other)
         return value
 
-    def _load(self, array: Value, index: Operand) -> Value:
-        value = self.new_value(element(array.type))
-        self._emit(Load(value, array, index))
-        return value
+    def _before(self, value: Operand, distance: int, size: int) -> Value:
+        """What the item some lanes before has; an item that has none takes any."""
+        lane = self.let("sub", I32, self._lanes[size], number(distance))
+        return self._shuffled(value, self.let("and", I32, lane, number(size - 1)), size)
 
-    def _store(self, array: Value, index: Operand, value: Operand) -> None:
-        self._emit(Store(array, index, value))
+    def _shuffled(self, value: Operand, lane: Operand, size: int) -> Value:
+        result = self.new_value(element(value.type))
+        self.emit(Shuffle(result, value, lane, size))
+        return result
+
+    # ------------------------------------------------------------------ indices
 
     def _moved(self, distance: int, item: Value | None = None, hint: str = "") -> Value:
         """The index of this work-item, or of another one, moved forward or backward."""
         if item is None and distance in self._known:
             return self._known[distance]
-        op = "add" if distance > 0 else "sub"
-        return self._let(op, U32, item or self._item, _number(abs(distance)), hint=hint)
-
-    def _linear_id(self) -> Value:
-        """The local id that counts along dimension 0 first."""
-        sizes = self._group_size
-        first, *more = [dimension for dimension in range(3) if sizes[dimension] > 1] or [0]
-        item = self._let("local_id", U32, _number(first), hint=f"item_{'xyz'[first]}" if more else "item")
-        for dimension in more:
-            along = self._let("local_id", U32, _number(dimension), hint=f"item_{'xyz'[dimension]}")
-            rows = self._let("mul", U32, along, _number(math.prod(sizes[:dimension])))
-            item = self._let("add", U32, item, rows, hint="item" if dimension == more[-1] else "")
-        return item
+        op = ExactOp("add" if distance > 0 else "sub")
+        return self.let(op, I32, item or self._item, number(abs(distance)), hint=hint)
 
 
-def _asked_for(block: Block, where: str) -> Block:
-    """The statements as if all of them had been asked for by one Python line."""
-    return tuple(replace(map_blocks(stmt, lambda inner: _asked_for(inner, where)), where=where) for stmt in block)
-
-
-def _number(value: int) -> Const:
-    return Const(value, U32)
+def _of_target(kernel: Kernel, group_size: tuple[int, int, int], subgroups: Subgroups | None) -> frozenset[int]:
+    """The sizes of sub-groups that are the target's, in which a kernel runs in those of one size. One work-item alone
+    needs nothing of the target."""
+    sizes = {stmt.size for stmt in walk(kernel.body) if isinstance(stmt, Collective | Shuffle)} - {0, 1}
+    fits = subgroups is not None and len(sizes) == 1 and subgroups.exchange(min(sizes), group_size)
+    return frozenset({1} | (sizes if fits else set()))
 
 
 def _type(stmt: Collective) -> DType:
@@ -191,4 +208,5 @@ def _type(stmt: Collective) -> DType:
 
 def _result(stmt: Collective) -> Value:
     """The collective's result, with a name of its own, so that it is read where the collective stands."""
-    return replace(stmt.result, hint=stmt.result.hint or f"group_{stmt.op}")
+    scope = "subgroup" if stmt.size else "group"
+    return replace(stmt.result, hint=stmt.result.hint or f"{scope}_{stmt.op}")

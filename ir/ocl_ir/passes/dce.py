@@ -15,6 +15,7 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Local,
+    Shuffle,
     Stmt,
     Value,
     Variable,
@@ -44,7 +45,7 @@ def _live(block: Block, used: set[int]) -> Block:
 
 def _dead(stmt: Stmt, used: set[int]) -> bool:
     match stmt:
-        case Let() | Load():
+        case Let() | Load() | Shuffle():
             return stmt.result.id not in used
         case Local() | Assign():
             return stmt.variable.id not in used

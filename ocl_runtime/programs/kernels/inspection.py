@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ocl_ir.kernel.grammar import Atomic, Barrier, Collective, For, Load, Stmt, Store, While, blocks, walk
+from ocl_ir.kernel.grammar import (
+    Atomic,
+    Barrier,
+    Collective,
+    For,
+    Kernel,
+    Load,
+    Shuffle,
+    Stmt,
+    Store,
+    While,
+    blocks,
+    walk,
+)
 from ocl_ir.kernel.work import operations
 from ocl_ir.language.translate import Translation
 from ocl_ir.types import DType, Pointer, Vector, element, lanes
@@ -53,14 +66,23 @@ def explained(translation: Translation, executor: DeviceExecutor, items: tuple[i
         f"  private memory of a work-item: {memory.private:,} bytes; local memory of a group: {memory.local:,} bytes",
         f"  about {operations(kernel, numbers):g} operations a work-item, loops of unknown length counted as {_TURNS}",
         *[f"  {what}: {count:g} bytes a work-item" for what, count in sorted(counts.items())],
-        f"  waits for its group at {_count(kernel.body, Barrier)} barriers and {_count(kernel.body, Collective)} "
-        "collectives",
+        f"  waits for its group at {_count(kernel.body, Barrier)} barriers and "
+        f"{sum(isinstance(stmt, Collective) and not stmt.size for stmt in walk(kernel.body))} collectives",
+        *_of_subgroups(kernel, executable.compilation.kernel),
     ]
     floats = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Atomic) and element(stmt.pointer.type).is_float]
     if any(stmt.op in {"add", "sub"} for stmt in floats):
         lines.append("  the order of float atomics varies, and with it the last bits of their sums")
     lines += [f"  parameter {param.value.hint}: {param.value.type}" for param in kernel.params]
     return "\n".join(lines)
+
+
+def _of_subgroups(kernel: Kernel, lowered: Kernel) -> Iterator[str]:
+    """How work-items exchange values in their sub-groups, if they do."""
+    count = sum(isinstance(stmt, Shuffle | Collective) and stmt.size > 0 for stmt in walk(kernel.body))
+    if count:
+        how = "in registers" if _count(lowered.body, Shuffle) else "through local memory"
+        yield f"  exchanges values in its sub-group {count} times, {how}"
 
 
 _TURNS = 4

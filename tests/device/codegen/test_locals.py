@@ -35,6 +35,7 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Local,
+    Shuffle,
     Value,
     defined,
     walk,
@@ -59,7 +60,7 @@ from tests.support.arrays import python
 from tests.support.cases import BY_NAME, CASES, Case
 from tests.support.checkout import PYTHONPATH, ROOT
 
-TOGETHER = Barrier | Collective | Atomic
+TOGETHER = Barrier | Collective | Shuffle | Atomic
 ALONE = [case for case in CASES if not any(isinstance(stmt, TOGETHER) for stmt in walk(case.kernel.body))]
 """Cases whose work-items do not wait for each other."""
 PHASES = [phase for phase in Phase if phase != Phase.explain]

@@ -14,8 +14,8 @@ void collectives(__global const float *x_buffer,
     __global const float *x = AT(x_buffer, x_offset);
     __global float *most = AT(most_buffer, most_offset);
     __global float *total = AT(total_buffer, total_offset);
-    const uint item = get_local_id(0);
-    const uint upper = item + 24;
+    const int item = get_local_id(0);
+    const int upper = item + 24;
     __local float shared_f32[48];
     const uint i = get_global_id(0);
     const uint group = get_group_id(0);
@@ -28,7 +28,8 @@ void collectives(__global const float *x_buffer,
     const bool is_at_least_2 = item >= 4;
     const bool is_at_least_3 = item >= 8;
     const bool is_at_least_4 = item >= 16;
-    const bool is_equal = item == 0;
+    const uint item_1 = get_local_id(0);
+    const bool is_equal = item_1 == 0;
     for (uint row = 0; row < 3; ++row) {
         const uint sum = row * 48 + i;
         const float value = x[sum];

@@ -14,11 +14,12 @@ void collectives(__global const float *x_buffer,
     __global const float *x = AT(x_buffer, x_offset);
     __global float *most = AT(most_buffer, most_offset);
     __global float *total = AT(total_buffer, total_offset);
-    float f32_0;
+    uint u32_0;
     float f32_1;
     float f32_2;
-    const uint item = get_local_id(0);
-    const uint upper = item + 24;
+    float f32_3;
+    const int item = get_local_id(0);
+    const int upper = item + 24;
     __local float shared_f32[48];
     const uint i = get_global_id(0);
     const uint group = get_group_id(0);
@@ -31,46 +32,47 @@ void collectives(__global const float *x_buffer,
     const bool is_at_least_2 = item >= 4;
     const bool is_at_least_3 = item >= 8;
     const bool is_at_least_4 = item >= 16;
-    const bool is_equal = item == 0;
+    u32_0 = get_local_id(0);
+    const bool is_equal = u32_0 == 0;
     for (uint row = 0; row < 3; ++row) {
-        const uint sum = row * 48 + i;
-        f32_0 = x[sum];
+        u32_0 = row * 48 + i;
+        f32_1 = x[u32_0];
         barrier(CLK_LOCAL_MEM_FENCE);
-        shared_f32[item] = f32_0;
+        shared_f32[item] = f32_1;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (is_less) {
-            f32_1 = shared_f32[item];
-            f32_2 = shared_f32[item + 16];
-            shared_f32[item] = f32_1 > f32_2 || isnan(f32_1) ? f32_1 : f32_2;
+            f32_2 = shared_f32[item];
+            f32_3 = shared_f32[item + 16];
+            shared_f32[item] = f32_2 > f32_3 || isnan(f32_2) ? f32_2 : f32_3;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (is_less) {
-            f32_1 = shared_f32[item];
-            f32_2 = shared_f32[item + 8];
-            shared_f32[item] = f32_1 > f32_2 || isnan(f32_1) ? f32_1 : f32_2;
+            f32_2 = shared_f32[item];
+            f32_3 = shared_f32[item + 8];
+            shared_f32[item] = f32_2 > f32_3 || isnan(f32_2) ? f32_2 : f32_3;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (is_less_1) {
-            f32_1 = shared_f32[item];
-            f32_2 = shared_f32[item + 4];
-            shared_f32[item] = f32_1 > f32_2 || isnan(f32_1) ? f32_1 : f32_2;
+            f32_2 = shared_f32[item];
+            f32_3 = shared_f32[item + 4];
+            shared_f32[item] = f32_2 > f32_3 || isnan(f32_2) ? f32_2 : f32_3;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (is_less_2) {
-            f32_1 = shared_f32[item];
-            f32_2 = shared_f32[item + 2];
-            shared_f32[item] = f32_1 > f32_2 || isnan(f32_1) ? f32_1 : f32_2;
+            f32_2 = shared_f32[item];
+            f32_3 = shared_f32[item + 2];
+            shared_f32[item] = f32_2 > f32_3 || isnan(f32_2) ? f32_2 : f32_3;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (is_less_3) {
-            f32_1 = shared_f32[item];
-            f32_2 = shared_f32[item + 1];
-            shared_f32[item] = f32_1 > f32_2 || isnan(f32_1) ? f32_1 : f32_2;
+            f32_2 = shared_f32[item];
+            f32_3 = shared_f32[item + 1];
+            shared_f32[item] = f32_2 > f32_3 || isnan(f32_2) ? f32_2 : f32_3;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        f32_1 = shared_f32[0];
+        f32_2 = shared_f32[0];
         barrier(CLK_LOCAL_MEM_FENCE);
-        shared_f32[item] = f32_0;
+        shared_f32[item] = f32_1;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (is_at_least) {
             shared_f32[upper] = shared_f32[item - 1] + shared_f32[item];
@@ -101,10 +103,10 @@ void collectives(__global const float *x_buffer,
         } else {
             shared_f32[upper] = shared_f32[item];
         }
-        f32_0 = shared_f32[upper];
-        total[sum] = f32_0;
+        f32_1 = shared_f32[upper];
+        total[u32_0] = f32_1;
         if (is_equal) {
-            most[row * 2 + group] = f32_1;
+            most[row * 2 + group] = f32_2;
         }
     }
 }

@@ -17,17 +17,21 @@ void collectives_of_a_block(__global const int *x_buffer,
     __global int *before = AT(before_buffer, before_offset);
     __global int *signs = AT(signs_buffer, signs_offset);
     __global long *sums = AT(sums_buffer, sums_offset);
-    const uint item_x = get_local_id(0);
-    const uint item_y = get_local_id(1);
-    const uint item_z = get_local_id(2);
-    const uint item = item_x + item_y * 4 + item_z * 12;
-    const uint upper = item + 24;
+    const int item_x = get_local_id(0);
+    const int item_y = get_local_id(1);
+    const int item_z = get_local_id(2);
+    const int item = item_x + item_y * 4 + item_z * 12;
+    const int upper = item + 24;
     __local int shared_i32[48];
     __local uchar shared_bool[24];
     __local long shared_i64[24];
     const uint group = get_group_id(1);
-    const uint sum_1 = group * 24 + item;
-    const int value = x[sum_1];
+    const uint item_1 = get_local_id(0);
+    const uint item_2 = get_local_id(1);
+    const uint item_3 = get_local_id(2);
+    const uint at = item_1 + item_2 * 4 + item_3 * 12;
+    const uint sum_2 = group * 24 + at;
+    const int value = x[sum_2];
     shared_i32[item] = value;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item >= 1) {
@@ -60,9 +64,8 @@ void collectives_of_a_block(__global const int *x_buffer,
         shared_i32[upper] = shared_i32[item];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const bool is_equal = item == 0;
-    const int group_exclusive_scan = is_equal ? 0 : shared_i32[max(item, 1u) + 23];
-    before[sum_1] = group_exclusive_scan;
+    const int group_exclusive_scan = item == 0 ? 0 : shared_i32[max(item, 1) + 23];
+    before[sum_2] = group_exclusive_scan;
     shared_bool[item] = value > 45;
     barrier(CLK_LOCAL_MEM_FENCE);
     const bool is_less = item < 8;
@@ -119,7 +122,7 @@ void collectives_of_a_block(__global const int *x_buffer,
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         const bool is_small = shared_bool[0];
-        signs[sum_1] = is_small ? (int)((third > 0) - (third < 0)) : 7;
+        signs[sum_2] = is_small ? (int)((third > 0) - (third < 0)) : 7;
     }
     shared_i64[item] = (long)value;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -144,7 +147,7 @@ void collectives_of_a_block(__global const int *x_buffer,
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     const long total = shared_i64[0];
-    if (is_equal) {
+    if (at == 0) {
         sums[group] = total;
     }
 }

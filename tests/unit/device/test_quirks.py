@@ -62,6 +62,22 @@ def test_only_pocl_s_cpu_compiler_takes_vectors_of_halves_for_aligned() -> None:
     assert not any(quirks_for(capabilities(**other)).aligned_halves for other in others)
 
 
+def test_subgroups_are_used_where_they_were_measured() -> None:
+    can = frozenset({"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"})
+    intel = quirks_for(capabilities(**INTEL_CPU, extensions=can)).subgroups
+    assert intel is not None
+    assert [intel.exchange(size, (64, 1, 1)) for size in (2, 4, 8, 16, 32)] == [False, True, True, True, False]
+    assert not intel.exchange(16, (8, 8, 1))
+    for extension in can:
+        assert quirks_for(capabilities(**INTEL_CPU, extensions=can - {extension})).subgroups is None
+    assert quirks_for(capabilities(**INTEL_GPU, extensions=can)).subgroups is None
+    assert quirks_for(capabilities(extensions=can)).subgroups is None
+    nvidia = quirks_for(capabilities(**NVIDIA)).subgroups
+    assert nvidia is not None
+    assert nvidia.exchange(32, (8, 8, 1))
+    assert not nvidia.exchange(32, (8, 6, 1))
+
+
 def test_simulator() -> None:
     assert quirks_for(capabilities(**OCLGRIND)).simulator
 

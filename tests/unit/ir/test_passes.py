@@ -777,7 +777,7 @@ def test_vectorize_keeps_loops_with_unknown_bounds_and_unmarked_ones() -> None:
 
 
 def test_the_pipeline_is_a_tuple_of_named_passes() -> None:
-    names = ["collectives", "vectorize", "fold", "cse", "hoist", "division", "coalesce", "dce"]
+    names = ["collectives", "shuffles", "vectorize", "fold", "cse", "hoist", "division", "coalesce", "dce"]
     assert [name for name, _ in PIPELINE] == names
 
 

@@ -28,6 +28,7 @@ from ocl_ir.kernel.grammar import (
     Param,
     Print,
     Return,
+    Shuffle,
     Store,
     Value,
     Variable,
@@ -82,6 +83,10 @@ LOW_ = Let(LOW, "lt", (ITEM, u(2)))
 
 def collective(op: str, value: object, lane: object = None, type_: object = F32) -> Collective:
     return Collective(Value(40, type_, "joined"), op, value, lane)  # type: ignore[arg-type]
+
+
+def shuffle(value: object, lane: object, size: int = 8, type_: object = F32) -> Shuffle:
+    return Shuffle(Value(43, type_, "shuffled"), value, lane, size)  # type: ignore[arg-type]
 
 
 LOAD_F = Load(F, X, u(0))
@@ -545,6 +550,51 @@ CASES = [
         body(ITEM_, collective("sum", ITEM, type_=U32), LATER, If(Value(42, BOOL), (Barrier(),))),
     ),
     Case(
+        "barriers_are_uniform",
+        "divergent shuffle: only a part of the group may come here, because of `if low`",
+        body(ITEM_, LOW_, LOAD_F, If(LOW, (shuffle(F, ITEM),))),
+        body(ITEM_, LOW_, LOAD_F, If(LOW, ()), shuffle(F, ITEM)),
+    ),
+    Case(
+        "shuffle_types",
+        "a shuffle of f32 cannot give u32",
+        body(LOAD_F, shuffle(F, N, type_=U32)),
+        body(LOAD_F, shuffle(F, N)),
+    ),
+    Case(
+        "shuffle_types",
+        "there is no shuffle of f32x4",
+        body(LOAD_F, Let(Value(44, Vector(F32, 4)), "splat", (F,)), shuffle(Value(44, Vector(F32, 4)), N)),
+        body(LOAD_F, Let(Value(44, Vector(F32, 4)), "splat", (F,)), shuffle(F, N)),
+    ),
+    Case(
+        "shuffle_types", "the lane f of a shuffle is f32", body(LOAD_F, shuffle(F, F)), body(LOAD_F, shuffle(F, u(3)))
+    ),
+    Case(
+        "collective_types",
+        "a broadcast in sub-groups",
+        body(LOAD_F, replace(collective("broadcast", F, N), size=8)),
+        body(LOAD_F, replace(collective("sum", F), size=8)),
+    ),
+    Case(
+        "groups_are_whole_subgroups",
+        "a group of 12 work-items is not made of sub-groups of 8",
+        body(LOAD_F, replace(collective("sum", F), size=8), group_size=(12, 1, 1)),
+        body(LOAD_F, replace(collective("sum", F), size=4), group_size=(12, 1, 1)),
+    ),
+    Case(
+        "groups_are_whole_subgroups",
+        "a sub-group of 6 work-items",
+        body(LOAD_F, shuffle(F, N, 6)),
+        body(LOAD_F, shuffle(F, N, 4)),
+    ),
+    Case(
+        "groups_are_whole_subgroups",
+        "a group of 12 work-items is not made of sub-groups of 8",
+        body(LOAD_F, shuffle(F, N, 8), group_size=(6, 2, 1)),
+        body(LOAD_F, shuffle(F, N, 4), group_size=(6, 2, 1)),
+    ),
+    Case(
         "broadcasts_are_of_one_lane",
         "the lane item of a broadcast differs",
         body(ITEM_, LOAD_F, collective("broadcast", F, ITEM)),
@@ -784,6 +834,6 @@ def test_a_variable_may_be_anything() -> None:
 def test_every_kind_of_statement_is_in_some_accepted_program() -> None:
     seen = {type(stmt) for case in CASES for stmt in walk(case.good.body)}
     assert seen == {
-        Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Collective, Print, Break,
+        Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Collective, Shuffle, Print, Break,
         Continue, Return,
     }  # fmt: skip

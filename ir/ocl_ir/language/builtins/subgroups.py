@@ -1,9 +1,9 @@
 """Builtins of a sub-group: neighbouring work-items of a group that exchange values.
 
 A sub-group has `subgroup.size()` items whose linear local ids follow each other. The size is known while a kernel is
-translated: 32, or the largest power of two that divides the group. The meaning is the same on every device: values go
-through local memory, so the whole group comes to each call, or none of it. Reductions join in the order of
-`ocl_ir.kernel.collectives`.
+translated: 32, or the largest power of two that divides the group. The meaning is the same on every device, whether its
+items exchange values in registers or through local memory (`ocl_ir.passes.shuffles`), so the whole group comes to each
+call, or none of it. Reductions join in the order of `ocl_ir.kernel.collectives`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from collections.abc import Callable
 
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.collectives import JOINS, distances, tree
+from ocl_ir.kernel.grammar import CollectiveOp
+from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.builtins.groups import number_of
 from ocl_ir.language.builtins.tiles import Tiles
 from ocl_ir.language.plain import collectives
 from ocl_ir.language.values.grids import subgroup_size
 from ocl_ir.language.values.table import Builtin, Namespace
-from ocl_ir.language.values.values import ArrayView, Number, Value
-from ocl_ir.types import BOOL, F16, U8
+from ocl_ir.language.values.values import Number, Value
+from ocl_ir.types import BOOL, F16, U32
 
 
 def size_of(t: Tiles) -> int:
@@ -27,100 +29,80 @@ def size_of(t: Tiles) -> int:
 
 
 def lane_of(t: Tiles) -> Number:
-    """A work-item's place in its sub-group."""
+    """A work-item's lane in its sub-group."""
     return t.index_number(t.k.op("rem", t.linear_id(), size_of(t)))
 
 
-class _Exchange:
-    """Local memory with the values of the whole group, which each work-item reads in its own sub-group."""
-
-    def __init__(self, t: Tiles, value: Number) -> None:
-        self._t, self._value = t, value
-        self._dtype = U8 if value.dtype is BOOL else value.dtype
-        self._shared: ArrayView = t.new_array(t.group_items, self._dtype, "local", "shared")
-        self._item = t.index_number(t.linear_id())
-        self.lane = lane_of(t)
-        t.k.barrier()  # whoever still reads what was exchanged before goes on first
-        self.put(value)
-        t.k.barrier()
-
-    def put(self, value: Number) -> None:
-        """Stores the value of this work-item."""
-        stored = Number(self._t.k.convert(value.ref, U8), U8) if value.dtype is BOOL else value
-        self._t.store(self._shared, self._item, stored)
-
-    def get(self, lane: Value) -> Number:
-        """The value of the work-item at a place in the sub-group."""
-        t = self._t
-        first = t.binary("sub", self._item, self.lane)
-        read = t.number(t.load(self._shared, t.binary("add", first, lane)))
-        if self._value.dtype is BOOL:
-            return Number(t.k.op("ne", read.ref, 0), BOOL)
-        return Number(read.ref, read.dtype, self._value.kind)
+def _exchanged(t: Tiles, value: Number, lane: Ref) -> Number:
+    """The value of the work-item at a lane, of which the bits count that name one."""
+    wanted = t.k.convert(t.k.op("and", lane, size_of(t) - 1), U32)
+    return Number(t.k.shuffle(t.k.fixed(value.ref), wanted, size_of(t)), value.dtype, value.kind, value.low)
 
 
 def _shuffle(
-    name: str, other: Callable[[Tiles, Number, Value], Value], python: Callable[[int, int], int], what: str
+    name: str, other: Callable[[Tiles, Ref, Ref], Ref], python: Callable[[int, int], int], what: str
 ) -> Builtin:
     def emit(t: Tiles, value: Value, lane: Value) -> Value:
-        exchange = _Exchange(t, number_of(t, f"subgroup.{name}", value))
-        wanted = t.binary("rem", other(t, exchange.lane, lane), size_of(t))
-        return exchange.get(wanted)
+        number = number_of(t, f"subgroup.{name}", value)
+        return _exchanged(t, number, other(t, lane_of(t).ref, t.index(lane)))
 
-    emit.__doc__ = f"""The value of the work-item {what}; places beyond the sub-group begin again at its start."""
+    emit.__doc__ = f"""The value of the work-item {what}; lanes beyond the sub-group begin again at its start."""
     return Builtin(name, emit, collectives.shuffle(name, python))
 
 
-def _reduction(name: str) -> Builtin:
+def _reduction(name: CollectiveOp) -> Builtin:
     def emit(t: Tiles, value: Value) -> Value:
         number = number_of(t, f"subgroup.{name}", value)
         if number.dtype is BOOL:
             raise t.fault(f"subgroup.{name} of bools", "use subgroup.any or subgroup.all", DTypeError)
-        return _reduced(t, number, JOINS[name])
+        if number.dtype is F16 and name in {"sum", "prod"}:
+            return _rounded(t, number, JOINS[name])
+        return _collective(t, name, number)
 
     emit.__doc__ = f"""The values of the sub-group joined by `{name}`, for each of its work-items."""
     return Builtin(name, emit, collectives.reduction("subgroup", name))
 
 
-def _question(name: str) -> Builtin:
+def _question(name: CollectiveOp) -> Builtin:
     def emit(t: Tiles, condition: Value) -> Value:
-        return _reduced(t, Number(t.condition_ref(condition), BOOL), JOINS[name])
+        return _collective(t, name, Number(t.condition_ref(condition), BOOL))
 
     emit.__doc__ = f"""Whether the condition holds for {name} work-items of the sub-group."""
     return Builtin(name, emit, collectives.question("subgroup", name))
 
 
-def _reduced(t: Tiles, value: Number, join: str) -> Number:
-    exchange = _Exchange(t, value)
-    for distance, active in tree(size_of(t)):
-        with t.k.if_(t.k.op("lt", exchange.lane.ref, active)):
-            other = t.binary("add", exchange.lane, distance)
-            exchange.put(_joined(t, join, exchange.get(exchange.lane), exchange.get(other)))
-        t.k.barrier()
-    return exchange.get(0)
+def _collective(t: Tiles, op: CollectiveOp, value: Number) -> Number:
+    ref = t.k.collective(op, t.k.fixed(value.ref), size=size_of(t))
+    return Number(ref, value.dtype, value.kind, value.low if op in {"min", "max"} else None)
+
+
+def _rounded(t: Tiles, value: Number, join: str) -> Number:
+    """Halves, each sum or product of which is rounded, joined in the same order: that of the sub-group's first item."""
+    own = lane_of(t).ref
+    for distance, _ in tree(size_of(t)):
+        value = _joined(t, join, value, _exchanged(t, value, t.k.op("xor", own, distance)))
+    return _exchanged(t, value, t.k.const(0, t.index_type))
 
 
 def _joined(t: Tiles, join: str, left: Number, right: Number) -> Number:
-    joined = t.k.op(join, left.ref, right.ref)
-    return Number(t.k.op("round_f16", joined) if left.dtype is F16 else joined, left.dtype, left.kind)
+    return Number(t.k.op("round_f16", t.k.op(join, left.ref, right.ref)), left.dtype, left.kind)
 
 
 def scan(t: Tiles, value: Value) -> Value:
     """The sum of the values of the sub-group up to this work-item's own."""
-    exchange = _Exchange(t, number_of(t, "subgroup.scan", value))
+    total = number_of(t, "subgroup.scan", value)
+    if total.dtype is not F16:
+        return _collective(t, "scan", total)
+    own = lane_of(t).ref
     for distance in distances(size_of(t)):
-        total = t.k.variable(exchange.get(exchange.lane).ref)
-        with t.k.if_(t.k.op("ge", exchange.lane.ref, distance)):
-            before = exchange.get(t.binary("sub", exchange.lane, distance))
-            t.k.assign(total, _joined(t, "add", before, exchange.get(exchange.lane)).ref)
-        t.k.barrier()
-        exchange.put(Number(t.k.let(total), before.dtype, before.kind))
-        t.k.barrier()
-    return exchange.get(exchange.lane)
+        before = _exchanged(t, total, t.k.op("sub", own, distance))
+        joined = _joined(t, "add", before, total)
+        total = Number(t.k.op("select", own >= distance, joined.ref, total.ref), total.dtype, total.kind)
+    return total
 
 
 def lane(t: Tiles) -> Value:
-    """This work-item's place in its sub-group."""
+    """This work-item's lane in its sub-group."""
     return lane_of(t)
 
 
@@ -139,32 +121,35 @@ SUBGROUP = Namespace(
     lane=Builtin("lane", lane, collectives.lane),
     size=Builtin("size", size, collectives.size),
     number=Builtin("number", number, collectives.number),
-    broadcast=_shuffle("broadcast", lambda t, own, lane: lane, lambda own, lane: lane, "at a place"),
+    broadcast=_shuffle("broadcast", lambda t, own, lane: lane, lambda own, lane: lane, "at a lane"),
     shuffle=_shuffle(
         "shuffle",
         lambda t, own, lane: lane,
         lambda own, lane: lane,
-        "at a place, which may differ between work-items",
+        "at a lane, which may differ between work-items",
     ),
     shuffle_up=_shuffle(
         "shuffle_up",
-        lambda t, own, by: t.binary("sub", t.binary("add", own, size_of(t)), by),
+        lambda t, own, by: t.k.op("sub", own, by),
         lambda own, by: own - by,
-        "some places before",
+        "some lanes before",
     ),
     shuffle_down=_shuffle(
         "shuffle_down",
-        lambda t, own, by: t.binary("add", own, by),
+        lambda t, own, by: t.k.op("add", own, by),
         lambda own, by: own + by,
-        "some places behind",
+        "some lanes behind",
     ),
     shuffle_xor=_shuffle(
         "shuffle_xor",
-        lambda t, own, mask: t.binary("xor", own, mask),
+        lambda t, own, mask: t.k.op("xor", own, mask),
         lambda own, mask: own ^ mask,
-        "whose place differs in bits",
+        "whose lane differs in bits",
     ),
-    **{name: _reduction(name) for name in ("sum", "prod", "min", "max")},
+    sum=_reduction("sum"),
+    prod=_reduction("prod"),
+    min=_reduction("min"),
+    max=_reduction("max"),
     any=_question("any"),
     all=_question("all"),
     scan=Builtin("scan", scan, collectives.scan("subgroup", "scan")),

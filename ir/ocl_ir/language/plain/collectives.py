@@ -23,14 +23,14 @@ _JOINS: dict[str, Callable[..., Any]] = {
 
 
 def _met(scope: Scope, name: str, posted: Any) -> tuple[list[Any], int]:
-    """What all work-items of the group or sub-group post in a builtin, and the place of this one among them."""
+    """What all work-items of the group or sub-group post in a builtin, and the number of this one among them."""
     item = running(f"{scope}.{name}")
-    values, place = item.meet(f"{scope}.{name}", posted), item.number
+    values, number = item.meet(f"{scope}.{name}", posted), item.number
     if scope == "group":
-        return [*values], place
+        return [*values], number
     size = _size()
-    first = place - place % size
-    return [*values[first : first + size]], place - first
+    first = number - number % size
+    return [*values[first : first + size]], number - first
 
 
 def _size() -> int:
@@ -81,7 +81,7 @@ def scan(scope: Scope, op: str) -> Callable[[Any], Any]:
     """The sum up to this work-item, or to the one before it."""
 
     def function(value: Any) -> Any:
-        posted, place = _met(scope, op, value)
+        posted, number = _met(scope, op, value)
         sums = [_number(each, scope) for each in posted]
         for distance in distances(len(sums)):
             with np.errstate(all="ignore"):
@@ -90,8 +90,8 @@ def scan(scope: Scope, op: str) -> Callable[[Any], Any]:
                     for lane, own in enumerate(sums)
                 ]
         if op == "exclusive_scan":
-            return _typed_like(value, sums[place - 1] if place else np.zeros_like(sums[0]))
-        return _typed_like(value, sums[place])
+            return _typed_like(value, sums[number - 1] if number else np.zeros_like(sums[0]))
+        return _typed_like(value, sums[number])
 
     return function
 
@@ -129,18 +129,18 @@ def broadcast(value: Any, lane: Any = 0) -> Any:
 
 
 def shuffle(name: str, other: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
-    """The value of another work-item of the sub-group, by the place of this one and a number."""
+    """The value of another work-item of the sub-group, by the number of this one and a number."""
 
     def function(value: Any, lane: Any) -> Any:
-        posted, place = _met("subgroup", name, value)
-        wanted = other(place, int(plain(lane))) % len(posted)
+        posted, number = _met("subgroup", name, value)
+        wanted = other(number, int(plain(lane))) % len(posted)
         return _typed_like(value, _number(posted[wanted], "subgroup"))
 
     return function
 
 
 def lane() -> Index:
-    """The place of this work-item in its sub-group."""
+    """The number of this work-item in its sub-group."""
     return Index(running("subgroup.lane").number % _size())
 
 

@@ -5,7 +5,20 @@ The verifier proves that whole groups come to them; an error of its own would sh
 
 from __future__ import annotations
 
-from ocl_ir.kernel.grammar import Barrier, Break, Collective, Continue, For, If, Kernel, Return, Stmt, While, walk
+from ocl_ir.kernel.grammar import (
+    Barrier,
+    Break,
+    Collective,
+    Continue,
+    For,
+    If,
+    Kernel,
+    Return,
+    Shuffle,
+    Stmt,
+    While,
+    walk,
+)
 from ocl_ir.kernel.uniformity import uniformity
 from ocl_ir.language.context import SpanText
 from ocl_ir.language.errors import KernelError
@@ -17,7 +30,7 @@ def check_that_groups_stay_together(kernel: Kernel) -> None:
     """Raises `KernelError` for a barrier or a collective that only a part of a group comes to."""
     flow = uniformity(kernel)
     for stmt in walk(kernel.body):
-        if not isinstance(stmt, Barrier | Collective):
+        if not isinstance(stmt, Barrier | Collective | Shuffle):
             continue
         cause = flow.cause(stmt)
         if cause is None or not isinstance(stmt.where, SpanText) or not isinstance(cause.where, SpanText):
