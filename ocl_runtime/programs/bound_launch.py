@@ -41,10 +41,10 @@ _NO_NUMBERS: Mapping[str, Any] = MappingProxyType({})
 
 
 class _Used(NamedTuple):
-    """Memory that a launch is bound to: of a cell that was this very node, which is not held, since who holds it needs
-    it."""
+    """Memory that a launch is bound to: of a cell that was this very node. Neither is held: who holds a node needs it,
+    and nobody may need the array any more."""
 
-    cell: Cell
+    cell: ref[Cell]
     node: ref[Any]
     is_written: bool
 
@@ -73,8 +73,9 @@ class BoundLaunch:
 
     def _memory(self) -> Memory | None:
         memory: Memory = []
-        for cell, node, is_written in self._used:
-            if cell._node is not node():
+        for cell_of, node, is_written in self._used:
+            cell = cell_of()
+            if cell is None or cell._node is not node():
                 return None
             if is_written and (cell.reads or not (held_once([cell._node]) or _is_lent(cell))):
                 return None
@@ -142,7 +143,7 @@ def _bound(
         node = cell.node
         cell.become(node)
         if isinstance(node, Buffer) and node.storage is not None and id(node.storage) not in values:
-            used.append(_Used(cell, ref(node), id(cell) in written))
+            used.append(_Used(ref(cell), ref(node), id(cell) in written))
             values[id(node.storage)] = builder.input(f"x{len(used)}", U8, (node.storage.nbytes,))
     args: list[Any] = [*arguments(launch, [x._node_at("") for x in arrays], executor)]
     if len(used) < len(cells):

@@ -1,4 +1,4 @@
-"""Launches of a kernel that come again: over the same arrays, with constants and sizes that are the same.
+"""Launches of a kernel that come again: over the same arrays or views of them, with the same constants and sizes.
 
 A loop calls a kernel over the same arrays again and again. The third such call binds what it launches to their memory,
 as `prepare` does; those behind it only compare what the kernel reads from around it and hand over their numbers, which
@@ -21,6 +21,7 @@ import numpy as np
 from ocl_ir.language.translate import Translation
 from ocl_ir.source_line import Where
 from ocl_runtime.arrays import Array
+from ocl_runtime.plan.registry import Cell
 from ocl_runtime.programs.bound_launch import BoundLaunch, open_number
 from ocl_runtime.programs.kernels.arguments import Path
 from ocl_runtime.programs.kernels.variants import number_of
@@ -33,15 +34,17 @@ _MOST = 16
 """Calls that are remembered for each kernel."""
 _MOST_SHORT = 2**31
 """Ints from here on need a variant that counts in 64 bits."""
-_BY_IDENTITY = (Array, FunctionType, str, type, np.dtype, type(None))
+_BY_IDENTITY = (FunctionType, str, type, np.dtype, type(None))
 
 
 def key_of(sizes: object, counts_groups: bool, args: Sequence[Any], constants: Container[int]) -> Hashable | None:
-    """What tells a call from others, if it may come again: its arrays and constants by identity, its numbers by type.
-    `constants` are the indices of parameters that are annotated as such."""
+    """What tells a call from others, if it may come again: its arrays by what they are views of and how, constants by
+    identity, numbers by type. `constants` are the indices of parameters that are annotated as such."""
     key: list[object] = [repr(sizes), counts_groups]
     for index, value in enumerate(args):
-        if isinstance(value, _BY_IDENTITY) or index in constants:
+        if isinstance(value, Array):
+            key += (id(value._cell), value._steps, id(value._executor), value._value)
+        elif isinstance(value, _BY_IDENTITY) or index in constants:
             key.append(id(value))
         elif isinstance(value, int) and not -_MOST_SHORT < value < _MOST_SHORT:
             return None
@@ -54,10 +57,10 @@ def key_of(sizes: object, counts_groups: bool, args: Sequence[Any], constants: C
 
 @dataclass(slots=True)
 class _Repeat:
-    """A call that may come again. It holds all arguments but arrays, so that nothing else gets the identity of a
-    constant."""
+    """A call that may come again, as long as what its arrays are views of is there. It holds all other arguments, so
+    that nothing else gets the identity of a constant."""
 
-    arrays: Sequence[ref[Array]]
+    cells: Sequence[ref[Cell]]
     others: Sequence[object]
     calls: int = 0
     failures: int = 0
@@ -93,9 +96,10 @@ class Repeats:
                 if len(self._known) >= _MOST:
                     self._known.popitem(last=False)
                 forget = partial(_forget, self._known, key)
-                arrays = [ref(value, forget) for value in args if isinstance(value, Array)]
+                cells = [ref(value._cell, forget) for value in args if isinstance(value, Array)]
                 others = [value for value in args if not isinstance(value, Array)]
-                repeat = self._known[key] = _Repeat(arrays, others)
+                others += [value._executor for value in args if isinstance(value, Array)]
+                repeat = self._known[key] = _Repeat(cells, others)
             repeat.calls += 1
             return repeat.calls > _CALLS_BEFORE and repeat.failures < _MOST_FAILURES
 

@@ -203,6 +203,32 @@ def test_two_arrays_in_turn_are_two_calls(looked_up: list[str]) -> None:
     assert (x.numpy() == np.minimum(np.arange(64), 20)).all()
 
 
+def test_views_of_the_same_elements_are_the_same_call(looked_up: list[str]) -> None:
+    add, (x, y) = new_kernel(), xy()
+    for call in range(12):
+        add[98](1.0, x[1:-1], y[2:])
+        add[49](1.0, x[::2][1:], y[1::2][1:])
+        if call == BOUND:
+            looked_up.clear()
+    expected = np.zeros(100)
+    expected[2:] += np.arange(1, 99) * 12
+    expected[3::2] += np.arange(2, 100, 2) * 12
+    assert (y.numpy() == expected).all()
+    assert looked_up == []
+
+
+def test_an_element_is_refused_after_views_of_it() -> None:
+    @ocl.kernel
+    def fill(y):
+        y[()] = 1
+
+    y = ocl.zeros((2, 3))
+    for _ in range(6):
+        fill[1](y[1:2, 1:2][0, 0:1][:1].reshape(()))
+    with pytest.raises(ocl.Error):
+        fill[1](y[1, 1])
+
+
 def test_no_array_is_kept_alive() -> None:
     add, (x, y) = new_kernel(), xy()
     for _ in range(6):
