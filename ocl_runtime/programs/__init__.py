@@ -12,6 +12,7 @@ captured.py    what it has become, for sizes that pass its guards
 capture.py     a program from what a Python function does
 kernel_call.py a call of a kernel over arrays, and who else needs what it writes
 bound_launch.py a launch bound to memory
+repeats.py     calls of kernels that come again
 launching.py   kernels launched over arrays
 raw/           kernels written in OpenCL C
 kernels/       kernels written in Python

@@ -20,9 +20,8 @@ from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.grammar import Value
 from ocl_ir.host.schedule import bind
 from ocl_ir.kernel.accesses import WRITE
-from ocl_ir.kernel.grammar import Param
 from ocl_ir.source_line import Where
-from ocl_ir.types import BOOL, U8, element
+from ocl_ir.types import BOOL, U8, DType, element
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import until_planned
 from ocl_runtime.execute.replay.bound import Bound
@@ -115,9 +114,9 @@ def bind_over(
     return made[-1]
 
 
-def open_number(param: Param, index: int, value: Any) -> tuple[str, Any]:
-    """The name of the number that a launch leaves open for a parameter, and a value as the kernel takes it."""
-    dtype = element(param.value.type)
+def open_number(index: int, dtype: DType, value: Any) -> tuple[str, Any]:
+    """The name of the number of a dtype that a launch leaves open for a parameter, and a value as the kernel takes
+    it."""
     passed = np.dtype(np.uint8) if dtype is BOOL else dtype.numpy
     return number_name(Given(index), dtype), passed.type(value).item()
 

@@ -9,7 +9,6 @@ violations.py   what checked mode found
 interpreted.py  a launch in the interpreter
 plain.py        a launch in plain Python
 inspection.py   stages and figures as text
-repeats.py      calls that come again
 launcher.py     a kernel over an index space
 kernel.py       what users call
 element_arguments.py  arguments of functions of elements

@@ -40,10 +40,10 @@ from ocl_runtime.programs.kernels.inspection import dumped, explained
 from ocl_runtime.programs.kernels.inspection import source_of as source_text
 from ocl_runtime.programs.kernels.launcher import Launcher, Sized
 from ocl_runtime.programs.kernels.names import NAMES
-from ocl_runtime.programs.kernels.repeats import Repeats
 from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, launch_size
 from ocl_runtime.programs.kernels.variants import Variants
 from ocl_runtime.programs.launching import PreparedLaunch
+from ocl_runtime.programs.repeats import Repeats
 
 
 @dataclass(frozen=True, slots=True)

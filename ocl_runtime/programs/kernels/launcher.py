@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,21 +12,22 @@ import numpy as np
 from ocl_ir.graph.build import Buffer
 from ocl_ir.language.translate import Translation
 from ocl_ir.source_line import calling_line
+from ocl_ir.types import element
 from ocl_runtime.arrays import Array, zeros
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import Error
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.tracing import tracer
-from ocl_runtime.programs.bound_launch import bind_over
-from ocl_runtime.programs.kernels.arguments import Arguments, Path
+from ocl_runtime.programs.bound_launch import bind_over, open_number
+from ocl_runtime.programs.kernels.arguments import Arguments
 from ocl_runtime.programs.kernels.interpreted import interpret
 from ocl_runtime.programs.kernels.plain import run_plain
-from ocl_runtime.programs.kernels.repeats import key_of
 from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, check_dimensions, check_whole
-from ocl_runtime.programs.kernels.variants import numbers_of
+from ocl_runtime.programs.kernels.variants import number_of, numbers_of
 from ocl_runtime.programs.kernels.violations import STATUS_WORDS, violation
 from ocl_runtime.programs.launching import Call, PreparedLaunch, launch_over, prepare_over
+from ocl_runtime.programs.repeats import key_of
 
 if TYPE_CHECKING:
     from ocl_runtime.programs.kernels.kernel import Kernel
@@ -71,7 +73,7 @@ class Launcher:
         Raises `DTypeError`, `ShapeError` or `Error` for arguments that do not fit, and what translating raises.
         """
         key = self._key(args) if not keywords else None
-        if key is not None and self.kernel.repeats.start(key, lambda: self._numbers(args), calling_line()):
+        if key is not None and self.kernel.repeats.start(key, args, calling_line()):
             return None
         values, made = self.kernel.bound(args, keywords)
         arguments = self.kernel.arguments(values)
@@ -141,17 +143,12 @@ class Launcher:
             return None
         return key_of(self.sizes, self.counts_groups, args, self.kernel.constants)
 
-    def _numbers(self, args: Sequence[Any]) -> Mapping[Path, Any]:
-        """The numbers of a call with all arguments by position."""
-        pairs = zip(self.kernel.all_given, args, strict=True)
-        return self.kernel.arguments({name: x for name, x in pairs if not isinstance(x, Array)}).numbers
-
     def _bind(self, key: Hashable, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> None:
         """Binds a call that comes again to the memory of its arrays."""
         seen: list[Translation] = []
         call = self._call(arguments, executor, size, seen)
         launch = bind_over(arguments.arrays, call, executor, calling_line(), leaves_open=True)
-        self.kernel.repeats.bind(key, launch, seen[-1])
+        self.kernel.repeats.bind(key, launch, partial(_numbers, self.kernel, seen[-1]))
 
     def _launch(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> None:
         if self.mode == "interpret":
@@ -214,6 +211,21 @@ class Launcher:
         check_dimensions(self.kernel.__name__, size, translation.dimensions_asked)
         if translation.waits:
             check_whole(self.kernel.__name__, size, "")
+
+
+def _numbers(kernel: Kernel, translation: Translation, args: Sequence[Any]) -> dict[str, Any] | None:
+    """The open numbers of a bound call; None where the kernel reads something else from around it by now."""
+    if not all(capture.is_current for capture in translation.captures):
+        return None
+    opened: dict[str, Any] = {}
+    if translation.open_numbers:
+        pairs, params = zip(kernel.all_given, args, strict=True), translation.kernel.params
+        passed = kernel.arguments({name: x for name, x in pairs if not isinstance(x, Array)}).numbers
+        for index in translation.open_numbers:
+            value = number_of(translation.sources[index], params[index], passed)
+            name, number = open_number(index, element(params[index].value.type), value)
+            opened[name] = number
+    return opened
 
 
 def _is_wide(arguments: Arguments, buffers: Sequence[Buffer], size: LaunchSize) -> bool:

@@ -10,8 +10,9 @@ and timed. What nothing is declared of may touch all of an array's memory, and i
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from ocl_runtime.arrays.core import compute_together
 from ocl_runtime.arrays.hosts import is_pyopencl
 from ocl_runtime.codegen.templates import render_source
 from ocl_runtime.errors import DTypeError, Error, ShapeError
+from ocl_runtime.plan.tracing import tracer
+from ocl_runtime.programs.bound_launch import bind_over, open_number
 from ocl_runtime.programs.kernel_call import Call, executor_behind
 from ocl_runtime.programs.launching import PreparedLaunch, launch_over, prepare_over
 from ocl_runtime.programs.raw.declarations import Declaration, declarations
@@ -35,10 +38,19 @@ from ocl_runtime.programs.raw.numbers import converted
 from ocl_runtime.programs.raw.order import in_order
 from ocl_runtime.programs.raw.parameters import array_remedy
 from ocl_runtime.programs.raw.prototype import Parameter, Prototype, prototypes, readable_prototypes
+from ocl_runtime.programs.repeats import Repeats, key_of
 from ocl_runtime.programs.struct_array import memory_of
 
 _MOST_GROUP = 256
 """Work-items of a group where nobody says how many: every device takes these."""
+
+
+class _Scalar(NamedTuple):
+    """A parameter that is a single number: its index in kernel IR, and that of its argument."""
+
+    param_index: int
+    parameter: Parameter
+    arg_index: int
 
 
 class RawKernel:
@@ -79,6 +91,8 @@ class RawKernel:
         self._others: Sequence[Prototype] = ()
         self._kernels: dict[tuple[int, ...], SourceKernel] = {}
         """By the sizes of local memory."""
+        self.repeats = Repeats()
+        """Calls that may come again."""
         if not any(parameter.is_local for parameter in self._parameters):
             self.kernel(())
 
@@ -180,9 +194,36 @@ class RawKernel:
                     args += self._strides_of(parameter, views[self._strides[parameter.name]])
                 else:
                     args += numbers[parameter.name]
-            return Call(kernel, args, space.global_size, group_size)
+            opened = [scalar.param_index for scalar in self._scalars]
+            return Call(kernel, args, space.global_size, group_size, opened)
 
         return arrays, call
+
+    @cached_property
+    def constants(self) -> Container[int]:
+        """The indices of arguments that the source depends on: sizes of local memory."""
+        return frozenset(index for index, parameter in enumerate(self.taken) if parameter.is_local)
+
+    @cached_property
+    def _scalars(self) -> Sequence[_Scalar]:
+        """The parameters that are single numbers of each call."""
+        scalars, index = list[_Scalar](), 0
+        for parameter in self._parameters:
+            is_number = not parameter.is_pointer and not parameter.is_local
+            if is_number and parameter.lanes == 1 and parameter.name not in self._strides:
+                scalars.append(_Scalar(index, parameter, self.taken.index(parameter)))
+            index += parameter.lanes if is_number else parameter.is_pointer
+        return scalars
+
+    def numbers(self, args: Sequence[Any]) -> dict[str, Any]:
+        """The numbers of a call that comes again, by the names that a bound launch has for them."""
+        numbers: dict[str, Any] = {}
+        for param_index, parameter, arg_index in self._scalars:
+            dtype = dtype_of(self.name, parameter, self._declared)
+            value = converted(self.name, parameter.name, dtype, args[arg_index])
+            name, number = open_number(param_index, dtype, value)
+            numbers[name] = number
+        return numbers
 
     def _in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         names = [parameter.name for parameter in self.taken]
@@ -280,8 +321,15 @@ class RawLaunch:
     def __call__(self, *args: Any, **named: Any) -> None:
         """Launches the kernel, without waiting for it. Raises `DTypeError`, `NumberRangeError` or `ShapeError` for
         arguments that do not fit, `BuildError` where the source does not build, and what `launch_over` raises."""
-        arrays, call = self._kernel.bound(args, named, self._space)
-        launch_over(arrays, call)
+        kernel, where = self._kernel, calling_line()
+        key = None if named or tracer.get() is not None else key_of(self._space, True, args, kernel.constants)
+        if key is not None and kernel.repeats.start(key, args, where):
+            return
+        arrays, call = kernel.bound(args, named, self._space)
+        launch_over(arrays, call, where)
+        if key is not None and kernel.repeats.is_due(key, args):
+            launch = bind_over(arrays, call, executor_behind(arrays), where, leaves_open=True)
+            kernel.repeats.bind(key, launch, kernel.numbers)
 
     def prepare(self, *args: Any, **named: Any) -> PreparedLaunch:
         """The launch, bound to these arguments, to be made by calling it: for launches that come again and again."""

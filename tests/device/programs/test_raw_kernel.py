@@ -440,3 +440,71 @@ def test_it_is_printed_profiled_and_not_interpreted(device: Device, engine: Engi
     assert text(kernel) == "kernel saxpy(a: f32, x: global f32* restrict, y: global f32*) in OpenCL C\n"
     with pytest.raises(IRError, match="which the interpreter does not read"):
         interpret(kernel, {}, (1,))
+
+
+# ---------------------------------------------------------------------- calls that come again
+
+
+@pytest.fixture
+def bound_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The name of the kernel each time a call is bound to its arguments, which calls that come again are not."""
+    names: list[str] = []
+    bound = ocl.RawKernel.bound
+
+    def counted(self: ocl.RawKernel, *args: Any) -> Any:
+        names.append(self.name)
+        return bound(self, *args)
+
+    monkeypatch.setattr(ocl.RawKernel, "bound", counted)
+    return names
+
+
+def test_calls_that_come_again_are_bound_once(runtime: Runtime, bound_calls: list[str]) -> None:
+    saxpy = ocl.RawKernel(SAXPY, "saxpy")
+    x, y = xy()
+    for number in range(20):
+        saxpy[998](number, x[1:-1], y[2:])
+        if number == 3:
+            bound_calls.clear()
+    assert bound_calls == []
+    expected = np.ones(1000)
+    expected[2:] += np.arange(1, 999) * sum(range(20))
+    assert (y.numpy() == expected.astype("f4")).all()
+
+
+def test_numbers_of_calls_that_come_again_are_checked(runtime: Runtime) -> None:
+    source = "__kernel void put(uchar a, __global int *y) { y[get_global_id(0)] = a; }"
+    put, y = ocl.RawKernel(source, "put"), ocl.zeros(4, dtype="i4")
+    for number in (1, 2, 3, 4, 5, 255):
+        put[4](number, y)
+        assert (y.numpy() == number).all()
+    with pytest.raises(NumberRangeError):
+        put[4](256, y)
+    with pytest.raises(DTypeError):
+        put[4](1.5, y)
+
+
+def test_sizes_of_local_memory_tell_calls_apart(runtime: Runtime) -> None:
+    source = """
+    __kernel void size(__local float *t, float2 a, __global float *y) {
+        t[get_local_id(0)] = a.x;
+        y[get_global_id(0)] = t[get_local_id(0)] + a.y;
+    }"""
+    size, y = ocl.RawKernel(source, "size"), ocl.zeros(4)
+    for turn in range(6):
+        for count in (4, 8):
+            size[4, (4,)](count, (turn, count), y)
+            assert (y.numpy() == turn + count).all()
+
+
+def test_arrays_that_are_written_or_turned_between_calls(runtime: Runtime) -> None:
+    saxpy = ocl.RawKernel(SAXPY, "saxpy")
+    x = ocl.asarray(np.arange(12, dtype="f4").reshape(3, 4).T.copy().T)
+    y = ocl.zeros((3, 4))
+    for turn in range(10):
+        y[...] = turn
+        copy = y.copy()
+        saxpy[12](1, x, y)
+        x = x + 1 if turn == 5 else x
+        assert (copy.numpy() == turn).all()
+        assert (y.numpy() == np.arange(12).reshape(3, 4) + turn + (turn > 5)).all()

@@ -1,8 +1,8 @@
 """Launches of a kernel that come again: over the same arrays or views of them, with the same constants and sizes.
 
 A loop calls a kernel over the same arrays again and again. The third such call binds what it launches to their memory,
-as `prepare` does; those behind it only compare what the kernel reads from around it and hand over their numbers, which
-may differ from call to call. Nothing here keeps an array alive.
+as `prepare` does; those behind it only hand over their numbers, which may differ from call to call. Nothing here keeps
+an array alive.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from weakref import ref
 
 import numpy as np
 
-from ocl_ir.language.translate import Translation
 from ocl_ir.source_line import Where
 from ocl_runtime.arrays import Array
 from ocl_runtime.plan.registry import Cell
-from ocl_runtime.programs.bound_launch import BoundLaunch, open_number
-from ocl_runtime.programs.kernels.arguments import Path
-from ocl_runtime.programs.kernels.variants import number_of
+from ocl_runtime.programs.bound_launch import BoundLaunch
 
+Numbers = Callable[[Sequence[Any]], "Mapping[str, Any] | None"]
+"""What gives the open numbers of a call by name; None where what was bound is outdated."""
 _CALLS_BEFORE = 2
 """Calls that are launched one by one before what comes again is bound: that takes as long as several of these."""
 _MOST_FAILURES = 3
@@ -65,7 +64,7 @@ class _Repeat:
     calls: int = 0
     failures: int = 0
     launch: BoundLaunch | None = None
-    translation: Translation | None = None
+    numbers: Numbers | None = None
 
 
 class Repeats:
@@ -75,14 +74,13 @@ class Repeats:
         self._known: OrderedDict[Hashable, _Repeat] = OrderedDict()
         self._lock = threading.Lock()
 
-    def start(self, key: Hashable, numbers: Callable[[], Mapping[Path, Any]], where: Where) -> bool:
+    def start(self, key: Hashable, args: Sequence[Any], where: Where) -> bool:
         """Launches what is bound for a call; False where nothing is, or not any more."""
         repeat = self._known.get(key)
-        if repeat is None or repeat.launch is None or repeat.translation is None:
+        if repeat is None or repeat.launch is None or repeat.numbers is None:
             return False
-        translation = repeat.translation
-        current = all(capture.is_current for capture in translation.captures)
-        if current and repeat.launch.start((where,), _open_numbers(translation, numbers)):
+        numbers = repeat.numbers(args)
+        if numbers is not None and repeat.launch.start((where,), numbers):
             return True
         repeat.launch, repeat.calls = None, 0
         repeat.failures += 1
@@ -103,29 +101,16 @@ class Repeats:
             repeat.calls += 1
             return repeat.calls > _CALLS_BEFORE and repeat.failures < _MOST_FAILURES
 
-    def bind(self, key: Hashable, launch: BoundLaunch | None, translation: Translation) -> None:
-        """Remembers what a call launches; nothing, if it cannot be bound."""
+    def bind(self, key: Hashable, launch: BoundLaunch | None, numbers: Numbers) -> None:
+        """Remembers what a call launches, and what gives its open numbers; nothing, if it cannot be bound."""
         with self._lock:
             repeat = self._known.get(key)
             if repeat is None:
                 return
             if launch is None:
                 repeat.failures = _MOST_FAILURES
-            repeat.translation = translation
-            repeat.launch = launch
+            repeat.launch, repeat.numbers = launch, numbers
 
 
 def _forget(known: OrderedDict[Hashable, _Repeat], key: Hashable, _: object) -> None:
     known.pop(key, None)
-
-
-def _open_numbers(translation: Translation, numbers: Callable[[], Mapping[Path, Any]]) -> dict[str, Any]:
-    """The numbers of a call, by the names that a bound launch has for them."""
-    opened: dict[str, Any] = {}
-    if translation.open_numbers:
-        params, passed = translation.kernel.params, numbers()
-        for index in translation.open_numbers:
-            value = number_of(translation.sources[index], params[index], passed)
-            name, number = open_number(params[index], index, value)
-            opened[name] = number
-    return opened
