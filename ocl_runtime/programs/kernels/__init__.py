@@ -4,6 +4,7 @@ annotations.py  what a parameter's annotation says
 names.py        what the language has
 arguments.py    the types of a call's arguments, and their numbers
 sizes.py        over how many work-items
+translated.py   what functions have been translated to
 variants.py     translated once for types
 violations.py   what checked mode found
 interpreted.py  a launch in the interpreter

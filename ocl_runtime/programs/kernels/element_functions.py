@@ -14,9 +14,8 @@ those of the op table.
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -25,7 +24,7 @@ from ocl_ir.kernel.literals import literal
 from ocl_ir.language.context import Options
 from ocl_ir.language.functions import Defined, applied, define
 from ocl_ir.language.parameters import ElementType, ScalarType
-from ocl_ir.language.values.table import Builtin, ElementFunction
+from ocl_ir.language.values.table import ElementFunction
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import caller, calling_line
@@ -43,6 +42,7 @@ from ocl_runtime.programs.kernels.interpreted_functions import (
     interpreted_scan,
     on_tuples,
 )
+from ocl_runtime.programs.kernels.translated import Translated
 from ocl_runtime.programs.kernels.tuple_reduction import reduced
 
 Neutral = bool | int | float | tuple[bool | int | float, ...]
@@ -56,8 +56,7 @@ class Operation(ElementFunction):
 
     def __init__(self, function: FunctionType) -> None:
         super().__init__(function)
-        self._known: dict[Any, list[Defined]] = {}
-        self._lock = threading.Lock()
+        self._translated: Translated[Defined] = Translated()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lower()} {self.__name__}>"
@@ -76,14 +75,11 @@ class Operation(ElementFunction):
         """The operations that the function is for parameters of some types. Raises what translating raises."""
         options = Options(default_real=executor.default_real, fp64=executor.target.fp64)
         key = tuple(types.items()), options
-        for defined in self._known.get(key, ()):
-            if all(capture.is_current for capture in defined.captures):
-                return defined
-        made = define(self.function, types, options)
-        with self._lock:
-            others = [other for other in self._known.get(key, ()) if other.captures != made.captures]
-            self._known[key] = [made, *others]
-        return made
+        known = self._translated.find(key)
+        if known is None:
+            known = define(self.function, types, options)
+            self._translated.keep(key, known)
+        return known
 
 
 class Elementwise(Operation):
@@ -91,7 +87,7 @@ class Elementwise(Operation):
 
     def __init__(self, function: FunctionType) -> None:
         super().__init__(function)
-        self._applied: dict[Any, Builtin] = {}
+        self._applied = lru_cache(maxsize=64)(lambda types: applied(function, dict(types)))
 
     def __call__(self, *operands: Any, **keywords: Any) -> Any:
         """The function of arrays, broadcast, as an array or a tuple of them; of numbers alone, the function itself.
@@ -118,8 +114,7 @@ class Elementwise(Operation):
             return self.function(*operands, **keywords)
         arguments = element_arguments(self.__name__, self._bound(operands, keywords), self._constants)
         defined = self.defined(arguments.types, arguments.executor)
-        key = tuple(arguments.types.items())
-        function = self._applied.setdefault(key, applied(self.function, arguments.types))
+        function = self._applied(tuple(arguments.types.items()))
         arrays = [Array(node, arguments.executor) for node in arguments.nodes]
         dtypes = [op.result.numpy for op in defined.ops]
         results = interpreted_map(function, arrays, dtypes, is_tuple=defined.is_tuple)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
@@ -17,6 +16,7 @@ from ocl_ir.language.translate import Translation, translate
 from ocl_ir.language.values.host_numbers import evaluate
 from ocl_ir.language.values.values import Deferred
 from ocl_ir.types import BOOL, DType, element
+from ocl_runtime.programs.kernels.translated import Translated
 
 _MANY = 32
 """Variants of a kernel after which it is said which argument varies."""
@@ -30,29 +30,25 @@ class Variants:
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
-        self._known: dict[Any, list[Translation]] = {}
-        self._lock = threading.Lock()
+        self._translated: Translated[Translation] = Translated()
 
     def variant(self, types: Mapping[str, ArgumentType], options: Options) -> Translation:
         """The translation for some types. Raises what `translate` raises."""
         key = (tuple(types.items()), options)
-        for translation in self._known.get(key, ()):
-            if all(capture.is_current for capture in translation.captures):
-                return translation
-        made = translate(self._function, types, options)
-        with self._lock:
-            others = [other for other in self._known.get(key, ()) if other.captures != made.captures]
-            self._known[key] = [made, *others]
-            if len(self._known) == _MANY + 1:
-                self._say_what_varies()
+        known = self._translated.find(key)
+        if known is not None:
+            return known
+        made, before = translate(self._function, types, options), len(self._translated)
+        if self._translated.keep(key, made) == _MANY + 1 > before:
+            self._say_what_varies()
         return made
 
     def all(self) -> list[Translation]:
         """Those that have been translated so far."""
-        return [translation for translations in self._known.values() for translation in translations]
+        return self._translated.all()
 
     def _say_what_varies(self) -> None:
-        columns = zip(*[key[0] for key in self._known], strict=True)
+        columns = zip(*[key[0] for key in self._translated.keys()], strict=True)  # noqa: SIM118, no dict
         varying = [column[0][0] for column in columns if len({type_ for _, type_ in column}) > 1]
         what = ", ".join(varying) or "the size of its groups"
         _LOG.warning("kernel %s has more than %d variants: %s varies", self._function.__name__, _MANY, what)

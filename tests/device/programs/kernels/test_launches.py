@@ -414,3 +414,40 @@ def test_many_variants_say_what_varies(caplog: pytest.LogCaptureFixture) -> None
             kernel.interpret[1](y, n)
     (record,) = caplog.records
     assert "n varies" in record.getMessage()
+
+
+def test_functions_that_are_made_for_each_call_do_not_pile_up() -> None:
+    @ocl.kernel
+    def apply(y, function):
+        y[global_id(0)] = function(global_id(0))
+
+    y = ocl.zeros(4)
+    for number in range(300):
+
+        def plus(i: Any, number: int = number) -> Any:
+            return i + number
+
+        apply[0](y, plus)  # over nothing
+        apply.ir(y, plus, sizes=4)
+    assert 200 < len(apply.variants) < 300
+
+
+STEP = 0
+
+
+def test_values_that_change_with_each_call_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    @ocl.kernel
+    def put(y):
+        y[global_id(0)] = STEP
+
+    @ocl.elementwise
+    def plus(x):
+        return x + STEP
+
+    y, x = ocl.zeros(4), ocl.ones(3)
+    for number in range(30):
+        monkeypatch.setitem(globals(), "STEP", number)
+        put.ir(y, sizes=4)
+        plus(x)
+    assert len(put.variants) == 16
+    assert len(plus._translated.all()) == 16
