@@ -37,13 +37,22 @@ class Capture(NamedTuple):
             now = self.read()
         except (NameError, AttributeError, KeyError, ValueError):
             return False
-        return now is self.value or (type(now) is type(self.value) and _equal(now, self.value))
+        return _is_same(now, self.value)
 
 
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, float):
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether a kernel that reads one value is the same as with the other one: 1 differs from 1.0 and True."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or isinstance(a, _FUNCTIONS):
+        return False
+    if isinstance(a, float | np.floating):
         return repr(a) == repr(b)  # tells 0.0 from -0.0, and finds NaN
-    return not isinstance(a, _FUNCTIONS) and bool(a == b)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_is_same, a, b))
+    if dataclasses.is_dataclass(a) and not isinstance(a, type):
+        return all(_is_same(getattr(a, field.name), getattr(b, field.name)) for field in dataclasses.fields(a))
+    return bool(a == b)
 
 
 def may_be_captured(value: Any) -> bool:
