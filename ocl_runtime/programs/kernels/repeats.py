@@ -61,8 +61,8 @@ class _Repeat:
     others: Sequence[object]
     calls: int = 0
     failures: int = 0
-    launch: BoundLaunch | None = None
-    translation: Translation | None = None
+    bound: tuple[BoundLaunch, Translation] | None = None
+    """What it launches, and of which variant: in one piece, since other threads change it."""
 
 
 class Repeats:
@@ -75,13 +75,14 @@ class Repeats:
     def start(self, key: Hashable, numbers: Callable[[], Mapping[Path, Any]], where: Where) -> bool:
         """Launches what is bound for a call; False where nothing is, or not any more."""
         repeat = self._known.get(key)
-        if repeat is None or repeat.launch is None or repeat.translation is None:
+        bound = None if repeat is None else repeat.bound
+        if repeat is None or bound is None:
             return False
-        translation = repeat.translation
+        launch, translation = bound
         current = all(capture.is_current for capture in translation.captures)
-        if current and repeat.launch.start((where,), _open_numbers(translation, numbers)):
+        if current and launch.start((where,), _open_numbers(translation, numbers)):
             return True
-        repeat.launch, repeat.calls = None, 0
+        repeat.bound, repeat.calls = None, 0
         repeat.failures += 1
         return False
 
@@ -107,8 +108,9 @@ class Repeats:
                 return
             if launch is None:
                 repeat.failures = _MOST_FAILURES
-            repeat.translation = translation
-            repeat.launch = launch
+                repeat.bound = None
+            else:
+                repeat.bound = launch, translation
 
 
 def _forget(known: OrderedDict[Hashable, _Repeat], key: Hashable, _: object) -> None:
