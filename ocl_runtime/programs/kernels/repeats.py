@@ -43,6 +43,8 @@ def key_of(sizes: object, counts_groups: bool, args: Sequence[Any], constants: C
     for index, value in enumerate(args):
         if isinstance(value, _BY_IDENTITY) or index in constants:
             key.append(id(value))
+            if isinstance(value, FunctionType):
+                key += map(id, _body(value))
         elif isinstance(value, int) and not -_MOST_SHORT < value < _MOST_SHORT:
             return None
         elif isinstance(value, int | float | np.generic):
@@ -50,6 +52,11 @@ def key_of(sizes: object, counts_groups: bool, args: Sequence[Any], constants: C
         else:
             return None
     return tuple(key)
+
+
+def _body(function: FunctionType) -> tuple[object, ...]:
+    """What a function is made of, which reloading its module in a notebook replaces."""
+    return function.__code__, function.__defaults__
 
 
 @dataclass(slots=True)
@@ -96,6 +103,7 @@ class Repeats:
                 forget = partial(_forget, self._known, key)
                 arrays = [ref(value, forget) for value in args if isinstance(value, Array)]
                 others = [value for value in args if not isinstance(value, Array)]
+                others += [_body(value) for value in args if isinstance(value, FunctionType)]
                 repeat = self._known[key] = _Repeat(arrays, others)
             repeat.calls += 1
             return repeat.calls > _CALLS_BEFORE and repeat.failures < _MOST_FAILURES

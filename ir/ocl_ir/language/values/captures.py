@@ -29,6 +29,13 @@ class Capture(NamedTuple):
 
     read: Callable[[], Any]
     value: Any
+    body: object
+    """What a function was made of, which reloading its module in a notebook replaces; None for other values."""
+
+    @classmethod
+    def of(cls, read: Callable[[], Any], value: Any) -> Capture:
+        """A value as it is now."""
+        return cls(read, value, _body(value))
 
     @property
     def is_current(self) -> bool:
@@ -37,7 +44,14 @@ class Capture(NamedTuple):
             now = self.read()
         except (NameError, AttributeError, KeyError, ValueError):
             return False
-        return _is_same(now, self.value)
+        return _is_same(now, self.value) and _is_same(_body(now), self.body)
+
+
+def _body(value: Any) -> object:
+    """The code of a function, and its defaults."""
+    if not isinstance(value, FunctionType):
+        return None
+    return value.__code__, value.__defaults__, tuple((value.__kwdefaults__ or {}).items())
 
 
 def _is_same(a: Any, b: Any) -> bool:

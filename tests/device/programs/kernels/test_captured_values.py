@@ -123,15 +123,19 @@ def of_dtype(y):
         (of_dtype, (np.uint8, np.int32, np.float32, np.dtype(np.int8)), (44, 300, 300, 44)),
     ],
     ids=[
-        *("numbers", "zeros", "typed zeros", "functions", "partials", "tuples", "zeros in tuples"),
-        *(
-            "zeros in named tuples",
-            "kinds of number in tuples",
-            "compared",
-            "methods",
-            "zeros in dataclasses",
-            "dtypes",
-        ),
+        "numbers",
+        "zeros",
+        "typed zeros",
+        "functions",
+        "partials",
+        "tuples",
+        "zeros in tuples",
+        "zeros in named tuples",
+        "kinds of number in tuples",
+        "compared",
+        "methods",
+        "zeros in dataclasses",
+        "dtypes",
     ],
 )
 def test_each_kind_changed_between_launches(
@@ -216,6 +220,32 @@ def test_what_a_helper_reads_is_read_again(monkeypatch: pytest.MonkeyPatch) -> N
 
 def _plus_value(v: Any) -> Any:
     return v + VALUE
+
+
+@pytest.mark.parametrize("is_argument", [False, True], ids=["from around", "as an argument"])
+def test_a_function_that_was_reloaded_in_place(*, is_argument: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def helper(v: Any, by: Any = 1) -> Any:
+        return v + by
+
+    @ocl.kernel
+    def around(y, function):
+        y[global_id(0)] = VALUE(y[global_id(0)])
+
+    @ocl.kernel
+    def passed(y, function):
+        y[global_id(0)] = function(y[global_id(0)])
+
+    monkeypatch.setitem(globals(), "VALUE", helper)
+    kernel, argument = (passed, helper) if is_argument else (around, None)
+    y = ocl.asarray(np.zeros(1, np.float32))
+    for _ in range(5):  # so that the call is bound
+        kernel[1](y, argument)
+    helper.__defaults__ = (10,)
+    kernel[1](y, argument)
+    assert y.numpy()[0] == 15
+    helper.__code__ = doubled.__code__
+    kernel[1](y, argument)
+    assert y.numpy()[0] == 30
 
 
 def test_a_name_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
