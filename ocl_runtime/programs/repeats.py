@@ -45,6 +45,8 @@ def key_of(sizes: object, counts_groups: bool, args: Sequence[Any], constants: C
             key += (id(value._cell), value._steps, id(value._executor), value._value)
         elif isinstance(value, _BY_IDENTITY) or index in constants:
             key.append(id(value))
+            if isinstance(value, FunctionType):
+                key += map(id, _body(value))
         elif isinstance(value, int) and not -_MOST_SHORT < value < _MOST_SHORT:
             return None
         elif isinstance(value, int | float | np.generic):
@@ -52,6 +54,11 @@ def key_of(sizes: object, counts_groups: bool, args: Sequence[Any], constants: C
         else:
             return None
     return tuple(key)
+
+
+def _body(function: FunctionType) -> tuple[object, ...]:
+    """What a function is made of, which reloading its module in a notebook replaces."""
+    return function.__code__, function.__defaults__
 
 
 @dataclass(slots=True)
@@ -63,8 +70,8 @@ class _Repeat:
     others: Sequence[object]
     calls: int = 0
     failures: int = 0
-    launch: BoundLaunch | None = None
-    numbers: Numbers | None = None
+    bound: tuple[BoundLaunch, Numbers] | None = None
+    """What it launches, and what gives its open numbers: in one piece, since other threads change it."""
 
 
 class Repeats:
@@ -77,12 +84,14 @@ class Repeats:
     def start(self, key: Hashable, args: Sequence[Any], where: Where) -> bool:
         """Launches what is bound for a call; False where nothing is, or not any more."""
         repeat = self._known.get(key)
-        if repeat is None or repeat.launch is None or repeat.numbers is None:
+        bound = None if repeat is None else repeat.bound
+        if repeat is None or bound is None:
             return False
-        numbers = repeat.numbers(args)
-        if numbers is not None and repeat.launch.start((where,), numbers):
+        launch, numbers_of = bound
+        numbers = numbers_of(args)
+        if numbers is not None and launch.start((where,), numbers):
             return True
-        repeat.launch, repeat.calls = None, 0
+        repeat.bound, repeat.calls = None, 0
         repeat.failures += 1
         return False
 
@@ -97,6 +106,7 @@ class Repeats:
                 cells = [ref(value._cell, forget) for value in args if isinstance(value, Array)]
                 others = [value for value in args if not isinstance(value, Array)]
                 others += [value._executor for value in args if isinstance(value, Array)]
+                others += [_body(value) for value in args if isinstance(value, FunctionType)]
                 repeat = self._known[key] = _Repeat(cells, others)
             repeat.calls += 1
             return repeat.calls > _CALLS_BEFORE and repeat.failures < _MOST_FAILURES
@@ -109,7 +119,9 @@ class Repeats:
                 return
             if launch is None:
                 repeat.failures = _MOST_FAILURES
-            repeat.launch, repeat.numbers = launch, numbers
+                repeat.bound = None
+            else:
+                repeat.bound = launch, numbers
 
 
 def _forget(known: OrderedDict[Hashable, _Repeat], key: Hashable, _: object) -> None:

@@ -7,10 +7,13 @@ the host. What is no number is known while the kernel is translated.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from ocl_ir.language.context import Path, Pointer, Scalar
 from ocl_ir.language.statements.calls import Calls
@@ -86,11 +89,13 @@ def _identity(value: Any) -> Hashable:
         return value.__code__, id(value.__globals__), tuple(cells), tuple(defaults), str(value.__kwdefaults__)
     if isinstance(value, tuple):
         return type(value), tuple(map(_identity, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return type(value), *[_identity(getattr(value, field.name)) for field in dataclasses.fields(value)]
     try:
         hash(value)
     except TypeError:
         return type(value), id(value)
-    return type(value), repr(value) if isinstance(value, float) else value
+    return type(value), repr(value) if isinstance(value, float | np.floating) else value
 
 
 def declare(t: Calls, arguments: Mapping[str, ArgumentType]) -> dict[str, Value]:

@@ -7,6 +7,7 @@ annotated with `Constant` are known while the function is translated.
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import Any, NamedTuple, cast
@@ -80,6 +81,8 @@ _OPERAND = object()
 
 def _skeleton(function: str, parameter: str, value: Any, constant: ConstantAnnotation | None, leaves: list[Any]) -> Any:
     if constant is not None:
+        if isinstance(value, np.integer):
+            value = operator.index(value)
         if constant.python_type is not None and not isinstance(value, constant.python_type):
             raise DTypeError(
                 f"{function} got {value!r:.60} for {parameter}, which takes a constant {constant.python_type.__name__}",

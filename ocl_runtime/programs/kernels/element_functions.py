@@ -158,7 +158,7 @@ class Reduction(Operation):
         are arguments of the map.
 
         Raises `ShapeError` for axes that do not exist, `DTypeError` where joining changes the dtype, `Error` for
-        keywords that nobody takes.
+        keywords and operands that nobody takes.
         """
         self._check_keywords(keywords)
         mapped = self._map(*operands, **keywords) if self._map is not None else operands
@@ -203,10 +203,16 @@ class Reduction(Operation):
 
     def _alone(self, mapped: Any) -> Array:
         """What is joined, where the state is a number."""
-        mapped = mapped[0] if isinstance(mapped, tuple) else mapped
-        if not isinstance(mapped, Array):
-            raise DTypeError(f"{self.__name__} of {mapped!r:.60}", place=calling_line(), remedy="give it an array")
-        return mapped
+        if isinstance(mapped, tuple):
+            if len(mapped) != 1:
+                raise Error(
+                    f"{self.__name__} joins the elements of one array, and got {len(mapped)} operands",
+                    place=calling_line(),
+                    remedy=f"call {self.__name__}(x, axis=…); what joins elements of several arrays has a tuple of as "
+                    "many neutral values",
+                )
+            mapped = mapped[0]
+        return _array(self, mapped)
 
     def _parts(self, parts: Any) -> list[Array]:
         """What is joined, where the state is a tuple."""
@@ -234,8 +240,9 @@ class Scan(Operation):
         self._on_tuples = on_tuples(self)
 
     def __call__(self, x: Array, axis: int = 0) -> Array:
-        """The running join of the elements along an axis. Raises `ShapeError` for an axis that does not exist."""
-        line = caller(2)
+        """The running join of the elements along an axis. Raises `ShapeError` for an axis that does not exist,
+        `DTypeError` for what is no array."""
+        line, x = caller(2), _array(self, x)
         op = _joining(self, x._dtype, self._neutral, x._executor)
         number = axis_of(self.__name__, axis, x.ndim)
         return Array(graph.scan(op, x._node_at(line), number, op.result, line), x._executor)
@@ -243,7 +250,7 @@ class Scan(Operation):
     def interpret(self, x: Array, axis: int = 0) -> Array:
         """The same, computed now in the interpreter, which tests the join as that of a reduction; but elements stay in
         their order, so that it need not be commutative."""
-        _joining(self, x._dtype, self._neutral, x._executor)
+        _joining(self, _array(self, x)._dtype, self._neutral, x._executor)
         number = axis_of(self.__name__, axis, x.ndim)
         return interpreted_scan(self, self._on_tuples, x, self._neutral, number)
 
@@ -267,6 +274,13 @@ def _joining(function: Operation, dtype: DType, neutral: bool | int | float, exe
             remedy="give it a result of the same dtype",
         )
     return DefinedOp(f"{op}_{neutral!r}".replace(".", "_").replace("-", "m"), op.definition, op.dtypes, dtype, neutral)
+
+
+def _array(function: Operation, value: Any) -> Array:
+    """An operand of what joins elements. Raises `DTypeError` for anything but an array."""
+    if not isinstance(value, Array):
+        raise DTypeError(f"{function.__name__} of {value!r:.60}", place=calling_line(), remedy="give it an array")
+    return value
 
 
 def _checked(function: Any, what: str) -> FunctionType:

@@ -29,6 +29,13 @@ class Capture(NamedTuple):
 
     read: Callable[[], Any]
     value: Any
+    body: object
+    """What a function was made of, which reloading its module in a notebook replaces; None for other values."""
+
+    @classmethod
+    def of(cls, read: Callable[[], Any], value: Any) -> Capture:
+        """A value as it is now."""
+        return cls(read, value, _body(value))
 
     @property
     def is_current(self) -> bool:
@@ -37,13 +44,29 @@ class Capture(NamedTuple):
             now = self.read()
         except (NameError, AttributeError, KeyError, ValueError):
             return False
-        return now is self.value or (type(now) is type(self.value) and _equal(now, self.value))
+        return _is_same(now, self.value) and _is_same(_body(now), self.body)
 
 
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, float):
+def _body(value: Any) -> object:
+    """The code of a function, and its defaults."""
+    if not isinstance(value, FunctionType):
+        return None
+    return value.__code__, value.__defaults__, tuple((value.__kwdefaults__ or {}).items())
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether a kernel that reads one value is the same as with the other one: 1 differs from 1.0 and True."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or isinstance(a, _FUNCTIONS):
+        return False
+    if isinstance(a, float | np.floating):
         return repr(a) == repr(b)  # tells 0.0 from -0.0, and finds NaN
-    return not isinstance(a, _FUNCTIONS) and bool(a == b)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_is_same, a, b))
+    if dataclasses.is_dataclass(a) and not isinstance(a, type):
+        return all(_is_same(getattr(a, field.name), getattr(b, field.name)) for field in dataclasses.fields(a))
+    return bool(a == b)
 
 
 def may_be_captured(value: Any) -> bool:

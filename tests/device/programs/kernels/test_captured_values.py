@@ -14,7 +14,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_runtime.errors import KernelError
-from ocl_runtime.language import global_id
+from ocl_runtime.language import Constant, global_id
 from tests.support.arrays import python
 
 
@@ -71,6 +71,16 @@ def indexed(y):
 
 
 @ocl.kernel
+def first(y):
+    y[global_id(0)] = VALUE[0]
+
+
+@ocl.kernel
+def halved(y):
+    y[global_id(0)] = VALUE[0] / 2 if isinstance(VALUE[0], float) else VALUE[0] // 2
+
+
+@ocl.kernel
 def compared(y):
     if VALUE is None:
         y[global_id(0)] = -1
@@ -86,6 +96,11 @@ def with_method(y):
 
 
 @ocl.kernel
+def with_factor(y):
+    y[global_id(0)] = VALUE.factor
+
+
+@ocl.kernel
 def of_dtype(y):
     y[global_id(0)] = VALUE(300)
 
@@ -95,14 +110,33 @@ def of_dtype(y):
     [
         (plain, (3, 4, 3, 3.5, True, np.float32(2.5), np.int8(-3)), (3, 4, 3, 3.5, 1, 2.5, -3)),
         (plain, (0.0, -0.0), (0.0, -0.0)),
+        (plain, (np.float32(0.0), np.float32(-0.0)), (0.0, -0.0)),
         (called, (doubled, tripled, lambda v: v - 1, functools.partial(doubled), abs), (10, 15, 4, 10, 5)),
         (called, (functools.partial(lambda a, b: a - b, 7), functools.partial(lambda a, b: a - b, 9)), (2, 4)),
         (indexed, ((1, 2), (3, 4), Pair(5, 6.5)), (12, 34, 56.5)),
+        (first, ((0.0,), (-0.0,)), (0.0, -0.0)),
+        (first, (Pair(0.0, 1), Pair(-0.0, 1)), (0.0, -0.0)),
+        (halved, ((3,), (3.0,)), (1, 1.5)),
         (compared, (None, Colour.RED, Colour.BLUE, "red", "blue"), (-1, 1, 2, 1, 2)),
         (with_method, (Scale(2.0), Scale(2.0, 1), Scale(0.5)), (6, 7, 1.5)),
+        (with_factor, (Scale(0.0), Scale(-0.0)), (0.0, -0.0)),
         (of_dtype, (np.uint8, np.int32, np.float32, np.dtype(np.int8)), (44, 300, 300, 44)),
     ],
-    ids=["numbers", "zeros", "functions", "partials", "tuples", "compared", "methods", "dtypes"],
+    ids=[
+        "numbers",
+        "zeros",
+        "typed zeros",
+        "functions",
+        "partials",
+        "tuples",
+        "zeros in tuples",
+        "zeros in named tuples",
+        "kinds of number in tuples",
+        "compared",
+        "methods",
+        "zeros in dataclasses",
+        "dtypes",
+    ],
 )
 def test_each_kind_changed_between_launches(
     kernel: Any, values: Any, results: Any, monkeypatch: pytest.MonkeyPatch
@@ -114,6 +148,38 @@ def test_each_kind_changed_between_launches(
         got = launched(kernel)
         assert got == result
         assert np.signbit(got) == np.signbit(result)
+
+
+@pytest.mark.parametrize(
+    ("values", "results"),
+    [
+        ((np.float32(0.0), np.float32(-0.0)), (0.0, -0.0)),
+        ((Scale(0.0), Scale(-0.0)), (0.0, -0.0)),
+    ],
+    ids=["typed zeros", "zeros in dataclasses"],
+)
+def test_each_kind_of_constant_is_told_from_others(values: Any, results: Any) -> None:
+    @ocl.kernel
+    def kernel(y, value: Constant):
+        y[global_id(0)] = value.factor if isinstance(value, Scale) else value
+
+    y = ocl.asarray(np.zeros(1, np.float32))
+    for value, result in zip(values, results, strict=True):
+        kernel[1](y, value)
+        assert np.signbit(y.numpy()[0]) == np.signbit(result)
+
+
+@pytest.mark.parametrize("kind", [float, np.float32])
+def test_nan_has_one_variant(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    @ocl.kernel
+    def kernel(y, value: Constant):
+        y[global_id(0)] = VALUE + value
+
+    y = ocl.asarray(np.zeros(1, np.float32))
+    for _ in range(3):
+        monkeypatch.setitem(globals(), "VALUE", kind("nan"))
+        kernel[1](y, kind("nan"))
+    assert len(kernel.variants) == 1
 
 
 def test_a_cell_and_an_attribute_of_a_module() -> None:
@@ -154,6 +220,32 @@ def test_what_a_helper_reads_is_read_again(monkeypatch: pytest.MonkeyPatch) -> N
 
 def _plus_value(v: Any) -> Any:
     return v + VALUE
+
+
+@pytest.mark.parametrize("is_argument", [False, True], ids=["from around", "as an argument"])
+def test_a_function_that_was_reloaded_in_place(*, is_argument: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def helper(v: Any, by: Any = 1) -> Any:
+        return v + by
+
+    @ocl.kernel
+    def around(y, function):
+        y[global_id(0)] = VALUE(y[global_id(0)])
+
+    @ocl.kernel
+    def passed(y, function):
+        y[global_id(0)] = function(y[global_id(0)])
+
+    monkeypatch.setitem(globals(), "VALUE", helper)
+    kernel, argument = (passed, helper) if is_argument else (around, None)
+    y = ocl.asarray(np.zeros(1, np.float32))
+    for _ in range(5):  # so that the call is bound
+        kernel[1](y, argument)
+    helper.__defaults__ = (10,)
+    kernel[1](y, argument)
+    assert y.numpy()[0] == 15
+    helper.__code__ = doubled.__code__
+    kernel[1](y, argument)
+    assert y.numpy()[0] == 30
 
 
 def test_a_name_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

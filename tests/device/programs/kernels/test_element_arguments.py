@@ -86,6 +86,7 @@ def test_what_is_known_while_the_function_is_translated(x: Any) -> None:
     assert clamped(x, -1, then=lambda v: maximum(v, 0) + 2).tolist() == [2, 2.25, 4, 4]
     assert powers(x).tolist() == (HOST**2).tolist()
     assert powers(x, 3).tolist() == (HOST**3).tolist()
+    assert powers(x, np.int64(3)).tolist() == (HOST**3).tolist()
     with pytest.raises(DTypeError, match=r"powers got 0\.5 for count, which takes a constant int"):
         powers(x, 0.5)
 

@@ -219,3 +219,21 @@ def test_a_reduction_of_tuples_of_nothing_and_of_too_few() -> None:
     assert high.tolist() == [-math.inf] * 4
     with pytest.raises(DTypeError, match="joins tuples of 2 numbers, and starts from 1"):
         largest_at(ocl.zeros(3))
+
+
+def test_joins_of_what_they_do_not_take() -> None:
+    @ocl.reduction(0)
+    def total(a, b):
+        return a + b
+
+    @ocl.scan(0)
+    def running(a, b):
+        return a + b
+
+    x = ocl.ones(3, dtype=np.float32)
+    for joined in (total, total.interpret):
+        with pytest.raises(Error, match="joins the elements of one array, and got 2 operands"):
+            joined(x, 0)
+    for joined in (total, total.interpret, running, running.interpret):
+        with pytest.raises(DTypeError, match=r"of array\(\[1\., 1\., 1\.\]"):
+            joined(np.ones(3))

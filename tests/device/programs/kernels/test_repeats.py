@@ -291,6 +291,44 @@ def test_threads_call_the_same_kernel_over_the_same_arrays() -> None:
     assert (y.numpy() == np.arange(100) * 200).all()
 
 
+def test_a_call_goes_on_while_another_thread_finds_it_outdated(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Value:
+        """Equal to its like; while it is compared, another thread does something."""
+
+        meanwhile = staticmethod(lambda: None)
+
+        def __call__(self) -> None: ...
+
+        def __eq__(self, other: object) -> bool:
+            Value.meanwhile()
+            return isinstance(other, Value)
+
+        __hash__ = None  # type: ignore[assignment]
+
+    @ocl.kernel
+    def fill(y, a):
+        if STEP is not None:
+            y[global_id(0)] = a
+
+    y = ocl.zeros(4, dtype=np.float32)
+    monkeypatch.setitem(globals(), "STEP", Value())
+    for number in range(BOUND):
+        fill[4](y, float(number))
+    monkeypatch.setitem(globals(), "STEP", Value())
+    copies: list[ocl.Array] = []
+
+    def meanwhile() -> None:
+        Value.meanwhile = staticmethod(lambda: None)
+        copies.append(y.copy())  # so that what is bound may not write
+        thread = threading.Thread(target=lambda: fill[4](y, 20.0))
+        thread.start()
+        thread.join()
+
+    Value.meanwhile = staticmethod(meanwhile)
+    fill[4](y, 30.0)
+    assert [x.numpy()[0] for x in (*copies, y)] == [BOUND - 1, 30]
+
+
 def test_more_calls_than_are_remembered() -> None:
     add = new_kernel()
     pairs = [xy(10 + number) for number in range(20)]
