@@ -27,7 +27,7 @@ from ocl_runtime.programs.kernels.sizes import LaunchSize, Sizes, check_dimensio
 from ocl_runtime.programs.kernels.variants import number_of, numbers_of
 from ocl_runtime.programs.kernels.violations import STATUS_WORDS, violation
 from ocl_runtime.programs.launching import Call, PreparedLaunch, launch_over, prepare_over
-from ocl_runtime.programs.repeats import key_of
+from ocl_runtime.programs.repeats import by_position, key_of
 
 if TYPE_CHECKING:
     from ocl_runtime.programs.kernels.kernel import Kernel
@@ -72,8 +72,8 @@ class Launcher:
 
         Raises `DTypeError`, `ShapeError` or `Error` for arguments that do not fit, and what translating raises.
         """
-        key = self._key(args) if not keywords else None
-        if key is not None and self.kernel.repeats.start(key, args, calling_line()):
+        again = self._again(args, keywords)
+        if again is not None and self.kernel.repeats.start(*again, calling_line()):
             return None
         values, made = self.kernel.bound(args, keywords)
         arguments = self.kernel.arguments(values)
@@ -81,8 +81,8 @@ class Launcher:
         size = self._size(values, executor)
         if 0 not in size.items:
             self._launch(arguments, executor, size)
-            if key is not None and not self._is_checked(executor) and self.kernel.repeats.is_due(key, args):
-                self._bind(key, arguments, executor, size)
+            if again is not None and not self._is_checked(executor) and self.kernel.repeats.is_due(*again):
+                self._bind(again[0], arguments, executor, size)
         return None if not made else made[0] if len(made) == 1 else tuple(made)
 
     def prepare(self, *args: Any, **keywords: Any) -> PreparedLaunch:
@@ -135,13 +135,16 @@ class Launcher:
             not self.mode and executor.settings.check and tracer.get() is None
         )
 
-    def _key(self, args: Sequence[Any]) -> Hashable | None:
-        """What tells a call with all arguments by position from others, if it is launched without checks or a trace."""
+    def _again(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Hashable, Sequence[Any]] | None:
+        """What tells the call from others, and its arguments by position, if it may come again: it is launched without
+        checks or a trace."""
         if self.mode not in {"", "unchecked"} or tracer.get() is not None:
             return None
-        if len(args) != len(self.kernel.all_given):
+        positional = by_position(self.kernel.all_given, args, keywords)
+        if positional is None:
             return None
-        return key_of(self.sizes, self.counts_groups, args, self.kernel.constants)
+        key = key_of(self.sizes, self.counts_groups, positional, self.kernel.constants)
+        return None if key is None else (key, positional)
 
     def _bind(self, key: Hashable, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> None:
         """Binds a call that comes again to the memory of its arrays."""

@@ -35,19 +35,19 @@ class Translated(Generic[Made]):
 
     def find(self, key: Any) -> Made | None:
         """What is current for a key, if anything is."""
-        for made in self._known.get(key, ()):
-            if all(capture.is_current for capture in made.captures):
-                return made
-        return None
+        return next(filter(_is_current, self._known.get(key, ())), None)
 
-    def keep(self, key: Any, made: Made) -> int:
-        """Keeps what was made for a key; how many keys there are now."""
+    def keep(self, key: Any, made: Made) -> None:
+        """Keeps what was made for a key, in the place of what another thread has made meanwhile."""
         with self._lock:
-            others = [other for other in self._known.get(key, ()) if other.captures != made.captures]
+            others = [other for other in self._known.get(key, ()) if not _is_current(other)]
             self._known[key] = [made, *others[: _MOST_CAPTURES - 1]]
             if len(self._known) > _MOST_TYPES:
                 self._known.popitem(last=False)
-            return len(self._known)
+
+    def kept(self, key: Any) -> list[Made]:
+        """What is kept for a key, the newest first."""
+        return self._known.get(key, [])
 
     def keys(self) -> list[Any]:
         """What it has been translated for."""
@@ -58,3 +58,7 @@ class Translated(Generic[Made]):
         """All that is kept."""
         with self._lock:
             return [made for several in self._known.values() for made in several]
+
+
+def _is_current(made: _Captures) -> bool:
+    return all(capture.is_current for capture in made.captures)

@@ -20,6 +20,8 @@ from ocl_runtime.programs.kernels.translated import Translated
 
 _MANY = 32
 """Variants of a kernel after which it is said which argument varies."""
+_MANY_VALUES = 8
+"""Values of what a kernel reads from around it after which it is said which of them varies."""
 _HUGE = 1e38
 """Floats below this have a place in float32."""
 _LOG = logging.getLogger("ocl_runtime")
@@ -31,6 +33,7 @@ class Variants:
     def __init__(self, function: FunctionType) -> None:
         self._function = function
         self._translated: Translated[Translation] = Translated()
+        self._has_said = False
 
     def variant(self, types: Mapping[str, ArgumentType], options: Options) -> Translation:
         """The translation for some types. Raises what `translate` raises."""
@@ -38,20 +41,33 @@ class Variants:
         known = self._translated.find(key)
         if known is not None:
             return known
-        made, before = translate(self._function, types, options), len(self._translated)
-        if self._translated.keep(key, made) == _MANY + 1 > before:
-            self._say_what_varies()
+        made = translate(self._function, types, options)
+        self._translated.keep(key, made)
+        if not self._has_said:
+            self._say_what_varies(self._translated.kept(key))
         return made
 
     def all(self) -> list[Translation]:
         """Those that have been translated so far."""
         return self._translated.all()
 
-    def _say_what_varies(self) -> None:
-        columns = zip(*[key[0] for key in self._translated.keys()], strict=True)  # noqa: SIM118, no dict
-        varying = [column[0][0] for column in columns if len({type_ for _, type_ in column}) > 1]
-        what = ", ".join(varying) or "the size of its groups"
-        _LOG.warning("kernel %s has more than %d variants: %s varies", self._function.__name__, _MANY, what)
+    def _say_what_varies(self, same_types: Sequence[Translation]) -> None:
+        """Once, where there are many variants: which argument varies, or what the kernel reads from around it."""
+        name = self._function.__name__
+        if len(same_types) > _MANY_VALUES:
+            newest, before = ({capture.name: capture for capture in made.captures} for made in same_types[:2])
+            others = [
+                which for which, capture in newest.items() if which in before and before[which].value != capture.value
+            ]
+            what = ", ".join(others) or "what it reads from around it"
+            _LOG.warning("kernel %s is translated again and again, since %s varies: pass it as an argument", name, what)
+            self._has_said = True
+        elif len(self._translated) > _MANY:
+            columns = zip(*[key[0] for key in self._translated.keys()], strict=True)  # noqa: SIM118, no dict
+            varying = [column[0][0] for column in columns if len({type_ for _, type_ in column}) > 1]
+            what = ", ".join(varying) or "the size of its groups"
+            _LOG.warning("kernel %s has more than %d variants: %s varies", name, _MANY, what)
+            self._has_said = True
 
 
 def numbers_of(

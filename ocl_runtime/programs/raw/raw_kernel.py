@@ -10,7 +10,7 @@ and timed. What nothing is declared of may touch all of an array's memory, and i
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ from ocl_runtime.programs.raw.numbers import converted
 from ocl_runtime.programs.raw.order import in_order
 from ocl_runtime.programs.raw.parameters import array_remedy
 from ocl_runtime.programs.raw.prototype import Parameter, Prototype, prototypes, readable_prototypes
-from ocl_runtime.programs.repeats import Repeats, key_of
+from ocl_runtime.programs.repeats import Repeats, by_position, key_of
 from ocl_runtime.programs.struct_array import memory_of
 
 _MOST_GROUP = 256
@@ -199,10 +199,21 @@ class RawKernel:
 
         return arrays, call
 
+    def again(
+        self, args: Sequence[Any], named: Mapping[str, Any], space: IndexSpace
+    ) -> tuple[Hashable, Sequence[Any]] | None:
+        """What tells a call from others, and its arguments by position, if it may come again: it has no vectors of
+        numbers, and nobody traces it. The source depends on sizes of local memory."""
+        positional = by_position([parameter.name for parameter in self.taken], args, named)
+        if positional is None or self._takes_vectors or tracer.get() is not None:
+            return None
+        sizes = frozenset(index for index, parameter in enumerate(self.taken) if parameter.is_local)
+        key = key_of(space, True, positional, sizes)
+        return None if key is None else (key, positional)
+
     @cached_property
-    def constants(self) -> Container[int]:
-        """The indices of arguments that the source depends on: sizes of local memory."""
-        return frozenset(index for index, parameter in enumerate(self.taken) if parameter.is_local)
+    def _takes_vectors(self) -> bool:
+        return any(parameter.lanes > 1 and not parameter.is_pointer for parameter in self.taken)
 
     @cached_property
     def _scalars(self) -> Sequence[_Scalar]:
@@ -322,14 +333,14 @@ class RawLaunch:
         """Launches the kernel, without waiting for it. Raises `DTypeError`, `NumberRangeError` or `ShapeError` for
         arguments that do not fit, `BuildError` where the source does not build, and what `launch_over` raises."""
         kernel, where = self._kernel, calling_line()
-        key = None if named or tracer.get() is not None else key_of(self._space, True, args, kernel.constants)
-        if key is not None and kernel.repeats.start(key, args, where):
+        again = kernel.again(args, named, self._space)
+        if again is not None and kernel.repeats.start(*again, where):
             return
         arrays, call = kernel.bound(args, named, self._space)
         launch_over(arrays, call, where)
-        if key is not None and kernel.repeats.is_due(key, args):
+        if again is not None and kernel.repeats.is_due(*again):
             launch = bind_over(arrays, call, executor_behind(arrays), where, leaves_open=True)
-            kernel.repeats.bind(key, launch, kernel.numbers)
+            kernel.repeats.bind(again[0], launch, kernel.numbers)
 
     def prepare(self, *args: Any, **named: Any) -> PreparedLaunch:
         """The launch, bound to these arguments, to be made by calling it: for launches that come again and again."""

@@ -119,7 +119,7 @@ class Expressions(FStrings):
                     f"{name} is of type {kind}, from around the kernel, which kernels do not capture",
                     "pass it as an argument",
                 )
-            self.captures[key] = Capture.of(read, value)
+            self.captures[key] = Capture.of(name, read, value)
         return self.captures[key].value
 
     def _Tuple(self, node: ast.Tuple) -> Value:  # noqa: N802

@@ -25,17 +25,18 @@ _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, np.ufunc, partial)
 
 
 class Capture(NamedTuple):
-    """A value that was read, and how to read it again."""
+    """A value that was read under a name, and how to read it again."""
 
+    name: str
     read: Callable[[], Any]
     value: Any
     body: object
     """What a function was made of, which reloading its module in a notebook replaces; None for other values."""
 
     @classmethod
-    def of(cls, read: Callable[[], Any], value: Any) -> Capture:
+    def of(cls, name: str, read: Callable[[], Any], value: Any) -> Capture:
         """A value as it is now."""
-        return cls(read, value, _body(value))
+        return cls(name, read, value, _body(value))
 
     @property
     def is_current(self) -> bool:

@@ -416,6 +416,22 @@ def test_many_variants_say_what_varies(caplog: pytest.LogCaptureFixture) -> None
     assert "n varies" in record.getMessage()
 
 
+def test_captured_values_that_vary_are_named(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    @ocl.kernel
+    def put(y):
+        y[global_id(0)] = STEP
+
+    y = ocl.zeros(1)
+    with caplog.at_level(logging.WARNING, "ocl_runtime"):
+        for number in range(12):
+            monkeypatch.setitem(globals(), "STEP", number)
+            put.ir(y, sizes=1)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "kernel put is translated again and again, since STEP varies: pass it as an argument"
+    )
+
+
 def test_functions_that_are_made_for_each_call_do_not_pile_up() -> None:
     @ocl.kernel
     def apply(y, function):

@@ -331,10 +331,61 @@ def test_a_call_goes_on_while_another_thread_finds_it_outdated(monkeypatch: pyte
 
 def test_more_calls_than_are_remembered() -> None:
     add = new_kernel()
-    pairs = [xy(10 + number) for number in range(20)]
-    for _ in range(5):
+    pairs = [xy(10 + number) for number in range(70)]
+    for _ in range(6):
         for x, y in pairs:
             add[x.size](1.0, x, y)
     for x, y in pairs:
-        assert (y.numpy() == np.arange(x.size) * 5).all()
-    assert len(add.repeats._known) <= 16
+        assert (y.numpy() == np.arange(x.size) * 6).all()
+    assert len(add.repeats._known) == 64
+
+
+def test_a_bound_call_outlives_calls_that_do_not_come_again(looked_up: list[str]) -> None:
+    add, (x, y) = new_kernel(), xy()
+    for _ in range(BOUND + 1):
+        add[x.size](1.0, x, y)
+    others = [xy(4) for _ in range(100)]
+    for other, result in others:
+        add[4](1.0, other, result)
+    looked_up.clear()
+    add[x.size](1.0, x, y)
+    assert looked_up == []
+
+
+def test_snapshots_now_and_then_do_not_end_binding(looked_up: list[str]) -> None:
+    add, (x, y) = new_kernel(), xy()
+    frames = []
+    for _ in range(6):
+        for _ in range(20):
+            add[x.size](1.0, x, y)
+        frames.append(y.copy())
+    assert [frame.numpy()[1] for frame in frames] == [20, 40, 60, 80, 100, 120]
+    assert len(looked_up) < 6 * 6
+
+
+def test_arrays_that_are_written_each_time_are_bound_no_more(looked_up: list[str]) -> None:
+    add, (x, y) = new_kernel(), xy()
+    kept = []
+    for _ in range(30):
+        kept.append(y.copy())
+        add[x.size](1.0, x, y)
+    assert (y.numpy() == np.arange(100) * 30).all()
+    assert len(looked_up) < 2 * 30 + 3 * 3  # each launch looks twice, and each binding once more
+
+
+def test_arguments_by_name_and_in_tuples(looked_up: list[str]) -> None:
+    @ocl.kernel
+    def add(x, y, factors, extra=()):
+        i = global_id(0)
+        a, (b, c) = factors
+        for array in extra:
+            y[i] += array[i]
+        y[i] += x[i] * a + b * c
+
+    x, y = xy()
+    for call in range(12):
+        add[100](x, factors=(call, (2.0, np.float32(3))), extra=(x, x), y=y)
+        if call == BOUND:
+            looked_up.clear()
+    assert looked_up == []
+    assert (y.numpy() == np.arange(100) * (sum(range(12)) + 24) + 72).all()
