@@ -82,8 +82,9 @@ def test_keywords_and_defaults(x: Any) -> None:
 
 def test_what_is_known_while_the_function_is_translated(x: Any) -> None:
     assert clamped(x, -1, mode="negative").tolist() == [1, -0.25, -2, -2]
-    assert clamped(x, -1, then=lambda v: maximum(v, 0) + 1).tolist() == [1, 1.25, 3, 3]
-    assert clamped(x, -1, then=lambda v: maximum(v, 0) + 2).tolist() == [2, 2.25, 4, 4]
+    first, second = (lambda v: maximum(v, 0) + 1), (lambda v: maximum(v, 0) + 2)
+    assert clamped(x, -1, then=first).tolist() == [1, 1.25, 3, 3]
+    assert clamped(x, -1, then=second).tolist() == [2, 2.25, 4, 4]
     assert powers(x).tolist() == (HOST**2).tolist()
     assert powers(x, 3).tolist() == (HOST**3).tolist()
     assert powers(x, np.int64(3)).tolist() == (HOST**3).tolist()
