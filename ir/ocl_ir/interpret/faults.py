@@ -9,12 +9,13 @@ import numpy as np
 from ocl_ir.errors import DataRaceError, IRError
 from ocl_ir.interpret.arguments import Launch, Triple
 from ocl_ir.interpret.memory import Memory
-from ocl_ir.interpret.operation import Data
+from ocl_ir.interpret.operation import Data, overflows
 from ocl_ir.interpret.races import Race, Touch
-from ocl_ir.kernel.grammar import Barrier, Collective, Kernel, Shuffle, Stmt
+from ocl_ir.kernel.grammar import Barrier, Collective, Kernel, Let, Shuffle, Stmt
 from ocl_ir.kernel.printer import neighbourhood
+from ocl_ir.types import element
 
-BEYOND_THE_RANGE = {
+_BEYOND_THE_RANGE = {
     4: "convert an operand: int64(…); an index has 64 bits only where an array, an argument or the launch needs that",
     8: "test the operands before: no index reaches further than 64 bits",
 }
@@ -48,6 +49,17 @@ class Faults:
             fact = f"group {group} has {active.size} work-items, which are no whole sub-groups of {size}"
             raise IRError(fact, place=self.place(stmt), remedy="launch groups that the sub-group's size divides")
         return np.flatnonzero(active)
+
+    def check_exact(self, stmt: Let, args: Sequence[Data], items: Data, group: Triple) -> None:
+        """Raises `IRError` where an operation of indices overflows."""
+        dtype = element(stmt.result.type)
+        wrong = overflows(stmt.op, args, dtype)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            operands = " and ".join(str(arg[at]) for arg in args)
+            fact = f"{stmt.op} of {operands} leaves the range of {dtype.numpy}, which an index must not, in "
+            fact += self.work_item(int(items[at]), group)
+            raise IRError(fact, place=self.place(stmt), remedy=_BEYOND_THE_RANGE[dtype.size])
 
     def race(self, memory: Memory, race: Race) -> DataRaceError:
         """The error of two accesses without an order."""

@@ -20,9 +20,9 @@ from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, w
 from ocl_ir.interpret.atomic import changed
 from ocl_ir.interpret.collective import exchanged, joined
 from ocl_ir.interpret.counters import Counters
-from ocl_ir.interpret.faults import BEYOND_THE_RANGE, Faults
+from ocl_ir.interpret.faults import Faults
 from ocl_ir.interpret.memory import Memory, new_array, watch
-from ocl_ir.interpret.operation import Data, evaluate, filled, overflows, poison, same_bits
+from ocl_ir.interpret.operation import Data, evaluate, filled, poison, same_bits
 from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock
 from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
@@ -271,7 +271,7 @@ class _Machine:
             try:
                 result = evaluate(stmt.op, args, type_)
                 if isinstance(stmt.op, ExactOp):
-                    self._check_exact(stmt, args, items)
+                    self._faults.check_exact(stmt, args, items, self._group)
             except ZeroDivisionError:
                 by_zero = items[(args[1] == 0).reshape(items.size, -1).any(axis=1)]
                 fact = f"{stmt.op} by zero in {self._item(int(by_zero[0]))}"
@@ -284,14 +284,6 @@ class _Machine:
             has = [f"{self._item(int(items[at]))} has {values[at]}" for at in (0, int(np.argmax(differs)))]
             fact = f"a value that is promised to be uniform differs: {has[0]}, and {has[1]}"
             self._fail(IRError, fact, stmt, "promise it of values that the whole group shares")
-
-    def _check_exact(self, stmt: Let, args: list[Data], items: Data) -> None:
-        wrong = overflows(stmt.op, args, element(stmt.result.type))
-        if wrong.any():
-            at, dtype = int(np.argmax(wrong)), element(stmt.result.type).numpy
-            fact = f"{stmt.op} of {' and '.join(str(arg[at]) for arg in args)} leaves the range of {dtype}, which an "
-            fact += f"index must not, in {self._item(int(items[at]))}"
-            self._fail(IRError, fact, stmt, BEYOND_THE_RANGE[dtype.itemsize])
 
     def _at(self, operand: Operand, items: Data) -> Data:
         """The operand's values of the given work-items."""
