@@ -104,6 +104,22 @@ def augmented_elements(x, y):
     y[i] /= 4
 
 
+def augmented_by_indices(k, y, b):
+    i = global_id(0)
+    total, product, small = k[i], k[i], b[i]
+    for j in range(i):
+        total += j
+        product *= j + 3
+        small += j * 77
+        small -= 1
+    total ^= i
+    total //= i + 2
+    small %= i + 300
+    small >>= 1
+    y[i] = total + product
+    b[i] = small
+
+
 def augmented_integers(k, y):
     i = global_id(0)
     y[i] += k[i]
@@ -1239,6 +1255,7 @@ CASES = [
     Case(rotated_in_a_loop, N, {"x": X, **Y}),
     Case(augmented_elements, N, {"x": X, "y": X[::-1].copy()}),
     Case(augmented_integers, N, {"k": K, "y": K[::-1].copy()}),
+    Case(augmented_by_indices, N, {"k": K, "y": INTS, "b": K.astype(np.int8)}),
     Case(parameter_assigned, N, {"x": X, **Y, "n": 5}),
     Case(branches, N, {"x": X, **Y}),
     Case(branch_without_else, N, {"x": X, **Y}),

@@ -35,6 +35,8 @@ _PYTHON = {
     "floordiv": operator.floordiv, "rem": operator.mod, "pow": operator.pow, "shl": operator.lshift,
     "shr": operator.rshift, "and": operator.and_, "or": operator.or_, "xor": operator.xor, **_COMPARISONS,
 }  # fmt: skip
+_NAMES = {"div": "truediv", "rem": "mod", "shl": "lshift", "shr": "rshift"}
+"""Those of Python's methods that are called otherwise."""
 _NUMPY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "floordiv": np.floor_divide,
     "rem": np.remainder, "pow": np.power, "shl": np.left_shift, "shr": np.right_shift, "and": np.bitwise_and,
@@ -84,9 +86,8 @@ def give_operators(
     class_: type, one_way: Callable[[str], Callable[..., Any]], other_way: Callable[[str], Callable[..., Any]]
 ) -> None:
     """Gives a class all of Python's operators on numbers: what each is, and what it is where the other side is left."""
-    names = {"div": "truediv", "rem": "mod", "shl": "lshift", "shr": "rshift"}
     for op in _PYTHON:
-        name = names.get(op, op)
+        name = _NAMES.get(op, op)
         setattr(class_, f"__{name}__", one_way(op))
         if op not in _COMPARISONS:
             setattr(class_, f"__r{name}__", other_way(op))
@@ -173,6 +174,23 @@ class Typed(Operators):
                 raise KernelError(f"{self!r} has no component {name}", remedy="use x, y, z, w or s0 to sf")
             value[lanes[0]] = converted(number, from_numpy(self.dtype))
         return Typed(value)
+
+
+def _augmented(op: str) -> Callable[[Any, Any], Any]:
+    """`v += j` of a typed integer and an index is one of the integer's dtype."""
+
+    def function(self: Typed, other: Any) -> Any:
+        result = binary(op, self, other)
+        if not isinstance(result, Index) or self.dtype == np.bool_:
+            return result
+        return Typed(converted(result, from_numpy(self.dtype), fits=False))
+
+    return function
+
+
+for _op in _PYTHON:
+    if _op not in _COMPARISONS:
+        setattr(Typed, f"__i{_NAMES.get(_op, _op)}__", _augmented(_op))
 
 
 def class_of(value: Any) -> Class | None:

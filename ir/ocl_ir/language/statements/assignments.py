@@ -19,7 +19,10 @@ from ocl_ir.language.expressions.expressions import Expressions
 from ocl_ir.language.syntax.products import product_added
 from ocl_ir.language.values.scopes import Version
 from ocl_ir.language.values.values import ArrayView, HostNumber, LocalFunction, Number, Tile, Value
-from ocl_ir.types import DType, Vector
+from ocl_ir.types import BOOL, DType, Vector
+
+_MODULAR = frozenset({"add", "sub", "mul", "and", "or", "xor"})
+"""Operators whose lower bits depend on the lower bits of the operands alone."""
 
 
 class Assignments(Expressions):
@@ -89,16 +92,23 @@ class Assignments(Expressions):
         if not isinstance(target, ast.Name):
             self._assign(target, None)
         load = ast.copy_location(ast.Name(id=target.id, ctx=ast.Load()), target)  # type: ignore[union-attr]
-        self._assign(target, self._augmented(stmt, self.expression(load)))
+        self._assign(target, self._augmented(stmt, self.expression(load), keeps_dtype=True))
 
-    def _augmented(self, stmt: ast.AugAssign, before: Value) -> Value:
+    def _augmented(self, stmt: ast.AugAssign, before: Value, *, keeps_dtype: bool = False) -> Value:
+        """What comes of the operator. `keeps_dtype`: a typed integer and an index are one of the integer's dtype, as
+        NumPy's integers and Python's ints are; an element is converted where it is stored, and may be reported."""
         product = product_added(stmt)
         if isinstance(before, Tile) and product is not None:
             return self.matmul(self.expression(product.left), self.expression(product.right), before)
         right = self.expression(stmt.value)
         op = self.operator_name(stmt.op)
         self.span = Span.of(stmt, self.frame, self.called)
-        return self.binary(op, before, right)
+        if not keeps_dtype or not isinstance(before, Number) or before.kind != "typed" or before.dtype is BOOL:
+            return self.binary(op, before, right)
+        if op in _MODULAR and _is_index(right):
+            right = Number(self.converted(right, before.dtype), before.dtype)
+        value = self.binary(op, before, right)
+        return Number(self.converted(value, before.dtype), before.dtype) if _is_index(value) else value
 
     def _assign(self, target: ast.expr, value: Value) -> None:
         self.span = Span.of(target, self.frame, self.called)
@@ -189,3 +199,7 @@ class Assignments(Expressions):
     def operator_name(self, operator_: ast.operator) -> str:
         """The name of an operator's operation; `ocl_ir.language.statements.calls` has it."""
         raise NotImplementedError
+
+
+def _is_index(value: Value) -> bool:
+    return isinstance(value, Number) and value.kind == "index"
