@@ -101,17 +101,22 @@ def bind_over(
             while True:
                 launch = ready(arrays, call, executor, make=make)
                 if not isinstance(launch, Missing):
-                    whole = [x for x in arrays if not isinstance(x._cell.node, Buffer)]
+                    whole = _only_viewed(arrays)
                     if not whole:
                         made.append(_bound(launch, arrays, executor, where, launch.open_numbers if leaves_open else ()))
                         return None
-                    launch = Missing(partial(own, whole), is_plan=False)  # of which only a view was computed
+                    launch = Missing(partial(own, whole), is_plan=False)
                 if not make:
                     return launch
                 launch.make()
 
     until_planned(attempt)
     return made[-1]
+
+
+def _only_viewed(arrays: Sequence[Array]) -> list[Array]:
+    """Those of which only a view was computed."""
+    return [x for x in arrays if not isinstance(x._cell.node, Buffer)]
 
 
 def open_number(index: int, dtype: DType, value: Any) -> tuple[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from itertools import filterfalse
 from typing import Any, Generic, Protocol, TypeVar
 
 from ocl_ir.language.values.captures import Capture
@@ -40,8 +41,8 @@ class Translated(Generic[Made]):
     def keep(self, key: Any, made: Made) -> None:
         """Keeps what was made for a key, in the place of what another thread has made meanwhile."""
         with self._lock:
-            others = [other for other in self._known.get(key, ()) if not _is_current(other)]
-            self._known[key] = [made, *others[: _MOST_CAPTURES - 1]]
+            outdated = [*filterfalse(_is_current, self._known.get(key, ()))]
+            self._known[key] = [made, *outdated[: _MOST_CAPTURES - 1]]
             if len(self._known) > _MOST_TYPES:
                 self._known.popitem(last=False)
 

@@ -41,9 +41,10 @@ def test_code_that_is_gone_leaves_its_line_to_no_other() -> None:
 
 
 def test_lines_that_nobody_refers_to_go_with_their_codes() -> None:
-    gone = [ref(written("return caller()")) for _ in range(3000)]
+    before = len(source_line._LINES)  # other tests have lines that somebody refers to
+    gone = [ref(written("return caller()")) for _ in range(3 * max(before, 1000))]
     assert sum(line() is not None for line in gone) <= 256
-    assert len(source_line._LINES) <= 1024
+    assert len(source_line._LINES) <= 2 * max(before, 512)
     kept = [asked() for _ in range(3)]
     for _ in range(600):
         written("return caller()")

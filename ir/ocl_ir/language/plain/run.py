@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -33,18 +33,22 @@ def _run_group(body: Callable[[], object], launch: Launch, group: Group) -> None
     items = [WorkItem(launch, group, local) for local in _indices(launch.group)]
     items = [item for item in items if _is_asked_for(item)]
     try:
-        for item in items:
-            item.start(body)
-            _raise(item)
-        while not all(item.is_done for item in items):
-            _check_all_wait(items)
-            posted = [item.posted for item in items]
-            for item in items:
-                item.resume(posted)
-                _raise(item)
+        _run_items(body, items)
     finally:
         for item in items:
             item.abandon()
+
+
+def _run_items(body: Callable[[], object], items: Sequence[WorkItem]) -> None:
+    for item in items:
+        item.start(body)
+        _raise(item)
+    while not all(item.is_done for item in items):
+        _check_all_wait(items)
+        posted = [item.posted for item in items]
+        for item in items:
+            item.resume(posted)
+            _raise(item)
 
 
 def _is_asked_for(item: WorkItem) -> bool:
@@ -56,7 +60,7 @@ def _raise(item: WorkItem) -> None:
         raise item.error
 
 
-def _check_all_wait(items: list[WorkItem]) -> None:
+def _check_all_wait(items: Sequence[WorkItem]) -> None:
     ends = {"its end" if item.is_done else item.waits_at for item in items}
     if len(ends) > 1:
         listed = " and ".join(sorted(ends))

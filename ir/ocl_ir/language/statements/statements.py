@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -30,6 +31,8 @@ _UNSUPPORTED = {
     ast.AsyncWith: ("`async`", "kernels do not wait"),
     ast.AsyncFunctionDef: ("`async`", "kernels do not wait"),
 }
+if sys.version_info >= (3, 12):
+    _UNSUPPORTED[ast.TypeAlias] = ("`type`", "define the type outside")
 
 
 class Statements(Loops):

@@ -99,6 +99,8 @@ def _source_of(code: CodeType, file: str, name: str) -> FunctionSource:  # codes
     node = _innermost(tree, code)
     frame = Frame(name, file, lines)
     if node is None or not _is_what_runs("".join(lines), code):
+        if file == "<string>":  # which is what `exec` calls every text; newer Pythons know that of `python -c`
+            raise _without_source(name, file)
         raise KernelError(
             f"{file} was changed since {name} was defined, so its text is not what runs",
             place=f"{file}:{code.co_firstlineno}",
