@@ -72,8 +72,8 @@ class Launcher:
 
         Raises `DTypeError`, `ShapeError` or `Error` for arguments that do not fit, and what translating raises.
         """
-        again = self._again(args, keywords)
-        if again is not None and self.kernel.repeats.start(*again, calling_line()):
+        repeatable = self._repeatable(args, keywords)
+        if repeatable is not None and self.kernel.repeats.start(*repeatable, calling_line()):
             return None
         values, made = self.kernel.bound(args, keywords)
         arguments = self.kernel.arguments(values)
@@ -81,8 +81,8 @@ class Launcher:
         size = self._size(values, executor)
         if 0 not in size.items:
             self._launch(arguments, executor, size)
-            if again is not None and not self._is_checked(executor) and self.kernel.repeats.is_due(*again):
-                self._bind(again[0], arguments, executor, size)
+            if repeatable is not None and not self._is_checked(executor) and self.kernel.repeats.is_due(*repeatable):
+                self._bind(repeatable[0], arguments, executor, size)
         return None if not made else made[0] if len(made) == 1 else tuple(made)
 
     def prepare(self, *args: Any, **keywords: Any) -> PreparedLaunch:
@@ -135,7 +135,7 @@ class Launcher:
             not self.mode and executor.settings.check and tracer.get() is None
         )
 
-    def _again(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Hashable, Sequence[Any]] | None:
+    def _repeatable(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Hashable, Sequence[Any]] | None:
         """What tells the call from others, and its arguments by position, if it may come again: it is launched without
         checks or a trace."""
         if self.mode not in {"", "unchecked"} or tracer.get() is not None:

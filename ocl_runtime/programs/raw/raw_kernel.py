@@ -199,7 +199,7 @@ class RawKernel:
 
         return arrays, call
 
-    def again(
+    def repeatable(
         self, args: Sequence[Any], named: Mapping[str, Any], space: IndexSpace
     ) -> tuple[Hashable, Sequence[Any]] | None:
         """What tells a call from others, and its arguments by position, if it may come again: it has no vectors of
@@ -333,14 +333,14 @@ class RawLaunch:
         """Launches the kernel, without waiting for it. Raises `DTypeError`, `NumberRangeError` or `ShapeError` for
         arguments that do not fit, `BuildError` where the source does not build, and what `launch_over` raises."""
         kernel, where = self._kernel, calling_line()
-        again = kernel.again(args, named, self._space)
-        if again is not None and kernel.repeats.start(*again, where):
+        repeatable = kernel.repeatable(args, named, self._space)
+        if repeatable is not None and kernel.repeats.start(*repeatable, where):
             return
         arrays, call = kernel.bound(args, named, self._space)
         launch_over(arrays, call, where)
-        if again is not None and kernel.repeats.is_due(*again):
+        if repeatable is not None and kernel.repeats.is_due(*repeatable):
             launch = bind_over(arrays, call, executor_behind(arrays), where, leaves_open=True)
-            kernel.repeats.bind(again[0], launch, kernel.numbers)
+            kernel.repeats.bind(repeatable[0], launch, kernel.numbers)
 
     def prepare(self, *args: Any, **named: Any) -> PreparedLaunch:
         """The launch, bound to these arguments, to be made by calling it: for launches that come again and again."""
