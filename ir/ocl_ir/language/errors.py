@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ocl_ir.errors import Error
+from ocl_ir.source_line import is_own
 
 
 class KernelError(Error):
@@ -60,7 +61,8 @@ class Span:
         place = f"{self}:{self.column + 1}, in {self.frame.function}"
         caller = self.called
         while caller is not None:
-            place += f", called at {caller}"
+            if not is_own(caller.frame.file):  # kernels of the library call functions of elements
+                place += f", called at {caller}"
             caller = caller.called
         if not 0 < self.line <= len(self.frame.lines):
             return place

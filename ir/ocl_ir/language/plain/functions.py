@@ -122,6 +122,8 @@ def python_extreme(name: str) -> Callable[..., Any]:
     """Python's `min` or `max`, in the type in which the numbers meet."""
 
     def function(first: Any, *rest: Any) -> Any:
+        if not rest and not isinstance(first, tuple):
+            raise DTypeError(f"{name} of {first!r}", remedy=f"give it two numbers, or a tuple of them: {name}(a, b)")
         chosen, *others = (first, *rest) if rest else first
         for value in others:
             is_better = value < chosen if name == "min" else value > chosen

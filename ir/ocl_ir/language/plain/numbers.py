@@ -237,7 +237,7 @@ def common(*values: Any) -> Class:
     """The class in which numbers meet. Raises `DTypeError`."""
     classes = [class_of(value) for value in values]
     if None in classes:
-        raise DTypeError(f"{values[classes.index(None)]!r} is no number")
+        raise DTypeError(f"{values[classes.index(None)]!r} is no number", remedy="give it a number")
     result = classes[0]
     for class_ in classes[1:]:
         try:
