@@ -14,6 +14,20 @@ class KernelError(Error):
     """A kernel in Python that is not well formed: syntax without a meaning, a name without a value, a wrong call."""
 
 
+class ZeroDivisorError(Error, ZeroDivisionError):
+    """A kernel that runs in checked mode, or is interpreted, divides an integer by 0."""
+
+
+ZERO_DIVISOR_REMEDY = "test the divisor first, by `if` or `… if b != 0 else …`; where(…) divides in any case"
+
+
+def work_item_text(local: Sequence[int], group: Sequence[int]) -> str:
+    """A work-item in an error, by its local ids and the number of its group along each dimension."""
+    shown = max([axis for axis in range(3) if local[axis] or group[axis]], default=0) + 1
+    item, of = (str(ids[0]) if shown == 1 else f"({', '.join(map(str, ids[:shown]))})" for ids in (local, group))
+    return f"work-item {item} of group {of}"
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A function of the kernel: its name, its file, and the file's lines."""

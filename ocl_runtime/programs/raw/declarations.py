@@ -60,7 +60,7 @@ def declarations(kernel: str, text: str, parameters: Sequence[Parameter]) -> dic
 
 
 def _refuse_narrow_offset(kernel: str, name: str, known: Mapping[str, Parameter]) -> None:
-    """Raises `DTypeError` for `x` where the kernel has `x_buffer` and `x_offset` that are no pair by their type alone."""
+    """Raises `DTypeError` for `x` where the kernel has `x_buffer` and `x_offset`, of a type that makes them no pair."""
     buffer, offset = known.get(f"{name}_buffer"), known.get(f"{name}_offset")
     if buffer is not None and buffer.is_pointer and offset is not None and offset.dtype is not U64:
         raise DTypeError(

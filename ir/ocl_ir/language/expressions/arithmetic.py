@@ -18,7 +18,15 @@ from ocl_ir.language.expressions.conversions import Conversions
 from ocl_ir.language.expressions.reports import INTEGER_LIMITS, DivisionSite
 from ocl_ir.language.values.host_numbers import HOST
 from ocl_ir.language.values.promotion import INDEX, Class, NoCommonType, class_of, meet
-from ocl_ir.language.values.values import HostNumber, Number, Value, is_static, low_of, remedy_for_number, remedy_for_text
+from ocl_ir.language.values.values import (
+    HostNumber,
+    Number,
+    Value,
+    is_static,
+    low_of,
+    remedy_for_number,
+    remedy_for_text,
+)
 from ocl_ir.program_ops import ExactOp
 from ocl_ir.types import BOOL, F16, I32, I64, U64, DType, lanes
 
