@@ -48,15 +48,11 @@ from ocl_ir.errors import (
     ShapeError,
     VerifyError,
 )
-from ocl_ir.language.errors import KernelError
+from ocl_ir.language.errors import KernelError, ZeroDivisorError
 
 
 class KernelAssertionError(Error, AssertionError):
     """An assertion of a kernel that runs in checked mode does not hold."""
-
-
-class ZeroDivisorError(Error, ZeroDivisionError):
-    """A kernel that runs in checked mode divides an integer by 0."""
 
 
 class NumberRangeError(Error, OverflowError):

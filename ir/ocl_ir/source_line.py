@@ -57,6 +57,11 @@ def in_function(what: str, where: Where) -> str:
     return f"{function}: {what}" if function else what
 
 
+def is_own(file: str) -> bool:
+    """Whether a file is of this library, and no line of it the user's."""
+    return _OWN[file]
+
+
 def caller(depth: int = 1) -> Line:
     """Where the innermost Python frame outside of this library is; the frames below `depth` are known to be inside."""
     frame = sys._getframe(depth)

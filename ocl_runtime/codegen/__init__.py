@@ -1,6 +1,8 @@
 """Kernel IR to OpenCL C to built programs, in order:
 
-spelling.py     OpenCL C spellings of types and literals
+spelling.py     OpenCL C spellings of types and literals, and what compilers want otherwise
+precedence.py   texts with C's precedence, and what spellings of operations ask of their operands
+accesses.py     elements of memory and values of other work-items as OpenCL C expressions
 expressions.py  operations as OpenCL C expressions
 statements.py   a kernel as a tree of C statements, every text decided
 templates.py    the only module that touches Mako

@@ -8,8 +8,8 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.kernel.verify import verify
 from ocl_ir.passes import Pass, for_target, run
-from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.codegen.source import Source, generate, written_by_hand
+from ocl_runtime.codegen.spelling import Dialect
 
 
 @dataclass(frozen=True)

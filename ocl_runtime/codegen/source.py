@@ -32,8 +32,8 @@ from ocl_ir.late import Late
 from ocl_ir.passes.rewrite import written_pointers
 from ocl_ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes, size_of
 from ocl_runtime.codegen.combine import Part
-from ocl_runtime.codegen.expressions import Dialect, Expressions
-from ocl_runtime.codegen.spelling import at_offset, memory_type, unsigned_type, value_type
+from ocl_runtime.codegen.expressions import Expressions
+from ocl_runtime.codegen.spelling import Dialect, at_offset, memory_type, unsigned_type, value_type
 from ocl_runtime.codegen.statements import Node, Statements
 from ocl_runtime.codegen.templates import render, render_helper
 

@@ -1,12 +1,14 @@
-"""OpenCL C spellings of types and literals."""
+"""OpenCL C spellings of types and literals, and what compilers want spelled differently."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from ocl_ir.kernel.grammar import Const
+from ocl_ir.subgroups import Subgroups
 from ocl_ir.types import F32, DType, Type, ValueType, Vector, element, lanes
 
 _SCALARS = {
@@ -16,6 +18,24 @@ _SCALARS = {
 _MEMORY = {**_SCALARS, "bool": "uchar", "bf16": "ushort"}
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "?": "\\?", "\n": "\\n", "\t": "\\t"}
 _SIGNED = {8: "char", 16: "short", 32: "int", 64: "long"}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What the target wants spelled differently."""
+
+    own_math: bool = False
+    """Use the library's functions where the compiler's own do not become vector code, or are wrong on wide vectors."""
+    vector_hint: bool = False
+    """Say of a kernel with vectors that it needs no further vectorization."""
+    ordered_loops: bool = False
+    """Forbid vectors of loops that carry floats, because the compiler would change the order of operations."""
+    guarded_loops: bool = False
+    """In kernels with barriers, put loops that work-items leave at different turns behind a condition that is true."""
+    aligned_halves: bool = False
+    """Move vectors of halves that are not known to be aligned as integers: the driver takes them for aligned."""
+    subgroups: Subgroups | None = None
+    """The sub-groups in which work-items exchange values without local memory; None: in none."""
 
 
 def value_type(type_: Type) -> str:

@@ -42,8 +42,9 @@ from ocl_ir.kernel.locals import Locals, Slot
 from ocl_ir.kernel.uniformity import Uniformity, uniformity
 from ocl_ir.ops import OPS
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
-from ocl_runtime.codegen.expressions import Dialect, Expressions, Text
-from ocl_runtime.codegen.spelling import memory_type, string_literal, unsigned_type, value_type
+from ocl_runtime.codegen.expressions import Expressions
+from ocl_runtime.codegen.precedence import Text
+from ocl_runtime.codegen.spelling import Dialect, memory_type, string_literal, unsigned_type, value_type
 from ocl_runtime.codegen.templates import render_def
 
 _ATOMIC = {"exchange": "xchg", "compare_exchange": "cmpxchg"}

@@ -19,8 +19,8 @@ from ocl_ir.source_line import Where, calling_line
 from ocl_runtime.codegen.cache import ProgramCache
 from ocl_runtime.codegen.compile import Compilation, compile_kernel
 from ocl_runtime.codegen.driver import Program
-from ocl_runtime.codegen.expressions import Dialect
 from ocl_runtime.codegen.source import Source
+from ocl_runtime.codegen.spelling import Dialect
 from ocl_runtime.device import Device, Existing
 from ocl_runtime.errors import DeviceError, DTypeError, Error, LaunchError
 from ocl_runtime.execute.driver import Driver, OpenCL

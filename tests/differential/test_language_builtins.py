@@ -117,7 +117,7 @@ def printed(x, k, a, y):
     says(x[i], i)
     print(f"i={i} x={x[i]:.3f} {x[i]:10.2e}|{x[i]:<8g}|{x[i]:+.1f}|{x[i]:08.3f}|{x[i]:G} {x[i]}")
     print(f"k={k[i]:5d}|{k[i]:<5}|{k[i]:05d}|{k[i]:+d} {i:x} {i:4X} {np.uint32(255):x} {k[i] > 0} {k[i] > 0:d}")
-    print(f"a={a:.4g} {math.pi:.3f} {'text':>6} {1_000_000:,} 100%", x[i], 0.1, a, True, float2(x[i], 2))
+    print(f"a={a:.4g} {math.pi:.3f} {'text':>6} {1_000_000:,} 100%", x[i], 0.1, a, a > 0, True, float2(x[i], 2))
     print(f"{float2(x[i], 1):.1f} {np.float32(1) / 3} {x[i]:{WIDTH}.1f}", f"", f"no values")  # noqa: F541
 
 

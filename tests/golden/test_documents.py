@@ -14,7 +14,7 @@ import pytest
 from ocl_ir.graph.printer import text
 from ocl_ir.types import F32
 from ocl_runtime.codegen.compile import compile_kernel
-from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.codegen.spelling import Dialect
 from ocl_runtime.commands.expression import Planner, parse
 from ocl_runtime.observe.stages import plan_stages, stages
 from ocl_runtime.plan.planner import Fusion, plan

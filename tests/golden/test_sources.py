@@ -13,7 +13,7 @@ from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.kernel.printer import text
 from ocl_ir.subgroups import Subgroups
 from ocl_runtime.codegen.compile import compile_kernel
-from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.codegen.spelling import Dialect
 from tests.support.cases import BY_NAME, CASES, Case
 from tests.support.roads import NVIDIA
 

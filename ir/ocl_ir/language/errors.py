@@ -7,10 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ocl_ir.errors import Error
+from ocl_ir.source_line import is_own
 
 
 class KernelError(Error):
     """A kernel in Python that is not well formed: syntax without a meaning, a name without a value, a wrong call."""
+
+
+class ZeroDivisorError(Error, ZeroDivisionError):
+    """A kernel that runs in checked mode, or is interpreted, divides an integer by 0."""
+
+
+ZERO_DIVISOR_REMEDY = "test the divisor first, by `if` or `… if b != 0 else …`; where(…) divides in any case"
+
+
+def work_item_text(local: Sequence[int], group: Sequence[int]) -> str:
+    """A work-item in an error, by its local ids and the number of its group along each dimension."""
+    shown = max([axis for axis in range(3) if local[axis] or group[axis]], default=0) + 1
+    item, of = (str(ids[0]) if shown == 1 else f"({', '.join(map(str, ids[:shown]))})" for ids in (local, group))
+    return f"work-item {item} of group {of}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,8 @@ class Span:
         place = f"{self}:{self.column + 1}, in {self.frame.function}"
         caller = self.called
         while caller is not None:
-            place += f", called at {caller}"
+            if not is_own(caller.frame.file):  # kernels of the library call functions of elements
+                place += f", called at {caller}"
             caller = caller.called
         if not 0 < self.line <= len(self.frame.lines):
             return place

@@ -48,8 +48,10 @@ class Writer(Rewriter):
     def writing(self) -> Iterator[list[Stmt]]:
         """Statements go into a block of their own."""
         outside, self._out = self._out, []
-        yield self._out
-        self._out = outside
+        try:
+            yield self._out
+        finally:
+            self._out = outside
 
     def let(self, op: str, type_: ValueType, *args: Operand, hint: str = "") -> Value:
         """A binding of an operation."""

@@ -8,6 +8,7 @@ What is not annotated takes whatever the call has.
 from __future__ import annotations
 
 import inspect
+import operator
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, get_type_hints
@@ -15,7 +16,10 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from ocl_ir.errors import DTypeError
+from ocl_ir.guards import Backed
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType, from_numpy
+from ocl_runtime.arrays import Array as ArrayOfCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,27 @@ class NumberAnnotation:
 
 
 Annotation = ArrayAnnotation | ConstantAnnotation | NumberAnnotation | None
+
+
+def constant_value(what: str, parameter: str, value: Any, annotation: ConstantAnnotation) -> Any:
+    """An argument of a parameter that is a constant; NumPy's integers and sizes of a captured function are ints. Raises
+    `DTypeError` for one of another type."""
+    if isinstance(value, np.integer | Backed):
+        value = operator.index(value)
+    if annotation.python_type is not None and not isinstance(value, annotation.python_type):
+        raise DTypeError(
+            f"{what} got {argument_text(value)} for {parameter}, which takes a constant "
+            f"{annotation.python_type.__name__}",
+            place=calling_line(),
+            remedy="pass one",
+        )
+    return value
+
+
+def argument_text(value: Any) -> str:
+    """An argument in an error, which computes no elements of arrays."""
+    what = f"an array of {value.dtype}, shape {value.shape}" if isinstance(value, ArrayOfCall) else f"{value!r}"
+    return what if len(what) <= 60 else f"a {type(value).__module__}.{type(value).__name__}"
 
 
 def annotations_of(function: FunctionType) -> dict[str, Annotation]:

@@ -36,6 +36,8 @@ from ocl_runtime.programs.kernels.annotations import (
     ArrayAnnotation,
     ConstantAnnotation,
     NumberAnnotation,
+    argument_text,
+    constant_value,
 )
 
 Path = tuple[object, ...]
@@ -68,7 +70,7 @@ class Arguments:
 
     def _type(self, path: Path, value: Any, annotation: Annotation = None) -> Any:
         if isinstance(annotation, ConstantAnnotation):
-            return self._constant(path, value, annotation)
+            return Constant(constant_value(f"kernel {self.kernel_name}", ".".join(map(str, path)), value, annotation))
         if isinstance(value, Array):
             self._check_array(path, value, annotation)
             self.arrays.append(value)
@@ -105,13 +107,6 @@ class Arguments:
             raise self._wrong(path, value, "an array, a number, a function, None, a text, or a tuple of these", remedy)
         return Constant(value)
 
-    def _constant(self, path: Path, value: Any, annotation: ConstantAnnotation) -> Constant:
-        if isinstance(value, np.integer | Backed):
-            value = operator.index(value)
-        if annotation.python_type is not None and not isinstance(value, annotation.python_type):
-            raise self._wrong(path, value, f"a constant {annotation.python_type.__name__}", "pass one")
-        return Constant(value)
-
     def _converted(self, path: Path, value: Any, annotation: NumberAnnotation) -> ScalarType:
         if not isinstance(value, bool | int | float | np.generic):
             raise self._wrong(path, value, f"a number of {annotation.dtype.numpy}", "pass a number")
@@ -136,11 +131,8 @@ class Arguments:
 
     def _wrong(self, path: Path, value: Any, expected: str, remedy: str) -> DTypeError:
         name = ".".join(map(str, path))
-        what = f"an array of {value.dtype}, shape {value.shape}" if isinstance(value, Array) else f"{value!r}"
-        if len(what) > 60:
-            what = f"a {type(value).__module__}.{type(value).__name__}"
         return DTypeError(
-            f"kernel {self.kernel_name} got {what} for {name}, which takes {expected}",
+            f"kernel {self.kernel_name} got {argument_text(value)} for {name}, which takes {expected}",
             place=calling_line(),
             remedy=remedy,
         )

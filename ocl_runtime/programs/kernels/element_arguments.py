@@ -7,7 +7,6 @@ annotated with `Constant` are known while the function is translated.
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import Any, NamedTuple, cast
@@ -19,13 +18,11 @@ from ocl_ir.graph.build import Node
 from ocl_ir.guards import NUMBERS
 from ocl_ir.language.parameters import Constant, ElementType, IndexType, Parts, ScalarType
 from ocl_ir.language.values.captures import may_be_captured
-from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I32, I64
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.operands import operands_of
-from ocl_runtime.errors import DTypeError
 from ocl_runtime.plan.executor import Executor
-from ocl_runtime.programs.kernels.annotations import ConstantAnnotation, undefined
+from ocl_runtime.programs.kernels.annotations import ConstantAnnotation, constant_value, undefined
 from ocl_runtime.programs.kernels.arguments import parts_of
 
 
@@ -81,15 +78,7 @@ _OPERAND = object()
 
 def _skeleton(function: str, parameter: str, value: Any, constant: ConstantAnnotation | None, leaves: list[Any]) -> Any:
     if constant is not None:
-        if isinstance(value, np.integer):
-            value = operator.index(value)
-        if constant.python_type is not None and not isinstance(value, constant.python_type):
-            raise DTypeError(
-                f"{function} got {value!r:.60} for {parameter}, which takes a constant {constant.python_type.__name__}",
-                place=calling_line(),
-                remedy="pass one",
-            )
-        return Constant(value)
+        return Constant(constant_value(function, parameter, value, constant))
     if isinstance(value, _OPERANDS):
         leaves.append(value)
         return _OPERAND

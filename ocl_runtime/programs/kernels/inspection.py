@@ -82,7 +82,7 @@ def _of_subgroups(kernel: Kernel, lowered: Kernel) -> Iterator[str]:
     count = sum(isinstance(stmt, Shuffle | Collective) and stmt.size > 0 for stmt in walk(kernel.body))
     if count:
         how = "in registers" if _count(lowered.body, Shuffle) else "through local memory"
-        yield f"  exchanges values in its sub-group {count} times, {how}"
+        yield f"  exchanges values in its sub-group {'once' if count == 1 else f'{count} times'}, {how}"
 
 
 _TURNS = 4

@@ -156,7 +156,7 @@ class Launcher:
     def _launch(self, arguments: Arguments, executor: DeviceExecutor, size: LaunchSize) -> None:
         if self.mode == "interpret":
             if self.kernel.stops_in_a_debugger:
-                run_plain(self.kernel.plain_function(), arguments, size, executor.default_real)
+                run_plain(self.kernel.plain_function(), arguments, size, executor.default_real, checks_divisors=True)
                 return
             interpret(lambda buffers: self._interpreted(arguments, buffers, executor, size), arguments, size)
             return

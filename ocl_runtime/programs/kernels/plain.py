@@ -20,12 +20,14 @@ from ocl_runtime.programs.kernels.arguments import Arguments, Path, firsts
 from ocl_runtime.programs.kernels.sizes import LaunchSize
 
 
-def run_plain(function: Any, arguments: Arguments, size: LaunchSize, default_real: DType) -> None:
+def run_plain(
+    function: Any, arguments: Arguments, size: LaunchSize, default_real: DType, *, checks_divisors: bool = False
+) -> None:
     """Runs a kernel's function on copies of the arrays, and writes back those that it has changed. Raises what the
-    function raises."""
+    function raises, and `ZeroDivisorError` where it `checks_divisors`: else integers by 0 are 0, as on a device."""
     memory = _Memory(arguments.arrays)
     values = {name: _in_plain(arguments, (name,), value, memory) for name, value in arguments.values.items()}
-    run(function, values, Launch(size.items, size.group, default_real))
+    run(function, values, Launch(size.items, size.group, default_real, checks_divisors))
     memory.write_back()
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir.errors import Error, IndexingError
+from ocl_ir.language.errors import ZERO_DIVISOR_REMEDY, work_item_text
 from ocl_ir.language.expressions.reports import (
     INTEGER_LIMITS,
     STATUS_WORDS,
@@ -51,8 +52,7 @@ def _described(site: Site, numbers: NDArray[np.int32]) -> tuple[type[Error], str
             remedy = "look at what the work-item has there: k.interpret runs breakpoint()"
             return KernelAssertionError, f"the assertion does not hold: {text}", remedy
         case DivisionSite(operation=operation):
-            remedy = "test the divisor first, by `if` or `… if b != 0 else …`; where(…) divides in any case"
-            return ZeroDivisorError, f"{operation} of integers by 0", remedy
+            return ZeroDivisorError, f"{operation} of integers by 0", ZERO_DIVISOR_REMEDY
         case ConversionSite(dtype=dtype, index=index_dtype):
             fact = f"{_number(numbers, dtype)} has no place in an index, which has {index_dtype.bits} bits"
             remedy = "test it, or clamp(…) it, before it becomes an index"
@@ -90,10 +90,4 @@ def _integer(numbers: NDArray[np.int32], position: int) -> int:
 def _work_item(ids: Sequence[int], group: Sequence[int]) -> str:
     local = [number % extent for number, extent in zip(ids, group, strict=True)]
     groups = [number // extent for number, extent in zip(ids, group, strict=True)]
-    shown = max([position for position in range(3) if ids[position]], default=0) + 1
-    item, of = (_text(numbers[:shown]) for numbers in (local, groups))
-    return f"work-item {item} of group {of}"
-
-
-def _text(numbers: Sequence[int]) -> str:
-    return str(numbers[0]) if len(numbers) == 1 else f"({', '.join(map(str, numbers))})"
+    return work_item_text(local, groups)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import DType, from_numpy
+from ocl_ir.types import U64, DType, from_numpy
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.programs.raw.prototype import SCALARS, Parameter
 
@@ -36,6 +36,8 @@ def declarations(kernel: str, text: str, parameters: Sequence[Parameter]) -> dic
     known = {parameter.name: parameter for parameter in parameters}
     for part in filter(None, map(str.strip, text.split(","))):
         match = _DECLARATION.fullmatch(part)
+        if match is not None and match[4] not in known:
+            _refuse_narrow_offset(kernel, match[4], known)
         if match is None or match[4] not in known:
             raise Error(
                 f"kernel {kernel} is declared with {part!r}, which is none of its parameters",
@@ -49,12 +51,23 @@ def declarations(kernel: str, text: str, parameters: Sequence[Parameter]) -> dic
             dtype is not None and bool(brackets) != parameter.is_pointer
         ):
             raise DTypeError(
-                f"kernel {kernel} is declared with {part!r}, and its source says {parameter.type} {name}",
+                f"kernel {kernel} is declared with {part!r}, and its source says {parameter}",
                 place=calling_line(),
                 remedy="declare what the source says; an array has brackets: float32[] x",
             )
         declared[name] = Declaration(_DIRECTIONS.get(direction, 0) if parameter.is_pointer else 0, dtype)
     return declared
+
+
+def _refuse_narrow_offset(kernel: str, name: str, known: Mapping[str, Parameter]) -> None:
+    """Raises `DTypeError` for `x` where the kernel has `x_buffer` and `x_offset`, of a type that makes them no pair."""
+    buffer, offset = known.get(f"{name}_buffer"), known.get(f"{name}_offset")
+    if buffer is not None and buffer.is_pointer and offset is not None and offset.dtype is not U64:
+        raise DTypeError(
+            f"kernel {kernel} is declared with {name}, and its source has {offset} behind {buffer}",
+            place=calling_line(),
+            remedy=f"write ulong {offset.name}: an offset counts bytes of arrays of any size",
+        )
 
 
 def dtype_of(kernel: str, name: str) -> DType:

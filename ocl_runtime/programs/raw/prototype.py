@@ -74,6 +74,9 @@ class Parameter:
     struct: str = ""
     is_restrict: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.type} {'*' if self.space else ''}{self.name}"
+
     @property
     def is_pointer(self) -> bool:
         """Whether it takes an array."""

@@ -244,7 +244,7 @@ class RawKernel:
             raise DTypeError(
                 f"kernel {self.name} got {len(args)} arguments in order and {', '.join(named) or 'none'} by name",
                 place=calling_line(),
-                remedy=f"it takes {', '.join(f'{p.type} {p.name}' for p in self.taken)}",
+                remedy=f"it takes {', '.join(map(str, self.taken))}",
             )
         return arguments | dict(named)
 

@@ -15,7 +15,8 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.ops import OPS, Op
 from ocl_ir.types import F32, F64, DType
 from ocl_runtime.codegen.compile import compile_kernel
-from ocl_runtime.codegen.expressions import BY_FOURS, ROUNDING, Dialect
+from ocl_runtime.codegen.expressions import BY_FOURS, ROUNDING
+from ocl_runtime.codegen.spelling import Dialect
 from ocl_runtime.device import all_devices
 from ocl_runtime.device.probe import fault
 from tests.support.helper_rendering import Bench, CType, elementwise, helper, statements

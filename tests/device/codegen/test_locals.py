@@ -49,7 +49,7 @@ from ocl_ir.ops import OPS
 from ocl_ir.passes import run as run_passes
 from ocl_ir.types import BOOL, F32, I32, U8, U32, Type, Vector
 from ocl_runtime.codegen.compile import compile_kernel
-from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.codegen.spelling import Dialect
 from ocl_runtime.device import choose
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.settings import Settings
@@ -523,7 +523,7 @@ def test_rule_6_no_name_is_declared_twice_in_a_kernel(strategy: str) -> None:
 def test_rule_6_the_text_does_not_depend_on_the_process() -> None:
     program = (
         "import hashlib\nfrom tests.support.cases import CASES\nfrom ocl_ir.kernel.locals import STRATEGIES\n"
-        "from ocl_runtime.codegen.compile import compile_kernel\nfrom ocl_runtime.codegen.expressions import Dialect\n"
+        "from ocl_runtime.codegen.compile import compile_kernel\nfrom ocl_runtime.codegen.spelling import Dialect\n"
         "for case in CASES:\n    for strategy in STRATEGIES:\n"
         "        made = compile_kernel(case.kernel, strategy, Dialect()).source.text\n"
         "        print(case, strategy, hashlib.sha256(made.encode()).hexdigest())\n"

@@ -18,7 +18,7 @@ from ocl_ir.ops import OPS
 from ocl_ir.passes import run as run_passes
 from ocl_ir.types import BOOL, F16, F32, I32, U8, U32
 from ocl_runtime.codegen.compile import compile_kernel
-from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.codegen.spelling import Dialect
 from ocl_runtime.execute.engine import Engine
 from tests.support.cases import BY_NAME, CASES
 

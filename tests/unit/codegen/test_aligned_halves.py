@@ -7,7 +7,7 @@ import pytest
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.types import F16, F32, U32
 from ocl_runtime.codegen.compile import compile_kernel
-from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.codegen.spelling import Dialect
 
 
 def source(count: int, align: int, *, aligned_halves: bool) -> str:

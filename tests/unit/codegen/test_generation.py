@@ -10,7 +10,7 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import F32
 from ocl_runtime.codegen.compile import compile_kernel
-from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.codegen.spelling import Dialect
 from tests.support.lines import executed_lines
 
 

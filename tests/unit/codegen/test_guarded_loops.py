@@ -10,7 +10,7 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import U32
 from ocl_runtime.codegen.compile import compile_kernel
-from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.codegen.spelling import Dialect
 
 GUARD = "if (get_local_id(0) != UINT_MAX) {"
 Make = Callable[[KernelBuilder, Ref, Ref, Ref], None]

@@ -10,7 +10,7 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import F32, U32, Vector
 from ocl_runtime.codegen.compile import compile_kernel
-from ocl_runtime.codegen.expressions import Dialect
+from ocl_runtime.codegen.spelling import Dialect
 
 PRAGMA = "#pragma clang loop vectorize(disable)\n"
 Make = Callable[[KernelBuilder, Ref, Ref], None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ocl_ir.language.statements.calls import Calls
 from ocl_ir.language.values.host_numbers import HOST
 from ocl_ir.language.values.promotion import Class
 from ocl_ir.language.values.table import Builtin
-from ocl_ir.language.values.values import HostNumber, LocalFunction, Number, Value, is_static, low_of
+from ocl_ir.language.values.values import ArrayView, HostNumber, LocalFunction, Number, Value, is_static, low_of
 from ocl_ir.program_ops import InlineC
 from ocl_ir.types import BOOL, F16, I32, from_numpy
 
@@ -128,11 +128,19 @@ def _have_one_sign(class_: Class, *values: Value) -> bool:
     )
 
 
+def _refuse_extreme(t: Calls, name: str, value: Value) -> NoReturn:
+    """`max(x)` of what is no tuple."""
+    remedy = f"give it two numbers, or a tuple of them: {name}(a, b)"
+    if isinstance(value, ArrayView):
+        remedy = f"join its elements in a loop, and those of the work-items of a group by group.{name}(v)"
+    raise t.fault(f"{name} of {t.described(value)}", remedy, DTypeError)
+
+
 def _python_extreme(name: str, test: str) -> Builtin:
     def emit(t: Calls, first: Value, *rest: Value) -> Value:
-        values = (first, *rest)
-        if len(values) == 1 and isinstance(first, tuple):
-            values = first
+        if not rest and not isinstance(first, tuple):
+            _refuse_extreme(t, name, first)
+        values = (first, *rest) if rest else first
         if is_static(values):
             return t.static({"min": min, "max": max}[name], values)
         chosen = values[0]
@@ -243,7 +251,7 @@ def quotient_and_remainder(t: Calls, a: Value, b: Value) -> Value:
     """Python's `divmod`: `(a // b, a % b)`."""
     if is_static((a, b)):
         return t.static(divmod, a, b)
-    return t.binary("floordiv", a, b), t.binary("rem", a, b)
+    return t.binary("floordiv", a, b, written="divmod"), t.binary("rem", a, b, written="divmod")
 
 
 def _is_floored_below(t: Calls, a: Value, b: Value) -> Ref:

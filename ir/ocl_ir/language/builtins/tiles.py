@@ -38,11 +38,11 @@ from ocl_ir.types import BOOL, F16, DType
 class Tiles(Calls):
     """Computes with tiles."""
 
-    def binary(self, op: str, left: Value, right: Value) -> Value:
+    def binary(self, op: str, left: Value, right: Value, *, written: str = "") -> Value:
         """Python's operator; of tiles, element by element."""
         if is_tile(left) or is_tile(right):
-            return self.mapped(lambda a, b: super(Tiles, self).binary(op, a, b), left, right)
-        return super().binary(op, left, right)
+            return self.mapped(lambda a, b: super(Tiles, self).binary(op, a, b, written=written), left, right)
+        return super().binary(op, left, right, written=written)
 
     def unary(self, op: str, value: Value) -> Value:
         """The same for one operand."""

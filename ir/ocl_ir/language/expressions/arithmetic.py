@@ -18,7 +18,15 @@ from ocl_ir.language.expressions.conversions import Conversions
 from ocl_ir.language.expressions.reports import INTEGER_LIMITS, DivisionSite
 from ocl_ir.language.values.host_numbers import HOST
 from ocl_ir.language.values.promotion import INDEX, Class, NoCommonType, class_of, meet
-from ocl_ir.language.values.values import HostNumber, Number, Value, is_static, low_of
+from ocl_ir.language.values.values import (
+    HostNumber,
+    Number,
+    Value,
+    is_static,
+    low_of,
+    remedy_for_number,
+    remedy_for_text,
+)
 from ocl_ir.program_ops import ExactOp
 from ocl_ir.types import BOOL, F16, I32, I64, U64, DType, lanes
 
@@ -52,8 +60,8 @@ class Arithmetic(Conversions):
 
     # ------------------------------------------------------------------ operations
 
-    def binary(self, op: str, left: Value, right: Value) -> Value:
-        """Python's operator on two values."""
+    def binary(self, op: str, left: Value, right: Value, *, written: str = "") -> Value:
+        """Python's operator on two values; errors name it as the program has it `written`, by default by its sign."""
         if is_static(left) and is_static(right) and not self._both_numpy_mixed(left, right):
             return self.static(STATIC[op], left, right)
         a, b = class_of(left), class_of(right)
@@ -61,9 +69,10 @@ class Arithmetic(Conversions):
             if isinstance(left, tuple) and isinstance(right, tuple) and op == "add":
                 return left + right
             wrong = left if a is None else right
-            raise self.fault(
-                f"{SIGNS[op]} does not take {self.described(wrong)}", "compute with its elements", DTypeError
-            )
+            remedy = "compute with its elements"
+            if isinstance(wrong, str):
+                remedy = remedy_for_text(right if a is None else left, self._operand_texts(op)[a is None])
+            raise self.fault(f"{SIGNS[op]} does not take {self.described(wrong)}", remedy, DTypeError)
         if op in HOST and isinstance(left, _HOST_KNOWN) and isinstance(right, _HOST_KNOWN):
             return HostNumber(op, (left, right), op in COMPARISONS)
         if op in COMPARISONS:
@@ -80,7 +89,7 @@ class Arithmetic(Conversions):
         elif class_.dtype is BOOL or class_.literal == "bool":
             raise self.fault(f"{SIGNS[op]} of bools", "convert one: int(…)", DTypeError)
         if op in _DIVISIONS and class_.literal != "float" and not (class_.dtype and class_.dtype.is_float):
-            self.check_divisor(SIGNS[op], right)
+            self.check_divisor(written or SIGNS[op], right)
         return self._computed(op, (left, right), class_)
 
     def check_divisor(self, operation: str, divisor: Value) -> None:
@@ -258,7 +267,11 @@ class Arithmetic(Conversions):
         if isinstance(value, HostNumber) and op == "neg":
             return HostNumber("neg", (value,))
         if not isinstance(value, Number):
-            raise self.fault(f"{'-' if op == 'neg' else '~'} does not take {self.described(value)}", kind=DTypeError)
+            raise self.fault(
+                f"{'-' if op == 'neg' else '~'} does not take {self.described(value)}",
+                remedy_for_number(value),
+                DTypeError,
+            )
         if value.dtype is BOOL:
             if op == "neg":
                 raise self.fault("- of a bool", "write not v, or convert it: -int(v)", DTypeError)

@@ -105,11 +105,11 @@ class Choices(MemoryAccess):
             )
         return [pair for values in zip(then, orelse, strict=True) for pair in self._pairs(*values)]
 
-    def refuse_choice_of_arrays(self, one: Value, other: Value) -> None:
+    def refuse_choice_of_arrays(self, left: Value, right: Value) -> None:
         """Raises `DTypeError` for two arrays."""
-        if isinstance(one, ArrayView) and isinstance(other, ArrayView):
-            fact = f"a choice between {text_beside(one, other)} and {text_beside(other, one)}"
-            raise self.fault(f"{fact} at run time", remedy_for_arrays(one, other), DTypeError)
+        if isinstance(left, ArrayView) and isinstance(right, ArrayView):
+            fact = f"a choice between {text_beside(left, right)} and {text_beside(right, left)}"
+            raise self.fault(f"{fact} at run time", remedy_for_arrays(left, right), DTypeError)
 
     def _branches(
         self,

@@ -13,7 +13,7 @@ from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.context import Host
 from ocl_ir.language.expressions.reports import INTEGER_LIMITS, ConversionSite, Reports
 from ocl_ir.language.values.promotion import Class, class_of
-from ocl_ir.language.values.values import HostNumber, Number, Value, dtype_name, is_static
+from ocl_ir.language.values.values import HostNumber, Number, Value, dtype_name, is_static, remedy_for_number
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, DType, element, with_lanes
 
 
@@ -119,7 +119,7 @@ class Conversions(Reports):
             return value
         class_ = class_of(value)
         if class_ is None:
-            raise self.fault(f"{self.described(value)} is no number", kind=DTypeError)
+            raise self.fault(f"{self.described(value)} is no number", remedy_for_number(value), DTypeError)
         return self._in_class(value, class_)
 
     def _in_class(self, value: Value, class_: Class) -> Number:

@@ -22,6 +22,7 @@ from ocl_ir.language.values.table import Builtin, Namespace
 from ocl_ir.language.values.values import (
     AnyTile,
     ArrayView,
+    HostNumber,
     LoadedTile,
     Method,
     Number,
@@ -176,6 +177,8 @@ class Expressions(FStrings):
             return self._array_attribute(value, name)
         if isinstance(value, Tile | LoadedTile):
             return self.tile_attribute(value, name)
+        if name == "astype" and isinstance(value, Number | HostNumber):
+            return Method(value, name)  # a call of it is refused, with the dtype to write
         if isinstance(value, Number):
             return self._number_attribute(value, name)
         if isinstance(value, ModuleType):
@@ -191,9 +194,10 @@ class Expressions(FStrings):
             if not hasattr(value, name):
                 raise self.fault(f"{self.described(value)} has no {name}", "use what it has")
             return getattr(value, name)
-        raise self.fault(
-            f"{name} of {self.described(value)} has no meaning in a kernel", "pass what it is as an argument"
-        )
+        remedy = "pass what it is as an argument"
+        if isinstance(value, str):
+            remedy = 'print numbers by an f-string: print(f"{v}")'
+        raise self.fault(f"{name} of {self.described(value)} has no meaning in a kernel", remedy)
 
     def _array_attribute(self, view: ArrayView, name: str) -> Value:
         match name:

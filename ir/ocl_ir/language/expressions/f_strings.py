@@ -30,13 +30,14 @@ class FStrings(Conditions):
         parts: list[str | FormattedNumber] = []
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
-                parts.append(self._formatted(part))
+                before_it = parts[-1] if parts and isinstance(parts[-1], str) else ""
+                parts.append(self._formatted(part, shows_its_text=_ends_in_its_text(before_it, self.span.text)))
             elif isinstance(part, ast.Constant):
                 parts.append(str(part.value))
         self.span = before
         return FormattedText(tuple(parts))
 
-    def _formatted(self, node: ast.FormattedValue) -> str | FormattedNumber:
+    def _formatted(self, node: ast.FormattedValue, *, shows_its_text: bool) -> str | FormattedNumber:
         value = self.expression(node.value)
         specification = self._specification(node.format_spec)
         if isinstance(value, np.generic) and node.conversion not in _CONVERSIONS:
@@ -45,13 +46,14 @@ class FStrings(Conditions):
             shown = _CONVERSIONS[node.conversion](value) if node.conversion in _CONVERSIONS else value
             return str(self.static(format, shown, specification))
         text = ast.unparse(node.value)
+        letter = "d" if isinstance(value, HostNumber) and value.is_bool else "g"
         if node.conversion in _CONVERSIONS:
+            field = f"{{{text}:{letter}}}" if isinstance(value, HostNumber) else f"{{{text}}}"
             raise self.fault(
-                f"!{chr(node.conversion)} of a number that is known only at run time",
-                f"write {{{text}}}, and its name as a text before it",
+                f"{'=' if shows_its_text else f'!{chr(node.conversion)}'} of a number that is known only at run time",
+                f"write {text}={field}" if shows_its_text else f"write {field}",
             )
         if isinstance(value, HostNumber) and not specification:
-            letter = "d" if value.is_bool else "g"
             raise self.fault(
                 f"{self.described(value)} in an f-string without a format, of which Python prints all digits",
                 f"give it a format: {{{text}:{letter}}}",
@@ -87,3 +89,9 @@ class FStrings(Conditions):
         if specification[-1:] in set("eEfgG") and not number.dtype.is_float:
             return f"convert it: {{float32({text}):{specification}}}"
         return "use a width, and d, x, e, f or g, as in :5d or :.3f"
+
+
+def _ends_in_its_text(before: str, source: str) -> bool:
+    """Whether what is before a value is its own text, as `{v=}` has it, which the syntax tree does not tell from
+    `v={v!r}`."""
+    return before.rstrip().endswith("=") and any("{" + before[start:] in source for start in range(len(before)))

@@ -148,15 +148,15 @@ def _refuse_to_join(t: Arithmetic, name: str, first: Version, second: Version, s
 
 
 def _refuse_arrays(t: Arithmetic, name: str, versions: Sequence[tuple[Version, ArrayView]], span: Span) -> NoReturn:
-    (first, one), (second, other) = sorted(versions, key=lambda version: version[0].span.line)
-    texts = text_beside(one, other), text_beside(other, one)
+    (first, left), (second, right) = sorted(versions, key=lambda version: version[0].span.line)
+    texts = text_beside(left, right), text_beside(right, left)
     lines = first.span.line, second.span.line
     fact = f"{name} is {texts[0]} from line {lines[0]} and {texts[1]} from line {lines[1]}"
     if name == RESULT:
         fact = f"{span.frame.function} returns {texts[0]} in line {lines[0]} and {texts[1]} in line {lines[1]}"
     else:
         fact += f", and both reach line {span.line}"
-    raise t.fault(fact, remedy_for_arrays(one, other), DTypeError)
+    raise t.fault(fact, remedy_for_arrays(left, right), DTypeError)
 
 
 def _tuples(t: Arithmetic, name: str, versions: Sequence[Version], span: Span, *, weak: Weak, everywhere: bool) -> Join:
@@ -236,8 +236,8 @@ def _low(value: Value) -> int | None:
     return value.low if isinstance(value, Number) else None
 
 
-def _differ(t: Arithmetic, name: str, one: Version, other: Version, span: Span) -> None:
-    first, second = sorted((one, other), key=lambda version: version.span.line)
+def _differ(t: Arithmetic, name: str, left: Version, right: Version, span: Span) -> None:
+    first, second = sorted((left, right), key=lambda version: version.span.line)
     numbers = [(v, v.value) for v in (first, second) if isinstance(v.value, Number)]
     wanted = next((number for _, number in numbers if number.dtype.is_float), None)
     if wanted is None and not any(version.value.__class__ is float for version in (first, second)):

@@ -14,6 +14,7 @@ from ocl_ir.language.plain.numbers import (
     Index,
     Typed,
     apply,
+    binary,
     cast,
     class_of,
     common,
@@ -23,7 +24,7 @@ from ocl_ir.language.plain.numbers import (
     plain,
     truth,
 )
-from ocl_ir.language.plain.work_item import default_real
+from ocl_ir.language.plain.work_item import default_real, refuse_zero_divisor
 from ocl_ir.language.values.host_numbers import HOST
 from ocl_ir.language.values.promotion import Class
 from ocl_ir.ops import OPS
@@ -122,6 +123,8 @@ def python_extreme(name: str) -> Callable[..., Any]:
     """Python's `min` or `max`, in the type in which the numbers meet."""
 
     def function(first: Any, *rest: Any) -> Any:
+        if not rest and not isinstance(first, tuple):
+            raise DTypeError(f"{name} of {first!r}", remedy=f"give it two numbers, or a tuple of them: {name}(a, b)")
         chosen, *others = (first, *rest) if rest else first
         for value in others:
             is_better = value < chosen if name == "min" else value > chosen
@@ -153,22 +156,24 @@ def power(base: Any, exp: Any, mod: Any = None) -> Any:
 
 def cdiv(a: Any, b: Any) -> Any:
     """`a / b`, rounded up."""
-    return _exactly(lambda x, y: -(-x // y), a, b)
+    return _exactly("cdiv", lambda x, y: -(-x // y), a, b)
 
 
 def c_div(a: Any, b: Any) -> Any:
     """`a / b`, rounded to zero."""
-    return _exactly(_truncated, a, b)
+    return _exactly("c_div", _truncated, a, b)
 
 
 def c_mod(a: Any, b: Any) -> Any:
     """What `c_div` leaves."""
-    return _exactly(lambda x, y: x - _truncated(x, y) * y, a, b)
+    return _exactly("c_mod", lambda x, y: x - _truncated(x, y) * y, a, b)
 
 
 def quotient_and_remainder(a: Any, b: Any) -> tuple[Any, Any]:
     """Python's `divmod`."""
-    return a // b, a % b
+    if not is_ours(a, b):
+        return a // b, a % b
+    return binary("floordiv", a, b, written="divmod"), binary("rem", a, b, written="divmod")
 
 
 def _truncated(a: int, b: int) -> int:
@@ -176,13 +181,15 @@ def _truncated(a: int, b: int) -> int:
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
-def _exactly(function: Callable[[int, int], int], a: Any, b: Any) -> Any:
+def _exactly(name: str, function: Callable[[int, int], int], a: Any, b: Any) -> Any:
     """A function of integers, computed in Python's; by zero it is 0."""
     class_ = common(a, b)
     if class_.literal in {"bool", "float"} or (class_.dtype is not None and not class_.dtype.is_integer):
         raise DTypeError(f"a division of the integers {a!r} and {b!r}", remedy="use // for floats")
     if class_.dtype is not None:
         a, b = (cast(value, class_.dtype) for value in (a, b))
+    if int(b) == 0:
+        refuse_zero_divisor(name)
     result = Index(0 if int(b) == 0 else function(int(a), int(b)))
     if class_.dtype is not None:
         return cast(result, class_.dtype)

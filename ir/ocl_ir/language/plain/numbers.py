@@ -15,7 +15,7 @@ import numpy as np
 from ocl_ir.errors import DTypeError
 from ocl_ir.language.errors import KernelError
 from ocl_ir.language.plain.printing import formatted
-from ocl_ir.language.plain.work_item import default_real
+from ocl_ir.language.plain.work_item import default_real, refuse_zero_divisor
 from ocl_ir.language.values.promotion import INDEX, Class, NoCommonType, meet
 from ocl_ir.language.values.swizzles import component_indices
 from ocl_ir.language.values.values import dtype_name
@@ -42,6 +42,7 @@ _NUMPY = {
     "rem": np.remainder, "pow": np.power, "shl": np.left_shift, "shr": np.right_shift, "and": np.bitwise_and,
     "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
+_DIVISIONS = {"floordiv": "//", "rem": "%"}
 _BITS = frozenset({"and", "or", "xor", "shl", "shr"})
 
 
@@ -255,7 +256,7 @@ def common(*values: Any) -> Class:
     """The class in which numbers meet. Raises `DTypeError`."""
     classes = [class_of(value) for value in values]
     if None in classes:
-        raise DTypeError(f"{values[classes.index(None)]!r} is no number")
+        raise DTypeError(f"{values[classes.index(None)]!r} is no number", remedy="give it a number")
     result = classes[0]
     for class_ in classes[1:]:
         try:
@@ -277,8 +278,8 @@ def apply(function: Callable[..., Any], dtype: DType, *values: Any) -> Typed:
         return Typed(function(*[np.asarray(converted(value, dtype)) for value in values])[()])
 
 
-def binary(op: str, left: Any, right: Any) -> Any:
-    """An operator on numbers."""
+def binary(op: str, left: Any, right: Any, *, written: str = "") -> Any:
+    """An operator on numbers; errors of divisions name it as the program has it `written`, by default by its sign."""
     if class_of(left) is None or class_of(right) is None:
         return NotImplemented
     if op in _COMPARISONS:
@@ -294,6 +295,8 @@ def binary(op: str, left: Any, right: Any) -> Any:
         raise DTypeError(f"{op} of bools", remedy="convert one: int(…)")
     if op == "pow":
         return _power(left, right, class_)
+    if op in _DIVISIONS and not (class_.dtype and class_.dtype.is_float) and not np.all(plain(right)):
+        refuse_zero_divisor(written or _DIVISIONS[op])
     if class_.dtype is None:
         return _of_ints(op, int(left), int(right))
     return apply(_NUMPY[op], class_.dtype, left, right)

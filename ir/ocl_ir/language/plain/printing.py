@@ -17,8 +17,9 @@ def print_(*values: Any, sep: str = " ") -> None:
 
 
 def text_of(value: Any) -> str:
-    """A number or a text as an argument of `print` is written: floats have six significant digits, as on devices."""
-    return formatted(value, "") if isinstance(value, float) else format(value)
+    """A number or a text as an argument of `print` is written, as on devices: floats have six significant digits, and
+    bools are 0 and 1."""
+    return formatted(value, "") if isinstance(value, bool | float) else format(value)
 
 
 def formatted(value: Any, specification: str) -> str:

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from ocl_ir.language.errors import KernelError
+from ocl_ir.language.errors import ZERO_DIVISOR_REMEDY, KernelError, ZeroDivisorError, work_item_text
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import F32, DType
 
@@ -26,6 +26,8 @@ class Launch:
     items: tuple[int, ...]
     group: Ids
     default_real: DType = F32
+    checks_divisors: bool = False
+    """Integers divided by 0 raise `ZeroDivisorError`, as in the other modes that check, and are not 0."""
 
 
 class Abandoned(BaseException):
@@ -67,6 +69,9 @@ class WorkItem:
             for number, extent, own in zip(self.group.number, self.launch.group, self.local, strict=True)
         )
         return x, y, z
+
+    def __str__(self) -> str:
+        return work_item_text(self.local, self.group.number)
 
     @property
     def number(self) -> int:
@@ -136,3 +141,12 @@ def default_real() -> DType:
     """What quotients of integers are."""
     item = _RUNNING.get()
     return F32 if item is None else item.launch.default_real
+
+
+def refuse_zero_divisor(operation: str) -> None:
+    """Raises `ZeroDivisorError` where a launch runs that checks divisors, for an operation of integers by 0."""
+    item = _RUNNING.get()
+    if item is not None and item.launch.checks_divisors:
+        raise ZeroDivisorError(
+            f"{item}: {operation} of integers by 0", place=calling_line(), remedy=ZERO_DIVISOR_REMEDY
+        )

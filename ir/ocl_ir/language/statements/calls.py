@@ -12,7 +12,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from ocl_ir.language.values.loops import Range
 from ocl_ir.language.values.scopes import Scope, Version
 from ocl_ir.language.values.swizzles import component_indices
 from ocl_ir.language.values.table import Builtin, ElementFunction
-from ocl_ir.language.values.values import LocalFunction, Method, Number, Value, is_static
+from ocl_ir.language.values.values import LocalFunction, Method, Number, Value, dtype_name, is_static, remedy_for_text
 from ocl_ir.types import DType, from_numpy
 
 _DEEPEST = 64
@@ -144,11 +144,14 @@ class Calls(Statements):
             return self.static(lambda: type_(*arguments, **keywords))
         if type_ is tuple and len(arguments) == 1 and isinstance(arguments[0], tuple):
             return arguments[0]
-        raise self.fault(
-            f"{type_.__name__}(…) has no meaning in a kernel", "use tuples, NamedTuples or frozen dataclasses"
-        )
+        remedy = "use tuples, NamedTuples or frozen dataclasses"
+        if type_ is str and len(arguments) == 1:
+            remedy = remedy_for_text(arguments[0], self.span.text.removeprefix("str(").removesuffix(")"))
+        raise self.fault(f"{type_.__name__}(…) has no meaning in a kernel", remedy)
 
     def _method(self, method: Method, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        if method.name == "astype":
+            self._refuse_astype(method.value, arguments)
         vector = method.value
         if arguments or not keywords:
             raise self.fault("replace takes components by name", "write v.replace(x=…)")
@@ -161,6 +164,16 @@ class Calls(Statements):
                 )
             lanes[indices[0]] = self.converted(value, vector.dtype)
         return Number(self.k.op("vector", *lanes), vector.dtype)
+
+    def _refuse_astype(self, value: Value, arguments: list[Value]) -> NoReturn:
+        dtype = self._as_dtype(arguments[0]) if len(arguments) == 1 else None
+        function = "float32" if dtype is None else dtype_name(dtype)
+        if isinstance(value, Number) and value.lanes > 1:
+            function += f"x{value.lanes}"
+        text, _, _ = self.span.text.rpartition(".astype")
+        raise self.fault(
+            f"astype of {self.described(value)} has no meaning in a kernel", f"convert it: {function}({text or 'v'})"
+        )
 
     # ------------------------------------------------------------------ helpers
 

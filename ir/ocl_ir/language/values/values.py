@@ -244,13 +244,29 @@ def text_beside(view: ArrayView, other: ArrayView) -> str:
     return f"{'a part of ' if view.memory is other.memory else 'the array '}{view.memory.name}"
 
 
-def remedy_for_arrays(one: ArrayView, other: ArrayView) -> str:
+def remedy_for_arrays(left: ArrayView, right: ArrayView) -> str:
     """What to write where a name would be one of two arrays: kernel IR, as OpenCL C, knows of each pointer which memory
     it points to."""
-    name = one.memory.name
-    if one.memory is other.memory:
+    name = left.memory.name
+    if left.memory is right.memory:
         return f"choose numbers, and index with these: {name}[start:stop]"
-    return f"choose between elements, {name}[i] if … else {other.memory.name}[i], or branch around what uses the array"
+    return f"choose between elements, {name}[i] if … else {right.memory.name}[i], or branch around what uses the array"
+
+
+def remedy_for_number(value: Value) -> str:
+    """What to write where a number is needed, in the place of a value that is none."""
+    if isinstance(value, ArrayView):
+        return f"index an element: {value.memory.name}[{', '.join('ijkl'[: len(value.shape)])}]"
+    return "use its sum, max or min along an axis" if is_tile(value) else "give it a number"
+
+
+def remedy_for_text(value: Value, text: str) -> str:
+    """What to write instead of a text that is made of a value at run time, which the source has as `text`."""
+    if isinstance(value, HostNumber):
+        return f'print it by an f-string: print(f"{{{text}:{"d" if value.is_bool else "g"}}}")'
+    if not isinstance(value, Number) or value.lanes > 1 or value.dtype.kind == "bool":
+        return 'print numbers by an f-string: print(f"{v}")'
+    return f'print it by an f-string: print(f"{{{text}:{"g" if value.dtype.is_float else "d"}}}")'
 
 
 def low_of(value: Value) -> int | None:

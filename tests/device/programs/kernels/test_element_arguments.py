@@ -90,6 +90,14 @@ def test_what_is_known_while_the_function_is_translated(x: Any) -> None:
     assert powers(x, np.int64(3)).tolist() == (HOST**3).tolist()
     with pytest.raises(DTypeError, match=r"powers got 0\.5 for count, which takes a constant int"):
         powers(x, 0.5)
+    with pytest.raises(DTypeError, match=r"powers got an array of float32, shape \(4,\) for count"):
+        powers(x, x + 1)
+
+
+def test_a_size_of_a_captured_function_is_a_constant(x: Any) -> None:
+    captured = ocl.capture(lambda a: powers(a, a.ndim + a.shape[0] - 3))
+    assert captured(x).tolist() == (HOST**2).tolist()
+    assert captured(ocl.asarray(HOST[:3])).tolist() == HOST[:3].tolist()
 
 
 def test_tuples_have_arguments_inside(x: Any) -> None:

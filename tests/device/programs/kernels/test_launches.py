@@ -25,6 +25,7 @@ from ocl_runtime.language import (
     num_groups,
     position,
 )
+from tests.support.three_ways import function_from
 
 MODES = ["interpret", "checked", "unchecked"]
 
@@ -184,6 +185,13 @@ def _caller() -> Any:
     import sys
 
     return sys._getframe(2)
+
+
+@pytest.mark.parametrize("expression", ["max(x[i])", "min(1)", "max(i)"])
+def test_plain_python_refuses_the_least_of_one_number(expression: str) -> None:
+    text = f"def k(x, y):\n    i = global_id(0)\n    if i < 0:\n        breakpoint()\n    y[i] = {expression}\n"
+    with pytest.raises(DTypeError, match="give it two numbers, or a tuple of them"):
+        ocl.kernel(function_from(text)).interpret[2](numbers(2), numbers(2))
 
 
 def test_plain_python_finds_divergent_barriers_and_indices_outside() -> None:

@@ -28,7 +28,7 @@ from ocl_runtime.language import (
     vstore,
     where,
 )
-from tests.support.three_ways import agree
+from tests.support.three_ways import agree, function_from
 
 REPORTING = ["checked", "interpret"]
 NUMBERS = np.arange(-3, 5, dtype=np.int32)
@@ -99,7 +99,7 @@ def in_a_choice_of_two_values(a, y):
 
 
 DIVISIONS = {
-    floor_quotient: "//", remainder: "%", remainder_of_indices: "%", both_at_once: "//", ceiling_quotient: "cdiv",
+    floor_quotient: "//", remainder: "%", remainder_of_indices: "%", both_at_once: "divmod", ceiling_quotient: "cdiv",
     truncated_quotient: "c_div", truncated_remainder: "c_mod", unsigned_quotient: "//", in_a_choice_of_two_values: "//",
 }  # fmt: skip
 
@@ -114,6 +114,28 @@ def test_divisions_of_integers_by_zero(kernel: Any) -> None:
         assert "remedy: test the divisor first" in text
         assert y.tolist()[3] == 77, "who divides by 0 stores nothing more"
     agree(kernel, NUMBERS.size, {"a": NUMBERS, "y": np.zeros(NUMBERS.size, np.int32)}, modes=("unchecked",))
+
+
+PLAIN_DIVISIONS = {
+    "100 // a[i]": "//", "a[i] % (i - 3)": "%", "i // (i - 3)": "//", "divmod(100, a[i])[1]": "divmod",
+    "cdiv(i, i - 3)": "cdiv", "c_div(100, a[i])": "c_div", "c_mod(100, a[i])": "c_mod",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", PLAIN_DIVISIONS)
+def test_divisions_by_zero_in_plain_python(expression: str) -> None:
+    """Where `breakpoint` is in the kernel, and a debugger shows what divides."""
+    head = "def k(a, y):\n    i = global_id(0)\n    if i < 0:\n        breakpoint()\n"
+    kernel = ocl.kernel(function_from(f"{head}    y[i] = {expression}\n"))
+    text = reported(kernel, "interpret", ocl.asarray(NUMBERS), results())
+    fact, place, remedy = text.splitlines()
+    assert fact == f"ZeroDivisorError: work-item 3 of group 0: {PLAIN_DIVISIONS[expression]} of integers by 0"
+    assert place.endswith(">:5")
+    assert remedy.startswith("  remedy: test the divisor first")
+    y = results()
+    tested = ocl.kernel(function_from(f"{head}    y[i] = {expression} if i != 3 else 5\n"))
+    tested.interpret[NUMBERS.size](ocl.asarray(NUMBERS), y)
+    assert y.tolist()[3] == 5
 
 
 @pytest.mark.parametrize("mode", REPORTING)

@@ -98,7 +98,17 @@ def test_where_the_device_can_no_local_memory_is_used(group: tuple[int, ...], ro
     in_registers = road is not None and road.exchange(size, (width, height, 1))
     assert ("__local" not in source) == ("barrier(" not in source) == in_registers
     assert ("shuffle" in source.replace("shuffled", "")) == in_registers
-    assert ("in registers" if in_registers else "through local memory") in explained
+    how = "in registers" if in_registers else "through local memory"
+    assert f"  exchanges values in its sub-group 3 times, {how}\n" in explained
+
+
+def test_one_exchange_is_explained_in_the_singular() -> None:
+    @ocl.kernel(local=32)
+    def summed(x, y):
+        y[global_id(0)] = subgroup.sum(x[global_id(0)])
+
+    x = ocl.zeros(64)
+    assert "exchanges values in its sub-group once, " in summed.explain(x, x, sizes=64)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,0 +1,93 @@
+"""What comes from elsewhere, as OpenCL C expressions: elements of memory, and values of other work-items."""
+
+from __future__ import annotations
+
+from ocl_ir.kernel.alignment import is_aligned
+from ocl_ir.kernel.grammar import Const, Load, Operand, Shuffle, Store, Value
+from ocl_ir.kernel.locals import Locals
+from ocl_ir.types import BOOL, F32, Pointer, Type, Vector, element, lanes
+from ocl_runtime.codegen.precedence import BINARY, Text
+from ocl_runtime.codegen.spelling import Dialect, memory_type, value_type
+
+
+class Accesses:
+    """Makes the texts of one kernel's accesses and exchanges, and remembers which helper functions they call."""
+
+    def __init__(self, locals_: Locals, dialect: Dialect) -> None:
+        self._locals = locals_
+        self._dialect = dialect
+        self.helpers: dict[tuple[str, Type], None] = {}
+
+    def operand(self, operand: Operand, *, bare: bool = False) -> Text:
+        """An operand as a text; `ocl_runtime.codegen.expressions` has it."""
+        raise NotImplementedError
+
+    def name(self, id_: int) -> str:
+        """The C name of a value or variable."""
+        slot = self._locals.slots.get(id_)
+        return slot.name if slot is not None else self._locals.names[id_]
+
+    # ------------------------------------------------------------------ memory
+
+    def load(self, load: Load) -> Text:
+        """What a load reads."""
+        pointer, type_ = load.pointer.type, load.result.type
+        assert isinstance(pointer, Pointer)
+        assert not isinstance(type_, Pointer)
+        count, name = lanes(type_), self.name(load.pointer.id)
+        if pointer.dtype.name == "f16" and element(type_).name == "f32":
+            return self._half(load, name, count)
+        if count == 1:
+            loaded = Text(f"{name}[{self.operand(load.index, bare=True).text}]")
+        elif is_aligned(load) and pointer.space in {"global", "local"}:
+            macro = "LOAD" if pointer.space == "global" else "LOAD_LOCAL"
+            loaded = Text(f"{macro}({memory_type(pointer.dtype, count)}, {self.address(load.pointer, load.index)})")
+        else:
+            loaded = Text(f"vload{count}(0, {self.address(load.pointer, load.index)})")
+        if pointer.dtype.name == "bf16":
+            wide = f"(uint){loaded.text}" if count == 1 else f"convert_uint{count}({loaded.text})"
+            return Text(f"as_float{'' if count == 1 else count}({wide} << 16)")
+        if pointer.dtype.kind == "bool" and count > 1:
+            return Text(f"{loaded.text} != (uchar{count})(0)", BINARY["!="], 8)
+        return loaded
+
+    def _half(self, load: Load, name: str, count: int) -> Text:
+        if count == 1:
+            return Text(f"vload_half({self.operand(load.index, bare=True).text}, {name})")
+        address = self.address(load.pointer, load.index)
+        if self.halves_by_bits(load, count):
+            self.helpers["half_values", Vector(F32, count)] = None
+            return Text(f"half_values_{count}({self.half_bits_at(load.pointer, address, count, ' const')})")
+        return Text(f"vload_half{count}(0, {address})")
+
+    def halves_by_bits(self, access: Load | Store, count: int) -> bool:
+        """Whether a vector of halves is moved as integers. (PoCL's functions for 3 lanes are right.)"""
+        return self._dialect.aligned_halves and not is_aligned(access) and count != 3
+
+    def half_bits_at(self, pointer: Value, address: str, count: int, constant: str = "") -> str:
+        """The bits of halves in memory, which may start at any half."""
+        assert isinstance(pointer.type, Pointer)
+        self.helpers["any_half", Vector(F32, count)] = None
+        return f"*(__{pointer.type.space}{constant} any_half_{count} *)({address})"
+
+    def address(self, pointer: Value, index: Operand) -> str:
+        """`pointer + index`."""
+        name = self.name(pointer.id)
+        if isinstance(index, Const) and index.value == 0:
+            return name
+        return f"{name} + {self.operand(index, bare=True).within(BINARY['+'] + 1)}"
+
+    # ------------------------------------------------------------------ other work-items
+
+    def shuffle(self, shuffle: Shuffle) -> Text:
+        """The value of another work-item of the sub-group."""
+        type_ = shuffle.result.type
+        subgroups = self._dialect.subgroups
+        assert subgroups is not None, "passes/shuffles.py was not told of the target"
+        value, lane = (self.operand(operand).text for operand in (shuffle.value, shuffle.lane))
+        if subgroups.spelling == "ptx":
+            self.helpers["warp_shuffle", type_] = None
+            return Text(f"warp_shuffle_{value_type(type_)}({value}, {lane})")
+        if type_ == BOOL:
+            return Text(f"sub_group_shuffle((uchar)({value}), {lane}) != 0", BINARY["!="])
+        return Text(f"sub_group_shuffle({value}, {lane})")
