@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import ocl_runtime as ocl
-from ocl_runtime.language import Array2, barrier, cdiv, float32, fma, group_id, local_array, local_id, opencl_c
+from ocl_runtime.language import Array2, barrier, cdiv, float32, fma, group_id, local_array, local_id
 from tests.support.classic_kernels.classic import Arrays, Classic, Launch, Problem
 
 TILE = 16
@@ -18,11 +18,6 @@ def element(a, row, column):
     return 1.0 if row == column else 0.0
 
 
-def quotient(x, y):
-    """OpenCL's own, as by hand: that of `/` is rounded exactly, as NumPy's is, and takes longer."""
-    return opencl_c("native_divide({0}, {1})", x, y, result=float32, python=np.divide)
-
-
 @ocl.kernel(local=(TILE, TILE))
 def factor_diagonal(a: Array2, block):
     part = local_array((TILE, TILE), float32)
@@ -32,7 +27,7 @@ def factor_diagonal(a: Array2, block):
     barrier()
     for k in range(TILE):
         if x == k and y > k:
-            part[y, k] = quotient(part[y, k], part[k, k])
+            part[y, k] /= part[k, k]
         barrier()
         if x > k and y > k:
             part[y, x] -= part[y, k] * part[k, x]
@@ -45,6 +40,7 @@ def factor_diagonal(a: Array2, block):
 def factor_cross(a: Array2, block):
     diagonal = local_array((TILE, TILE), float32)
     part = local_array((TILE, TILE), float32)
+    inverse = local_array(TILE, float32)
     x, y = local_id(0), local_id(1)
     other = block + 1 + group_id(0)
     of_row = group_id(1) == 0
@@ -52,10 +48,12 @@ def factor_cross(a: Array2, block):
     column = (other if of_row else block) * TILE + x
     diagonal[y, x] = element(a, block * TILE + y, block * TILE + x)
     part[y, x] = element(a, row, column)
+    if x == y:
+        inverse[x] = 1 / diagonal[x, x]
     barrier()
     for k in range(TILE):
         if x == k and not of_row:
-            part[y, k] = quotient(part[y, k], diagonal[k, k])
+            part[y, k] *= inverse[k]
         barrier()
         if of_row:
             if y > k:
@@ -115,16 +113,18 @@ void factor_diagonal(__global float *restrict a, int block, int n)
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void factor_cross(__global float *restrict a, int block, int n)
 {
-    __local float diagonal[TILE][TILE], part[TILE][TILE];
+    __local float diagonal[TILE][TILE], part[TILE][TILE], inverse[TILE];
     int x = get_local_id(0), y = get_local_id(1);
     int other = block + 1 + get_group_id(0), of_row = get_group_id(1) == 0;
     int row = (of_row ? block : other) * TILE + y, column = (of_row ? other : block) * TILE + x;
     diagonal[y][x] = element(a, block * TILE + y, block * TILE + x, n);
     part[y][x] = element(a, row, column, n);
+    if (x == y)
+        inverse[x] = 1 / diagonal[x][x];
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int k = 0; k < TILE; k++) {
         if (x == k && !of_row)
-            part[y][k] /= diagonal[k][k];
+            part[y][k] *= inverse[k];
         barrier(CLK_LOCAL_MEM_FENCE);
         if (of_row) {
             if (y > k)
