@@ -17,6 +17,7 @@ class Accesses:
         self._locals = locals_
         self._dialect = dialect
         self.helpers: dict[tuple[str, Type], None] = {}
+        self.macros: set[str] = set()
 
     def operand(self, operand: Operand, *, bare: bool = False) -> Text:
         """An operand as a text; `ocl_runtime.codegen.expressions` has it."""

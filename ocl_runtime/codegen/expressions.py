@@ -76,6 +76,10 @@ class Expressions(Accesses):
     def _spelled(self, row: Op, let: Let, type_: ValueType) -> Text:
         source = let.args[-1].type
         assert not isinstance(source, Pointer)
+        turned = _complemented(row, let) if self._dialect.opaque_complement else None
+        if turned is not None:
+            self.macros.add("COMPLEMENT")
+            return Text(f"COMPLEMENT({self.operand(turned).text})")
         less = _steps_down(let)
         spelling = self._spelling(row, let, source) if less is None else "{0} - {1}"
         form, args = parsed_spelling(spelling), let.args if less is None else (let.args[0], less)
@@ -200,6 +204,24 @@ class Expressions(Accesses):
         # The lanes of a bool vector are 0 and -1.
         plain = f"-{text.within(UNARY + 1)}" if element(source) == BOOL else text.text
         return Text(f"convert_{value_type(target)}({plain})", PRIMARY, bool_bits(target))
+
+
+def _complemented(row: Op, let: Let) -> Operand | None:
+    """The number of 32 or 64 bits that an operation turns over: as `~x`, `x ^ -1` or `-1 - x`."""
+    dtype = let.result.type
+    if not isinstance(dtype, DType) or not dtype.is_integer or dtype.bits < 32:
+        return None
+    first, last = let.args[0], let.args[-1]
+    if row.name == "not" or (row.name == "xor" and _has_all_bits(last)):
+        return first
+    return last if row.name in {"xor", "sub"} and _has_all_bits(first) else None
+
+
+def _has_all_bits(operand: Operand) -> bool:
+    if not isinstance(operand, Const) or isinstance(operand.value, float):
+        return False
+    bits = element(operand.type).bits
+    return int(operand.value) % (1 << bits) == (1 << bits) - 1
 
 
 def _steps_down(let: Let) -> Const | None:

@@ -43,6 +43,7 @@ _OFFSET_MACROS = {"global": "AT", "constant": "AT_CONSTANT"}
 _MACROS = {
     "AT": f"AT(buffer, offset) ({at_offset('global', '(buffer)', '(offset)')})",
     "AT_CONSTANT": f"AT_CONSTANT(buffer, offset) ({at_offset('constant', '(buffer)', '(offset)')})",
+    "COMPLEMENT": "COMPLEMENT(x) ((x) ^ -(int)(get_work_dim() != 0))",
     "LOAD": "LOAD(type, p) (*(__global const type *)(p))",
     "STORE": "STORE(type, p, value) (*(__global type *)(p) = (value))",
     "LOAD_LOCAL": "LOAD_LOCAL(type, p) (*(__local const type *)(p))",
@@ -128,7 +129,7 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
         "kernel.cl.mako",
         note=_comment(kernel.note),
         extensions=_extensions(kernel),
-        macros=[text for name, text in _MACROS.items() if name in _macros(kernel)],
+        macros=[text for name, text in _MACROS.items() if name in _macros(kernel) | expressions.macros],
         helper_functions=helpers,
         name=entry_name(kernel),
         attributes=_attributes(kernel, dialect),

@@ -32,6 +32,8 @@ class Dialect:
     """Forbid vectors of loops that carry floats, because the compiler would change the order of operations."""
     guarded_loops: bool = False
     """In kernels with barriers, put loops that work-items leave at different turns behind a condition that is true."""
+    opaque_complement: bool = False
+    """Turn the bits of integers over in a way that the compiler does not recognise: it would lose that."""
     aligned_halves: bool = False
     """Move vectors of halves that are not known to be aligned as integers: the driver takes them for aligned."""
     subgroups: Subgroups | None = None

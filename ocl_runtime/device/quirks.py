@@ -25,6 +25,7 @@ class Quirks:
     vector_hint: bool = False  # say of a kernel that it is vector code already, lest the compiler makes vectors of them
     ordered_loops: bool = False  # forbid vectors of loops that carry floats: the compiler would change their order
     guarded_loops: bool = False  # put loops that work-items leave at different turns behind a condition that is true
+    opaque_complement: bool = False  # the compiler must not see that an integer's bits are turned over
     aligned_halves: bool = False  # vload_half and vstore_half of vectors take memory for aligned to the whole vector
     subgroups: Subgroups | None = None  # in which work-items exchange values without local memory
     own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
@@ -179,6 +180,14 @@ TABLE = (
         "they are to be unrolled: 16 sums at once, joined behind the loop (2026.22.10; its build log says so). Fused "
         "and unfused gave other bits by that. No pragma for floats helps. Loops over vectors and fma it leaves alone.",
         ordered_loops=True,
+    ),
+    _row(
+        "Intel's CPU runtime: no complement that the compiler knows",
+        _intel_cpu,
+        "~min(x, y) and ~max(x, y) of 32 and 64 bits gave min(x, y) and max(x, y), also where they came of a choice or "
+        "of min(~x, y), in code without explicit vectors (2026.22.10, AVX-512): the complement was lost. As an "
+        "exclusive or with ones that are known at run time only it is right.",
+        opaque_complement=True,
     ),
     _row(
         "Intel CPU: sub-groups of a register",

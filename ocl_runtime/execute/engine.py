@@ -110,6 +110,7 @@ class Engine:
             vector_hint=quirks.vector_hint,
             ordered_loops=quirks.ordered_loops,
             guarded_loops=quirks.guarded_loops,
+            opaque_complement=quirks.opaque_complement,
             aligned_halves=quirks.aligned_halves,
             subgroups=quirks.subgroups,
         )

@@ -102,24 +102,26 @@ class Text:
                 return f"({a} {by})"
             case "i32":
                 sign = self.one_of("+", "-", "*", "//", "%", "&", "|", "^")
-                return f"({a} {sign} {self.one_of(*self._seconds(sign, b), '3', '(-7)')})"
+                return f"({a} {sign} {self.one_of(*self._seconds(type_, sign, b), '3', '(-7)')})"
             case "u32":
                 sign = self.one_of("+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
                 by = (
                     self.one_of("5", f"({b} % 40)")
                     if sign in {"<<", ">>"}
-                    else self.one_of(*self._seconds(sign, b), "9")
+                    else self.one_of(*self._seconds(type_, sign, b), "9")
                 )
                 return f"({a} {sign} {by})"
             case "index":
                 sign = self.one_of("+", "-", "*", "//", "%", "&")
-                return f"(({a} {sign} {self.one_of(*self._seconds(sign, b), '3', '(-5)')}) % {self.one_of(50, 33, 7)})"
+                by = self.one_of(*self._seconds(type_, sign, b), "3", "(-5)")
+                return f"(({a} {sign} {by}) % {self.one_of(50, 33, 7)})"
         sign = self.one_of("and", "or", "==", "!=", "&", "^")
         return f"({a} {sign} {b})"
 
-    def _seconds(self, sign: str, operand: str) -> list[str]:
-        """What an integer is joined with; divisors are odd, because checked mode reports 0."""
-        return [f"({operand} | 1)", "(i + 1)"] if sign in {"//", "%"} else [operand, operand]
+    def _seconds(self, type_: str, sign: str, operand: str) -> list[str]:
+        """What an integer is joined with; divisors are never 0, because checked mode reports that."""
+        positive = "(i + 1)" if type_ == "index" else f"{DTYPES[type_]}(i + 1)"
+        return [f"({operand} | 1)", positive] if sign in {"//", "%"} else [operand, operand]
 
     def _call(self, type_: str, depth: int) -> str:
         a, b = self.expression(type_, depth), self.expression(type_, depth)
@@ -200,7 +202,9 @@ class Text:
         if not names:
             return self._new(depth)
         name = self.one_of(*names)
-        self.line(f"{name} {self.one_of('+', '-', '*')}= {self.expression(self.names[name], 1)}")
+        type_ = self.names[name]
+        operand = self.expression(self.one_of(type_, "index") if type_ == "i32" else type_, 1)
+        self.line(f"{name} {self.one_of('+', '-', '*')}= {operand}")
         return None
 
     def _swap(self, depth: int) -> None:

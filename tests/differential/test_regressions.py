@@ -17,7 +17,7 @@ from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.ops import OPS
 from ocl_ir.passes import run as run_passes
-from ocl_ir.types import BOOL, F32, F64, I8, I32, I64, U8, U32, U64, DType, Pointer
+from ocl_ir.types import BOOL, F32, F64, I8, I16, I32, I64, U8, U32, U64, DType, Pointer
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.execute.engine import Engine
 
@@ -125,6 +125,27 @@ def test_a_select_that_is_known_of_variables_that_change(engine: Engine) -> None
         k.assign(v, v * 3)
         k.assign(w, w + 1)
         k.store(y, i * 2 + int(known), chosen)
+    everywhere(k.build(), engine)
+
+
+@pytest.mark.parametrize("dtype", [I32, U32, I64, U64, I16, U8], ids=str)
+@pytest.mark.parametrize("op", ["minimum", "maximum"])
+def test_the_complement_of_the_smaller_or_larger_number(op: str, dtype: DType, engine: Engine) -> None:
+    """Intel's compiler lost it: `~min(x, y)` was `min(x, y)`."""
+    k = KernelBuilder("regression")
+    x, y, i = k.pointer("x", dtype), k.pointer("y", dtype), k.global_id(0, "i")
+    a, b = k.load(x, i), k.load(x, i ^ 1)
+    ones = -1 if dtype.kind == "int" else 2**dtype.bits - 1
+    turned = [
+        k.op("not", k.op(op, a, b)),
+        k.op("xor", k.op(op, a, b), ones),
+        k.op("sub", k.const(ones, dtype), k.op(op, a, b)),
+        k.op(op, k.op("not", a), b),
+        k.op(op, k.op("not", a), k.op("not", b)),
+        k.op("not", k.op("select", k.op("lt", a, b), a, b)),
+    ]
+    for number, value in enumerate(turned):
+        k.store(y, i * len(turned) + number, value)
     everywhere(k.build(), engine)
 
 

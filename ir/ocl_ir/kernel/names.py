@@ -46,7 +46,7 @@ _TYPES = [
     for name in ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double"]
     for count in (2, 3, 4, 8, 16)
 ]
-_MACROS = "AT AT_CONSTANT LOAD STORE LOAD_LOCAL STORE_LOCAL INFINITY NAN MAXFLOAT HUGE_VAL M_PI NULL"
+_MACROS = "AT AT_CONSTANT COMPLEMENT LOAD STORE LOAD_LOCAL STORE_LOCAL INFINITY NAN MAXFLOAT HUGE_VAL M_PI NULL"
 
 _CALLED = [name for name, op in OPS.items() if any(text.startswith(f"{name}(") for text in op.spelling.values())]
 _TAKEN = frozenset([*_KEYWORDS.split(), *_FUNCTIONS.split(), *_CALLED, *_TYPES, *_MACROS.split()])

@@ -62,6 +62,12 @@ def test_only_pocl_s_cpu_compiler_takes_vectors_of_halves_for_aligned() -> None:
     assert not any(quirks_for(capabilities(**other)).aligned_halves for other in others)
 
 
+def test_only_intel_s_cpu_compiler_must_not_know_a_complement() -> None:
+    assert quirks_for(capabilities(**INTEL_CPU)).opaque_complement
+    others = ({}, INTEL_GPU, NVIDIA, OCLGRIND, {"kind": "gpu"})
+    assert not any(quirks_for(capabilities(**other)).opaque_complement for other in others)
+
+
 def test_subgroups_are_used_where_they_were_measured() -> None:
     can = frozenset({"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"})
     intel = quirks_for(capabilities(**INTEL_CPU, extensions=can)).subgroups
