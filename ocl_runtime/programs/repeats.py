@@ -90,7 +90,7 @@ def _tell(value: Any, key: list[object]) -> bool:
 
 def _body(function: FunctionType) -> tuple[object, ...]:
     """What a function is made of, which reloading its module in a notebook replaces."""
-    return function.__code__, function.__defaults__
+    return function.__code__, function.__defaults__, function.__kwdefaults__
 
 
 def _leaves(args: Sequence[Any]) -> Iterator[Any]:

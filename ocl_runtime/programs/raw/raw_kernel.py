@@ -10,7 +10,7 @@ and timed. What nothing is declared of may touch all of an array's memory, and i
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -204,12 +204,20 @@ class RawKernel:
     ) -> tuple[Hashable, Sequence[Any]] | None:
         """What tells a call from others, and its arguments by position, if it may come again: it has no vectors of
         numbers, and nobody traces it. The source depends on sizes of local memory."""
-        positional = by_position([parameter.name for parameter in self.taken], args, named)
+        positional = by_position(self._names, args, named)
         if positional is None or self._takes_vectors or tracer.get() is not None:
             return None
-        sizes = frozenset(index for index, parameter in enumerate(self.taken) if parameter.is_local)
-        key = key_of(space, True, positional, sizes)
+        key = key_of(space, True, positional, self._sizes)
         return None if key is None else (key, positional)
+
+    @cached_property
+    def _names(self) -> Sequence[str]:
+        return [parameter.name for parameter in self.taken]
+
+    @cached_property
+    def _sizes(self) -> Container[int]:
+        """The indices of arguments that are sizes of local memory."""
+        return frozenset(index for index, parameter in enumerate(self.taken) if parameter.is_local)
 
     @cached_property
     def _takes_vectors(self) -> bool:
@@ -237,7 +245,7 @@ class RawKernel:
         return numbers
 
     def _in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        names = [parameter.name for parameter in self.taken]
+        names = self._names
         arguments = dict(zip(names, args, strict=False))
         wrong = sorted({*names} ^ {*arguments, *named})
         if len(args) > len(names) or wrong or not arguments.keys().isdisjoint(named):

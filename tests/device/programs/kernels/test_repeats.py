@@ -389,3 +389,19 @@ def test_arguments_by_name_and_in_tuples(looked_up: list[str]) -> None:
             looked_up.clear()
     assert looked_up == []
     assert (y.numpy() == np.arange(100) * (sum(range(12)) + 24) + 72).all()
+
+
+def test_defaults_of_a_function_that_are_replaced_are_seen() -> None:
+    @ocl.kernel
+    def put(y, function):
+        y[global_id(0)] = function(global_id(0))
+
+    def plus(i: Any, *, by: int = 1) -> Any:
+        return i + by
+
+    y = ocl.zeros(4)
+    for _ in range(6):
+        put[4](y, plus)
+    plus.__kwdefaults__ = {"by": 2}
+    put[4](y, plus)
+    assert (y.numpy() == np.arange(4) + 2).all()
