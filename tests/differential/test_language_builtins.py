@@ -92,7 +92,7 @@ def starred_behind_a_branch(x, y):
 @pytest.mark.parametrize(
     ("kernel", "arguments", "most_ulps"),
     [
-        (powers, {"x": X, "k": K, "y": floats(), "z": integers()}, 1),
+        (powers, {"x": X, "k": K, "y": floats(), "z": integers()}, 64),  # OpenCL's 16 of a cube 4 times the sum
         (powers_of_floats, {"x": X, "y": floats()}, 16),
         (questions, {"x": X, "k": K, "y": integers()}, 0),
         (starred_targets, {"x": X, "y": floats()}, 0),
