@@ -27,6 +27,7 @@ from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.elementwise_kernel import ElementwiseForm, build, size_name
 from ocl_runtime.plan.kernels.form import Output, Parameters, aligned, all_aligned, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.naming import output_names
+from ocl_runtime.plan.kernels.transpose import transpose_launch, transposition
 from ocl_runtime.plan.kernels.windows import Window, best_axis, steps_apart, wide_windows, windows
 from ocl_runtime.plan.launch import Launch, Sizes
 from ocl_runtime.plan.target import Target
@@ -68,6 +69,20 @@ def elementwise_launch(
     kept = steps_apart(values, laid_out_leaves) if crowded else set()
     shape, layouts = _collapsed(shape, [*laid_out_leaves, *(output.layout for output in outputs)], kept)
     leaves, lane = layouts[: len(layouts) - len(outputs)], len(shape) - 1
+    turned = None if crowded else transposition(values, shape, layouts, outputs, target)
+    if turned is not None:
+        return transpose_launch(
+            turned,
+            values,
+            shape,
+            layouts,
+            outputs,
+            target=target,
+            kernels=kernels,
+            names=names,
+            where=where,
+            apart=apart,
+        )
     way = _way(values, shape, layouts, outputs, target, crowded=crowded)
     lanes, rows = way.lanes, way.rows
     items = [*shape[:-1], -(-shape[lane] // lanes)]
