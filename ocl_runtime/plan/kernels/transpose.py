@@ -106,7 +106,9 @@ def _tile(
     units = target.group_size * max(1, F32.size // largest)
     while units > target.group_size and units * lanes**2 * sum(sizes) > _TILE_BYTES:
         units //= 2
-    along = power_of_two(units, math.isqrt(units))
+    along = 1
+    while 4 * along * along <= units:
+        along *= 2
     down = units // along
     while down > 1 and down * lanes // 2 >= rows and along * lanes < columns:
         down, along = down // 2, along * 2
@@ -150,7 +152,7 @@ def transpose_launch(
         lane,
         in_rows,
         names=names,
-        lanes_of={number: (how.axis, in_columns) for number in how.turned},
+        lanes_of=dict.fromkeys(how.turned, (how.axis, in_columns)),
     )
     results = tuple(
         (output.value, parameters.memory(name, output.dtype, output.storage, layout, lane, stored))

@@ -22,6 +22,7 @@ from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.language.library import Algorithm
 from ocl_ir.types import BOOL, U8, DType
+from ocl_runtime.plan.fusion.values import Operation
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.elementwise_kernel import size_name
 from ocl_runtime.plan.kernels.form import Access, Spec, Term
@@ -151,7 +152,7 @@ class _Builder:
             how += f" in tiles of {form.tile[0] * form.lanes} x {form.tile[1] * form.lanes}"
         self._form = form
         self._algorithm = Algorithm(
-            kernel_name(form.values, "transpose"),
+            kernel_name(form.values) if any(isinstance(value, Operation) for value in form.values) else "transpose",
             block if form.tile is None else tile,
             index=form.index,
             group_size=None if form.tile is None else (form.items, 1, 1),
@@ -263,7 +264,7 @@ class _Builder:
         )
         return tuple(results[value] for value in wanted)
 
-    def _neighbours(self, access: Access, where: Mapping[int, Ref], vector: Ref, lanes: int) -> Ref:
+    def _neighbours(self, access: Access, where: dict[int, Ref], vector: Ref, lanes: int) -> Ref:
         """Neighbours of a leaf along a row, or one element that is all of them."""
         body, lane = self._body, self._lane
         if access.kind == "scalar" or access.strides[lane] == "none" or lanes == 1:
@@ -294,7 +295,8 @@ class _Builder:
             else:
                 start = body.vector_start(access, offset, vector, lanes, lane)
             align = access.dtype.size * (lanes if access.wide else 1)
-            self._k.store(body.params[access.name], start, body.spread(result, lanes) if lanes > 1 else result, align=align)
+            value = body.spread(result, lanes) if lanes > 1 else result
+            self._k.store(body.params[access.name], start, value, align=align)
 
     def _vector(self, elements: list[Ref]) -> Ref:
         """A vector of elements; one of bools is made by comparing."""
