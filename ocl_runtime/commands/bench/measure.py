@@ -12,13 +12,15 @@ import numpy as np
 from ocl_runtime.commands.bench.case import DTYPES, Arrays, Case
 from ocl_runtime.commands.bench.ceilings import Ceiling, Ceilings
 from ocl_runtime.commands.bench.data import Data
-from ocl_runtime.commands.bench.peers.base import LeftOut, Peer, Prepared, first_line
+from ocl_runtime.commands.bench.peers.base import LeftOut, Peer, Timed, first_line
 from ocl_runtime.commands.bench.peers.ours import Ours
 from ocl_runtime.commands.bench.samples import Clock, Sample, Summary
 from ocl_runtime.commands.bench.verify import Reference, WrongResult
 
 _LEAST_ROUNDS = 3
 OURS = Ours.name
+_CEILING = ""
+"""What stands beside the peers in the rounds."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Result:
     sets: int = 1
     verified: str = ""
     ceiling: Ceiling | None = None
+    ceiling_samples: tuple[Sample, ...] = ()
+    """Of a copy or of reading, by turns with the case."""
     timings: dict[str, Timing] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     """Why a peer has no timing; under the library's own name, why the case has none."""
@@ -114,7 +118,7 @@ class Session:
         reference.check(results)
         result.verified = "all" if reference.whole else "in three parts"
         result.moved, result.operations = case.moved(sets[0], results), case.work(sets[0])
-        runs: dict[str, Prepared] = {OURS: ours}
+        runs: dict[str, Timed] = {OURS: ours}
         for peer in self.peers:
             if peer.name == "inductor" and not (self.explicit or case.compiled):
                 result.left_out[peer.name] = "takes long to compile: measured where it is named"
@@ -133,8 +137,11 @@ class Session:
             except Exception as error:  # noqa: BLE001  # a peer that fails must not end the benchmark
                 result.left_out[peer.name] = first_line(error)
         del results
-        result.ceiling = self.ceilings.of(case.ceiling, result.moved, result.operations, result.dtype)
-        samples = self._rounds(runs, result)
+        bandwidth = self.ceilings.bandwidth(case.ceiling, result.moved)
+        samples = self._rounds({_CEILING: bandwidth, **runs}, result)
+        result.ceiling_samples = tuple(samples.pop(_CEILING))
+        work = result.operations
+        result.ceiling = self.ceilings.of(bandwidth, result.ceiling_samples, result.moved, work, result.dtype)
         clock: Clock = "wall" if self._capabilities.kind == "cpu" else "span" if case.asks else "device"
         for name, times in samples.items():
             result.timings[name] = Timing(clock if times[0].has(clock) else "wall", tuple(times))
@@ -153,7 +160,7 @@ class Session:
         if largest > self._capabilities.max_allocation:
             raise LeftOut(f"an array has {largest / 1e9:.1f} GB, more than the device allows")
 
-    def _rounds(self, runs: dict[str, Prepared], result: Result) -> dict[str, list[Sample]]:
+    def _rounds(self, runs: dict[str, Timed], result: Result) -> dict[str, list[Sample]]:
         """Samples of each, by turns. Who is much slower than the others gets fewer."""
         spent = dict.fromkeys(runs, 0.0)
         samples: dict[str, list[Sample]] = {name: [] for name in runs}
@@ -172,7 +179,7 @@ class Session:
                 try:
                     samples[name].append(run.time(turn))
                 except Exception as error:  # noqa: BLE001
-                    if name == OURS:
+                    if name in {OURS, _CEILING}:
                         raise
                     result.left_out[name] = first_line(error)
                     del runs[name], samples[name]

@@ -43,6 +43,7 @@ class OpenCL:
     def __init__(self, runtime: Runtime) -> None:
         self.kind = runtime.device.capabilities.kind
         self.units = runtime.device.capabilities.compute_units
+        self.max_allocation = runtime.device.capabilities.max_allocation
         self._context = runtime.executor.engine.opencl.context
         self.queue: Any = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         self._programs: dict[str, Any] = {}
@@ -88,6 +89,10 @@ class OpenCL:
         self.queue.finish()
         return buffer
 
+    def part(self, buffer: Any, start: int, nbytes: int) -> Any:
+        """A part of a buffer, which begins at a multiple of the device's alignment."""
+        return buffer.get_sub_region(start, nbytes)
+
     def download(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """The elements of a buffer."""
         found = np.empty(shape, dtype)
@@ -113,7 +118,7 @@ class OpenCL:
         real: str = "float",
         lanes: int = 1,
     ) -> Launch:
-        """A kernel of kernels.cl with arguments: buffers, and whole numbers as ulong unless they are NumPy's. `real` and
+        """A kernel of kernels.cl with arguments: buffers, and whole numbers as ulong unless NumPy's. `real` and
         `lanes` are the type that the ceiling of arithmetic computes with."""
         kernel = cl.Kernel(self._program(real, f"{real}{lanes}" if lanes > 1 else real), name)
         kernel.set_args(*(np.uint64(arg) if isinstance(arg, int) else arg for arg in args))

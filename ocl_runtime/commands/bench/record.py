@@ -102,6 +102,7 @@ def _case(result: Result) -> dict[str, Any]:
         "verified": result.verified,
         "wrong": result.wrong,
         "ceiling": dataclasses.asdict(result.ceiling) if result.ceiling else None,
+        "ceiling_samples": [dataclasses.asdict(sample) for sample in result.ceiling_samples],
         "of_ceiling": result.of_ceiling,
         "left_out": result.left_out,
         "timings": {

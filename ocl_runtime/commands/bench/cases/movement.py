@@ -18,7 +18,7 @@ def _wide(data: Any, n: int, dtype: Any) -> tuple[Any, ...]:
 
 def _four_axes(data: Any, n: int, dtype: Any) -> tuple[Any, ...]:
     """A batch of images: 32 channels, a fourth axis of 64, and squares of the rest."""
-    side = square(max(1, n // (32 * 64)))
+    side = square(max(4, n // (32 * 64)))
     return (data.real(dtype, side, 32, side, 64),)
 
 

@@ -15,11 +15,15 @@ class LeftOut(Exception):
     """A peer or a case that cannot be measured here, and why."""
 
 
-class Prepared(Protocol):
-    """An expression over several sets of inputs, which lie where they are computed."""
+class Timed(Protocol):
+    """What takes part in the rounds."""
 
     def time(self, turn: int) -> Sample:
-        """Computes with one of the sets, and says how long that took."""
+        """Computes with one of the sets of inputs, and says how long that took."""
+
+
+class Prepared(Timed, Protocol):
+    """An expression over several sets of inputs, which lie where they are computed."""
 
     def results(self, turn: int) -> tuple[np.ndarray, ...]:
         """Computes with one of the sets, and gives the results as NumPy's."""
