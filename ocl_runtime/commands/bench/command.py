@@ -76,7 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the shares of the ceilings")
     parser.add_argument("--roofline", type=Path, metavar="FILE.svg", help="draw the cases under the roofline")
     parser.add_argument("--compare", type=Path, metavar="OLD.json", help="exit 1 where a case became slower")
-    parser.add_argument("--peers", type=_peers, help=f"of {', '.join(peers.NAMES)}, or none; all that are there")
+    parser.add_argument(
+        "--peers", type=_peers, help=f"of {', '.join(peers.NAMES)}; none; or --peers=-numpy for all others"
+    )
     parser.add_argument("--list", action="store_true", help="list the cases")
     return parser
 
@@ -109,9 +111,11 @@ def _rounds(text: str) -> int:
 
 def _peers(text: str) -> list[str]:
     found = [word.strip() for word in text.split(",")] if text != "none" else []
-    if unknown := [name for name in found if name not in peers.NAMES]:
+    if unknown := [name for name in found if name.removeprefix("-") not in peers.NAMES]:
         raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(peers.NAMES)}")
-    return found
+    if found and all(name.startswith("-") for name in found):
+        return [name for name in peers.NAMES if f"-{name}" not in found]
+    return [name for name in found if not name.startswith("-")]
 
 
 def _matches(name: str, group: str, patterns: Sequence[str] | None) -> bool:
@@ -167,7 +171,15 @@ def _run(options: argparse.Namespace, chosen: Sequence[Case | None]) -> int:
     rounds = options.rounds or (5 if options.quick else _ROUNDS[kind])
     seconds = _SECONDS[kind] / (_QUICK if options.quick else 1)
     ours = Ours(runtime)
-    session = Session(ours, made, ceilings, Data(), rounds, seconds, explicit=options.peers is not None)
+    session = Session(
+        ours,
+        made,
+        ceilings,
+        Data(),
+        rounds,
+        seconds,
+        explicit="inductor" in (options.peers or ()) and options.cases is not None,
+    )
     plan = _plan(options, chosen, kind)
     print(f"{len(plan)} cases on {runtime.device}", file=sys.stderr, flush=True)
     results: list[Result] = []

@@ -83,7 +83,7 @@ class Session:
     seconds: float
     """About how long the rounds of one case may take together."""
     explicit: bool = False
-    """Whether peers were named, so that those that take long are measured for each case."""
+    """Whether torch's compiler and the cases were named, so that it is measured for each of them."""
 
     @property
     def _capabilities(self) -> Any:
@@ -121,7 +121,7 @@ class Session:
         runs: dict[str, Timed] = {OURS: ours}
         for peer in self.peers:
             if peer.name == "inductor" and not (self.explicit or case.compiled):
-                result.left_out[peer.name] = "takes long to compile: measured where it is named"
+                result.left_out[peer.name] = "takes long to compile: measured where it and the cases are named"
                 continue
             try:
                 prepared = peer.prepare(case, sets)
