@@ -118,19 +118,21 @@ def _peers(text: str) -> list[str]:
     return [name for name in found if not name.startswith("-")]
 
 
-def _matches(name: str, group: str, patterns: Sequence[str] | None) -> bool:
-    """Whether a name or a group is what one of the patterns says, or begins so."""
-    if patterns is None:
-        return True
-    return any(pattern in {group, name} or fnmatch(name, pattern) or name.startswith(pattern) for pattern in patterns)
+def _matches(name: str, group: str, pattern: str) -> bool:
+    """Whether a name or a group is what a pattern says, or begins so."""
+    return pattern in {group, name} or fnmatch(name, pattern) or name.startswith(pattern)
 
 
 def _chosen(patterns: Sequence[str] | None) -> list[Case | None]:
-    """The cases of these names; None for the one that measures building."""
-    found: list[Case | None] = [
-        case for group, cases in GROUPS.items() for case in cases if _matches(case.key, group, patterns)
+    """The cases of these names, in the order of the names; None for the one that measures building."""
+    every: list[tuple[str, str, Case | None]] = [
+        (case.key, group, case) for group, cases in GROUPS.items() for case in cases
     ]
-    return [*found, None] if _matches(building.KEY, "programs", patterns) else found
+    every.append((building.KEY, "programs", None))
+    found = {
+        name: case for pattern in patterns or ["*"] for name, group, case in every if _matches(name, group, pattern)
+    }
+    return list(found.values())
 
 
 def _listed() -> Iterator[str]:

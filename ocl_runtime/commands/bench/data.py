@@ -24,7 +24,8 @@ class Data:
         size, key = math.prod(shape), (dtype, low, high)
         pool = self._pools.get(key)
         if pool is None or pool.size < size + _SLACK:
-            pool = self._pools[key] = self._pool(dtype, size + _SLACK, low, high)
+            # Sizes that differ by a little need no new pool.
+            pool = self._pools[key] = self._pool(dtype, (1 << (size - 1).bit_length()) + _SLACK, low, high)
         start = int(self._rng.integers(pool.size - size))
         return pool[start : start + size].reshape(shape)
 

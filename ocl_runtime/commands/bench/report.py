@@ -30,21 +30,25 @@ def size(count: int) -> str:
     return f"2^{count.bit_length() - 1}" if count & (count - 1) == 0 else str(count)
 
 
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def _rate(result: Result) -> str:
     """What is reached, in the unit of the ceiling."""
     assert result.ours is not None
     if result.ceiling is None:
         return ""
     if result.ceiling.kind == "arithmetic":
-        return f"{result.operations / result.ours.summary.median / 1e9:.0f} GFLOP/s"
-    return f"{result.moved / result.ours.summary.median / 1e9:.1f} GB/s"
+        return f"{_number(result.operations / result.ours.summary.median / 1e9)} GFLOP/s"
+    return f"{_number(result.moved / result.ours.summary.median / 1e9)} GB/s"
 
 
 def _ceiling(result: Result) -> str:
     if result.ceiling is None:
         return ""
     unit = "GFLOP/s" if result.ceiling.kind == "arithmetic" else "GB/s"
-    return f"{result.ceiling.kind} {result.ceiling.rate / 1e9:.0f} {unit}"
+    return f"{result.ceiling.kind} {_number(result.ceiling.rate / 1e9)} {unit}"
 
 
 def _spread(summary: Summary) -> str:

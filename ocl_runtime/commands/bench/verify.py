@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ocl_runtime.commands.bench.case import Arrays, Case, as_tuple
+from ocl_runtime.commands.bench.peers.base import Value
 from ocl_runtime.commands.bench.peers.numpy import names
 
 _TOLERANCE = {2: 1e-2, 4: 5e-4, 8: 1e-9}
@@ -49,11 +51,11 @@ class Reference:
     def _widened(x: np.ndarray) -> np.ndarray:
         return x.astype(np.float64) if x.dtype.kind == "f" else x
 
-    def check(self, results: Arrays, *, ordered: bool = True) -> None:
+    def check(self, results: Sequence[Value], *, ordered: bool = True) -> None:
         """Raises `WrongResult` unless results are NumPy's, within roundings. Who is not `ordered` may give any of the
         results that the case allows then."""
         if not ordered and self._case.racing is not None:
-            if not self._case.racing(self._inputs, np.asarray(results[0])):
+            if not self._case.racing(self._inputs, _all(results[0])):
                 raise WrongResult("the result is none that any order gives")
             return
         length = self._inputs[0].shape[0]
@@ -61,11 +63,11 @@ class Reference:
             if len(results) != len(expected):
                 raise WrongResult(f"{len(results)} results, not {len(expected)}")
             for found, right in zip(results, expected, strict=True):
-                part = found
-                if not self.whole:
-                    first = start * found.shape[0] // length
-                    part = found[first : first + right.shape[0]]
-                self._compare(part, right)
+                if self.whole:
+                    self._compare(_all(found), right)
+                    continue
+                first = start * found.shape[0] // length
+                self._compare(found.rows(first, first + right.shape[0]), right)
 
     def _compare(self, found: np.ndarray, right: np.ndarray) -> None:
         if found.shape != right.shape:
@@ -88,6 +90,10 @@ class Reference:
     def _least(self) -> int:
         """Bytes of the smallest real numbers among the inputs."""
         return min((x.dtype.itemsize for x in self._inputs if x.dtype.kind == "f"), default=8)
+
+
+def _all(value: Value) -> np.ndarray:
+    return value.rows(0, value.shape[0] if value.shape else 1)
 
 
 def _at(x: np.ndarray, place: tuple[int, ...]) -> Any:

@@ -13,13 +13,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from ocl_runtime.commands.bench import compare, pictures, record, report
+from ocl_runtime.commands.bench import compare, peers, pictures, record, report
 from ocl_runtime.commands.bench.case import DTYPES, Case
 from ocl_runtime.commands.bench.cases import CASES, GROUPS
 from ocl_runtime.commands.bench.ceilings import Ceiling
-from ocl_runtime.commands.bench.command import main
+from ocl_runtime.commands.bench.command import _chosen, _peers, main
 from ocl_runtime.commands.bench.data import SPREADS, Data
 from ocl_runtime.commands.bench.measure import Result, Timing
+from ocl_runtime.commands.bench.peers.base import Value
 from ocl_runtime.commands.bench.samples import Sample, Summary
 from ocl_runtime.commands.bench.verify import Reference, WrongResult
 from ocl_runtime.errors import InputFileError
@@ -45,6 +46,10 @@ def run(*results: Result, name: str = "a card") -> record.Run:
     device |= {"memory": 2**33, "host": "Linux x86_64"}
     peers = {"numpy": {"about": "NumPy 2", "clock": "the host's clock"}}
     return record.Run(device, "2026-01-02T03:04:05+00:00", {"python": "3"}, peers, {"torch": "not installed"}, results)
+
+
+def fetched(*arrays: np.ndarray) -> tuple[Value, ...]:
+    return tuple(map(Value.of, arrays))
 
 
 # ---------------------------------------------------------------------- samples
@@ -96,13 +101,13 @@ def test_a_wrong_element_is_found(key: str) -> None:
     inputs = case.inputs(Data(3), 2**12, F32)
     reference = Reference(case, inputs)
     right = [np.array(x, F32) if x.dtype.kind == "f" else x for x in reference._results[0]]
-    reference.check(tuple(right))
+    reference.check(fetched(*right))
     wrong = np.array(right[0])
     wrong.reshape(-1)[wrong.size // 2] += 1 + 0.01 * abs(wrong.reshape(-1)[wrong.size // 2])
     with pytest.raises(WrongResult):
-        reference.check((wrong, *right[1:]))
+        reference.check(fetched(wrong, *right[1:]))
     with pytest.raises(WrongResult, match="shape"):
-        reference.check((wrong[..., None], *right[1:]))
+        reference.check(fetched(wrong[..., None], *right[1:]))
 
 
 def test_of_a_large_result_three_parts_are_checked() -> None:
@@ -111,12 +116,12 @@ def test_of_a_large_result_three_parts_are_checked() -> None:
     reference = Reference(case, inputs)
     assert not reference.whole
     right = inputs[0] * inputs[1] + inputs[2]
-    reference.check((right,))
+    reference.check(fetched(right))
     for place in (0, 2**20, 2**21 - 1):
         wrong = right.copy()
         wrong[place] = np.nan
         with pytest.raises(WrongResult):
-            reference.check((wrong,))
+            reference.check(fetched(wrong))
 
 
 def test_who_races_may_write_any_value_of_a_place_and_nothing_else() -> None:
@@ -129,15 +134,15 @@ def test_who_races_may_write_any_value_of_a_place_and_nothing_else() -> None:
     last = before.copy()
     last[index] = values
     assert not np.array_equal(backwards, last)
-    reference.check((last,))
-    reference.check((backwards,), ordered=False)
+    reference.check(fetched(last))
+    reference.check(fetched(backwards), ordered=False)
     with pytest.raises(WrongResult):
-        reference.check((backwards,))
+        reference.check(fetched(backwards))
     for place, value in ((index[0], -1.0), (np.setdiff1d(np.arange(2**12), index)[0], 5.0), (index[0], 1e6)):
         wrong = last.copy()
         wrong[place] = value
         with pytest.raises((WrongResult, IndexError)):
-            reference.check((wrong,), ordered=False)
+            reference.check(fetched(wrong), ordered=False)
 
 
 def test_a_largest_element_may_be_named_by_any_of_its_places_where_there_is_no_order() -> None:
@@ -145,11 +150,11 @@ def test_a_largest_element_may_be_named_by_any_of_its_places_where_there_is_no_o
     x = np.zeros((8, 8), F32)
     x[2, 2] = x[5, 5] = 1
     reference = Reference(case, (x,))
-    reference.check((np.array(2 * 8 + 2),))
-    reference.check((np.array(5 * 8 + 5),), ordered=False)
+    reference.check(fetched(np.array(2 * 8 + 2)))
+    reference.check(fetched(np.array(5 * 8 + 5)), ordered=False)
     for place, ordered in ((5 * 8 + 5, True), (0, False)):
         with pytest.raises(WrongResult):
-            reference.check((np.array(place),), ordered=ordered)
+            reference.check(fetched(np.array(place)), ordered=ordered)
 
 
 # ---------------------------------------------------------------------- cases
@@ -187,7 +192,7 @@ def test_the_table_has_shares_of_the_ceiling_and_ratios() -> None:
     assert (cells["case"], cells["elements"], cells["dtype"]) == ("a*b + c", "2^20", "f32")
     assert cells["time"] == "1.1 ms"
     assert cells["%"] == "91%"
-    assert cells["reached"] == f"{2**24 / 1.1e-3 / 1e9:.1f} GB/s"
+    assert cells["reached"] == "15.3 GB/s"
     assert cells["× numpy"] == f"{4.4 / 1.1:.2f}"  # NumPy's clock is the host's
 
 
@@ -333,6 +338,18 @@ def test_the_list_has_every_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == [*(case.key for case in CASES), "build-chain"]
+
+
+def test_cases_come_in_the_order_of_their_names() -> None:
+    found = [case.key for case in _chosen(["sum-l*", "movement", "power-2", "sum-last"]) if case is not None]
+    assert found == ["sum-last", *(case.key for case in GROUPS["movement"]), "power-2"]
+    assert _chosen(None) == [*CASES, None]
+
+
+def test_peers_are_named_or_taken_out() -> None:
+    assert _peers("none") == []
+    assert _peers("torch, numpy") == ["torch", "numpy"]
+    assert set(peers.NAMES) - set(_peers("-numpy,-jax")) == {"numpy", "jax"}
 
 
 @pytest.mark.parametrize(

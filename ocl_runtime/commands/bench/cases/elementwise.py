@@ -129,6 +129,7 @@ CASES = (
         "a*b + c, odd length",
         lambda _, a, b, c: a * b + c,
         lambda data, n, dtype: flat(3)(data, n - 1, dtype),
+        slabs=True,
         operations=2,
     ),
     Case("stencil-9", "9-point stencil", stencil, squares(1), ("f32", "f64"), moved=result_twice, operations=9),

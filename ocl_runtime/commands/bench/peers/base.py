@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +17,21 @@ class LeftOut(Exception):
     """A peer or a case that cannot be measured here, and why."""
 
 
+@dataclass(frozen=True)
+class Value:
+    """A result where it was computed, of which rows are fetched: `rows` gives those from one up to another."""
+
+    shape: tuple[int, ...]
+    nbytes: int
+    rows: Callable[[int, int], np.ndarray]
+
+    @classmethod
+    def of(cls, x: Any, fetched: Callable[[Any], np.ndarray] = np.asarray) -> Value:
+        """An array of a library, and how that makes NumPy's arrays. An array without axes is a row."""
+        shape = tuple(map(int, x.shape))
+        return cls(shape, int(x.nbytes), lambda start, end: fetched(x[start:end]) if shape else fetched(x))
+
+
 class Timed(Protocol):
     """What takes part in the rounds."""
 
@@ -25,8 +42,8 @@ class Timed(Protocol):
 class Prepared(Timed, Protocol):
     """An expression over several sets of inputs, which lie where they are computed."""
 
-    def results(self, turn: int) -> tuple[np.ndarray, ...]:
-        """Computes with one of the sets, and gives the results as NumPy's."""
+    def results(self, turn: int) -> tuple[Value, ...]:
+        """Computes with one of the sets, and gives the results."""
 
 
 class Peer(Protocol):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ocl_runtime.commands.bench.case import Arrays, Case
 from ocl_runtime.commands.bench.opencl import OpenCL
-from ocl_runtime.commands.bench.peers.base import LeftOut, library
+from ocl_runtime.commands.bench.peers.base import LeftOut, Value, library
 from ocl_runtime.commands.bench.samples import Sample
 
 
@@ -54,8 +54,8 @@ class Called:
         """By the event that the routine gives."""
         return self._opencl.time(lambda: [self._call(turn)])
 
-    def results(self, turn: int) -> tuple[np.ndarray, ...]:
+    def results(self, turn: int) -> tuple[Value, ...]:
         """Downloads the result."""
         self._call(turn)
         found = np.asarray(self._result.get())
-        return (found.reshape(-1) if self._flat else found,)
+        return (Value.of(found.reshape(-1) if self._flat else found),)

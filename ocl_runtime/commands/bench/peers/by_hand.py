@@ -9,7 +9,7 @@ import numpy as np
 
 from ocl_runtime.commands.bench.case import Arrays, Case
 from ocl_runtime.commands.bench.opencl import Launch, OpenCL
-from ocl_runtime.commands.bench.peers.base import LeftOut
+from ocl_runtime.commands.bench.peers.base import LeftOut, Value
 from ocl_runtime.commands.bench.samples import Sample
 
 Recipe = Callable[[OpenCL, Arrays, Sequence[Any], Any], list[Launch]]
@@ -63,10 +63,10 @@ class Launches:
         """From the first launch to the end of the last."""
         return self._opencl.time(lambda: self._enqueue(turn))
 
-    def results(self, turn: int) -> tuple[np.ndarray, ...]:
-        """Downloads them."""
+    def results(self, turn: int) -> tuple[Value, ...]:
+        """Downloads the result."""
         self._enqueue(turn)
-        return (self._opencl.download(self._result, self._shape, self._dtype),)
+        return (Value.of(self._opencl.download(self._result, self._shape, self._dtype)),)
 
 
 def _elementwise(kernel: str) -> Recipe:

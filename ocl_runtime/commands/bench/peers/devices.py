@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ocl_runtime.commands.bench.case import Arrays, Case, Expression, as_tuple
-from ocl_runtime.commands.bench.peers.base import LeftOut, Names, library
+from ocl_runtime.commands.bench.peers.base import LeftOut, Names, Value, library
 from ocl_runtime.commands.bench.samples import Sample
 
 _FILLER, _FILLED = 2**26, 8
@@ -48,9 +48,9 @@ class OnDevice:
         device = self._timed(lambda: self._results(turn + 1))
         return Sample(wall, device, device)
 
-    def results(self, turn: int) -> tuple[np.ndarray, ...]:
-        """Downloads them."""
-        return tuple(self._numpy(x) for x in as_tuple(self._results(turn)))
+    def results(self, turn: int) -> tuple[Value, ...]:
+        """They are downloaded when they are looked at."""
+        return tuple(Value.of(x, self._numpy) for x in as_tuple(self._results(turn)))
 
 
 class Torch:
@@ -74,11 +74,15 @@ class Torch:
 
     def prepare(self, case: Case, sets: list[Arrays]) -> OnDevice:
         """Uploads the inputs."""
-        made = [tuple(self._torch.tensor(x, device=self._device) for x in inputs) for inputs in sets]
+        made = [tuple(self._uploaded(x) for x in inputs) for inputs in sets]
         expression = case.own.get("torch", case.expression)
         run = self._made(lambda *inputs: expression(self._names, *inputs))
         timed = None if self._module is None else self._seconds
         return OnDevice(run, made, self._finish, timed, lambda x: np.asarray(x.cpu().numpy()))
+
+    def _uploaded(self, x: np.ndarray) -> Any:
+        on_host = self._torch.from_numpy(x)
+        return on_host.clone() if self._module is None else on_host.to(self._device)
 
     def _made(self, run: Expression) -> Expression:
         return run

@@ -10,7 +10,7 @@ import numpy as np
 
 from ocl_ir import numpy_functions
 from ocl_runtime.commands.bench.case import Arrays, Case, Expression, as_tuple
-from ocl_runtime.commands.bench.peers.base import LeftOut, Names, library
+from ocl_runtime.commands.bench.peers.base import LeftOut, Names, Value, library
 from ocl_runtime.commands.bench.samples import Sample
 
 
@@ -59,12 +59,15 @@ class OnHost:
     def time(self, turn: int) -> Sample:
         """On the host's clock."""
         start = time.perf_counter()
-        found = self.results(turn)
+        found = self._run(turn)
         wall = time.perf_counter() - start
         del found
         return Sample(wall)
 
-    def results(self, turn: int) -> tuple[np.ndarray, ...]:
+    def results(self, turn: int) -> tuple[Value, ...]:
         """They are NumPy's."""
+        return tuple(map(Value.of, self._run(turn)))
+
+    def _run(self, turn: int) -> Arrays:
         with np.errstate(all="ignore"):
             return tuple(map(np.asarray, as_tuple(self._expression(self._names, *self._sets[turn % len(self._sets)]))))

@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
-
 import ocl_runtime as ocl
 import ocl_runtime.numpy as numpy_names
 from ocl_runtime.commands.bench.case import Arrays, Case, as_tuple
-from ocl_runtime.commands.bench.peers.base import LeftOut, Names
+from ocl_runtime.commands.bench.peers.base import LeftOut, Names, Value
 from ocl_runtime.commands.bench.samples import Sample
 from ocl_runtime.errors import Error
 from ocl_runtime.runtime import Runtime
@@ -68,10 +66,10 @@ class Computed:
         streams.look()
         return Sample.of([(timed.start, timed.end) for timed in streams.profile or ()], wall)
 
-    def results(self, turn: int) -> tuple[np.ndarray, ...]:
-        """The results as NumPy's."""
+    def results(self, turn: int) -> tuple[Value, ...]:
+        """The results, which are downloaded when they are looked at."""
         with ocl.use(self._runtime):
-            return tuple(np.asarray(x.numpy()) for x in self._run(turn))
+            return tuple(Value.of(x, ocl.Array.numpy) for x in self._run(turn))
 
     def _launched(self) -> Any:
         return self._runtime.executor.engine.counters.launches
