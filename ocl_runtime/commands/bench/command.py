@@ -7,7 +7,9 @@ command line, 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
+import faulthandler
 import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
@@ -161,6 +163,8 @@ def _plan(options: argparse.Namespace, chosen: Sequence[Case | None], kind: str)
 
 
 def _run(options: argparse.Namespace, chosen: Sequence[Case | None]) -> int:
+    with contextlib.suppress(OSError, AttributeError):  # standard error may be no file
+        faulthandler.enable()  # a driver that crashes says at least where
     settings = Settings.from_environment()
     earlier = record.read(options.compare) if options.compare else None
     first = Runtime(options.device, settings)
@@ -183,6 +187,8 @@ def _run(options: argparse.Namespace, chosen: Sequence[Case | None]) -> int:
         explicit="inductor" in (options.peers or ()) and options.cases is not None,
     )
     plan = _plan(options, chosen, kind)
+    if not plan:
+        raise Error("none of the cases has one of these dtypes", remedy="--list says which dtypes each case has")
     print(f"{len(plan)} cases on {runtime.device}", file=sys.stderr, flush=True)
     results: list[Result] = []
     interrupted = False
@@ -191,12 +197,13 @@ def _run(options: argparse.Namespace, chosen: Sequence[Case | None]) -> int:
             for case, size, dtype in plan:
                 before(case.title if case else building.TITLE)
                 results.append(session.measure(case, size, dtype) if case else building.measure(runtime))
+                # Now, not at the end: where a driver crashes, what was measured is there.
+                _write(options.json, record.as_json(record.run(runtime.device, made, left_out, results), ceilings))
                 after(report.outcome(results[-1]))
     except KeyboardInterrupt:
         interrupted = True
     found = record.run(runtime.device, made, left_out, results)
     report.show(found)
-    _write(options.json, record.as_json(found, ceilings))
     _write(options.plot, pictures.bars(found))
     _write(options.roofline, pictures.roofline(found, ceilings.rates))
     slower = False

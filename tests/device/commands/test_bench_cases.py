@@ -17,7 +17,7 @@ from ocl_runtime.commands.bench.cases import CASES, elementwise
 from ocl_runtime.commands.bench.ceilings import Ceilings
 from ocl_runtime.commands.bench.command import main
 from ocl_runtime.commands.bench.data import Data
-from ocl_runtime.commands.bench.measure import Session
+from ocl_runtime.commands.bench.measure import Result, Session
 from ocl_runtime.commands.bench.opencl import OpenCL
 from ocl_runtime.commands.bench.peers.base import LeftOut
 from ocl_runtime.commands.bench.peers.by_hand import _RECIPES, ByHand
@@ -170,6 +170,14 @@ def test_a_wrong_result_ends_in_1_and_is_not_timed(
     assert "GB/s" not in out
 
 
+def test_dtypes_that_no_case_has_are_refused(
+    device: Device, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OCL_RUNTIME_DEVICE", device.key)
+    assert measured("--cases", "stencil-9", "--dtypes", "i8") == 1
+    assert "none of the cases has one of these dtypes" in capsys.readouterr().err
+
+
 def test_a_file_that_is_no_run_is_refused_before_anything_is_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,3 +185,21 @@ def test_a_file_that_is_no_run_is_refused_before_anything_is_measured(
     out, err = capsys.readouterr()
     assert err.startswith("ocl-bench: ")
     assert out == ""
+
+
+def test_what_was_measured_is_written_though_the_next_case_ends_the_run(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure = Session.measure
+
+    def interrupted(self: Session, case: Case, size: int, dtype: str) -> Result:
+        if case.key == "sum-first":
+            raise KeyboardInterrupt
+        return measure(self, case, size, dtype)
+
+    monkeypatch.setattr(Session, "measure", interrupted)
+    monkeypatch.setenv("OCL_RUNTIME_DEVICE", device.key)
+    path = tmp_path / "new.json"
+    assert measured("--cases", "sum-last", "sum-first", "sum-all", "--json", str(path)) == 130
+    assert [case["key"] for case in json.loads(path.read_text(encoding="utf-8"))["cases"]] == ["sum-last"]
+    assert "sum, last axis" in capsys.readouterr().out
