@@ -52,7 +52,3 @@ class Data:
             uniform **= 8
         found = np.minimum((uniform.astype(np.float64) * into).astype(dtype), into - 1)
         return np.sort(found) if spread == "sorted" else found
-
-    def forget(self) -> None:
-        """Gives the memory of the pools back."""
-        self._pools.clear()

@@ -51,7 +51,7 @@ def bars(run: Run) -> str:
                 x, fill = min(share * 100, most) * scale, colour(names.index(name))
                 if name == OURS:
                     drawing.rect("box", (_LEFT, top + 3), (x, _ROW - 6), fill)
-                    drawing.text((_LEFT + x + 6, top + _ROW / 2), f"{share:.0%}")
+                    drawing.text((_LEFT + _WIDTH + 8, top + _ROW / 2), f"{share:.0%}")
             for name, share in _shares(result).items():
                 if name != OURS:
                     x = min(share * 100, most) * scale
@@ -68,21 +68,26 @@ def _shares(result: Result) -> dict[str, float]:
 
 def roofline(run: Run, rates: dict[str, float]) -> str:
     """An SVG with operations a second over operations for each byte, both in powers of ten, under the measured ceilings
-    (Williams, Waterman and Patterson, 2009): the fastest copy of all sizes, and `rates` of arithmetic by type."""
+    (Williams, Waterman and Patterson, 2009): the fastest copy of all sizes, and `rates` of arithmetic by type. Where a
+    point is too near to others for a number, the mouse shows its name.
+    """
     results = [result for result in run.results if result.ours is not None and result.operations and result.moved]
     copies = [result.ceiling.rate for result in run.results if result.ceiling and result.ceiling.kind != "arithmetic"]
     title = f"roofline, {run.device['name']}, {run.date[:10]}"
-    legend = Legend.of([(colour(index), f"{index + 1} {_label(one)}") for index, one in enumerate(results)], 800)
-    drawing = Drawing(max(860, headline(title)), _TOP + _HEIGHT + 50 + legend.height, title)
-    drawing.text((10, 16), title, "head")
     bandwidth = max(copies, default=0.0)
     points = [(one.operations / one.moved, one.operations / _taken(one)) for one in results]
     if not points or not bandwidth:
+        drawing = Drawing(headline(title), 60, title)
         drawing.text((10, 40), "no case has operations that are counted")
         return str(drawing)
     knees = [rate / bandwidth for rate in rates.values()]
     across = _Axis([x for x, _ in points] + [knee * 2 for knee in knees], 70.0, 800.0)
     along = _Axis([y for _, y in points] + [rate * 1.5 for rate in rates.values()], _TOP + _HEIGHT, _TOP)
+    places = [(across.at(x), along.at(y)) for x, y in points]
+    named = _apart(places)
+    legend = Legend.of([(colour(index), f"{index + 1} {_label(results[index])}") for index in named], 800)
+    drawing = Drawing(max(860, headline(title)), _TOP + _HEIGHT + 50 + legend.height, title)
+    drawing.text((10, 16), title, "head")
     for power in across.powers:
         x = across.at(10.0**power)
         drawing.line("grid", (x, _TOP), (x, _TOP + _HEIGHT))
@@ -105,13 +110,22 @@ def roofline(run: Run, rates: dict[str, float]) -> str:
         y = along.at(rate)
         drawing.line("bound", (across.at(rate / bandwidth), y), (800, y), f"{name}: {_operations(rate)}/s")
         drawing.text((798, y - 8), f"{name} {_operations(rate)}/s", anchor="end")
-    for index, (result, (x, y)) in enumerate(zip(results, points, strict=True)):
-        at = across.at(x), along.at(y)
+    for index, (result, at, (x, y)) in enumerate(zip(results, places, points, strict=True)):
         with drawing.group("case", f"case-{index}", f"{_label(result)}\n{x:.3g} operations a byte, {_operations(y)}/s"):
             drawing.rect("box", (at[0] - 4, at[1] - 4), (8, 8), colour(index))
-            drawing.text((at[0] + 7, at[1]), str(index + 1))
+            if index in named:
+                drawing.text((at[0] + 7, at[1]), str(index + 1))
     drawing.legend((10, _TOP + _HEIGHT + 44), legend)
     return str(drawing)
+
+
+def _apart(places: Sequence[tuple[float, float]]) -> list[int]:
+    """Which points have room for a number beside them; the mouse names the others."""
+    found: list[int] = []
+    for index, (x, y) in enumerate(places):
+        if all(abs(x - places[other][0]) > 24 or abs(y - places[other][1]) > 11 for other in found):
+            found.append(index)
+    return found
 
 
 def _taken(result: Result) -> float:

@@ -326,6 +326,13 @@ def test_cases_lie_under_the_roofline() -> None:
     assert (slow - at) / (slow - fast) == pytest.approx(math.log(1.1) / math.log(1.1 / 0.5), rel=0.01)
 
 
+def test_numbers_of_points_do_not_lie_on_each_other() -> None:
+    svg = pictures.roofline(run(result(), result("sum-all"), result("sum-first", (0.1,))), {"float": 1e12})
+    shapes = groups(svg, "case")
+    assert [shape.findtext(f"{SVG}text") for shape in shapes.values()] == ["1", None, "3"]
+    assert [title(shape).split(",")[0] for shape in shapes.values()] == ["a*b + c", "sum", "sum"]
+
+
 def test_a_run_without_cases_gives_pictures_too() -> None:
     for svg in (pictures.bars(run()), pictures.roofline(run(), {})):
         assert ElementTree.fromstring(svg).tag == f"{SVG}svg"
