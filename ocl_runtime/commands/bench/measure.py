@@ -127,8 +127,8 @@ class Session:
                 prepared = peer.prepare(case, sets)
                 # NumPy is the reference, which would be computed once more.
                 if peer.name != "numpy":
-                    ordered = peer.name == "opencl"
-                    reference.check(prepared.results(0), ordered=ordered)
+                    reference.check(prepared.results(0), ordered=peer.name == "opencl")
+                    prepared.time(1)  # what is first is slow
                 runs[peer.name] = prepared
             except LeftOut as reason:
                 result.left_out[peer.name] = str(reason)
@@ -137,6 +137,7 @@ class Session:
             except Exception as error:  # noqa: BLE001  # a peer that fails must not end the benchmark
                 result.left_out[peer.name] = first_line(error)
         del results
+        ours.time(1)
         bandwidth = self.ceilings.bandwidth(case.ceiling, result.moved)
         samples = self._rounds({_CEILING: bandwidth, **runs}, result)
         result.ceiling_samples = tuple(samples.pop(_CEILING))
@@ -164,9 +165,6 @@ class Session:
         """Samples of each, by turns. Who is much slower than the others gets fewer."""
         spent = dict.fromkeys(runs, 0.0)
         samples: dict[str, list[Sample]] = {name: [] for name in runs}
-        for name, run in runs.items():
-            if name != "numpy":
-                run.time(1)
         began = time.perf_counter()
         share = self.seconds / len(runs)
         for turn in range(self.rounds):

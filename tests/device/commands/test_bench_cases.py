@@ -19,7 +19,7 @@ from ocl_runtime.commands.bench.command import main
 from ocl_runtime.commands.bench.data import Data
 from ocl_runtime.commands.bench.measure import Result, Session
 from ocl_runtime.commands.bench.opencl import OpenCL
-from ocl_runtime.commands.bench.peers.base import LeftOut
+from ocl_runtime.commands.bench.peers.base import LeftOut, Value
 from ocl_runtime.commands.bench.peers.by_hand import _RECIPES, ByHand
 from ocl_runtime.commands.bench.peers.ours import Computed, Ours
 from ocl_runtime.commands.bench.samples import Sample
@@ -203,3 +203,41 @@ def test_what_was_measured_is_written_though_the_next_case_ends_the_run(
     assert measured("--cases", "sum-last", "sum-first", "sum-all", "--json", str(path)) == 130
     assert [case["key"] for case in json.loads(path.read_text(encoding="utf-8"))["cases"]] == ["sum-last"]
     assert "sum, last axis" in capsys.readouterr().out
+
+
+class Broken:
+    """A peer that does not compute, or computes something else, or fails later."""
+
+    about = clock = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.timed = 0
+
+    def prepare(self, case: Case, sets: list[Any]) -> Broken:
+        if self.name == "absent":
+            raise LeftOut("not written")
+        return self
+
+    def results(self, turn: int) -> tuple[Value, ...]:
+        return (Value.of(np.zeros(2**12, np.float32)),)
+
+    def time(self, turn: int) -> Sample:
+        self.timed += 1
+        if self.name == "failing" and self.timed > 2:
+            raise RuntimeError("out of memory")
+        return Sample(1e-3)
+
+
+def test_peers_that_fail_are_named_and_the_case_is_measured(runtime: Runtime) -> None:
+    others = [Broken("absent"), Broken("wrong"), Broken("failing")]
+    session = Session(Ours(runtime), others, Ceilings(OpenCL(runtime), "device"), Data(), 4, 1.0)
+    zero = dataclasses.replace(CASE["negative"], expression=lambda _, x: x * 0)
+    found = session.measure(zero, 2**12, "f32")
+    assert set(found.timings) == {"ocl", "wrong"}
+    assert found.left_out == {"absent": "not written", "failing": "RuntimeError: out of memory"}
+    found = session.measure(CASE["negative"], 2**12, "f32")
+    assert set(found.timings) == {"ocl"}
+    assert found.left_out["wrong"].startswith("wrong: 40")
+    assert len(found.timings["ocl"].samples) == 4
+    assert found.of_ceiling is not None
