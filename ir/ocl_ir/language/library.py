@@ -63,12 +63,12 @@ class Algorithm:
         """The kernel."""
         return with_fences(self.k.build())
 
-    def function(self, emit: Callable[..., Ref | None], name: str = "function") -> Builtin:
-        """A compile-time function of operands, which gives an operand or nothing."""
+    def function(self, emit: Callable[..., Ref | tuple[Ref, ...] | None], name: str = "function") -> Builtin:
+        """A compile-time function of operands, which gives an operand, some of them, or nothing."""
 
         def called(t: Tiles, *values: Value) -> Value:
             result = emit(*[t.number(value).ref for value in values])
-            return None if result is None else _value(result)
+            return tuple(map(_value, result)) if isinstance(result, tuple) else _value(result)
 
         return Builtin(name, called)
 

@@ -97,6 +97,9 @@ class Growing:
         """Goes through the movements above a node."""
         while isinstance(node, Movement) and (node is self._root or node not in self._alone):
             copied = copies(node)
+            if copied and chain is not None and chain.undoes(node):
+                chain, node = chain.outer, node.arg
+                continue
             if copied and not stays(node):
                 self.reasons[node] = "it is a reshape that has to copy"
                 return node, chain, True
