@@ -15,7 +15,7 @@ from typing import Any
 from ocl_runtime.commands.bench.ceilings import Ceilings
 from ocl_runtime.commands.bench.measure import OURS, Result
 from ocl_runtime.commands.bench.peers.base import Peer
-from ocl_runtime.commands.bench.samples import Sample, Summary
+from ocl_runtime.commands.bench.samples import Clock, Sample, Summary
 from ocl_runtime.device import Device
 from ocl_runtime.errors import InputFileError
 
@@ -121,12 +121,29 @@ Key = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
+class Compared:
+    """What of a case is compared with another run: this library's time, and that of the copy or the reading that was
+    timed by turns with it, where there was one."""
+
+    time: Summary
+    beside: Summary | None
+
+    @classmethod
+    def of(cls, result: Result) -> Compared | None:
+        """Of a case, if it was measured."""
+        if result.ours is None:
+            return None
+        clock: Clock = "wall" if result.ours.clock == "wall" else "device"
+        return cls(result.ours.summary, _summary(result.ceiling_samples, clock))
+
+
+@dataclass(frozen=True)
 class Earlier:
-    """What of an earlier run is compared: times of this library by case, and where they were measured."""
+    """What of an earlier run is compared, by case, and where it was measured."""
 
     device: str
     date: str
-    times: Mapping[Key, Summary]
+    cases: Mapping[Key, Compared]
 
 
 def read(path: Path) -> Earlier:
@@ -135,12 +152,12 @@ def read(path: Path) -> Earlier:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found["format"] != FORMAT:
             raise ValueError(f"its format is {found['format']}, this command reads {FORMAT}")
-        times = {
-            (case["key"], case["dtype"], case["size"]): _summary(case["timings"][OURS])
+        cases = {
+            (case["key"], case["dtype"], case["size"]): _compared(case)
             for case in found["cases"]
             if OURS in case["timings"]
         }
-        return Earlier(str(found["device"]["name"]), str(found["date"]), times)
+        return Earlier(str(found["device"]["name"]), str(found["date"]), cases)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputFileError(
             f"{path} cannot be read as an earlier run: {error}",
@@ -149,6 +166,14 @@ def read(path: Path) -> Earlier:
         ) from error
 
 
-def _summary(timing: Mapping[str, Any]) -> Summary:
-    samples = [Sample(**sample) for sample in timing["samples"]]
-    return Summary.of([sample.on(timing["clock"]) for sample in samples])
+def _compared(case: Mapping[str, Any]) -> Compared:
+    ours = case["timings"][OURS]
+    time = _summary([Sample(**sample) for sample in ours["samples"]], ours["clock"])
+    if time is None:
+        raise ValueError(f"{case['key']} has no samples")
+    clock: Clock = "wall" if ours["clock"] == "wall" else "device"
+    return Compared(time, _summary([Sample(**sample) for sample in case["ceiling_samples"]], clock))
+
+
+def _summary(samples: Sequence[Sample], clock: Clock) -> Summary | None:
+    return Summary.of([sample.on(clock) for sample in samples]) if samples else None

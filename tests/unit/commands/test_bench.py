@@ -21,6 +21,7 @@ from ocl_runtime.commands.bench.command import _chosen, _peers, main
 from ocl_runtime.commands.bench.data import SPREADS, Data
 from ocl_runtime.commands.bench.measure import Result, Timing
 from ocl_runtime.commands.bench.peers.base import Value
+from ocl_runtime.commands.bench.record import Compared
 from ocl_runtime.commands.bench.samples import Sample, Summary
 from ocl_runtime.commands.bench.verify import Reference, WrongResult
 from ocl_runtime.errors import InputFileError
@@ -258,7 +259,7 @@ def test_json_has_everything_and_is_read_back(tmp_path: Path) -> None:
     assert len(case["timings"]["ocl"]["samples"]) == 3
     assert case["timings"]["ocl"]["samples"][0] == {"wall": 2e-3, "device": 1e-3, "span": 1.5e-3}
     earlier = record.read(path)
-    assert earlier.times == {("a*b+c", "f32", 2**20): result().timings["ocl"].summary}
+    assert earlier.cases == {("a*b+c", "f32", 2**20): Compared(result().timings["ocl"].summary, None)}
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"format": 99}', '{"format": 1, "cases": [{}]}'])
@@ -288,6 +289,21 @@ def test_slower_is_what_takes_longer_by_more_than_its_spread(
     (change,) = compare.changes(run(result(ours=new)), earlier)
     assert change.verdict == verdict
     assert change.ratio == pytest.approx(np.median(new) / np.median(old))
+
+
+def test_a_case_is_slower_only_if_it_is_beside_a_copy_of_its_own_run_too(tmp_path: Path) -> None:
+    def beside(ours: float, copy: float) -> Result:
+        return result(ours=(ours,) * 4, ceiling_samples=tuple(Sample(9.0, copy) for _ in range(4)))
+
+    earlier = record.read(written(tmp_path, beside(1.0, 2e-3)))
+    for now, verdict in (
+        (beside(2.0, 2e-3), "slower"),
+        (beside(2.0, 4e-3), ""),  # the whole machine takes twice as long
+        (beside(1.0, 1e-3), ""),
+        (beside(0.5, 2e-3), "faster"),
+    ):
+        (change,) = compare.changes(run(now), earlier)
+        assert change.verdict == verdict
 
 
 def test_only_what_both_have_is_compared(tmp_path: Path) -> None:
