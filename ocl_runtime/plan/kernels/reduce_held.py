@@ -96,13 +96,13 @@ class HeldRows(Rows):
     def _slot(self, first: Ref, number: int, count: Ref, reader: Reader, is_there: bool) -> _Slot:
         """What lies so many teams behind the first of `count` vectors or elements. What is not there is not joined, but
         something is read for it, so that all loads are under way together."""
-        at = self.k.let(first + number * self.form.team if number else first, "v")
+        at = self.k.op("add", first, number * self.form.team, hint="~v") if number else first
         if is_there:
             return _Slot(at, None, reader(self._where, at))
         there = self.k.let(at < count, "there")
         if not self.form.restrict:
             return _Slot(at, there, self._guarded(there, reader(self._where, at)))
-        at = self.k.op("minimum", at, count - 1, hint="v")
+        at = self.k.op("minimum", at, self.k.op("sub", count, 1, hint="~last"), hint="~v")
         return _Slot(at, there, reader(self._where, at))
 
     def _guarded(self, there: Ref, read: Callable[[Access], Ref]) -> Callable[[Access], Ref]:
