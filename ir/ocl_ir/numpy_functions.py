@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ocl_ir.bfloat16 import bits_of, floats_of
+
 
 def erf(x: Any) -> Any:
     """The error function."""
@@ -90,9 +92,7 @@ def round_f16(x: Any) -> Any:
 
 def round_bf16(x: Any) -> Any:
     """The nearest bfloat16 value, as float32; a NaN stays one."""
-    bits = np.asarray(x, np.float32).view(np.uint32)
-    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
-    return np.where(np.isnan(x), x, rounded.view(np.float32))
+    return floats_of(bits_of(x))
 
 
 def divide_checked(function: Callable[..., Any]) -> Callable[..., Any]:

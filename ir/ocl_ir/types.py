@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from ocl_ir.bfloat16 import bfloat16, bits_of, floats_of, is_bfloat16
 from ocl_ir.errors import DTypeError
 
 Kind = Literal["bool", "int", "uint", "float"]
@@ -39,11 +40,15 @@ class DType:
     numpy: np.dtype = field(init=False)
     """The NumPy dtype of the same memory layout (`uint16` for bfloat16, which NumPy lacks)."""
 
+    public: np.dtype = field(init=False)
+    """What users know it as: NumPy's dtype, or `bfloat16`, which stands where a dtype of NumPy's would."""
+
     size: int = field(init=False)
     """Bytes of one element in memory."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "numpy", np.dtype(_NUMPY[self.name]))
+        object.__setattr__(self, "public", bfloat16 if self.name == "bf16" else self.numpy)
         object.__setattr__(self, "size", self.bits // 8)
 
     def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
@@ -58,6 +63,12 @@ class DType:
     def is_integer(self) -> bool:
         """Whether it is a signed or unsigned integer type (bool is not)."""
         return self.kind in {"int", "uint"}
+
+    def value(self, number: object) -> Any:
+        """A number as an element has it, converted as NumPy converts arrays: a Python bool, int or float."""
+        if self.name == "bf16":
+            return floats_of(bits_of(number)).item()
+        return np.asarray(number).astype(self.numpy).item()
 
     def __str__(self) -> str:
         return self.name
@@ -149,10 +160,12 @@ def size_of(type_: ValueType) -> int:
 
 
 def from_numpy(dtype: object) -> DType:
-    """The scalar type of a NumPy dtype (or anything `numpy.dtype` takes).
+    """The scalar type of a NumPy dtype (or anything `numpy.dtype` takes), or of what names bfloat16.
 
     Raises `DTypeError` for complex, structured, object, datetime, string and non-native byte-order dtypes.
     """
+    if not isinstance(dtype, np.dtype) and is_bfloat16(dtype):
+        return BF16
     numpy_dtype = np.dtype(dtype)  # type: ignore[call-overload]
     if not numpy_dtype.isnative:
         raise DTypeError(
@@ -160,10 +173,12 @@ def from_numpy(dtype: object) -> DType:
             remedy="convert it: x.astype(x.dtype.newbyteorder('='))",
         )
     type_ = _FROM_NUMPY.get(numpy_dtype.str[1:])
+    if type_ is None and is_bfloat16(numpy_dtype):
+        return BF16
     if type_ is None:
         raise DTypeError(
             f"dtype {numpy_dtype} has no counterpart on a device",
-            remedy="use bool, int8 to int64, uint8 to uint64, float16, float32 or float64",
+            remedy="use bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32 or float64",
         )
     return type_
 

@@ -26,6 +26,7 @@ In the order in which an operation goes through them:
 
 from math import e, inf, nan, pi
 
+from ocl_ir.bfloat16 import bfloat16
 from ocl_runtime.arrays.array import Array, compute
 from ocl_runtime.arrays.current_runtime import current, set_default, use
 from ocl_runtime.arrays.functions.creation import (
@@ -203,6 +204,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "bfloat16",
     "bitwise_and",
     "bitwise_count",
     "bitwise_invert",

@@ -44,7 +44,7 @@ class Array(Methods, NumpyCalls):
     def __reduce__(self) -> tuple[Any, ...]:
         executor = self._executor
         own = base_executor(executor) is not executor
-        return unpickled, (self.numpy(), executor.default_real.name) if own else (self.numpy(),)
+        return unpickled, (self._held(), executor.default_real.name) if own else (self._held(),)
 
 
 def array_of(what: str, x: object) -> Array:

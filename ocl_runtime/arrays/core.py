@@ -248,7 +248,7 @@ class ArrayCore:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the elements, as NumPy's."""
-        return self._dtype.numpy
+        return self._dtype.public
 
     @property
     def _dtype(self) -> DType:

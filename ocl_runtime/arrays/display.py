@@ -16,10 +16,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ocl_ir.bfloat16 import HELD, floats_of
 from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.exports import Exports
 from ocl_runtime.arrays.subscripts import Subscripts
+from ocl_runtime.arrays.values import in_memory
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.plan.tracing import tracer
 
@@ -27,6 +29,8 @@ _SHOWN = 64
 """Elements up to which all values are shown."""
 _EDGE = 3
 """Elements at each end of an axis that are shown of a larger array."""
+_BFLOAT16_DIGITS = 3
+"""Digits behind the first that tell all values of bfloat16 apart."""
 _PATIENCE = 1.0
 """Seconds to wait for values where PyOpenCL may be at work on what they need."""
 
@@ -73,7 +77,10 @@ class Display(Subscripts, Exports):
 
     def _text(self, values: NDArray[Any], prefix: str) -> str:
         most = _SHOWN if self.size <= _SHOWN else 0
-        return np.array2string(values, separator=", ", prefix=prefix, threshold=most, edgeitems=_EDGE)
+        digits = None
+        if values.dtype == HELD:
+            values, digits = floats_of(values.view(np.uint16)), _BFLOAT16_DIGITS
+        return np.array2string(values, None, digits, separator=", ", prefix=prefix, threshold=most, edgeitems=_EDGE)
 
     def _shown(self) -> Values:
         """The values, of a large array those at the ends of its axes."""
@@ -112,7 +119,7 @@ class Display(Subscripts, Exports):
         """A small array with the ends of each axis of a large one, and between them, where it has more, one element
         that nobody looks at. Only the ends are downloaded."""
         self._computed()
-        values = np.zeros([min(length, 2 * _EDGE + 1) for length in self.shape], self.dtype)
+        values = np.zeros([min(length, 2 * _EDGE + 1) for length in self.shape], in_memory(self._dtype))
         for parts in product(*map(_ends, self.shape)):
             values[tuple(to for to, _ in parts)] = self[(*(from_ for _, from_ in parts), ...)]._values()
         return values

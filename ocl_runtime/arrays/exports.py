@@ -7,12 +7,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ocl_ir.bfloat16 import shown
 from ocl_ir.graph.build import Buffer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.core import ArrayCore, until_planned
+from ocl_runtime.arrays.dlpack import CPU
 from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.reals import base_executor
-from ocl_runtime.arrays.values import CPU, capsule, lent, uncopied
+from ocl_runtime.arrays.values import capsule, lent, uncopied
 from ocl_runtime.errors import DTypeError, RankError, ShapeError
 from ocl_runtime.plan.donation import is_lent, references
 from ocl_runtime.plan.evaluate import Missing
@@ -31,7 +33,12 @@ class Exports(ArrayCore):
         return self._computed()
 
     def numpy(self) -> NDArray[Any]:
-        """The values as a new NumPy array of the same shape and dtype."""
+        """The values as a new NumPy array of the same shape and dtype. Those of bfloat16 have the dtype of the package
+        `ml_dtypes` where that is installed, else float32."""
+        return shown(self._held())
+
+    def _held(self) -> NDArray[Any]:
+        """The values as they lie in memory."""
         return self._copied(self._read())
 
     def to_numpy(self) -> NDArray[Any]:
@@ -118,7 +125,7 @@ class Exports(ArrayCore):
                 place=calling_line(),
                 remedy="only an array with shape () is a single number: index it, or reduce it with any, all, sum, …",
             )
-        values = self._copied(self._read())
+        values = self.numpy()
         return values.reshape(())[()] if shape else values[()]
 
     def __bool__(self) -> bool:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ocl_ir.bfloat16 import bfloat16, floats_of, held, is_bfloat16
 from ocl_ir.guards import NUMBERS
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, I64, DType
+from ocl_ir.types import BF16, BOOL, I64, DType
+from ocl_runtime.arrays.dlpack import from_capsule
 from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError
 
 _TYPES = (*NUMBERS, np.generic, np.ndarray, list, tuple, range)
@@ -61,10 +63,19 @@ def host_values(value: object, default_real: DType, dtype: DType | None = None) 
         if dtype is None and host.dtype.kind in "fO":
             dtype = default_real if host.dtype.kind == "f" else I64
         return host if dtype is None else _held(host, dtype)
-    if dtype is not None and host.dtype.kind in "biuf":
-        with np.errstate(all="ignore"):
-            return host.astype(dtype.numpy, copy=False)
+    if dtype is not None and (host.dtype.kind in "biuf" or is_bfloat16(host.dtype)):
+        return converted(host, dtype)
     return host
+
+
+def converted(host: NDArray[Any], dtype: DType) -> NDArray[Any]:
+    """A NumPy array as another dtype, as by `astype`; bfloat16 as its bits, of the dtype `HELD`."""
+    if dtype is BF16:
+        return held(host)
+    if is_bfloat16(host.dtype):
+        host = floats_of(host.view(np.uint16))
+    with np.errstate(all="ignore"):
+        return host.astype(dtype.numpy, copy=False)
 
 
 def _held(host: NDArray[Any], dtype: DType) -> NDArray[Any]:
@@ -81,12 +92,11 @@ def _held(host: NDArray[Any], dtype: DType) -> NDArray[Any]:
     if lost:
         shown = "the integer" if isinstance(lost[0], int) and lost[0].bit_length() > _SHOWN_BITS else repr(lost[0])
         raise NumberRangeError(
-            f"{shown} is no value of {dtype.numpy}, which holds {holds}",
+            f"{shown} is no value of {dtype.public}, which holds {holds}",
             place=calling_line(),
             remedy="use another dtype, or make a NumPy array first, which is converted as by astype",
         )
-    with np.errstate(all="ignore"):
-        return host.astype(dtype.numpy)
+    return converted(host, dtype)
 
 
 def _overflows(number: int) -> bool:
@@ -99,8 +109,8 @@ def _overflows(number: int) -> bool:
 
 def _host(value: Any) -> NDArray[Any]:
     try:
-        if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-            return np.from_dlpack(value)
+        if hasattr(value, "__dlpack__") and (not hasattr(value, "__array__") or _is_foreign_bfloat16(value)):
+            return from_capsule(value)
         return np.asarray(value)
     except ValueError as error:
         raise ShapeError(
@@ -108,6 +118,11 @@ def _host(value: Any) -> NDArray[Any]:
             place=calling_line(),
             remedy="make all rows equally long",
         ) from error
+
+
+def _is_foreign_bfloat16(value: Any) -> bool:
+    """Whether it is an array of bfloat16 that NumPy may not know, as torch has them."""
+    return not isinstance(value, np.ndarray | np.generic) and str(getattr(value, "dtype", "")).endswith(bfloat16.name)
 
 
 def _is_python(value: object) -> bool:

@@ -16,7 +16,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import F64
 from ocl_runtime.arrays.core import ArrayCore, executor_of
-from ocl_runtime.arrays.hosts import host_values, is_array_like, is_pyopencl, refused
+from ocl_runtime.arrays.hosts import converted, host_values, is_array_like, is_pyopencl, refused
 from ocl_runtime.arrays.meaning.dtypes import checked, promote, require, to_dtype
 from ocl_runtime.arrays.meaning.semantics import Operand
 
@@ -80,8 +80,7 @@ def written_operand(value: object, like: ArrayCore, where: Where) -> Operand:
         return operands_of("writing", (like, value))[0][1]
     host = host_values(value, executor.default_real)
     if host.dtype == np.float64 and not executor.target.fp64:
-        with np.errstate(all="ignore"):
-            host = host.astype(like.dtype)
+        host = converted(host, like._dtype)
     return uploaded(host, executor)
 
 

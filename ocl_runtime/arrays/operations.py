@@ -8,11 +8,11 @@ and `apply`, and so does what makes an entry; both ways give the same node.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.ops import result_type
+from ocl_ir.ops import array_dtype
 from ocl_ir.source_line import Line, caller
 from ocl_ir.types import F64, DType
 from ocl_runtime.arrays.core import ArrayCore
@@ -56,7 +56,7 @@ class _Recipes(dict[tuple[str, DType, "Kind", "Kind"], "_Recipe | None"]):
         answers = len(arrays) < len(kinds) and TABLE[name].rule == "compare" and dtype.is_integer
         recipe = None
         if op is not None and not answers:
-            recipe = _Recipe(op, cast("DType", result_type(op, (dtype,) * len(kinds))), dtype, common == F64)
+            recipe = _Recipe(op, array_dtype(op, (dtype,) * len(kinds)), dtype, common == F64)
         self[key] = recipe
         return recipe
 

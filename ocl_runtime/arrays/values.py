@@ -9,18 +9,18 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from ocl_ir.bfloat16 import HELD, numpy_bfloat16, shown
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import caller, calling_line
-from ocl_ir.types import DType
+from ocl_ir.types import BF16, DType
+from ocl_runtime.arrays.dlpack import CPU, to_capsule
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import SharingError
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
 
-CPU = (1, 0)
-"""DLPack's name of the host: kDLCPU, the first."""
 _WASTE = 4
 """How many times its size a view may spread over and still be downloaded with the gaps."""
 _VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
@@ -54,21 +54,27 @@ def is_spread(node: Buffer) -> bool:
 
 
 def copied(node: Buffer, executor: Executor) -> NDArray[Any]:
-    """The values as a new NumPy array."""
-    dtype = node.dtype.numpy
+    """The values as a new NumPy array, as they lie in memory (`in_memory`)."""
+    dtype = in_memory(node.dtype)
     low, high = node.layout.range()
     if low == high:
         return np.empty(node.shape, dtype)
-    values = executor.download(node.storage, node.dtype, low, high - low, caller(3)).result()
+    values = executor.download(node.storage, node.dtype, low, high - low, caller(3)).result().view(dtype)
     if node.layout.is_dense:
         return values.reshape(node.shape)
     strides = [stride * dtype.itemsize for stride in node.layout.strides]
     return as_strided(values[node.layout.offset - low :], node.shape, strides).copy()
 
 
+def in_memory(dtype: DType) -> np.dtype[Any]:
+    """The dtype of NumPy's arrays of what lies in memory: `HELD` for bfloat16, which `shown` turns into what users
+    get."""
+    return HELD if dtype is BF16 else dtype.numpy
+
+
 def in_place(node: Buffer, executor: Executor) -> NDArray[Any] | None:
-    """The values where they are, read-only; None where the host cannot reach them."""
-    dtype = node.dtype.numpy
+    """The values where they are, read-only, as `copied` gives them; None where the host cannot reach them."""
+    dtype = in_memory(node.dtype)
     if not node.size:
         none: NDArray[Any] = np.empty(node.shape, dtype)
         none.flags.writeable = False
@@ -78,17 +84,28 @@ def in_place(node: Buffer, executor: Executor) -> NDArray[Any] | None:
     if values is None:
         return None
     strides = [stride * dtype.itemsize for stride in node.layout.strides]
-    return as_strided(values[node.layout.offset - low :], node.shape, strides, writeable=False)
+    return as_strided(values.view(dtype)[node.layout.offset - low :], node.shape, strides, writeable=False)
 
 
 def uncopied(node: Buffer, executor: Executor, dtype: Any = None) -> NDArray[Any]:
-    """As `in_place`. Raises `SharingError` where the host cannot reach them, or not as this dtype."""
-    if dtype is not None and np.dtype(dtype) != node.dtype.numpy:
+    """The values where they are, read-only, as users get them. Raises `SharingError` where the host cannot reach them,
+    or NumPy has no such dtype, or another one is wanted."""
+    if dtype is not None and np.dtype(dtype) != node.dtype.public:
         raise SharingError(
-            f"the values cannot be had without a copy as {np.dtype(dtype)}: they are {node.dtype.numpy}",
+            f"the values cannot be had without a copy as {np.dtype(dtype)}: they are {node.dtype.public}",
             place=calling_line(),
             remedy="use copy=None",
         )
+    if node.dtype is BF16 and numpy_bfloat16() is None:
+        raise SharingError(
+            "the values cannot be had without a copy: NumPy has no bfloat16",
+            place=calling_line(),
+            remedy="install the package ml_dtypes; or use copy=None, which gives float32",
+        )
+    return shown(_reached(node, executor))
+
+
+def _reached(node: Buffer, executor: Executor) -> NDArray[Any]:
     values = in_place(node, executor)
     if values is None:
         raise SharingError(
@@ -129,7 +146,7 @@ def capsule(
     said = _VERSIONED and max_version is not None and max_version[0] >= 1
     host: NDArray[Any] | None = None
     if said and copy is not True:
-        host = uncopied(node, executor) if copy is False else in_place(node, executor)
+        host = _reached(node, executor) if copy is False else in_place(node, executor)
         if copy is None and host is not None and min(host.strides, default=0) < 0:
             host = None  # many who take capsules do not take these
     elif copy is False:
@@ -140,8 +157,7 @@ def capsule(
         )
     if host is None:
         host = copied(node)
-    make: Any = host.__dlpack__
-    return make(max_version=max_version) if said else make()
+    return to_capsule(host, {"max_version": max_version} if said else {})
 
 
 def lent(node: Buffer, executor: Executor, queue: object) -> Any:

@@ -6,8 +6,6 @@ Nothing here recurses: expressions may be many thousand nodes deep.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import cast
 
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.graph.leaves import buffer, iota, scalar, undefined
@@ -41,7 +39,7 @@ from ocl_ir.graph.nodes import (
 from ocl_ir.guards import Given, Number
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
-from ocl_ir.ops import result_type
+from ocl_ir.ops import array_dtype
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import BOOL, DType
@@ -98,7 +96,7 @@ def elementwise(op: str, *operands: Node, where: Where = "") -> Node:
 
     Raises `DTypeError` for dtypes that the row does not take and `ShapeError` for operands of different shapes.
     """
-    return typed(op, _result_type(op, tuple([operand.dtype for operand in operands])), operands, where)
+    return typed(op, array_dtype(op, tuple([operand.dtype for operand in operands])), operands, where)
 
 
 def typed(op: str, dtype: DType, operands: tuple[Node, ...], where: Where = "") -> Node:
@@ -162,11 +160,6 @@ def bitcast(arg: Node, dtype: DType, where: Where = "") -> Node:
     return arg if arg.dtype == dtype else typed("bitcast", dtype, (arg,), where)
 
 
-@lru_cache(maxsize=4096)  # asked for every operation
-def _result_type(op: str, dtypes: tuple[DType, ...]) -> DType:
-    return cast("DType", result_type(op, dtypes))
-
-
 def reduce(
     op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keepdims: bool = False, where: Where = ""
 ) -> Node:
@@ -186,7 +179,7 @@ def reduce(
                 remedy="check x.size first, or reduce along other axes",
             )
         nothing = op.neutral if isinstance(op, DefinedOp) else op == "prod"
-        return scalar(dtype.numpy.type(nothing).item(), dtype, shape)
+        return scalar(dtype.value(nothing), dtype, shape)
     if op in {"min", "max"} and dtype not in {arg.dtype, accumulator(op, arg.dtype)}:
         raise DTypeError(f"{op} of {arg.dtype} is no {dtype}", place=calling_line(), remedy="convert the result")
 
@@ -242,7 +235,7 @@ def contract(left: Node, right: Node, where: Where = "") -> Node:
         )
     shape, dtype = (*left.shape[:-1], right.shape[-1]), left.dtype
     if left.shape[-1] == 0:
-        return scalar(dtype.numpy.type(0).item(), dtype, shape)
+        return scalar(dtype.value(0), dtype, shape)
 
     joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
     made = Contract(shape, dtype, where or caller(), True, (left, right), joined)

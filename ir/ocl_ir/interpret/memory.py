@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ocl_ir.bfloat16 import bits_of, floats_of
 from ocl_ir.interpret.operation import Data, poison
 from ocl_ir.interpret.races import Clock, Race, Shadow
-from ocl_ir.ops import OPS
 from ocl_ir.types import DType, Pointer
 
 
@@ -67,8 +67,7 @@ class Memory:
         """The elements as values of `dtype`."""
         stored: Data = self.data[positions]
         if self.pointer.dtype.name == "bf16":
-            widened: Data = (stored.astype(np.uint32) << np.uint32(16)).view(np.float32)
-            return widened
+            return floats_of(stored)
         return stored.astype(dtype.numpy)
 
     def write(self, positions: Data, values: Data) -> None:
@@ -76,7 +75,7 @@ class Memory:
         if self.is_filled is not None:
             self.is_filled[positions] = True
         if self.pointer.dtype.name == "bf16":
-            self.data[positions] = _bfloat16_bits(values)
+            self.data[positions] = bits_of(values)
         else:
             with np.errstate(all="ignore"):
                 self.data[positions] = values.astype(self.data.dtype)
@@ -93,12 +92,6 @@ class Memory:
     def element_of(self, cell: int) -> int:
         """The index of the element that a cell of the shadow belongs to."""
         return (cell - self.first_cell) // self.cells_per_element - self.origin
-
-
-def _bfloat16_bits(values: Data) -> Data:
-    bits = np.asarray(OPS["round_bf16"].reference(values), np.float32).view(np.uint32) >> np.uint32(16)
-    # A NaN whose payload is in the lower half would become infinity.
-    return np.where(np.isnan(values), bits | np.uint32(0x40), bits).astype(np.uint16)
 
 
 def new_array(name: str, pointer: Pointer, length: int, items: int, clock: Clock | None) -> Memory:

@@ -14,7 +14,7 @@ from ocl_ir.guards import Backed, Number
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import caller, calling_line
-from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, DType
+from ocl_ir.types import BOOL, F32, F64, I32, I64, DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, from_host
 from ocl_runtime.arrays.axes import length_of, shape_of
 from ocl_runtime.arrays.current_runtime import executor_for
@@ -59,15 +59,15 @@ def _own(x: Array, dtype: DType | None, executor: Executor, copy: bool | None) -
     same = dtype is None or dtype == x._dtype
     if copy is False and not (here and same):
         raise SharingError(
-            f"asarray of {x.dtype} on {x.device} as {x.dtype if dtype is None else dtype.numpy} on {executor.device}"
+            f"asarray of {x.dtype} on {x.device} as {x.dtype if dtype is None else dtype.public} on {executor.device}"
             f"{'' if here else ', another runtime,'} without a copy",
             place=calling_line(),
             remedy="use copy=None or copy=True",
         )
     if not here:
-        x = from_host(x.numpy(), like(executor, x._executor))
+        x = from_host(x._held(), like(executor, x._executor))
     if dtype is not None and not same:
-        return astype(x, dtype.numpy)
+        return astype(x, dtype)
     return x.copy() if copy else x
 
 
@@ -199,7 +199,7 @@ def _count(first: Any, last: Any, step: Any) -> int:
 
 def _line(first: Number, step: Number, shape: Shape, dtype: DType) -> Node:
     """`first + i * step` along one axis; in half, `i` would soon be infinite."""
-    counted = F32 if dtype == F16 else dtype
+    counted = F32 if dtype.bits == 16 else dtype
     values = graph.iota(counted, Layout.contiguous(shape))
     if step != 1:
         values = graph.elementwise("mul", values, graph.scalar(checked(step, counted), counted, shape))
@@ -219,8 +219,8 @@ def linspace(
     executor = executor_for(device)
     wanted = _dtype(dtype, executor.default_real, executor)
     if not wanted.is_float:
-        line = linspace(start, stop, num, F64.numpy if executor.target.fp64 else F32.numpy, endpoint=endpoint)
-        return astype(floor(line), wanted.numpy)
+        line = linspace(start, stop, num, F64 if executor.target.fp64 else F32, endpoint=endpoint)
+        return astype(floor(line), wanted)
     type_ = wanted
     count = length_of("linspace", num)
     shape = shape_of(count, type_.size)
@@ -237,7 +237,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, *, dtype: Any = N
     executor = executor_for(device)
     type_ = _dtype(dtype, executor.default_real, executor)
     shape = shape_of((n_rows, n_rows if n_cols is None else n_cols), type_.size)
-    return astype(_diagonal(shape, executor, k) == k, type_.numpy)
+    return astype(_diagonal(shape, executor, k) == k, type_)
 
 
 def _diagonal(shape: Shape, executor: Executor, k: int) -> Array:

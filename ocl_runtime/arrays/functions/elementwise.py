@@ -221,7 +221,7 @@ def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
     test = node_of("where", predicate, executor)
     if test.dtype != BOOL:
         raise DTypeError(
-            f"the condition of where is {test.dtype.numpy}, not an array of bool",
+            f"the condition of where is {test.dtype.public}, not an array of bool",
             place=calling_line(),
             remedy="compare first: where(x != 0, …)",
         )
@@ -250,5 +250,6 @@ def astype(x: ArrayLike, dtype: Any, /, copy: bool = True, *, device: object = N
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """The dtype that arrays, dtypes and Python scalars are promoted to."""
     scalar_or_array = bool | int | float | np.generic | Array
-    operands = [x if isinstance(x, scalar_or_array) else to_dtype(x).numpy.type(0) for x in arrays_and_dtypes]
-    return common_dtype(*operands_of("result_type", operands)).numpy
+    operands, executor = operands_of("result_type", [x for x in arrays_and_dtypes if isinstance(x, scalar_or_array)])
+    dtypes = [to_dtype(x) for x in arrays_and_dtypes if not isinstance(x, scalar_or_array)]
+    return common_dtype([*operands, *[graph.scalar(dtype.value(0), dtype) for dtype in dtypes]], executor).public

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir.graph import build as graph
@@ -13,6 +12,7 @@ from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, from_host
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.current_runtime import current_executor, executor_for
+from ocl_runtime.arrays.dlpack import from_capsule
 from ocl_runtime.arrays.functions.transfers import allocate, compute_into
 from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
 from ocl_runtime.arrays.reals import base_executor, like
@@ -40,7 +40,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         if base_executor(x._executor) is base_executor(executor):
             return compute_into(allocate(x.shape, dtype=x.dtype), x)._by(x._executor) if copy else x
         if copy is not False:
-            return from_host(x.numpy(), like(executor, x._executor))
+            return from_host(x._held(), like(executor, x._executor))
     if copy is False:
         raise SharingError(
             "from_dlpack copies what lies on the host to the device", place=calling_line(), remedy="use copy=None"
@@ -57,7 +57,7 @@ def _on_host(x: Any) -> NDArray[Any]:
         )
     kind = int(x.__dlpack_device__()[0])
     try:
-        return np.from_dlpack(x) if kind in _ON_HOST else np.from_dlpack(x, device="cpu")
+        return from_capsule(x) if kind in _ON_HOST else from_capsule(x, device="cpu")
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         remedy = "copy the values to the host first"
         if kind == _OPENCL:
@@ -104,4 +104,5 @@ def from_pyopencl(
     numpy_dtype = None if type_ is None else type_.numpy
     where = calling_line()
     storage, buffer_dtype, layout = sharing(executor).borrow(obj, numpy_dtype, wanted, offset, queue, wait_for, where)
-    return Array(graph.buffer(storage, require(to_dtype(buffer_dtype), executor.target), layout), executor)
+    held = to_dtype(buffer_dtype) if type_ is None else type_
+    return Array(graph.buffer(storage, require(held, executor.target), layout), executor)

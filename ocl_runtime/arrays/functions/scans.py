@@ -55,8 +55,8 @@ def _scan(op: ScanOp, x: Array, axis: int | None, dtype: Any, include_initial: b
         wanted = require(to_dtype(dtype), x._executor.target)
         if wanted == BOOL:
             raise DTypeError(f"cumulative_{op} in bool", place=calling_line(), remedy="use another dtype")
-        x = astype(x, wanted.numpy, copy=False)
+        x = astype(x, wanted, copy=False)
     if include_initial:
         widths = [(int(number == dim), 0) for number in range(x.ndim)]
-        x = pad(astype(x, wanted.numpy, copy=False), widths, constant_values=int(op == "prod"))
+        x = pad(astype(x, wanted, copy=False), widths, constant_values=int(op == "prod"))
     return Array(graph.scan(op, x._node, dim, wanted), x._executor)

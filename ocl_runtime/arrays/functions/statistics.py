@@ -83,7 +83,7 @@ def mean(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array
     dtype = _real(x)
     # The sum of halves may be out of their range when their mean is not.
     total = _reduce("sum", x, axis, F32 if dtype.bits == 16 else dtype, keepdims)
-    return astype(total / _count(x, axis), dtype.numpy)
+    return astype(total / _count(x, axis), dtype)
 
 
 def var(x: ArrayLike, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
@@ -93,11 +93,11 @@ def var(x: ArrayLike, /, axis: Axis = None, *, correction: float = 0.0, keepdims
     """
     x = array_of("var", x)
     dtype = _real(x)
-    wide = astype(x, (F32 if dtype.bits == 16 else dtype).numpy)
+    wide = astype(x, F32 if dtype.bits == 16 else dtype)
     total = sum(square(wide - mean(wide, axis=axis, keepdims=True)), axis=axis, keepdims=keepdims)
     whole = int(correction) if correction == int(correction) else correction
     left = _count(x, axis) - whole
-    return astype(total / (left if left > 0 else 0), dtype.numpy)
+    return astype(total / (left if left > 0 else 0), dtype)
 
 
 def std(x: ArrayLike, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
@@ -115,7 +115,7 @@ def _accumulated(op: ReduceOp, x: Array, axis: Axis, dtype: Any, keepdims: bool)
     wanted = require(to_dtype(dtype), x._executor.target)
     if wanted == BOOL:
         raise DTypeError(f"{op} in bool", place=calling_line(), remedy="use any or all")
-    return _reduce(op, astype(x, wanted.numpy), axis, wanted, keepdims)
+    return _reduce(op, astype(x, wanted), axis, wanted, keepdims)
 
 
 def _bools(op: ReduceOp, x: Array, axis: Axis, keepdims: bool) -> Array:

@@ -13,13 +13,14 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
+from ocl_ir.bfloat16 import numpy_bfloat16, shown
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer
 from ocl_ir.graph.forward import current
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import DType
+from ocl_ir.types import BF16, DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, compute
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.core import compute_if_planned, compute_node, until_planned
@@ -28,6 +29,7 @@ from ocl_runtime.arrays.elements import settled_if_planned
 from ocl_runtime.arrays.hosts import refused
 from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
 from ocl_runtime.arrays.operands import ArrayLike
+from ocl_runtime.arrays.values import in_memory
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.plan.donation import is_lent
 from ocl_runtime.plan.evaluate import Missing, evaluate_into
@@ -54,7 +56,8 @@ class Download:
     def result(self) -> NDArray[Any]:
         """The values, once they have come. Raises `LaunchError` for the failure that spoilt them."""
         self._x._report_indices()
-        return self._out if self._coming is None else self._coming.result().reshape(self._shape)
+        values = self._out if self._coming is None else self._coming.result().reshape(self._shape)
+        return shown(values.view(in_memory(self._x._dtype)))
 
 
 def upload(host: NDArray[Any], /, *, device: object = None) -> Array:
@@ -87,10 +90,11 @@ def download(x: ArrayLike, /, *, out: NDArray[Any] | None = None) -> Download:
     compute(x)
     node = x._computed()
     if not node.size:
-        return Download(x, None, x.shape, np.empty(x.shape, x.dtype) if out is None else out)
+        return Download(x, None, x.shape, np.empty(x.shape, x._dtype.numpy) if out is None else out)
     if not node.layout.is_dense:
         node = contiguous(x)
-    coming = x._executor.download(node.storage, node.dtype, node.layout.offset, node.size, calling_line(), out)
+    target = None if out is None else out.view(node.dtype.numpy)
+    coming = x._executor.download(node.storage, node.dtype, node.layout.offset, node.size, calling_line(), target)
     return Download(x, coming, x.shape, np.empty(0) if out is None else out)
 
 
@@ -116,7 +120,11 @@ def pinned_empty(shape: int | Iterable[int], *, dtype: Any = None, device: objec
     """
     executor = executor_for(device)
     type_ = require(executor.default_real if dtype is None else to_dtype(dtype), executor.target)
-    return executor.pinned(shape_of(shape, type_.size), type_, calling_line())
+    if type_ is BF16 and numpy_bfloat16() is None:
+        raise DTypeError(
+            "NumPy has no bfloat16", place=calling_line(), remedy="install the package ml_dtypes, or use float32"
+        )
+    return shown(executor.pinned(shape_of(shape, type_.size), type_, calling_line()).view(in_memory(type_)))
 
 
 def compute_into(out: Array, x: ArrayLike, /) -> Array:

@@ -8,15 +8,17 @@ does not have.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from ocl_ir.bfloat16 import LIMITS, bfloat16
 from ocl_ir.guards import Backed, Given, Number
 from ocl_ir.reals import given_of
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, I64, DType, from_numpy
+from ocl_ir.types import BF16, BOOL, F16, F32, I64, DType, from_numpy
 from ocl_runtime.errors import DTypeError, NumberRangeError
 
 if TYPE_CHECKING:
@@ -39,7 +41,10 @@ _KINDS: dict[str, str] = {
 
 
 def to_dtype(dtype: object) -> DType:
-    """The scalar type of anything that `numpy.dtype` takes. Raises `DTypeError` for what no device has."""
+    """The scalar type of anything that `numpy.dtype` takes, of what names bfloat16, or the scalar type itself. Raises
+    `DTypeError` for what no device has."""
+    if isinstance(dtype, DType):
+        return dtype
     try:
         return from_numpy(dtype)
     except DTypeError as error:
@@ -66,13 +71,29 @@ def promote(types: tuple[DType | type, ...], default_real: DType) -> DType:
     """The dtype that arrays and Python numbers have in common, given by their dtypes and by their types."""
     dtypes = [type_ for type_ in types if isinstance(type_, DType)]
     numbers = [type_ for type_ in types if not isinstance(type_, DType)]
-    common = from_numpy(np.result_type(*(dtype.numpy for dtype in dtypes))) if dtypes else BOOL
+    common = from_numpy(common_of(*(dtype.public for dtype in dtypes))) if dtypes else BOOL
     if common.is_float:
         return common
     if any(issubclass(number, float) for number in numbers):
         return default_real
     whole = any(not issubclass(number, bool) for number in numbers)
     return I64 if whole and common == BOOL else common
+
+
+def as_promoted(rule: Callable[[tuple[Any, ...]], Sequence[Any]], kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a rule of NumPy's makes of dtypes, among which bfloat16 may be: it is promoted as float16 is, and the two
+    together as float32."""
+    if bfloat16 not in kinds:
+        return tuple(rule(kinds))
+    half = float32 if float16 in kinds else float16
+    results = rule(tuple(half if kind == bfloat16 else kind for kind in kinds))
+    return tuple(bfloat16 if result == half == float16 else result for result in results)
+
+
+def common_of(*kinds: Any) -> Any:
+    """The dtype that `numpy.result_type` gives, for bfloat16 too."""
+    (common,) = as_promoted(lambda known: [np.result_type(*known)], kinds)
+    return common
 
 
 _SURELY_HELD = 65504.0
@@ -97,7 +118,7 @@ def checked(value: Number, dtype: DType) -> Number | Given:
         least, most = (-1 << dtype.bits - 1, (1 << dtype.bits - 1) - 1) if signed else (0, (1 << dtype.bits) - 1)
         if not least <= value <= most:
             raise NumberRangeError(
-                f"{value} is out of range for {dtype.numpy}, which goes from {least} to {most}",
+                f"{value} is out of range for {dtype.public}, which goes from {least} to {most}",
                 place=calling_line(),
                 remedy="convert the array to a wider dtype first: astype(x, int64)",
             )
@@ -115,29 +136,44 @@ def _rounded(value: float, dtype: DType) -> Number:
 
 def rounded(value: Number, dtype: DType) -> Number:
     """A number as a float dtype has it. Raises `NumberRangeError` for an integer that is too large for any float."""
-    if isinstance(value, Backed) and abs(value) <= 2 ** np.finfo(dtype.numpy).nmant:
+    if isinstance(value, Backed) and abs(value) <= 2 ** finfo(dtype).nmant:
         return value  # exact
     try:
         number = float(value)
+        if dtype is BF16:
+            return float(dtype.value(number))
         if abs(number) < _SURELY_HELD:  # `errstate` takes longer than all the rest
             return float(dtype.numpy.type(number))
         with np.errstate(over="ignore"):
             return float(dtype.numpy.type(number))
     except OverflowError:
         raise NumberRangeError(
-            f"the integer is too large for {dtype.numpy}",
+            f"the integer is too large for {dtype.public}",
             place=calling_line(),
             remedy="use a smaller number",
         ) from None
 
 
 def _no_value(value: Number, dtype: DType, remedy: str) -> DTypeError:
-    return DTypeError(f"{value!r} is no {dtype.numpy}", place=calling_line(), remedy=remedy)
+    return DTypeError(f"{value!r} is no {dtype.public}", place=calling_line(), remedy=remedy)
 
 
 def can_cast(from_: object, to: object) -> bool:
     """Whether a dtype converts to another without losing values, by NumPy's rules."""
-    return bool(np.can_cast(to_dtype(getattr(from_, "dtype", from_)).numpy, to_dtype(to).numpy))
+    return casts(to_dtype(getattr(from_, "dtype", from_)), to_dtype(to), "safe")
+
+
+def casts(from_: DType, to: DType, casting: Casting) -> bool:
+    """Whether a rule of NumPy's allows a conversion. What has a value in bfloat16 has one in float32, and 8 bits have
+    one in bfloat16."""
+    if from_ is to:
+        return True
+    if to is BF16:
+        return np.can_cast(from_.numpy, F16.numpy, casting) if from_ is not F16 else casting in {"same_kind", "unsafe"}
+    return np.can_cast((F32 if from_ is BF16 else from_).numpy, to.numpy, casting)
+
+
+Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 
 def isdtype(dtype: object, kind: object) -> bool:
@@ -147,21 +183,24 @@ def isdtype(dtype: object, kind: object) -> bool:
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, member) for member in kind)
-    numpy_dtype = to_dtype(dtype).numpy
+    type_ = to_dtype(dtype)
     if isinstance(kind, str):
         if kind not in _KINDS:
             raise DTypeError(
                 f"there is no kind {kind!r} of dtypes", place=calling_line(), remedy=f"use one of {', '.join(_KINDS)}"
             )
-        return numpy_dtype.kind in _KINDS[kind]
-    return numpy_dtype == to_dtype(kind).numpy
+        return type_.public.kind in _KINDS[kind]
+    return type_ is to_dtype(kind)
 
 
 def finfo(type_: object, /) -> Any:
-    """NumPy's limits of a float dtype, or of an array's. Raises `DTypeError` for other dtypes."""
-    dtype = to_dtype(getattr(type_, "dtype", type_))
+    """NumPy's limits of a float dtype, or of an array's; those of bfloat16 have the same names. Raises `DTypeError` for
+    other dtypes."""
+    dtype = type_ if isinstance(type_, DType) else to_dtype(getattr(type_, "dtype", type_))
+    if dtype is BF16:
+        return LIMITS
     if not dtype.is_float:
-        raise DTypeError(f"{dtype.numpy} is no float dtype", place=calling_line(), remedy="use iinfo for integers")
+        raise DTypeError(f"{dtype.public} is no float dtype", place=calling_line(), remedy="use iinfo for integers")
     return np.finfo(dtype.numpy)
 
 
@@ -169,5 +208,5 @@ def iinfo(type_: object, /) -> Any:
     """NumPy's limits of an integer dtype, or of an array's. Raises `DTypeError` for other dtypes."""
     dtype = to_dtype(getattr(type_, "dtype", type_))
     if not dtype.is_integer:
-        raise DTypeError(f"{dtype.numpy} is no integer dtype", place=calling_line(), remedy="use finfo for floats")
+        raise DTypeError(f"{dtype.public} is no integer dtype", place=calling_line(), remedy="use finfo for floats")
     return np.iinfo(dtype.numpy)

@@ -232,7 +232,7 @@ def _counted(shape: Shape, axis: int) -> tuple[DType, Layout]:
 def indices_along(index: NDArray[Any] | Node, axis: int, length: int, upload: Upload, note: Note) -> Node:
     """Places along an axis of a length, none of them negative or beyond it. Raises `DTypeError` for what is no
     integers, `IndexingError` for places on the host that are out of bounds."""
-    dtype = index.dtype if isinstance(index, np.ndarray) else index.dtype.numpy
+    dtype = index.dtype if isinstance(index, np.ndarray) else index.dtype.public
     if dtype.kind not in "iu":
         raise DTypeError(
             f"axis {axis} has an index array of {dtype}",

@@ -10,8 +10,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.nodes import AnyNode
@@ -20,7 +18,7 @@ from ocl_ir.indices import Shape
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.ops import OPS
 from ocl_ir.source_line import Where, caller, calling_line
-from ocl_ir.types import BOOL, F64, I8, U8, DType
+from ocl_ir.types import BF16, BOOL, F64, I8, U8, DType
 from ocl_runtime.arrays.meaning.dtypes import checked, promote, require
 from ocl_runtime.arrays.meaning.table import BOOL_OPS, TABLE, WIDENS_BOOL, Row, Rule
 from ocl_runtime.errors import DTypeError, NumberRangeError
@@ -71,7 +69,7 @@ def cast(node: Node, dtype: DType) -> Node:
         return graph.elementwise("ne", node, graph.scalar(_zero(node.dtype), node.dtype, node.shape))
     known = isinstance(node, graph.Scalar) and not isinstance(node.value, Given)
     if isinstance(node, graph.Scalar) and known and (dtype.is_float or not node.dtype.is_float):
-        return graph.scalar(np.array(node.value, node.dtype.numpy).astype(dtype.numpy).item(), dtype, node.shape)
+        return graph.scalar(dtype.value(node.value), dtype, node.shape)
     return graph.convert(node, dtype)
 
 
@@ -214,8 +212,8 @@ def _of_bools_or_power(row: Row, operands: Sequence[Operand], dtype: DType, exec
 
 
 def _nextafter(row: Row, operands: Sequence[Operand], dtype: DType, executor: Executor) -> Node:
-    if not executor.target.fp16:
-        raise _refused(row, dtype, "convert to float32: this device has no arithmetic in half precision")
+    if dtype is BF16 or not executor.target.fp16:
+        raise _refused(row, dtype, f"convert to float32: this device has no arithmetic in {dtype.public}")
     return _at(row.op, operands, dtype)
 
 
@@ -258,7 +256,7 @@ _SPECIAL: Mapping[Rule, Callable[[Row, Sequence[Operand], DType, Executor], Node
 
 
 def _refused(row: Row, dtype: DType, remedy: str) -> DTypeError:
-    return DTypeError(f"{row.name} does not take {dtype.numpy}", place=calling_line(), remedy=remedy)
+    return DTypeError(f"{row.name} does not take {dtype.public}", place=calling_line(), remedy=remedy)
 
 
 def arity(row: Row) -> int:

@@ -12,8 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node, Step
 from ocl_ir.guards import Backed, Number
@@ -21,6 +19,7 @@ from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import BOOL, DType
+from ocl_runtime.arrays.meaning.dtypes import casts
 from ocl_runtime.arrays.meaning.semantics import Operand, as_node, cast
 from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError
 
@@ -88,7 +87,7 @@ def _number(value: Number, dtype: DType) -> Number:
     if dtype.is_integer and isinstance(value, float):
         if not math.isfinite(value):
             raise NumberRangeError(
-                f"{value} written into {dtype.numpy}", place=calling_line(), remedy="use a finite number"
+                f"{value} written into {dtype.public}", place=calling_line(), remedy="use a finite number"
             )
         value = int(value)
     return value  # which `as_node` checks
@@ -102,9 +101,9 @@ def where_mask(mask: Node, value: Node, x: Node) -> Node:
 
 def check_kind(name: str, result: DType, x: DType) -> None:
     """Raises `DTypeError` where the result of an operation in place is of another kind than the array."""
-    if result is not x and not np.can_cast(result.numpy, x.numpy, "same_kind"):
+    if result is not x and not casts(result, x, "same_kind"):
         raise DTypeError(
-            f"{name} of {x.numpy} in place gives {result.numpy}",
+            f"{name} of {x.public} in place gives {result.public}",
             place=calling_line(),
             remedy="write x = x … for a new array, or convert the operand",
         )

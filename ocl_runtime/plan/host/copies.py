@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ocl_ir.bfloat16 import bits_of
 from ocl_ir.host.grammar import Copy, Fill, Launch
 from ocl_ir.host.schedule import Argument, BufferView, Node, Schedule
 from ocl_ir.kernel.builder import KernelBuilder
@@ -86,6 +87,5 @@ def _kernel(dtype: DType, rank: int, *, copies: bool) -> Kernel:
 def bits(number: bool | int | float, dtype: DType) -> int:
     """A number of a dtype as an unsigned integer with the same bits."""
     if dtype == BF16:
-        wide = int(np.float32(number).view(np.uint32))
-        return (wide + 0x7FFF + ((wide >> 16) & 1)) >> 16
+        return int(bits_of(number))
     return int(np.asarray(number).astype(dtype.numpy).view(f"u{dtype.size}"))

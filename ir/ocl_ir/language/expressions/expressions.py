@@ -208,7 +208,7 @@ class Expressions(FStrings):
             case "ndim":
                 return len(view.shape)
             case "dtype":
-                return view.dtype.numpy
+                return view.dtype.public
         raise self.fault(
             f"{name} of an array has no meaning in a kernel", "arrays have shape, size, ndim and dtype, and elements"
         )

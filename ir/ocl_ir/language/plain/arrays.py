@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ocl_ir.bfloat16 import bits_of, floats_of
 from ocl_ir.errors import DTypeError, IndexingError, ShapeError
 from ocl_ir.language.plain.numbers import Index, Typed, class_of, converted, plain
 from ocl_ir.language.values.values import dtype_name
-from ocl_ir.numpy_functions import round_bf16
 from ocl_ir.types import BF16, BOOL, F32, DType
 
 
@@ -69,7 +69,7 @@ class PlainArray:
         if wrong:
             raise DTypeError(f"{value!r} is stored in {self.name}, an array of {dtype_name(self.type)}")
         if self.type is BF16:
-            return (round_bf16(converted(value, F32)).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+            return bits_of(converted(value, F32))
         return converted(value, self.type)
 
     def run(self, index: Any, count: int) -> NDArray[Any]:
@@ -115,4 +115,4 @@ class PlainArray:
 def _loaded(element: Any, dtype: DType) -> Any:
     if dtype is not BF16:
         return element
-    return np.asarray(np.uint32(element) << np.uint32(16), np.uint32).view(np.float32)[()]
+    return floats_of(np.asarray(element))[()]

@@ -226,12 +226,9 @@ def is_static(value: Value) -> bool:
     return not isinstance(value, RUNTIME)
 
 
-_NAMES = {"bf16": "bfloat16", "bool": "bool"}
-
-
 def dtype_name(dtype: DType) -> str:
     """The name that users know: `float32`."""
-    return _NAMES.get(dtype.name) or str(dtype.numpy)
+    return str(dtype.public)
 
 
 def listed(items: Sequence[str]) -> str:
