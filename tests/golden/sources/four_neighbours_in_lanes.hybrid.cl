@@ -37,13 +37,11 @@ __kernel void four_neighbours_in_lanes(const uint n0,
             const float lane_8 = a_i_4.s2;
             const float lane_9 = a_i_4.s3;
             const float2 a_i_5 = LOAD(float2, a + ((ulong)product_6 + 4));
-            const float sum_11 = a_i.s1 + a_i_2.s1 + a_i_4.s0 + lane_8;
-            const float sum_14 = a_i.s2 + a_i_2.s2 + a_i_4.s1 + lane_9;
-            const float sum_17 = a_i.s3 + a_i_2.s3 + lane_8 + a_i_5.s0;
+            const float product_8 = (a_i.s2 + a_i_2.s2 + a_i_4.s1 + lane_9) * s0;
             const float product_10 = (a_i_1 + a_i_3 + lane_9 + a_i_5.s1) * s0;
             const uint product_12 = (product_3 + i1 * 2) * 2;
-            STORE(float2, y + product_12, (float2)(sum_11 * s0, sum_14 * s0));
-            STORE(float2, y + (product_12 + 2), (float2)(sum_17 * s0, product_10));
+            STORE(float2, y + product_12, (float2)((a_i.s1 + a_i_2.s1 + a_i_4.s0 + lane_8) * s0, product_8));
+            STORE(float2, y + (product_12 + 2), (float2)((a_i.s3 + a_i_2.s3 + lane_8 + a_i_5.s0) * s0, product_10));
         } else {
             const uint product_13 = product * 4;
             const uint product_14 = product_1 * 4;
