@@ -168,6 +168,8 @@ class Body:
             return self.k.convert(self.k.op(value.op, *self._as_defined(value.op, args)), self.computed_as(value.dtype))
         if value.op == "convert":
             result = self.converted(args[0], value.dtype)
+        elif value.op == "bitcast":
+            result = self.k.bitcast(args[0], value.dtype)
         else:
             result = self.k.op(value.op, *args)
         return result if value.op in _EXACT_IN_HALF else self.rounded(result, value.dtype)
