@@ -24,7 +24,7 @@ KINDS: tuple[tuple[Kind, int, int], ...] = (("gpu", 16, 16), ("gpu", 16, 64), ("
 CASES: dict[str, Callable[..., Any]] = {
     "turned": lambda x, y, np: np.reshape(x.T, (-1,)),
     "turned and added": lambda x, y, np: x.T + y,
-    "turned twice": lambda x, y, np: np.where(x.T < y, x[::-1].T, y),
+    "turned twice": lambda x, y, np: np.where(y > x.T, x[::-1].T, y),
     "turned and multiplied": lambda x, y, np: np.reshape(x.T, (-1,)) * 2,
     "turned back to front": lambda x, y, np: x[::-1, ::-1].T + y[::-1, ::-1],
     "back to front": lambda x, y, np: x[::-1, ::-1] + x,
