@@ -77,7 +77,7 @@ def transposition(
         lanes = min(lanes, _UNIT)
         dtypes = [leaves[index].source.dtype for index in chosen]
         in_order = _in_units(results, lane, lanes)
-        tile, most = _tile(dtypes, shape[axis], shape[lane], lanes, target, stored=in_order)
+        tile, most = _tile(dtypes, shape, axis, lanes, target, stored=in_order)
         chosen = chosen[:most]
     else:
         while lanes > shape[axis] or lanes > shape[lane]:
@@ -101,7 +101,7 @@ def _in_units(layouts: Sequence[Layout], axis: int, lanes: int) -> bool:
 
 
 def _tile(
-    turned: Sequence[DType], rows: int, columns: int, lanes: int, target: Target, *, stored: bool
+    turned: Sequence[DType], shape: Shape, axis: int, lanes: int, target: Target, *, stored: bool
 ) -> tuple[tuple[int, int], int]:
     """Units of a tile down its columns and along its rows, and of how many leaves there may be one; `stored`: rows of
     results are aligned."""
@@ -109,7 +109,9 @@ def _tile(
     units = target.group_size * max(1, F32.size // max(dtype.size for dtype in turned))
     while units > target.group_size and units * lanes**2 * sum(sizes) > _TILE_BYTES:
         units //= 2
-    along = 1
+    while units >= 4 * _FEW_ITEMS and math.prod(shape) < units * lanes**2 * target.compute_units:
+        units //= 4  # so that each compute unit has a tile
+    rows, columns, along = shape[axis], shape[-1], 1
     while 4 * along * along <= units:
         along *= 2
     down = units // along
