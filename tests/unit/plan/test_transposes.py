@@ -140,6 +140,7 @@ def test_a_cpu_turns_blocks_in_registers() -> None:
     (launch,) = launches(CPU, lambda x, y, np: x.T + y, random(32, 64), random(64, 32))
     assert not local_bytes(launch.kernel)
     assert widths(launch.kernel, Load) == widths(launch.kernel, Store) == {8, 1}  # one by one where a block is cut off
+    launches(CPU, lambda x, y, np: x.T + y, random(31, 67), random(67, 31))
 
 
 @BOTH
