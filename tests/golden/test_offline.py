@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ALL = sorted((Path(__file__).parent / "sources").glob("*.cl"))
+ALL = sorted(path for name in ("sources", "planned") for path in (Path(__file__).parent / name).glob("*.cl"))
 OF_A_DRIVER = ("opencl", "ptx")
 """Ends of the names of sources that only some drivers take, because of Intel's attribute or NVIDIA's instructions."""
 SOURCES = [path for path in ALL if not path.stem.endswith(tuple(f".{end}" for end in OF_A_DRIVER))]
