@@ -157,7 +157,7 @@ from ocl_runtime.arrays.functions.statistics import (  # noqa: A004
     sum,
     var,
 )
-from ocl_runtime.arrays.functions.taking import nonzero, take, take_along_axis
+from ocl_runtime.arrays.functions.taking import add_at, nonzero, take, take_along_axis
 from ocl_runtime.arrays.functions.transfers import Download, allocate, compute_into, download, pinned_empty, upload
 from ocl_runtime.arrays.meaning.dtypes import bool_ as bool  # noqa: A004
 from ocl_runtime.arrays.meaning.dtypes import (
@@ -190,6 +190,7 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "add_at",
     "all",
     "allocate",
     "any",

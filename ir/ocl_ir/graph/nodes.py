@@ -200,12 +200,12 @@ class Movement(AnyNode):
         return self.args[0]
 
 
-ScatterOp: TypeAlias = Literal["set", "max"]
+ScatterOp: TypeAlias = Literal["set", "max", "add"]
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Scatter(AnyNode):
-    """The first operand with elements of the second one at other places: `set` there, or the greater of both.
+    """The first operand with elements of the second one at other places: `set` there, the greater of both, or the sum.
 
     The third operand says which elements are written at all, the others have their coordinates. No two that are set
     have the same."""

@@ -65,9 +65,9 @@ class Picked(NamedTuple):
         if not value.size:
             return node
         kept = _widened(_last(graph.index(node, self.items).shape, self.arrays), self.front, self.shape)
-        return graph.scatter("set", node, value, kept, self._coordinates())
+        return graph.scatter("set", node, value, kept, self.coordinates())
 
-    def _coordinates(self) -> list[Node]:
+    def coordinates(self) -> list[Node]:
         """The coordinates in the array itself."""
         coordinates: list[Node] = []
         indices = iter(self.indices)

@@ -2,7 +2,7 @@
 
 A work-item has one place of the index space. It computes the value, whether it is written at all, and the coordinates
 to write it at, all of one fused expression. No two places that are written may be the same, unless the greatest value
-is to stay: that is an atomic operation, and the same in any order.
+is to stay, or values are added: these are atomic operations, of integers the same in any order.
 """
 
 from __future__ import annotations
@@ -103,10 +103,10 @@ def _write(k: KernelBuilder, form: ScatterForm, body: Body, where: Mapping[int, 
     with k.if_(kept):
         at = body.offset(form.result, dict(enumerate(k.convert(coordinate, form.index) for coordinate in coordinates)))
         at = body.const(0) if at is None else at
-        if form.op == "max":
-            k.atomic("max", body.params["y"], at, value, used=False)
-        else:
+        if form.op == "set":
             k.store(body.params["y"], at, value)
+        else:
+            k.atomic(form.op, body.params["y"], at, value, used=False)
 
 
 def apart(values: Sequence[Value], storage: Storage, compute: Callable[[tuple[Value, ...]], Leaf]) -> tuple[Value, ...]:
