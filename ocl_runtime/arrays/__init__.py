@@ -28,6 +28,7 @@ from math import e, inf, nan, pi
 
 from ocl_runtime.arrays.array import Array, compute
 from ocl_runtime.arrays.current_runtime import current, set_default, use
+from ocl_runtime.arrays.functions.counting import bincount, histogram
 from ocl_runtime.arrays.functions.creation import (
     arange,
     asarray,
@@ -204,6 +205,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "bincount",
     "bitwise_and",
     "bitwise_count",
     "bitwise_invert",
@@ -260,6 +262,7 @@ __all__ = [
     "full_like",
     "greater",
     "greater_equal",
+    "histogram",
     "hypot",
     "iinfo",
     "imag",

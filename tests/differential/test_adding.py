@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import ocl_runtime.arrays as xp
+from ocl_ir.kernel.grammar import Array, walk
 from ocl_runtime.plan.target import Target
 from tests.support.arrays import assert_same
 from tests.support.interpreted import InterpretedRuntime
@@ -170,3 +171,37 @@ def test_errors(runtime: InterpretedRuntime) -> None:
                 pytest.raises(TypeError, match="without 64-bit atomics"),
             ):
                 xp.add_at(xp.zeros(3, dtype=dtype), [0], 1)
+
+
+@given(data=st.data())
+@settings(QUICK, max_examples=8)  # thousands of elements each
+def test_tables_of_groups(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    """Many addends, at few places (a table has all) or at many (it is a cache): random, sorted, constant, skewed."""
+    dtype = data.draw(st.sampled_from(["i4", "u4", "i8", "?", "i1"]))
+    size = data.draw(st.sampled_from([1, 7, 300, 5000]))
+    shape = data.draw(st.sampled_from([(1100,), (1600,), (3001,), (37, 40)]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    places = rng.integers(-size, size, shape)
+    match data.draw(st.sampled_from(["random", "sorted", "constant", "half", "same slot"])):
+        case "sorted":
+            places = np.sort(places, axis=None).reshape(shape)
+        case "constant":
+            places[...] = size - 1
+        case "half":
+            places[rng.random(shape) < 0.5] = 0
+        case "same slot":  # far more places of one slot than the cache has for it
+            places = places // 1000 * 1000 % size
+    ones = data.draw(st.booleans()) and dtype != "?"
+    value = np.ones(shape, dtype) if ones else rng.integers(0, 100, shape).astype(dtype)
+    host = rng.integers(0, 100, size).astype(dtype)
+    key = data.draw(st.sampled_from([np.s_[:], np.s_[::-1]]))
+    runtime.launched.clear()
+    with xp.use(runtime):
+        x = xp.asarray(host)
+        xp.add_at(x, xp.asarray(places)[key], 1 if ones else xp.asarray(value)[key])
+        expected = host.copy()
+        np.add.at(expected, places, value)
+        assert_same(x.numpy(), expected)
+    scatter = next(launch.kernel for launch in runtime.launched if "scatter" in launch.kernel.name)
+    tables = [stmt for stmt in walk(scatter.body) if isinstance(stmt, Array) and stmt.pointer.type.space == "local"]
+    assert len(tables) == (1 if size <= 4096 else 2 if runtime.target.kind == "gpu" else 0)

@@ -39,6 +39,8 @@ CASES = {
     "scan_of_rows": Planned(GPU, lambda x: xp.cumulative_sum(x * 2, axis=1), (4096, 16384)),
     "scan_totals_of_parts": Planned(GPU, xp.cumulative_sum, (2**20,)),
     "scan_of_parts": Planned(GPU, xp.cumulative_sum, (2**20,), number=-1),
+    "counts_in_a_table": Planned(GPU, lambda x: xp.bincount(x, length=256), (2**20,), "i4", number=1),
+    "counts_in_a_cache": Planned(GPU, lambda x: xp.bincount(x, length=2**20), (2**20,), "i4", number=1),
     "scan_on_a_cpu": Planned(CPU, xp.cumulative_sum, (100,)),
 }
 

@@ -11,7 +11,7 @@ all these one for infinity, one for minus infinity, one for NaN; 0 where there i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Node
+from ocl_ir.graph.build import Node, Scalar
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.language.context import Options
 from ocl_ir.language.functions import define
 from ocl_ir.language.parameters import Constant, ElementType, ScalarType
 from ocl_ir.program_ops import DefinedOp
-from ocl_ir.types import BOOL, F32, F64, I64, U32, DType
+from ocl_ir.types import F32, F64, I64, U32, DType
 
 bitcast, isnan, where = (BUILTINS[name] for name in ("bitcast", "isnan", "where"))
 
@@ -129,10 +129,14 @@ def _apply(function: Callable[..., Any], real: DType, *operands: Node) -> Node:
     return graph.typed(op, op.result, operands)
 
 
-def added_exactly(node: Node, coordinates: list[Node], value: Node) -> Node:
-    """A node of float32 or float64 with a value of its dtype added at places, which may be the same."""
-    real, kept = node.dtype, graph.scalar(True, BOOL, value.shape, "")
+def added_exactly(node: Node, coordinates: Sequence[Node], value: Node, kept: Node) -> Node:
+    """A node of float32 or float64 with a value of its dtype added at places, which may be the same, where `kept`
+    holds; other places may be out of bounds."""
+    real = node.dtype
     one = real == F32
+    if not isinstance(kept, Scalar):
+        first = [graph.scalar(0, index.dtype, index.shape, "") for index in coordinates]
+        coordinates = [graph.elementwise("select", kept, *pair) for pair in zip(coordinates, first, strict=True)]
     headroom = next((bits for bits in _HEADROOM if value.size <= 1 << bits), 40)
 
     def zeros(dtype: DType) -> Node:
