@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ocl_ir.graph.build import ScanOp
 from ocl_ir.kernel.grammar import Kernel
@@ -51,6 +51,35 @@ class ScanForm:
     continued: bool
     index: DType
     fp16: bool
+
+
+class TeamSteps(Protocol):
+    """What the scan of a tile by a team is made of: a tile has `stripes` blocks of `each` elements for each work-item,
+    and the team is two to the power of `turns`."""
+
+    @property
+    def join(self) -> Any:
+        """Joins two values."""
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of these."""
+
+    @property
+    def team(self) -> int:
+        """Work-items."""
+
+    @property
+    def stripes(self) -> int:
+        """Blocks of each."""
+
+    @property
+    def each(self) -> int:
+        """Elements of a block."""
+
+    @property
+    def turns(self) -> int:
+        """Turns of the team's scan."""
 
 
 class Steps(NamedTuple):
@@ -152,7 +181,7 @@ def write_tile(own: Any, before: Any, total: Any, tile: Any, lane: Any, length: 
                     steps.store(block * steps.each + step, own[stripe * steps.each + step])
 
 
-def totals_in_order(own: Any, lane: Any, steps: Steps) -> Any:
+def totals_in_order(own: Any, lane: Any, steps: TeamSteps) -> Any:
     """Local memory with the totals of all blocks of a tile in their order; and these of neighbouring blocks, as many as
     a work-item has, joined one after the other."""
     totals = local_array(steps.team * steps.stripes, steps.dtype)
@@ -166,7 +195,7 @@ def totals_in_order(own: Any, lane: Any, steps: Steps) -> Any:
     return totals, taken
 
 
-def scanned_by_team(own: Any, total: Any, lane: Any, steps: Steps) -> Any:
+def scanned_by_team(own: Any, total: Any, lane: Any, steps: TeamSteps) -> Any:
     """Local memory with what comes before each block of a tile, and the total of the tile.
 
     Each turn of the team's scan reads a half of the shared memory and writes the other one.

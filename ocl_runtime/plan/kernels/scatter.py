@@ -3,7 +3,8 @@
 A work-item has one place of the index space. It computes the value, whether it is written at all, and the coordinates
 to write it at, all of one fused expression. No two places that are written may be the same, unless the greatest value
 is to stay, or values are added: these are atomic operations, of integers the same in any order. Many of these are
-joined in tables of groups first (`scatter_table_kernel.py`).
+joined in tables of groups first (`scatter_table_kernel.py`). What a mask holds for is packed row by row, by a kernel of
+its own (`pack_kernel.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.form import Access, Parameters, Spec, Term, index_dtype, rounded_up
 from ocl_runtime.plan.kernels.naming import kernel_name
+from ocl_runtime.plan.kernels.pack_kernel import PackForm
+from ocl_runtime.plan.kernels.pack_kernel import build as build_pack
 from ocl_runtime.plan.kernels.scatter_table_kernel import EACH, NOWHERE, STRIPES, TableForm
 from ocl_runtime.plan.kernels.scatter_table_kernel import build as build_table
 from ocl_runtime.plan.launch import Launch
@@ -62,6 +65,8 @@ def scatter_launch(
     the operation `scatter`; the others share no memory with the buffer."""
     *operands, landing = values
     assert isinstance(landing, Operation)
+    if op == "pack":
+        return _pack_launch(operands, landing.args, shape, to, target, kernels, names, where)
     count = math.prod(shape)
     table = _table(op, count, to, target)
     if table is not None:
@@ -87,6 +92,44 @@ def scatter_launch(
         restrict=True,
     )
     return Launch(kernels.get(form, build), tuple(parameters.args), (size, 1, 1), (target.group_size, 1, 1), where)
+
+
+_PACKED_TILE = 1024
+"""Elements that a work-item of a CPU packs before it writes them: few enough for the nearest cache."""
+
+
+def _pack_launch(
+    operands: Sequence[Value],
+    args: tuple[int, ...],
+    shape: Shape,
+    to: Buffer,
+    target: Target,
+    kernels: KernelCache,
+    names: Mapping[Node, str],
+    where: str,
+) -> Launch:
+    """The launch that packs rows."""
+    value, kept, begin = args
+    (rows, width), layouts = shape, leaf_layouts(operands)
+    team, stripes, each = (target.group_size, 4, 4) if target.kind == "gpu" else (1, 1, _PACKED_TILE)
+    reach = (rows * team, width + 2 * team * stripes * each, to.size)
+    parameters = Parameters(index_dtype([*layouts, *table_layouts(operands), to.layout], *reach), rows * width)
+    parameters.size("m", width)
+    lanes = each if team > 1 and all(layout.strides[1] in (0, 1) for layout in layouts) else 1
+    form = PackForm(
+        values=accesses(operands, layouts, parameters, 1, lanes, names=names),
+        args=(value, kept, begin),
+        result=parameters.memory("y", to.dtype, to.storage, to.layout, None, 1),
+        specs=(),
+        team=team,
+        stripes=stripes,
+        each=each,
+        lanes=lanes,
+        index=parameters.index,
+        fp16=target.fp16,
+    )
+    form = replace(form, specs=tuple(parameters.specs))
+    return Launch(kernels.get(form, build_pack), tuple(parameters.args), (rows * team, 1, 1), (team, 1, 1), where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +238,7 @@ def _write(k: KernelBuilder, form: ScatterForm, body: Body, where: Mapping[int, 
         if form.op == "set":
             k.store(body.params["y"], at, value)
         else:
+            assert form.op != "pack"
             k.atomic(form.op, body.params["y"], at, value, used=False)
 
 
