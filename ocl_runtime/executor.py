@@ -341,6 +341,7 @@ def _target(device: Device, streams: int) -> Target:
         compute_units=caps.compute_units,
         vector_bytes=quirks.vector_bytes,
         group_size=quirks.group_size,
+        large_group_size=2 * quirks.group_size if 2 * quirks.group_size <= caps.max_work_group_size else 0,
         max_argument_bytes=caps.max_argument_bytes,
         operations_per_byte=CPU_OPERATIONS_PER_BYTE if caps.kind == "cpu" else GPU_OPERATIONS_PER_BYTE,
         streams=streams,

@@ -18,7 +18,7 @@ from ocl_ir.types import F64, DType
 from ocl_runtime.arrays.core import ArrayCore
 from ocl_runtime.arrays.meaning.broadcasting import broadcast
 from ocl_runtime.arrays.meaning.dtypes import checked
-from ocl_runtime.arrays.meaning.semantics import apply, is_square, typed
+from ocl_runtime.arrays.meaning.semantics import apply, is_short_power, short_power, typed
 from ocl_runtime.arrays.meaning.semantics import cast as converted
 from ocl_runtime.arrays.meaning.table import TABLE
 from ocl_runtime.arrays.operands import operands_of
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = DType | type | None
 """An array's dtype, or the type of a Python number."""
+
+
+_POWERS = frozenset({"pow", "ipow"})
 
 
 class _Recipe(NamedTuple):
@@ -117,8 +120,8 @@ def binary(name: str, x: ArrayCore, other: object, line: Line | None = None) -> 
             op, dtype, operand, _ = recipe
             if node.dtype is not operand:
                 node = converted(node, operand)
-            if other == 2 and is_square(op, other):
-                return graph.pair("mul", dtype, node, node, line), executor
+            if op in _POWERS and is_short_power(op, other, dtype):
+                return short_power(node, other, line), executor
             return graph.with_number(op, dtype, node, checked(other, operand), line), executor
     return operation(name, (x, other))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ocl_ir.kernel.alignment import is_aligned
 from ocl_ir.kernel.grammar import Const, Load, Operand, Shuffle, Store, Value
 from ocl_ir.kernel.locals import Locals
-from ocl_ir.types import BOOL, F32, Pointer, Type, Vector, element, lanes
+from ocl_ir.types import BOOL, F32, U16, Pointer, Type, Vector, element, lanes
 from ocl_runtime.codegen.precedence import BINARY, Text
 from ocl_runtime.codegen.spelling import Dialect, memory_type, value_type
 
@@ -40,8 +40,7 @@ class Accesses:
             return self._half(load, name, count)
         if count == 1:
             loaded = Text(f"{name}[{self.operand(load.index, bare=True).text}]")
-        elif is_aligned(load) and pointer.space in {"global", "local"}:
-            macro = "LOAD" if pointer.space == "global" else "LOAD_LOCAL"
+        elif macro := self.aligned_macro("LOAD", load, count):
             loaded = Text(f"{macro}({memory_type(pointer.dtype, count)}, {self.address(load.pointer, load.index)})")
         else:
             loaded = Text(f"vload{count}(0, {self.address(load.pointer, load.index)})")
@@ -58,12 +57,26 @@ class Accesses:
         address = self.address(load.pointer, load.index)
         if self.halves_by_bits(load, count):
             self.helpers["half_values", Vector(F32, count)] = None
+            bits = self.aligned_macro("LOAD", load, count)
+            if bits:
+                self.macros.add(bits)
+                return Text(f"half_values_{count}({bits}({memory_type(U16, count)}, {address}))")
             return Text(f"half_values_{count}({self.half_bits_at(load.pointer, address, count, ' const')})")
         return Text(f"vload_half{count}(0, {address})")
 
     def halves_by_bits(self, access: Load | Store, count: int) -> bool:
         """Whether a vector of halves is moved as integers. (PoCL's functions for 3 lanes are right.)"""
-        return self._dialect.aligned_halves and not is_aligned(access) and count != 3
+        asked = self._dialect.scalar_halves if is_aligned(access) else self._dialect.aligned_halves
+        return asked and count != 3
+
+    @staticmethod
+    def aligned_macro(name: str, access: Load | Store, count: int) -> str:
+        """The macro that moves a vector to or from memory that is aligned to it; none for all others."""
+        assert isinstance(access.pointer.type, Pointer)
+        space = access.pointer.type.space
+        if count == 1 or space not in {"global", "local"} or not is_aligned(access):
+            return ""
+        return name if space == "global" else f"{name}_LOCAL"
 
     def half_bits_at(self, pointer: Value, address: str, count: int, constant: str = "") -> str:
         """The bits of halves in memory, which may start at any half."""

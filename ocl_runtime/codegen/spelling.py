@@ -36,6 +36,8 @@ class Dialect:
     """Turn the bits of integers over in a way that the compiler does not recognise: it would lose that."""
     aligned_halves: bool = False
     """Move vectors of halves that are not known to be aligned as integers: the driver takes them for aligned."""
+    scalar_halves: bool = False
+    """Move vectors of halves that are known to be aligned as integers: the driver takes them one by one."""
     subgroups: Subgroups | None = None
     """The sub-groups in which work-items exchange values without local memory; None: in none."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ocl_ir.kernel.alignment import is_aligned
 from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
     Array,
@@ -41,7 +40,7 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.kernel.locals import Locals, Slot
 from ocl_ir.kernel.uniformity import Uniformity, uniformity
 from ocl_ir.ops import OPS
-from ocl_ir.types import BF16, BOOL, F16, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
+from ocl_ir.types import BF16, BOOL, F16, F32, F64, U16, DType, Pointer, ValueType, Vector, element, lanes
 from ocl_runtime.codegen.expressions import Expressions
 from ocl_runtime.codegen.precedence import Text
 from ocl_runtime.codegen.spelling import Dialect, memory_type, string_literal, unsigned_type, value_type
@@ -193,21 +192,24 @@ class Statements:
         assert not isinstance(type_, Pointer)
         value = self._stored(self._x.operand(stmt.value), type_, pointer)
         count, name = lanes(type_), self._x.name(stmt.pointer.id)
-        address = self._x.address(stmt.pointer, stmt.index)
+        address, macro = self._x.address(stmt.pointer, stmt.index), self._x.aligned_macro("STORE", stmt, count)
         if pointer.dtype.name == "f16" and element(type_) == F32:
             if count == 1:
                 index = self._x.operand(stmt.index, bare=True).text
                 return Node("call", stmt, {"call": f"vstore_half_rte({value}, {index}, {name})"})
             if self._x.halves_by_bits(stmt, count):
                 self._x.helpers["half_bits", type_] = None
+                if macro:
+                    self._x.macros.add(macro)
+                    bits = f"half_bits_{count}({value})"
+                    return Node("call", stmt, {"call": f"{macro}({memory_type(U16, count)}, {address}, {bits})"})
                 target = self._x.half_bits_at(stmt.pointer, address, count)
                 return Node("assign", stmt, {"name": target, "value": f"half_bits_{count}({value})"})
             return Node("call", stmt, {"call": f"vstore_half{count}_rte({value}, 0, {address})"})
         if count == 1:
             target = f"{name}[{self._x.operand(stmt.index, bare=True).text}]"
             return Node("assign", stmt, {"name": target, "value": value})
-        if is_aligned(stmt) and pointer.space in {"global", "local"}:
-            macro = "STORE" if pointer.space == "global" else "STORE_LOCAL"
+        if macro:
             return Node("call", stmt, {"call": f"{macro}({memory_type(pointer.dtype, count)}, {address}, {value})"})
         return Node("call", stmt, {"call": f"vstore{count}({value}, 0, {address})"})
 

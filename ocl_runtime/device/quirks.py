@@ -27,6 +27,7 @@ class Quirks:
     guarded_loops: bool = False  # put loops that work-items leave at different turns behind a condition that is true
     opaque_complement: bool = False  # the compiler must not see that an integer's bits are turned over
     aligned_halves: bool = False  # vload_half and vstore_half of vectors take memory for aligned to the whole vector
+    scalar_halves: bool = False  # vload_half and vstore_half of aligned vectors are an access for each lane
     subgroups: Subgroups | None = None  # in which work-items exchange values without local memory
     own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
     simulator: bool = False  # exists for finding errors: never chosen unless named
@@ -207,6 +208,14 @@ TABLE = (
         "whole. Reductions of groups stay in local memory: in sums of rows shuffles were never more than 1% faster "
         "(H200).",
         subgroups=Subgroups(sizes=(32,), spelling="ptx"),
+    ),
+    _row(
+        "NVIDIA: vectors of halves are read one by one",
+        _nvidia,
+        "vload_half8 and vstore_half8 become eight accesses of a half, also where they could be one: 56% of a copy's "
+        "speed for a*b + c, and 98 to 105 with accesses of 16 bytes (H200; H100 97 and 105). Bits that are moved as a "
+        "vector of ushorts never leave the registers for the conversion.",
+        scalar_halves=True,
     ),
     _row(
         "NVIDIA: ordinary host memory is read at once",

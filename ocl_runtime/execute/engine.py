@@ -112,6 +112,7 @@ class Engine:
             guarded_loops=quirks.guarded_loops,
             opaque_complement=quirks.opaque_complement,
             aligned_halves=quirks.aligned_halves,
+            scalar_halves=quirks.scalar_halves,
             subgroups=quirks.subgroups,
         )
         self._recorder = recorder

@@ -27,6 +27,8 @@ class Target:
     """Bytes of one wide memory access."""
     group_size: int = 256
     """Work-items of a group; a power of two."""
+    large_group_size: int = 0
+    """The same, where all of a group together hold something in their registers; 0: no more than otherwise."""
     max_argument_bytes: int = 1024
     """All arguments of a kernel together."""
     operations_per_byte: float = GPU_OPERATIONS_PER_BYTE

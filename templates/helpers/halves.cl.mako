@@ -1,5 +1,5 @@
 ## Conversions between vectors of floats and the bits of halves, for compilers that take the memory of vload_half and
-## vstore_half for aligned to the whole vector. constants.cl.mako says what `t` is.
+## vstore_half for aligned to the whole vector, or make an access of each lane. constants.cl.mako says what `t` is.
 ##
 ## OpenCL C has no such conversion but through memory: a private vector is aligned, and never leaves the registers.
 ## Clang, which PoCL is built on, lets a type ask for less alignment; vload and vstore of ushorts would become one

@@ -67,6 +67,7 @@ __all__ = [
     "Undefined",
     "accumulator",
     "assign",
+    "bitcast",
     "buffer",
     "contract",
     "convert",
@@ -112,8 +113,7 @@ def typed(op: str, dtype: DType, operands: tuple[Node, ...], where: Where = "") 
     order = None if flat or len(shape) < 2 else order_in_memory(operands)
     if order is not None:
         turned = [permute(operand, order) for operand in operands]
-        permuted = convert(turned[0], dtype, line) if op == "convert" else elementwise(op, *turned, where=line)
-        return permute(permuted, tuple(sorted(range(len(order)), key=order.__getitem__)))
+        return permute(typed(op, dtype, tuple(turned), line), tuple(sorted(range(len(order)), key=order.__getitem__)))
     return _deep(Elementwise(shape, dtype, line, flat, operands, op))
 
 
@@ -155,6 +155,11 @@ def with_number(
 def convert(arg: Node, dtype: DType, where: Where = "") -> Node:
     """The values as another dtype, by the rules of kernel IR's `convert`; the node itself where it has the dtype."""
     return arg if arg.dtype == dtype else typed("convert", dtype, (arg,), where)
+
+
+def bitcast(arg: Node, dtype: DType, where: Where = "") -> Node:
+    """The bits of the values as another dtype of the same width."""
+    return arg if arg.dtype == dtype else typed("bitcast", dtype, (arg,), where)
 
 
 @lru_cache(maxsize=4096)  # asked for every operation

@@ -1,16 +1,17 @@
-"""Signed divisions whose operands are proven not to be negative become C's own: rounding down is truncating there."""
+"""Divisions become C's own where they are proven to be: of what is not negative, since rounding down is truncating
+there, and not by zero."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ocl_ir.kernel.grammar import Kernel, Let, Stmt
+from ocl_ir.kernel.grammar import Const, Kernel, Let, Stmt
 from ocl_ir.kernel.intervals import Intervals
 from ocl_ir.passes.rewrite import Rewriter
 from ocl_ir.types import element
 
-_PLAIN = {"floordiv": "sdiv", "rem": "srem"}
+_PLAIN = {"int": {"floordiv": "sdiv", "rem": "srem"}, "uint": {"floordiv": "udiv", "rem": "urem"}}
 
 
 def division(kernel: Kernel) -> Kernel:
@@ -24,7 +25,15 @@ class _Division(Rewriter):
         self._intervals = Intervals(kernel)
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
-        if not isinstance(stmt, Let) or stmt.op not in _PLAIN or element(stmt.result.type).kind != "int":
+        plain = None
+        if isinstance(stmt, Let):
+            kind = element(stmt.result.type).kind
+            plain = _PLAIN.get(kind, {}).get(stmt.op)
+        if not isinstance(stmt, Let) or plain is None:
             return (stmt,)
-        dividend, divisor = (self._intervals.of(arg) for arg in stmt.args)
-        return (replace(stmt, op=_PLAIN[stmt.op]) if dividend.low >= 0 and divisor.low > 0 else stmt,)
+        dividend, divisor = stmt.args
+        if kind == "uint":
+            proven = isinstance(divisor, Const) and divisor.value > 0
+        else:
+            proven = self._intervals.of(dividend).low >= 0 and self._intervals.of(divisor).low > 0
+        return (replace(stmt, op=plain) if proven else stmt,)

@@ -23,6 +23,7 @@ from ocl_ir.kernel.grammar import (
     Operand,
     Return,
     Stmt,
+    Store,
     Value,
     Variable,
     While,
@@ -31,7 +32,7 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.ops import OPS, PARTIAL
 from ocl_ir.passes.rewrite import Rewriter
 from ocl_ir.program_ops import ExactOp
-from ocl_ir.types import BOOL, DType, Vector, element, lanes
+from ocl_ir.types import BOOL, DType, Pointer, Vector, element, lanes
 
 
 def fold(kernel: Kernel) -> Kernel:
@@ -58,6 +59,8 @@ class _Fold(Rewriter):
             return stmt.then if stmt.condition.value else stmt.orelse
         if isinstance(stmt, While) and stmt.header and isinstance(stmt.header[-1], Break | Continue | Return):
             stmt = replace(stmt, condition=Const(False, BOOL), body=())  # what made the condition may be gone
+        if isinstance(stmt, Store):
+            return (self._stored(stmt),)
         if not isinstance(stmt, Let):
             return (stmt,)
         equal = self._equal(stmt)
@@ -68,6 +71,15 @@ class _Fold(Rewriter):
             return ()
         self._made[stmt.result.id] = stmt
         return (stmt,)
+
+    def _stored(self, stmt: Store) -> Store:
+        """A float32 is rounded as it is stored in fewer bits: there is no need to do it before."""
+        value, pointer = stmt.value, stmt.pointer.type
+        made = self._made.get(value.id) if isinstance(value, Value) else None
+        assert isinstance(pointer, Pointer)
+        if made is None or made.op != f"round_{pointer.dtype}" or not isinstance(made.args[0], Value):
+            return stmt
+        return replace(stmt, value=made.args[0])
 
     def _equal(self, stmt: Let) -> Operand | Let | None:
         """What the statement's value is equal to: an operand, a simpler operation, or nothing known."""

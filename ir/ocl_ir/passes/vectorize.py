@@ -3,7 +3,8 @@
 The loop must count from one constant to another by 1, as often as a vector has lanes, over straight-line code; any
 other marked loop stays a loop, unrolled. Each value of the body is one of three things: the same in all iterations (it
 stays scalar), an integer that grows by a constant in each iteration (kept as its value in the first iteration and its
-step, so that an address needs no vector), or a vector.
+step, so that an address needs no vector), or a vector. What is read back to front is read as it lies, and its lanes
+turned.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class _Body:
             step = by_x + by_y if stmt.op == "add" else by_x - by_y
         if stmt.op != "sub" and isinstance(x, Const) and not x.value:  # 0 + base is base: the common start of a loop
             first: Operand = y if stmt.op == "add" else x
-        elif stmt.op == "add" and isinstance(y, Const) and not y.value:
+        elif stmt.op != "mul" and isinstance(y, Const) and not y.value:
             first = x
         else:
             first = self._emit(stmt.op, (x, y), type_, stmt)
@@ -154,9 +155,13 @@ class _Body:
             self.out.append(stmt)
             return
         type_ = Vector(element(stmt.result.type), self._count)
-        if first is not None and step == 1:
+        if first is not None and step in {1, -1}:
             value = self._rewriter.new_value(type_, stmt.result.hint)
-            self.out.append(Load(value, stmt.pointer, first, self._alignment(stmt.pointer, first), where=stmt.where))
+            lowest = first if step == 1 else self._before(first, self._count - 1)
+            self.out.append(Load(value, stmt.pointer, lowest, self._alignment(stmt.pointer, lowest), where=stmt.where))
+            if step == -1:
+                turned = tuple(self._extract(value, lane) for lane in reversed(range(self._count)))
+                value = self._emit("vector", turned, type_)
         else:
             gathered: list[Operand] = []
             for index in self._indices(stmt.index):
@@ -176,6 +181,13 @@ class _Body:
         for lane, index in enumerate(self._indices(stmt.index)):
             lane_value = self._extract(value, lane)
             self.out.append(Store(stmt.pointer, index, lane_value, stmt.align, where=stmt.where))
+
+    def _before(self, index: Operand, count: int) -> Operand:
+        """An index so many elements before another one, without a sum where that is so many behind it."""
+        let = self._made.get(index.id) if isinstance(index, Value) else None
+        if let is not None and let.op == "add" and isinstance(let.args[1], Const) and let.args[1].value == count:
+            return let.args[0]
+        return self._emit("add", (index, _wrapped(-count, element(index.type))), element(index.type))
 
     def _indices(self, index: Operand) -> list[Operand]:
         """The index of every lane, as scalars."""

@@ -7,14 +7,15 @@ from typing import Literal
 from ocl_ir.graph import build as graph
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, I64
+from ocl_ir.types import BOOL, I64, U32
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.arrays.functions.elementwise import isnan, logical_not, where
+from ocl_runtime.arrays.functions.elementwise import astype, isnan, logical_not, where
 from ocl_runtime.arrays.functions.manipulation import expand_dims, reshape
 from ocl_runtime.arrays.functions.statistics import any as _any
 from ocl_runtime.arrays.functions.statistics import max as _max
 from ocl_runtime.arrays.functions.statistics import min as _min
+from ocl_runtime.arrays.meaning.dtypes import float32, int64, uint32, uint64
 from ocl_runtime.arrays.meaning.indexing import counting
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import ShapeError
@@ -44,6 +45,8 @@ def _index_of_extreme(what: str, operand: ArrayLike, axis: int | None, keepdims:
             place=calling_line(),
             remedy="check x.size first",
         )
+    if x._dtype.size <= U32.size and (x.size if number is None else x.shape[number]) <= _MOST_U32:
+        return _index_by_keys(x, number, least=what == "argmin", keepdims=keepdims)
     extreme = (_max if what == "argmax" else _min)(x, axis=number, keepdims=True)
     holds = x == extreme
     if x._dtype.is_float:
@@ -53,6 +56,32 @@ def _index_of_extreme(what: str, operand: ArrayLike, axis: int | None, keepdims:
     else:
         index, behind = graph.convert(counting(x.shape, number), I64), x.shape[number]
     return _min(where(holds, Array(index, x._executor), behind), axis=number, keepdims=keepdims)
+
+
+def _index_by_keys(x: Array, axis: int | None, *, least: bool, keepdims: bool) -> Array:
+    """The same in one reduction, of at most 32 bits: the greatest of keys that have the element in their upper half and
+    in their lower one the distance from the greatest index, so that of equal elements the first is greater."""
+    index = Array(graph.iota(U32, Layout.contiguous(x.shape)) if axis is None else counting(x.shape, axis), x._executor)
+    key = _max(astype(_ordered(x, reverse=least), uint64) << 32 | (_MOST_U32 - index), axis=axis, keepdims=keepdims)
+    return astype(_MOST_U32 - (key & _MOST_U32), int64)
+
+
+def _ordered(x: Array, *, reverse: bool) -> Array:
+    """Unsigned integers of 32 bits in the order of the elements, or the other way round; NaN is the greatest.
+
+    Floats are in the order of their bits, once those of negative ones are complemented and the others have the sign.
+    """
+    if not x._dtype.is_float:
+        ordered = astype(x, uint32) ^ (_SIGN if x._dtype.kind == "int" else 0)
+        return ~ordered if reverse else ordered
+    number = astype(-x if reverse else x, float32) + 0.0  # -0.0 is 0.0
+    bits = Array(graph.bitcast(number._node, U32), x._executor)
+    ordered = where(bits >= _SIGN, ~bits, bits | _SIGN)
+    return where(isnan(number), _MOST_U32, ordered)
+
+
+_SIGN = 2**31
+_MOST_U32 = 2**32 - 1
 
 
 def searchsorted(

@@ -19,7 +19,7 @@ from ocl_ir.guards import Given, Number
 from ocl_ir.indices import Shape
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.ops import OPS
-from ocl_ir.source_line import calling_line
+from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import BOOL, F64, I8, U8, DType
 from ocl_runtime.arrays.meaning.dtypes import checked, promote, require
 from ocl_runtime.arrays.meaning.table import BOOL_OPS, TABLE, WIDENS_BOOL, Row, Rule
@@ -100,15 +100,29 @@ def apply(row: Row, operands: Sequence[Operand], executor: Executor) -> Node:
 
 def _at(op: str, operands: Sequence[Operand], dtype: DType) -> Node:
     shape = common_shape(operands)
-    if is_square(op, operands[-1]):
-        base = as_node(operands[0], dtype, shape)
-        return graph.elementwise("mul", base, base)
+    if is_short_power(op, operands[-1], dtype):
+        return short_power(as_node(operands[0], dtype, shape), operands[-1], caller())
     return graph.elementwise(op, *[as_node(operand, dtype, shape) for operand in operands])
 
 
-def is_square(op: str, exponent: object) -> bool:
-    """Whether an operation is a power that is one product: many times faster than `pow`, and rounded once."""
-    return op in {"pow", "ipow"} and type(exponent) in {int, float} and exponent == 2
+def is_short_power(op: str, exponent: object, dtype: DType) -> bool:
+    """Whether an operation is a power that takes an operation or two, many times faster than `pow`: a square, a root or
+    a reciprocal, which NumPy's operator computes so too, and products whose error is less than that of `pow`, which
+    halves would round on the way."""
+    if op not in {"pow", "ipow"} or type(exponent) not in {int, float}:
+        return False
+    return exponent == 2 or (exponent in {0.5, -1} and op == "pow") or (exponent in {3, 4} and dtype.bits != 16)
+
+
+def short_power(base: Node, exponent: object, line: Where) -> Node:
+    """Such a power, which a Python line has asked for."""
+    dtype = base.dtype
+    if exponent == 0.5:
+        return graph.single("sqrt", dtype, base, line)
+    if exponent == -1:
+        return graph.with_number("div", dtype, base, 1.0, line, first=True)
+    square = graph.pair("mul", dtype, base, base, line)
+    return square if exponent == 2 else graph.pair("mul", dtype, square, base if exponent == 3 else square, line)
 
 
 def _beyond(op: str, operands: Sequence[Operand]) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ocl_ir.graph.build import Step
+from ocl_ir.graph.build import Movement, Step
 from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.canonical import axes_in_memory
@@ -16,6 +16,10 @@ class Chain:
     def __init__(self, step: Step, outer: Chain | None) -> None:
         self.step = step
         self.outer = outer
+
+    def undoes(self, reshaped: Movement) -> bool:
+        """Whether its next movement gives back the shape that something had before it was reshaped."""
+        return self.step.kind == "reshape" and self.step.value == reshaped.arg.shape
 
     def apply(self, layout: Layout) -> Layout:
         """The layout that the elements of a node's layout have in the index space."""

@@ -6,7 +6,8 @@ result towards the leaves, breadth first, and stops at
 - buffers, iotas and scalars;
 - reductions, scans, products of matrices and writes, which are computed first;
 - what is computed anyway: a wanted result, or where another group has stopped;
-- a reshape of something that does not lie in memory in order;
+- a reshape of something that does not lie in memory in order, unless all else that is read can be had in the shape
+  from before the reshape;
 - what elements are gathered from, which has to be in memory;
 - a node that is read in several ways (`readers.py`), if it costs less to store it than to compute it again (`cost.py`);
 - the limits on operations and on kernel arguments.
@@ -30,8 +31,10 @@ from ocl_ir.graph.build import (
     Movement,
     Node,
     Reduce,
+    Scalar,
     Scan,
     Scatter,
+    Step,
 )
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
@@ -39,7 +42,7 @@ from ocl_runtime.plan.fusion.canonical import canonical, copies, stays
 from ocl_runtime.plan.fusion.chain import Chain, in_memory
 from ocl_runtime.plan.fusion.cost import choice
 from ocl_runtime.plan.fusion.decisions import Cut, Decisions
-from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS, Growing
+from ocl_runtime.plan.fusion.growing import Growing, most_operations
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.readers import readers
 from ocl_runtime.plan.fusion.values import Leaf, Value, leaves_of
@@ -137,6 +140,8 @@ class _Fuser:
         read_counts = readers(self._alone)
         self._order = {node: number for number, node in enumerate(read_counts)}
         """Of all nodes, operands first: as a program asked for them."""
+        self._reshapes = any(isinstance(node, Movement) and copies(node) for node in read_counts)
+        """Whether there are some that may have to copy."""
         self._share = {Reduce, Scan, Scatter}.isdisjoint(map(type, read_counts))
         """Whether all kernels let reads of neighbours share a pointer."""
         for node, count in read_counts.items():  # operands first: what is stored of them is not computed again
@@ -152,10 +157,37 @@ class _Fuser:
         operations, loads = growing.work()
         if loads > 1 and not growing.fits(rank, self._target, times=count):
             return "to compute it again for each takes more arguments than the device takes"
-        if count * growing.operations > MAX_OPERATIONS:
-            return f"to compute it again for each takes more than {MAX_OPERATIONS} operations"
+        most = most_operations(self._target, pointwise=self._share)
+        if count * growing.operations > most:
+            return f"to compute it again for each takes more than {most} operations"
         preferred = choice(count - 1, operations, loads, 2 * node.dtype.size, self._target)
         return str(preferred) if preferred.keeps else ""
+
+    def _before_reshapes(self, root: Elementwise) -> Shape | None:
+        """The shape from before the reshapes that would have to copy, if there are some and all that the root is made
+        of can be had in that shape: then nothing is copied."""
+        seen, waiting, shapes = set[Node](), list[Node](root.args), set[Shape]()
+        others: list[Layout] = []
+        most = most_operations(self._target, pointwise=True)
+        while waiting:
+            node = waiting.pop()
+            if node in seen or type(node) is Scalar:
+                continue
+            seen.add(node)
+            if node not in self._alone and type(node) is Elementwise and len(seen) <= most:
+                waiting += node.args
+            elif node not in self._alone and isinstance(node, Movement) and copies(node):
+                shapes.add(node.arg.shape)
+            elif isinstance(node, Buffer | Iota):
+                others.append(node.layout)
+            elif node in self._alone or isinstance(node, Reduce | Scan | Contract | Assign | Scatter):
+                others.append(canonical(node))
+            else:
+                return None
+        if len(shapes) != 1:
+            return None
+        (shape,) = shapes
+        return shape if all(layout.reshape(shape) is not None for layout in others) else None
 
     def group(self, root: Node, *, copied: bool = False) -> Group:
         """The group of a node; of a view of memory a copy, if so asked."""
@@ -183,6 +215,10 @@ class _Fuser:
                 if not looks:
                     layout = canonical(root)
                     shape, chain = in_memory(layout)
+            case Elementwise() if self._reshapes:
+                before = self._before_reshapes(root)
+                if before is not None:
+                    shape, chain = before, Chain(Step("reshape", before), None)
         body = growing.reach(top, chain)
         share = not isinstance(root, Reduce | Scan | Scatter)
         growing.open_from(body, len(shape), self._target, share=share, order=self._order)

@@ -6,9 +6,11 @@ whether its operand is fused into it or was computed before, and whatever else i
 result are counted in their canonical order. There are two ways:
 
 - rows: the elements lie next to each other. A team of work-items strides over the vectors of one result, each with some
-  accumulators, and joins its partial results in local memory. On a CPU the team is one work-item.
-- columns: the results lie next to each other, or each has few elements. Each result's elements are joined one after the
-  other.
+  accumulators, and joins its partial results in local memory.
+- columns: the results lie next to each other, or each has few elements. A team strides over the elements of its result,
+  each of the team with one accumulator, while its neighbours do the same for the results beside it.
+
+On a CPU, and where a result has few elements, the team is one work-item.
 
 Where that leaves the device idle, or adds too many elements to one number to be accurate, the elements of each result
 are split into parts, and a second kernel, which is a reduction like any other, joins the parts.
@@ -30,11 +32,26 @@ Way: TypeAlias = Literal["rows", "columns"]
 _FEW_ELEMENTS = 32
 """Elements of a result up to which one work-item takes them all."""
 _FEW_COLUMNS = 16
-"""Neighbouring results below which teams take the results one by one."""
+"""Neighbouring results below which a CPU takes the results one by one."""
 _MANY_RESULTS = 1024
 """Results that keep a device busy without splitting."""
-_BUSY_PARTS = 512
+_BUSY_PARTS = 8192
 """Parts that are made to keep a device busy; more would keep the second launch too long."""
+_GROUPS_OF_ROWS, _GROUPS_OF_COLUMNS = 16, 8
+"""Work-groups of a compute unit of a GPU, where results are split."""
+_FEW_GROUPS = 3
+"""Groups of a compute unit below which they are: with so many, of wide accesses, a unit waits for its memory alone
+(2^27 float32 on an H100, two launches and one: 256 groups 96 and 88% of what can be read, 512 groups 95 and 98%)."""
+_EACH = 4
+"""Vectors of a row that one of its team has at least, so that as many loads are under way."""
+_MOST_EACH = 16
+"""Vectors of a row that one of its team can hold in registers."""
+_LEAST_TEAM = 8
+"""Vectors of 16 bytes that are as long as a line of a GPU's cache."""
+_LEAST_OF_A_COLUMN = 8
+"""Elements of a column that one of its team has at least."""
+_BESIDE = 8, 32
+"""Columns of one group: as vectors, and as single elements, a line of a GPU's cache each."""
 _SEQUENTIAL = 4096
 """Elements that are added to one number one after the other, for accuracy."""
 _MOST_PARTS = 65535
@@ -47,7 +64,8 @@ class Order:
     """How the elements of each result are joined.
 
     `kept` and `reduced` are the axes longer than 1 in canonical order. In rows each of `team` work-items has `chains`
-    accumulators of `lanes` lanes, in columns one number. A result has `parts` parts of `per` elements or vectors.
+    accumulators of `lanes` lanes, in columns one number. A result has `parts` parts of `per` elements or vectors, and
+    number i of a part belongs to work-item i % team.
     """
 
     way: Way
@@ -74,11 +92,13 @@ def order(
         if axis in axes:
             break
         width *= canonical.shape[axis]
-    # Where there is no splitting, columns keep only as many work-items busy as there are results.
-    enough = width >= max(lanes, _FEW_COLUMNS) and (split or results >= _MANY_RESULTS)
+    # Where there are neither teams nor parts, columns keep only as many work-items busy as there are results.
+    few = 2 if target.kind == "gpu" else max(lanes, _FEW_COLUMNS)
+    enough = width >= few and (split or target.kind == "gpu" or results >= _MANY_RESULTS)
     if enough or elements <= _FEW_ELEMENTS:
-        parts, per = _columns(results, elements, width, lanes, target) if split else (1, elements)
-        return Order("columns", kept, reduced, 1, 1, 1, parts, per)
+        team = _team_of_column(elements, width, lanes, target) if enough else 1
+        parts, per = _columns(results, elements, width, lanes, team, target) if split else (1, elements)
+        return Order("columns", kept, reduced, 1, team, 1, parts, per)
     in_rows = bool(in_order) and in_order[-1] in axes and elements >= lanes
     return _rows(kept, reduced, results, elements, lanes if in_rows else 1, accumulator, target, split)
 
@@ -93,7 +113,22 @@ def slab(width: int, elements: int, lanes: int, target: Target) -> int:
     )
 
 
-def _columns(results: int, elements: int, width: int, lanes: int, target: Target) -> tuple[int, int]:
+def _team_of_column(elements: int, width: int, lanes: int, target: Target) -> int:
+    """Work-items that share a column: those that a group has left beside as many columns as a line of the cache has."""
+    if target.kind == "cpu" or elements <= _FEW_ELEMENTS:
+        return 1
+    beside, single = (min(most, max(1, target.group_size // 32)) for most in _BESIDE)
+    columns = power_of_two(width // lanes, beside) if width % lanes == 0 else power_of_two(width, single)
+    return min(target.group_size // columns, power_of_two(elements // _LEAST_OF_A_COLUMN, target.group_size))
+
+
+def _columns(results: int, elements: int, width: int, lanes: int, team: int, target: Target) -> tuple[int, int]:
+    if team > 1:
+        beside = lanes if width % lanes == 0 else 1
+        groups = -(-results * team // (beside * target.group_size))
+        # Single elements keep as many bytes under way only in more groups.
+        wanted = _wanted(groups * beside // lanes, _GROUPS_OF_COLUMNS, target) * lanes // beside
+        return _even(_parts(groups, wanted, elements // (team * _LEAST_OF_A_COLUMN), elements // team), elements)
     if width < lanes:
         lanes = 1
     each = lanes * slab(width, elements, lanes, target)
@@ -114,13 +149,24 @@ def _rows(
 ) -> Order:
     vectors = elements // lanes
     chains = max(1, min(4, _ACCUMULATOR_BYTES // (lanes * accumulator.size)))
-    team, wanted, least = 1, 4, 1024 * chains
+    team = 1
     if target.kind == "gpu":
-        team = max(32, power_of_two(-(-vectors // chains), target.group_size))
-        wanted, least = 8, 2 * team * chains
-    in_sequence = -(-vectors // (team * chains))
-    parts = _parts(results, wanted * target.compute_units, vectors // least, in_sequence) if split else 1
+        team = power_of_two(-(-vectors // _EACH), target.group_size)
+        team = max(team, min(_LEAST_TEAM, target.group_size))
+        if 2 * _EACH * team < vectors <= _MOST_EACH * target.large_group_size:
+            team = max(team, power_of_two(-(-vectors // (2 * _EACH)), target.large_group_size))
+    groups, most, wanted = results, vectors // (1024 * chains), 4 * target.compute_units
+    if target.kind == "gpu":
+        groups, most = -(-results * team // target.group_size), vectors // (2 * team * chains)
+        wanted = _wanted(groups, _GROUPS_OF_ROWS, target)
+    parts = _parts(groups, wanted, most, -(-vectors // (team * chains))) if split else 1
     return Order("rows", kept, reduced, lanes, team, chains, *_even(parts, vectors))
+
+
+def _wanted(groups: int, most: int, target: Target) -> int:
+    """Groups that a GPU is given to be busy. Where there are enough, they stay as many: that spares the launch that
+    joins parts."""
+    return groups if groups >= _FEW_GROUPS * target.compute_units else most * target.compute_units
 
 
 def _parts(have: int, wanted: int, most: int, in_sequence: int) -> int:

@@ -8,8 +8,10 @@ body.py             the parts of kernels that all share
 elementwise.py      launches for elementwise groups
 elementwise_kernel.py kernels for them
 reduce.py           launches for reductions
+reduce_team.py      the work-items that have a result together
 reduce_kernel.py    what their kernels share
 reduce_rows.py      those that go along rows
+reduce_held.py      those that hold rows in registers
 reduce_columns.py   those that go along columns
 contract.py         how matrices are multiplied
 contract_kernel.py  kernels for that

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from ocl_ir.graph.build import Buffer, Node, Scalar
 from ocl_ir.layout import Layout
@@ -22,11 +23,12 @@ def accesses(
     names: Mapping[Node, str],
     length: str = "",
     windows: Sequence[Window] = (),
+    lanes_of: Mapping[int, tuple[int, int]] = MappingProxyType({}),
 ) -> tuple[Term, ...]:
     """The values with their leaves described; `layouts` has the (collapsed) layout of each leaf that is no scalar.
 
     `length` is the parameter with the size of the index space, where that is also the size of every leaf. Leaves of one
-    of the `windows` share its parameters.
+    of the `windows` share its parameters. `lanes_of` has the axis and the lanes of leaves for which these are others.
     """
     window_of = {index: window for window in windows for index in window.shifts}
     others: set[int] = set()
@@ -55,7 +57,8 @@ def accesses(
                 access = shared[id(window)]._replace(shift=window.shifts[index])
             elif isinstance(source, Buffer):
                 whole = length if layout.is_dense else ""
-                access = parameters.memory(name, source.dtype, source.storage, layout, lane, lanes, length=whole)
+                axis, count = lanes_of.get(index, (lane, lanes))
+                access = parameters.memory(name, source.dtype, source.storage, layout, axis, count, length=whole)
             else:
                 access = parameters.iota(name, source.dtype, layout)
             described.append(access)

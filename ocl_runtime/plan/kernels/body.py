@@ -58,16 +58,23 @@ class Body:
                 step = step + shift
             if stride == "param":
                 step = step * self.params[access.stride_name(axis)]
-            offset = step if offset is None else offset + step
+            if stride == "back":
+                offset = (self.const(0) if offset is None else offset) - step
+            else:
+                offset = step if offset is None else offset + step
         if near and offset is not None:
             # As wide as an address: neighbours then have one address, to which loads add the constant themselves.
             return self.k.convert(offset, U64, hint=f"{access.name}_at") + near
         return offset
 
     def vector_start(self, access: Access, offset: Ref | None, number: Ref, count: int, lane: int) -> Ref:
-        """Where vector `number` of a row begins that begins at `offset`: for a wide access, visibly at a multiple."""
+        """Where vector `number` of a row begins that begins at `offset`: for a wide access, visibly at a multiple. Of
+        one that lies back to front, where its first lane is, the last one in memory."""
         if access.strides[lane] == "none":
             return self.const(0) if offset is None else offset
+        if access.strides[lane] == "back":
+            assert offset is not None
+            return (offset - number) * count + (count - 1) if access.wide else offset - number * count
         if access.wide:
             return (number if offset is None else offset + number) * count
         start = number * count
@@ -79,6 +86,9 @@ class Body:
         """Element `number` of a row that begins at `offset`."""
         if access.strides[lane] == "none":
             return self.const(0) if offset is None else offset
+        if access.strides[lane] == "back":
+            assert offset is not None
+            return (offset * count + (count - 1) if access.wide else offset) - number
         if access.strides[lane] == "param":
             number = number * self.params[access.stride_name(lane)]
         if access.shift:
@@ -158,6 +168,8 @@ class Body:
             return self.k.convert(self.k.op(value.op, *self._as_defined(value.op, args)), self.computed_as(value.dtype))
         if value.op == "convert":
             result = self.converted(args[0], value.dtype)
+        elif value.op == "bitcast":
+            result = self.k.bitcast(args[0], value.dtype)
         else:
             result = self.k.op(value.op, *args)
         return result if value.op in _EXACT_IN_HALF else self.rounded(result, value.dtype)

@@ -20,8 +20,9 @@ _Index: TypeAlias = Callable[[Access], Ref]
 @dataclass(frozen=True, slots=True)
 class ElementwiseForm:
     """The key of an elementwise kernel. `outputs` are places of values with where they are stored, and how many lanes
-    at once; `shared`: lanes share what they read. `rows` is an axis and how many results a work-item computes along it;
-    `grid` has the axes of each dimension, the fastest first."""
+    at once; `shared`: lanes share what they read; `flat`: the rows of results follow each other in memory, and vectors
+    go over their ends (then what has one axis only lies as the results do). `rows` is an axis and how many results a
+    work-item computes along it; `grid` has the axes of each dimension, the fastest first."""
 
     values: tuple[Term, ...]
     outputs: tuple[tuple[int, Access, int], ...]
@@ -29,6 +30,7 @@ class ElementwiseForm:
     rank: int
     lanes: int
     shared: bool
+    flat: bool
     rows: tuple[int, int]
     grid: tuple[tuple[int, ...], ...]
     index: DType
@@ -66,6 +68,9 @@ class _Builder:
 
     def build(self) -> Kernel:
         k, form, lane = self._k, self._form, self._lane
+        if form.flat:
+            self._flat()
+            return k.build()
         steps = dict(self._sizes)
         for axis, count in ((lane, form.lanes), form.rows):
             if count > 1 and any(axis in axes[:-1] for axes in form.grid):
@@ -95,11 +100,7 @@ class _Builder:
             self._above(where)
             return
         width, number = form.lanes, where[lane]
-        offsets = {
-            access: body.offset(access, where, lane)
-            for access in (*form.values, *(access for _, access, _ in form.outputs))
-            if isinstance(access, Access) and access.kind != "scalar"
-        }
+        offsets = {access: body.offset(access, where, lane) for access in self._in_memory()}
         base = k.let(number * width, "base")
         with k.if_(base + (width - 1) < self._sizes[lane]):
             if form.shared:
@@ -117,7 +118,40 @@ class _Builder:
         body, width, lane = self._body, self._form.lanes, self._lane
         starts = {access: body.vector_start(access, offset, number, width, lane) for access, offset in offsets.items()}
         with self._k.for_(0, width, dtype=self._form.index, vectorize=True) as j:
-            self._at(lambda access: starts[access] + j if access.strides[lane] != "none" else starts[access])
+            self._at(lambda access: self._step(access, starts[access], j))
+
+    def _step(self, access: Access, start: Ref, step: Ref) -> Ref:
+        """Where a lane is of a vector that begins somewhere."""
+        stride = access.strides[-1]
+        if stride == "param":
+            step = step * self._body.params[access.stride_name(self._lane)]
+        return start if stride == "none" else start - step if stride == "back" else start + step
+
+    def _flat(self) -> None:
+        """Vectors that are stored aligned, wherever the rows begin that they are read from."""
+        k, form, body, lane, width = self._k, self._form, self._body, self._lane, self._form.lanes
+        number = k.global_id(0, "i", form.index)
+        base, axes = k.let(number * width, "base"), tuple(reversed(range(form.rank)))
+        total = self._sizes[0]
+        for axis in range(1, form.rank):
+            total = k.op("mul", total, self._sizes[axis], hint="total")
+
+        def index(access: Access, where: dict[int, Ref], place: Ref) -> Ref:
+            return place if len(access.strides) == 1 else self._index(access, where)
+
+        where = body.coordinates(base, axes, self._sizes)
+        with k.if_((base + (width - 1) < total) & (where[lane] + (width - 1) < self._sizes[lane])):
+            starts = {access: index(access, where, number * width) for access in self._in_memory()}
+            with k.for_(0, width, dtype=form.index, vectorize=True) as j:
+                self._at(lambda access: self._step(access, starts[access], j))
+        with k.else_(), k.for_(base, k.op("minimum", base + width, total), dtype=form.index) as j:
+            place = body.coordinates(j, axes, self._sizes)
+            self._at(lambda access: index(access, place, j))
+
+    def _in_memory(self) -> list[Access]:
+        """What is read and stored, but for scalars."""
+        accesses = (*self._form.values, *(access for _, access, _ in self._form.outputs))
+        return [access for access in accesses if isinstance(access, Access) and access.kind != "scalar"]
 
     def _beside(self, where: dict[int, Ref], number: Ref) -> None:
         """Elements that are made of vectors which they share."""

@@ -5,7 +5,8 @@ and this launch's value of each at once, so that what the kernel declares and wh
 The names and types go into the form, which is the key of the kernel cache; the values are the launch's arguments.
 
 Offsets and strides are kernel parameters, modulo the width of the index type: a negative stride wraps around and the
-sum comes out right. Steps of 0 and 1 are part of the form, because they decide what the code looks like.
+sum comes out right. Steps of 0 and 1, and of -1 between lanes, are part of the form, because they decide what the code
+looks like.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from ocl_runtime.plan.fusion.values import Fold, Operation, Value, dtype_of
 from ocl_runtime.plan.launch import Address, Argument, Later, passed
 from ocl_runtime.plan.target import Target
 
-Stride: TypeAlias = Literal["none", "one", "param"]
+Stride: TypeAlias = Literal["none", "one", "back", "param"]
+"""0, 1, -1 along the axis of the lanes, or a parameter."""
 
 _INDEX_LIMIT = 2**32 - 2**20
 """Index spaces are padded to whole groups, so u32 ends a little before its range does."""
@@ -107,11 +109,13 @@ Term: TypeAlias = Access | Operation | Fold | Fetch
 class Parameters:
     """The parameters of a kernel to be, in order, each with its value for one launch. No more elements than
     `index_space_size` are looked up in one leaf. `aligned` says whether all rows that are accessed in lanes begin at a
-    multiple of them; None: each leaf is looked at by itself."""
+    multiple of them; None: each leaf is looked at by itself. `backwards`: what lies back to front along the lanes is
+    accessed so, too."""
 
     index: DType
     index_space_size: int
     aligned: bool | None = None
+    backwards: bool = False
     specs: list[Spec] = field(default_factory=list)
     args: list[Argument] = field(default_factory=list)
 
@@ -148,14 +152,17 @@ class Parameters:
         that are touched, where it depends on values which.
         """
         low = layout.range()[0]
-        wide = lane is not None and lanes > 1 and layout.strides[lane] == 1
+        in_lanes = lane if lanes > 1 else None
+        back = self.backwards and in_lanes is not None and layout.strides[in_lanes] == -1
+        wide = in_lanes is not None and (back or layout.strides[in_lanes] == 1)
         if wide and lane is not None:
             wide = aligned(layout, lane, lanes) if self.aligned is None else self.aligned
         unit = lanes if wide else 1
         self.pointer(name, _pointer(dtype, unit), Address(storage, low, layout, most), length)
         first = None if layout.offset is low or layout.offset == low else layout.offset - low
         always = {axis for axis in range(layout.ndim) if axis != lane} if general else ()
-        return self._access(Access(name, dtype, "memory", wide=wide), layout, unit, first, always)
+        access = Access(name, dtype, "memory", wide=wide)
+        return self._access(access, layout, unit, first, always, in_lanes if back else None)
 
     def window(self, name: str, dtype: DType, storage: Storage, layout: Layout, lanes: int) -> Access:
         """A pointer with strides that several leaves share, which are read `lanes` wide; `layout` is what they reach
@@ -168,16 +175,23 @@ class Parameters:
         return self._access(Access(name, dtype, "iota"), layout, 1, layout.offset)
 
     def _access(
-        self, access: Access, layout: Layout, unit: int, first: int | None, always: Container[int] = ()
+        self,
+        access: Access,
+        layout: Layout,
+        unit: int,
+        first: int | None,
+        always: Container[int] = (),
+        back: int | None = None,
     ) -> Access:
-        """The access with its first element and strides made parameters, those of the axes `always` even if 0 or 1."""
+        """The access with its first element and strides made parameters, those of the axes `always` even if 0 or 1; the
+        axis `back` has -1."""
         if first is not None:
-            self.size(access.first_name, first)
+            self.size(access.first_name, first // unit)
         strides: list[Stride] = []
         for axis, stride in enumerate(layout.strides):
             known = axis not in always and stride in (0, 1)
-            strides.append("param" if not known else "one" if stride else "none")
-            if not known:
+            strides.append("back" if axis == back else "param" if not known else "one" if stride else "none")
+            if strides[-1] == "param":
                 self.size(access.stride_name(axis), stride // unit)
         return access._replace(strides=tuple(strides), first=first is not None)
 
@@ -197,10 +211,12 @@ _PASSED_AS = {BOOL: U8, F16: F32, BF16: F32}
 
 
 def aligned(layout: Layout, lane: int, lanes: int) -> bool:
-    """Whether every row along an axis begins at a multiple of the lanes."""
+    """Whether every row along an axis begins at a multiple of the lanes; of one that lies back to front, whether it
+    ends there."""
     low, _ = layout.range()
     across = (stride for axis, stride in enumerate(layout.strides) if axis != lane)
-    return all(stride >= 0 and stride % lanes == 0 for stride in (*across, low))
+    whole = layout.strides[lane] != -1 or layout.shape[lane] % lanes == 0
+    return whole and all(stride % lanes == 0 for stride in (*across, low))
 
 
 def all_aligned(layouts: Iterable[Layout], lane: int, lanes: int) -> bool:
@@ -208,13 +224,13 @@ def all_aligned(layouts: Iterable[Layout], lane: int, lanes: int) -> bool:
     that views at any places need two kernels, not one for each combination."""
     rest = 0
     for layout in {id(layout): layout for layout in layouts}.values():
-        if layout.strides[lane] == 1:
+        if layout.strides[lane] in (1, -1):
             low, _ = layout.range()
             for axis, stride in enumerate(layout.strides):
                 if axis != lane:
-                    if stride < 0:
-                        return False
                     rest = rest + stride % lanes
+                elif stride == -1:
+                    rest = rest + layout.shape[lane] % lanes
             rest = rest + low % lanes
     return rest == 0
 

@@ -22,10 +22,14 @@ from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.form import Output, Parameters, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.naming import output_names
 from ocl_runtime.plan.kernels.reduce_columns import Columns
+from ocl_runtime.plan.kernels.reduce_held import HeldRows, held
 from ocl_runtime.plan.kernels.reduce_kernel import ReduceForm, Stored
 from ocl_runtime.plan.kernels.reduce_rows import Rows
 from ocl_runtime.plan.launch import Launch, Sizes
 from ocl_runtime.plan.target import Target
+
+_MOST_SHARED = 64
+"""Bytes of local memory that a work-item of a team has for its columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,9 +187,13 @@ def _lanes(space: _Space, reduction: Reduction, target: Target) -> tuple[int, in
     steps = [layout.strides[len(space.kept) - 1] for layout in space.layouts] if space.kept else []
     if not space.kept or space.kept[-1] < lanes or any(step not in (0, 1) for step in steps) or 1 not in steps:
         return 1, 1, False
-    folds = sum(isinstance(value, Fold) for value in reduction.values)
+    folds = [value.accumulator.size for value in reduction.values if isinstance(value, Fold)]
+    if plan.team > 1:
+        while lanes > 1 and (space.kept[-1] % lanes or lanes * sum(folds) > _MOST_SHARED):
+            lanes //= 2
+        return lanes, 1, lanes > 1
     chains = slab(space.kept[-1], space.elements, lanes, target)
-    while chains > 1 and chains * folds > 8:
+    while chains > 1 and chains * len(folds) > 8:
         chains //= 2
     return lanes, chains, lanes > 1
 
@@ -195,9 +203,13 @@ def _launch(
 ) -> Launch:
     space, plan = _collapsed(reduction), reduction.order
     lanes, chains, whole = _lanes(space, reduction, target)
-    rank, rows = len(space.kept), plan.way == "rows"
-    items = space.results * plan.team if rows else space.vectors(lanes * chains)
-    group = plan.team if plan.team > 1 else _group(items, plan.parts, target)
+    rank, rows, split = len(space.kept), plan.way == "rows", plan.parts > 1
+    items = (space.results if rows else space.vectors(lanes * chains)) * plan.team
+    group = _group(items, plan.parts, target)
+    if plan.team > 1:
+        group = max(plan.team, power_of_two(items, target.group_size))
+        while not reduction.apart and items % group:  # nobody may read again what somebody else writes over
+            group //= 2
     global_size: Sizes = (rounded_up(items, group), plan.parts, 1)
     # The end of a part is computed before it is cut to the length of the range.
     reach = (
@@ -213,15 +225,15 @@ def _launch(
     if len(space.reduced) > 1:
         for axis, length in enumerate(space.reduced):
             parameters.size(f"m{axis}", length)
-    parameters.size("per", plan.per)
+    if split:
+        parameters.size("per", plan.per)
     lane = None if not whole else rank + len(space.reduced) - 1 if rows else rank - 1
     leaves = len(space.layouts) - len(reduction.outputs)
     values = accesses(reduction.values, space.layouts[:leaves], parameters, lane, lanes, names=names)
     stored = []
     named = zip(reduction.outputs, output_names(len(reduction.outputs)), space.layouts[leaves:], strict=True)
     for output, name, layout in named:
-        parts = Layout((*space.kept, plan.parts), (*layout.strides[:rank], output.part), layout.offset)
-        to, along = (parts, None if rows else lane) if output.row else (layout, lane)
+        to, along = (_of_results(layout, rank, output, plan), None if rows else lane) if output.row else (layout, lane)
         access = parameters.memory(name, output.dtype, output.storage, to, along, lanes, general=output.row)
         stored.append(Stored(output.value, access, output.row))
     form = ReduceForm(
@@ -233,18 +245,32 @@ def _launch(
         reduced=len(space.reduced),
         lanes=lanes,
         team=plan.team,
+        teams=group // plan.team if plan.team > 1 else 1,
         chains=chains,
+        split=split,
         whole=whole,
+        held=None,
         index=parameters.index,
         fp16=target.fp16,
         restrict=reduction.apart,
     )
+    if rows and plan.team > 1 and not split:
+        form = replace(form, held=held(form, space.elements))
     return Launch(kernels.get(form, build), tuple(parameters.args), global_size, (group, 1, 1), where)
+
+
+def _of_results(layout: Layout, rank: int, output: Output, plan: Order) -> Layout:
+    """The layout of an output that there is one of for each result, or for each part of one."""
+    if plan.parts == 1:
+        return Layout(layout.shape[:rank], layout.strides[:rank], layout.offset)
+    return Layout((*layout.shape[:rank], plan.parts), (*layout.strides[:rank], output.part), layout.offset)
 
 
 def build(form: ReduceForm) -> Kernel:
     """The kernel of a form."""
-    return Rows(form).build() if form.way == "rows" else Columns(form).build()
+    if form.way == "columns":
+        return Columns(form).build()
+    return Rows(form).build() if form.held is None else HeldRows(form).build()
 
 
 def _group(items: int, parts: int, target: Target) -> int:

@@ -11,7 +11,9 @@ same for all elements of a result are computed between the phases.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,10 +23,14 @@ from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.types import BOOL, U8, DType, Vector, element, lanes, with_lanes
 from ocl_runtime.plan.fusion.reduction_order import Way
-from ocl_runtime.plan.fusion.values import Fold, below
+from ocl_runtime.plan.fusion.values import Fold, Operation, below
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec, Term
 from ocl_runtime.plan.kernels.naming import formulas, kernel_name
+from ocl_runtime.plan.kernels.reduce_team import Team
+
+_LARGE_EXPRESSION = 16
+"""Operations above which an expression is not written for each accumulator."""
 
 JOINS: Mapping[ReduceOp, str] = {"sum": "add", "prod": "mul", "min": "minimum", "max": "maximum"}
 
@@ -38,13 +44,23 @@ class Stored:
     row: bool
 
 
+class Held(NamedTuple):
+    """What a work-item of a row has of it: so many `vectors`, and so many `single` elements of what is left where a row
+    is cut into vectors. `full`: the last of the vectors is there for all of a team."""
+
+    vectors: int
+    full: bool
+    single: int
+
+
 @dataclass(frozen=True, slots=True)
 class ReduceForm:
     """The key of a reduction's kernel.
 
     Rows: a team of `team` work-items has a result; each has `chains` accumulators of `lanes` lanes along the reduced
-    axes. Columns: one work-item has a result, or `chains` vectors of `lanes` results along the last kept axis. `whole`:
-    lanes run along one axis, of whose length they are a part, or which is the only one in its direction.
+    axes. Columns: a team has a result, or `chains` vectors of `lanes` results along the last kept axis. A group has
+    `teams` of them. `split`: results are split into parts. `whole`: lanes run along one axis, of whose length they are
+    a part, or which is the only one in its direction. `held`: how work-items hold their row in registers.
     """
 
     way: Way
@@ -55,8 +71,11 @@ class ReduceForm:
     reduced: int
     lanes: int
     team: int
+    teams: int
     chains: int
+    split: bool
     whole: bool
+    held: Held | None
     index: DType
     fp16: bool
     restrict: bool
@@ -99,16 +118,22 @@ class Phase:
     taken: tuple[int, ...]
 
 
+def of_rows(form: ReduceForm) -> set[int]:
+    """The places of values that are the same for all elements of a result."""
+    known: list[bool] = []
+    for value in form.values:
+        args = value.operands
+        leaf = isinstance(value, Access) and all(stride == "none" for stride in value.strides[form.kept :])
+        known.append(leaf or isinstance(value, Fold) or (bool(args) and all(known[arg] for arg in args)))
+    return {index for index, is_known in enumerate(known) if is_known}
+
+
 def phases(form: ReduceForm) -> list[Phase]:
     """The loops of a kernel, in order."""
     number: list[int] = []
-    of_row: list[bool] = []
     for value in form.values:
-        args = value.operands
-        number.append(max((number[arg] for arg in args), default=0) + isinstance(value, Fold))
-        leaf = isinstance(value, Access) and all(stride == "none" for stride in value.strides[form.kept :])
-        of_row.append(leaf or isinstance(value, Fold) or (bool(args) and all(of_row[arg] for arg in args)))
-    row = {index for index, known in enumerate(of_row) if known}
+        number.append(max((number[arg] for arg in value.operands), default=0) + isinstance(value, Fold))
+    row = of_rows(form)
     outputs = [output for output in form.outputs if not output.row]
     folds = {index: value.arg for index, value in enumerate(form.values) if isinstance(value, Fold)}
     in_order = []
@@ -122,6 +147,11 @@ def phases(form: ReduceForm) -> list[Phase]:
     return in_order
 
 
+def is_large(form: ReduceForm) -> bool:
+    """Whether the expression stands in the code once and not for each accumulator."""
+    return sum(isinstance(value, Operation) for value in form.values) > _LARGE_EXPRESSION
+
+
 class Builder:
     """What the kernels of both ways share."""
 
@@ -130,11 +160,13 @@ class Builder:
         dtypes = ", ".join(dict.fromkeys(str(output.access.dtype) for output in form.outputs))
         accumulators = dict.fromkeys(str(value.accumulator) for value in form.values if isinstance(value, Fold))
         note = f"{formulas(form.values, stored)}    {dtypes}, in {', '.join(accumulators)}, by {form.way}"
-        group = (form.team, 1, 1) if form.team > 1 else None
+        group = (form.team * form.teams, 1, 1) if form.team > 1 else None
         self.form = form
         self.phases = phases(form)
         self.k = KernelBuilder(kernel_name(form.values), group_size=group, note=note)
         self.body = Body.start(self.k, form.specs, form.index, form.fp16, restrict=form.restrict)
+        self.team = Team(self.k, form.team, form.teams, form.index, beside=form.way == "columns")
+        self._part = self.k.global_id(1, "part", form.index) if form.split else None
         self.sizes = {axis: self.body.params[f"n{axis}"] for axis in range(form.kept)}
         if form.reduced > 1:
             self.sizes |= {form.kept + axis: self.body.params[f"m{axis}"] for axis in range(form.reduced)}
@@ -174,12 +206,41 @@ class Builder:
         form = self.form
         return self.body.coordinates(number, range(form.kept + form.reduced - 1, form.kept - 1, -1), self.sizes)
 
-    def part(self, whole: Ref) -> tuple[Ref, Ref, Ref]:
-        """The part that this work-item takes of `whole` elements or vectors: its number, begin and end."""
-        part = self.k.global_id(1, "part", self.form.index)
-        begin = self.k.let(part * self.body.params["per"], "begin")
-        end = self.k.op("minimum", begin + self.body.params["per"], whole, hint="end")
-        return part, begin, end
+    def bounded(self, where: dict[int, Ref], sizes: Mapping[int, Ref]) -> tuple[dict[int, Ref], Ref | None]:
+        """Coordinates of results of a space of some `sizes`, and whether they are inside of it, where that is a
+        question. A team that is outside computes the last result with its group, which meets at barriers."""
+        if self.form.teams == 1 or not where:
+            return where, None
+        inside = self.k.let(where[0] < sizes[0], "inside")
+        return where | {0: self.k.op("minimum", where[0], sizes[0] - 1)}, inside
+
+    @property
+    def part_number(self) -> Ref | None:
+        """The part of its results that this work-item takes, where they are split."""
+        return self._part
+
+    @property
+    def part(self) -> dict[int, Ref]:
+        """The coordinate of the part, where results are split."""
+        return {} if self._part is None else {self.form.kept: self._part}
+
+    def range(self, whole: Ref) -> tuple[Ref, Ref]:
+        """Where the part that this work-item takes of `whole` elements or vectors begins and ends."""
+        if self._part is None:
+            return self.body.const(0), whole
+        begin = self.k.let(self._part * self.body.params["per"], "begin")
+        return begin, self.k.op("minimum", begin + self.body.params["per"], whole, hint="end")
+
+    def guarded(self, condition: Ref | None) -> AbstractContextManager[None]:
+        """Statements that run where a condition holds, if there is one."""
+        return nullcontext() if condition is None else self.k.if_(condition)
+
+    def once(self, inside: Ref | None) -> AbstractContextManager[None]:
+        """Statements that one work-item of each team runs whose results are `inside`."""
+        if self.form.team == 1:
+            return self.guarded(inside)
+        first = self.team.member == 0
+        return self.k.if_(first if inside is None else first & inside)
 
     def result(self, fold_index: int, total: Ref) -> Ref:
         """What a fold gives, as the operations behind it take it."""

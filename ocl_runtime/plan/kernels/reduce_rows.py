@@ -8,90 +8,73 @@ from functools import partial, reduce
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import with_lanes
-from ocl_runtime.plan.fusion.values import Operation
 from ocl_runtime.plan.kernels.form import Access
-from ocl_runtime.plan.kernels.reduce_kernel import Builder, Phase, ReduceForm, along_lanes
-
-_LARGE_EXPRESSION = 16
-"""Operations above which the expression stands in the code once and not for each accumulator."""
+from ocl_runtime.plan.kernels.reduce_kernel import Builder, Phase, ReduceForm, along_lanes, is_large
 
 
 class Rows(Builder):
-    """Writes one kernel."""
+    """Writes one kernel whose teams stride over their rows, once for each phase."""
 
     def __init__(self, form: ReduceForm) -> None:
         super().__init__(form)
-        large = sum(isinstance(value, Operation) for value in form.values) > _LARGE_EXPRESSION
-        accesses = [value for value in form.values if isinstance(value, Access) and value.kind != "scalar"]
-        lane = form.lane
-        gathers = form.lanes > 1 and (lane is None or any(access.strides[lane] == "param" for access in accesses))
-        self._rolled = form.chains > 1 and (large or gathers)
+        self._rolled = form.chains > 1 and (is_large(form) or gathers(form))
 
     def build(self) -> Kernel:
         """The kernel."""
         k, form, body = self.k, self.form, self.body
-        if form.team > 1:
-            number = k.item("group_id", 0, "o", form.index)
-            local = k.item("local_id", 0, "l", form.index)
-        else:
-            number, local = k.global_id(0, "o", form.index), body.const(0)
-        where = body.coordinates(number, range(form.kept - 1, -1, -1), self.sizes)
-        if form.team > 1 or not form.kept:
-            self._row(where, local)
-        else:
+        where = body.coordinates(self.team.number, range(form.kept - 1, -1, -1), self.sizes)
+        if form.team == 1 and form.kept:
             with k.if_(where[0] < self.sizes[0]):
-                self._row(where, local)
+                self._row(where, None)
+        else:
+            self._row(*self.bounded(where, self.sizes))
         return k.build()
 
-    def _row(self, where: dict[int, Ref], local: Ref) -> None:
-        k, form, body = self.k, self.form, self.body
-        m = body.params["m"]
-        vectors = k.op("udiv", m, body.const(form.lanes), hint="vectors") if form.lanes > 1 else m
-        part, begin, end = self.part(vectors)
+    def _row(self, where: dict[int, Ref], inside: Ref | None) -> None:
+        """One row, of which a team stores something where it is `inside`."""
+        form = self.form
+        self.start(where, inside)
         known: dict[int, Ref] = {}
         totals: dict[int, Ref] = {}
         for phase in self.phases:
             known = self.evaluate(phase.taken, self.read_at(where), known)
-            folded = self._phase(phase, where, known, local, part, begin, end)
+            folded = self.team.joined(self.phase(phase, known), self.joined)
             totals |= folded
             known |= {index: self.result(index, total) for index, total in folded.items()}
         stored = [output for output in form.outputs if output.row]
-        known = self.evaluate([output.value for output in stored], self.read_at(where), known)
+        if stored:
+            known = self.evaluate([output.value for output in stored], self.read_at(where), known)
+            with self.once(inside):
+                for output in stored:
+                    self.store_total(output, self.at(output.access, where | self.part), known, totals)
 
-        def store() -> None:
-            for output in stored:
-                self.store_total(output, self.at(output.access, where | {form.kept: part}), known, totals)
+    def start(self, where: dict[int, Ref], inside: Ref | None) -> None:
+        """Takes note of a row before its first phase."""
+        k, form, m = self.k, self.form, self.body.params["m"]
+        self._where, self._inside = where, inside
+        vectors = k.op("udiv", m, self.body.const(form.lanes), hint="vectors") if form.lanes > 1 else m
+        self._begin, self._end = self.range(vectors)
 
-        if form.team == 1:
-            store()
-        elif stored:
-            with k.if_(local == 0):
-                store()
-
-    def _phase(
-        self, phase: Phase, where: dict[int, Ref], known: Mapping[int, Ref], local: Ref, part: Ref, begin: Ref, end: Ref
-    ) -> dict[int, Ref]:
-        """Goes through the elements once; gives the totals, which every work-item of the team has."""
-        k, form = self.k, self.form
+    def phase(self, phase: Phase, known: Mapping[int, Ref]) -> dict[int, Ref]:
+        """Goes through the elements once; gives the totals of this work-item."""
+        k, form, begin, end, member = self.k, self.form, self._begin, self._end, self.team.member
 
         def vectors(numbers: Sequence[Ref], chains: Sequence[Mapping[int, Ref]]) -> None:
             """Vectors are computed before the first is joined, so that their loads are in flight together."""
-            evaluated = [self.evaluate(phase.wanted, self._read_vector(where, number), known) for number in numbers]
+            evaluated = [self.evaluate(phase.wanted, self.reader(self._where, number), known) for number in numbers]
             for values, accumulators in zip(evaluated, chains, strict=True):
                 for index in phase.folds:
                     self.join(index, accumulators[index], values)
             for number, values in zip(numbers, evaluated, strict=True):
-                self._store_elements(phase, where, number, values)
+                with self.guarded(self._inside if phase.outputs else None):
+                    self.store_elements(phase, self._where, number, values)
 
         def remaining(begin: Ref, accumulators: Mapping[int, Ref]) -> None:
-            with k.for_(begin + local, end, form.team, dtype=form.index, hint="v") as v:
+            with k.for_(begin + member, end, form.team, dtype=form.index, hint="v") as v:
                 vectors([v], [accumulators])
 
-        def accumulators() -> dict[int, Ref]:
-            return {index: self.accumulator(index, form.lanes) for index in phase.folds}
-
         if not phase.folds or form.chains == 1:
-            joined = accumulators()
+            joined = self.accumulators(phase)
             remaining(begin, joined)
         else:
             # In a round every accumulator of every work-item takes a vector.
@@ -99,65 +82,99 @@ class Rows(Builder):
             rounds = k.op("udiv", end - begin, self.body.const(each), hint="rounds")
             rest = begin + rounds * each
             if self._rolled:
-                joined = accumulators()
+                joined = self.accumulators(phase)
                 with k.for_(0, form.chains, dtype=form.index, hint="chain") as chain:
-                    acc = accumulators()
+                    acc = self.accumulators(phase)
                     with k.for_(0, rounds, dtype=form.index, hint="round") as round_:
-                        vectors([begin + round_ * each + chain * form.team + local], [acc])
+                        vectors([begin + round_ * each + chain * form.team + member], [acc])
                     with k.if_(chain == 0):
                         remaining(rest, acc)
                     for index in phase.folds:  # joined to what changes nothing, the first one stays as it is
                         k.assign(joined[index], self.joined(index, joined[index], acc[index]))
             else:
-                chains = [accumulators() for _ in range(form.chains)]
+                chains = [self.accumulators(phase) for _ in range(form.chains)]
                 with k.for_(0, rounds, dtype=form.index, hint="round") as round_:
-                    at = begin + round_ * each + local
+                    at = begin + round_ * each + member
                     numbers = [at + number * form.team if number else at for number in range(form.chains)]
                     vectors(numbers, chains)
                 remaining(rest, chains[0])
-                joined = {
-                    index: reduce(partial(self.joined, index), [sums[index] for sums in chains])
-                    for index in phase.folds
-                }
-        totals = {index: k.variable(self._across(index, value), hint="total") for index, value in joined.items()}
+                joined = self.chained(chains)
+        totals = self.across(joined)
         if form.lanes > 1 and not (form.whole and form.reduced > 1):
             # What is left of the row when it is cut into vectors belongs to the first part.
-            rest = k.op("udiv", self.body.params["m"], self.body.const(form.lanes)) * form.lanes + local
-            with (
-                k.if_(part == 0),
-                k.for_(rest, self.body.params["m"], form.team, dtype=form.index, hint="r") as r,
-            ):
-                self._element(phase, where, r, known, totals)
-        return totals if form.team == 1 or not totals else self._joined_by_team(totals, local)
+            m = self.body.params["m"]
+            rest = k.op("udiv", m, self.body.const(form.lanes)) * form.lanes + member
+            first = None if self.part_number is None else self.part_number == 0
+            with self.guarded(first), k.for_(rest, m, form.team, dtype=form.index, hint="r") as r:
+                values = self.evaluate(phase.wanted, self.element_reader(self._where, r), known)
+                for fold in phase.folds:
+                    self.join(fold, totals[fold], values)
+                with self.guarded(self._inside if phase.outputs else None):
+                    self.store_element(phase, self._where, r, values)
+        return totals
+
+    # ------------------------------------------------------------------ accumulators
+
+    def accumulators(self, phase: Phase) -> dict[int, Ref]:
+        """Variables for the folds of a phase."""
+        return {index: self.accumulator(index, self.form.lanes) for index in phase.folds}
+
+    def chained(self, chains: Sequence[Mapping[int, Ref]]) -> dict[int, Ref]:
+        """The accumulators of a work-item joined, in order."""
+        return {index: reduce(partial(self.joined, index), [sums[index] for sums in chains]) for index in chains[0]}
+
+    def across(self, joined: Mapping[int, Ref]) -> dict[int, Ref]:
+        """Their lanes joined, half with half, in variables."""
+        return {index: self.k.variable(self._across(index, value), hint="total") for index, value in joined.items()}
+
+    def _across(self, fold: int, vector: Ref) -> Ref:
+        lanes = self.form.lanes
+        while lanes > 1:
+            lanes //= 2
+            type_ = with_lanes(self.fold(fold).accumulator, lanes)
+            low, high = (self.k.op(half, vector, result=type_) for half in ("lo", "hi"))
+            vector = self.joined(fold, low, high)
+        return vector
 
     # ------------------------------------------------------------------ elements
 
-    def _element(
-        self, phase: Phase, where: dict[int, Ref], number: Ref, known: Mapping[int, Ref], totals: Mapping[int, Ref]
-    ) -> None:
-        """One element by itself."""
-        form, body = self.form, self.body
+    def element_reader(self, where: dict[int, Ref], number: Ref) -> Callable[[Access], Ref]:
+        """Reads leaves at one element of a row."""
+        return lambda access: self.body.read(access, self._element(access, where, number))
 
-        def index(access: Access) -> Ref:
-            if access.kind == "scalar" or form.lane is None:
-                return self.at(access, where | self.reduced(number))
-            return body.element(access, body.offset(access, where, form.lane), number, form.lanes, form.lane)
-
-        values = self.evaluate(phase.wanted, lambda access: body.read(access, index(access)), known)
-        for fold in phase.folds:
-            self.join(fold, totals[fold], values)
+    def store_element(self, phase: Phase, where: dict[int, Ref], number: Ref, values: Mapping[int, Ref]) -> None:
+        """Stores what a phase gives for one element."""
         for output in phase.outputs:
-            self.store(output.access, index(output.access), values[output.value])
+            self.store(output.access, self._element(output.access, where, number), values[output.value])
 
-    def _inner(self, where: dict[int, Ref], number: Ref) -> tuple[dict[int, Ref], Ref]:
-        """Where the row of the lane axis begins that has vector `number`, and the vector's number in it."""
-        form, k = self.form, self.k
-        if form.reduced == 1:
-            return where, number
-        assert form.lane is not None
-        across = k.op("udiv", self.sizes[form.lane], self.body.const(form.lanes))
-        outer = self.body.coordinates(k.op("udiv", number, across), range(form.lane - 1, form.kept - 1, -1), self.sizes)
-        return where | outer, k.op("urem", number, across)
+    def _element(self, access: Access, where: dict[int, Ref], number: Ref) -> Ref:
+        form, body = self.form, self.body
+        if access.kind == "scalar" or form.lane is None:
+            return self.at(access, where | self.reduced(number))
+        return body.element(access, body.offset(access, where, form.lane), number, form.lanes, form.lane)
+
+    def reader(self, where: dict[int, Ref], number: Ref) -> Callable[[Access], Ref]:
+        """Reads leaves at one vector of a row."""
+        form, offsets = self.form, self._offsets(where, number)
+
+        def read(access: Access) -> Ref:
+            offset = offsets(access)
+            if isinstance(offset, list):
+                return self.gathered(access, offset)
+            neighbours = form.lane is not None and access.strides[form.lane] == "one"
+            return self.body.read(access, offset, form.lanes if neighbours else 1)
+
+        return read
+
+    def store_elements(self, phase: Phase, where: dict[int, Ref], number: Ref, values: Mapping[int, Ref]) -> None:
+        """Stores what a phase gives for one vector."""
+        for output in phase.outputs:
+            value = self.body.spread(values[output.value], self.form.lanes)
+            offset = self._offsets(where, number)(output.access)
+            if isinstance(offset, list):
+                self.scattered(output.access, offset, value)
+            else:
+                self.store(output.access, offset, value)
 
     def _offsets(self, where: dict[int, Ref], number: Ref) -> Callable[[Access], Ref | list[Ref]]:
         """Where vector `number` lies: its beginning, or where each lane is."""
@@ -172,51 +189,19 @@ class Rows(Builder):
         row, inner, lane = *self._inner(where, number), form.lane
         return lambda access: along_lanes(self, access, body.offset(access, row, lane), inner)
 
-    def _read_vector(self, where: dict[int, Ref], number: Ref) -> Callable[[Access], Ref]:
-        form, offsets = self.form, self._offsets(where, number)
+    def _inner(self, where: dict[int, Ref], number: Ref) -> tuple[dict[int, Ref], Ref]:
+        """Where the row of the lane axis begins that has vector `number`, and the vector's number in it."""
+        form, k = self.form, self.k
+        if form.reduced == 1:
+            return where, number
+        assert form.lane is not None
+        across = k.op("udiv", self.sizes[form.lane], self.body.const(form.lanes))
+        outer = self.body.coordinates(k.op("udiv", number, across), range(form.lane - 1, form.kept - 1, -1), self.sizes)
+        return where | outer, k.op("urem", number, across)
 
-        def read(access: Access) -> Ref:
-            offset = offsets(access)
-            if isinstance(offset, list):
-                return self.gathered(access, offset)
-            neighbours = form.lane is not None and access.strides[form.lane] == "one"
-            return self.body.read(access, offset, form.lanes if neighbours else 1)
 
-        return read
-
-    def _store_elements(self, phase: Phase, where: dict[int, Ref], number: Ref, values: Mapping[int, Ref]) -> None:
-        for output in phase.outputs:
-            value = self.body.spread(values[output.value], self.form.lanes)
-            offset = self._offsets(where, number)(output.access)
-            if isinstance(offset, list):
-                self.scattered(output.access, offset, value)
-            else:
-                self.store(output.access, offset, value)
-
-    # ------------------------------------------------------------------ joining
-
-    def _across(self, fold: int, vector: Ref) -> Ref:
-        """The lanes joined, half with half."""
-        lanes = self.form.lanes
-        while lanes > 1:
-            lanes //= 2
-            type_ = with_lanes(self.fold(fold).accumulator, lanes)
-            low, high = (self.k.op(half, vector, result=type_) for half in ("lo", "hi"))
-            vector = self.joined(fold, low, high)
-        return vector
-
-    def _joined_by_team(self, totals: Mapping[int, Ref], local: Ref) -> dict[int, Ref]:
-        """The whole team's totals."""
-        k, form = self.k, self.form
-        shared = {fold: k.array(self.fold(fold).accumulator, form.team, hint="shared") for fold in totals}
-        for fold, total in totals.items():
-            k.store(shared[fold], local, total)
-        k.barrier()
-        half = form.team // 2
-        while half:
-            with k.if_(local < half):
-                for fold, array in shared.items():
-                    k.store(array, local, self.joined(fold, k.load(array, local), k.load(array, local + half)))
-            k.barrier()
-            half //= 2
-        return {fold: k.load(array, self.body.const(0), hint="total") for fold, array in shared.items()}
+def gathers(form: ReduceForm) -> bool:
+    """Whether some vectors are put together from elements that are no neighbours."""
+    accesses = [value for value in form.values if isinstance(value, Access) and value.kind != "scalar"]
+    lane = form.lane
+    return form.lanes > 1 and (lane is None or any(access.strides[lane] == "param" for access in accesses))

@@ -396,9 +396,12 @@ def test_sizes_around_lanes_and_groups(dtype: str, fresh: Runtime) -> None:
     assert (len(computing), len(filling)) == (1, 1)
     # Reductions differ in what the planner decides by size, and the second launch in what it reads.
     reductions = [form for form in forms if isinstance(form, ReduceForm)]
-    decided = {(form.way, form.lanes, form.team, form.reduced, form.values[0].dtype) for form in reductions}
+    decided = {
+        (form.way, form.lanes, form.team, form.split, form.held, form.reduced, form.values[0].dtype)
+        for form in reductions
+    }
     assert len(reductions) == len(decided) == len(forms) - 2
-    assert {team & (team - 1) for _, _, team, _, _ in decided} == {0}
+    assert {form.team & (form.team - 1) for form in reductions} == {0}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,9 +11,12 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ocl_ir.kernel.printer import text
 from ocl_runtime.device import Device
+from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.plan.cache import known_lines
+from ocl_runtime.plan.planner import plan
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
 
@@ -126,3 +130,44 @@ def test_of_two_dtypes_and_shapes(runtime: Runtime) -> None:
         return x + k
 
     np.testing.assert_array_equal(both(ocl, x, k).numpy(), both(np, HOST, np.arange(20, dtype="i4")))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_short_powers_are_numpys(dtype: str, runtime: Runtime) -> None:
+    if dtype == "f8" and not runtime.device.capabilities.fp64:
+        pytest.skip("the device has no float64")
+    host = np.array([0.0, -0.0, 1, -3, 1e-4, 77, np.inf, -np.inf, np.nan, *np.linspace(0.1, 9, 100)], dtype)
+    x = ocl.asarray(host)
+    with np.errstate(all="ignore"):
+        for exponent in (2, 2.0, 0.5, -1):
+            assert_same((x**exponent).numpy(), host**exponent)
+            if (dtype, exponent) != ("f2", 0.5):  # of which NumPy's operator makes a root, and its function a power
+                assert_same(ocl.pow(x, exponent).numpy(), np.power(host, exponent))
+        for exponent in (3, 4):
+            exact = host.astype(np.longdouble) ** exponent
+            found, near = (x**exponent).numpy(), exact.astype(dtype)
+            ordinary = np.isfinite(near)
+            np.testing.assert_array_equal(found[~ordinary], near[~ordinary])
+            error = np.abs(found[ordinary] - exact[ordinary]) / np.spacing(np.abs(near[ordinary]))
+            assert error.max() < 2, "16 is what pow may have"
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i4", "i8"])
+def test_short_powers_of_integers_wrap(dtype: str, runtime: Runtime) -> None:
+    host = np.arange(-50, 50).astype(dtype)
+    x = ocl.asarray(host)
+    for exponent in (2, 3, 4):
+        assert_same((x**exponent).numpy(), host**exponent)
+    with pytest.raises(DTypeError, match="negative power -1"):
+        x**-1
+
+
+def test_short_powers_do_without_pow(runtime: Runtime) -> None:
+    x = ocl.asarray(HOST)
+
+    def kernel(y: ocl.Array) -> str:
+        (launch,) = plan([y._node], runtime.executor).launches
+        return text(launch.kernel)
+
+    assert re.findall(r"= (\w+) ", kernel(x**2 + x**3 + x**4 + x**0.5 + x**-1)).count("pow") == 0
+    assert re.findall(r"= (\w+) ", kernel(x**2.5)).count("pow") == 2, "in lanes, and at the end"

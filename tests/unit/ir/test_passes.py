@@ -24,7 +24,7 @@ from ocl_ir.passes.division import division
 from ocl_ir.passes.fold import fold
 from ocl_ir.passes.hoist import hoist
 from ocl_ir.passes.vectorize import vectorize
-from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, U8, U16, U32, U64, DType, Vector
+from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I32, U8, U16, U32, U64, DType, Vector
 from tests.support.cases import CASES, Case
 
 Make = Callable[[KernelBuilder], None]
@@ -513,12 +513,30 @@ def test_divisions_of_what_is_never_negative_are_plain() -> None:
     assert divisions == ["sdiv", "srem"] * 3 + ["floordiv", "rem"] * 4
 
 
-def test_divisions_of_unsigned_integers_and_floats_stay() -> None:
+def test_divisions_by_unsigned_numbers_are_plain() -> None:
+    def kernel(k: KernelBuilder) -> None:
+        i, y = k.global_id(0, "i"), k.pointer("y", U32)
+        k.store(y, i, (i // 3) + (i % 4))
+
+    assert ops(after(division, kernel)) == ["global_id", "udiv", "urem", "add"]
+
+
+def test_divisions_by_unsigned_values_and_of_floats_stay() -> None:
     def kernel(k: KernelBuilder) -> None:
         i, n, y = k.global_id(0, "i"), k.scalar("n", U32), k.pointer("y", F32)
-        k.store(y, i, k.convert((i // 3) % (n + 1), F32) // 2.0)
+        k.store(y, i, k.convert(((i // n) % (n + 1)) // 0, F32) // 2.0)
 
     assert after(division, kernel) == built(kernel)
+
+
+@pytest.mark.parametrize(("dtype", "stored", "kept"), [(F16, "f16", 0), (BF16, "bf16", 0), (F16, "bf16", 1)])
+def test_fold_leaves_rounding_to_the_store(dtype: DType, stored: str, kept: int) -> None:
+    def kernel(k: KernelBuilder) -> None:
+        x, y, i = k.pointer("x", F32), k.pointer("y", dtype), k.global_id(0, "i")
+        rounded = k.op(f"round_{stored}", k.load(x, i) * 3.0)
+        k.store(y, i, rounded)
+
+    assert ops(dce(after(fold, kernel))).count(f"round_{stored}") == kept
 
 
 def test_hoist_never_moves_loads() -> None:
@@ -671,7 +689,7 @@ def test_vectorize_promises_the_alignment_that_it_can_prove(base: Callable[[Ref]
     ("index", "loads"),
     [
         (lambda at, lane: at + lane * 2, 4),  # strided
-        (lambda at, lane: at + 3 - lane, 4),  # backward
+        (lambda at, lane: at + 3 - lane, 1),  # backward: its lanes are turned
         (lambda at, lane: (at + lane) ^ 1, 4),  # anything
         (lambda at, lane: lane + at + 1, 1),
         (lambda at, lane: at + 5, 1),  # the same for all lanes

@@ -1,0 +1,179 @@
+"""Reductions against NumPy, by the interpreter of kernel IR, which reports races: rows in registers and in loops, teams
+that share a group, columns of teams, results in parts, and results that are written over what they are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import ocl_runtime.arrays as xp
+from ocl_runtime.arrays.array import Array
+from ocl_runtime.plan.fusion.values import Fold
+from ocl_runtime.plan.kernels.reduce_kernel import ReduceForm
+from ocl_runtime.plan.target import Target
+from tests.support.arrays import DTYPES, ordinary
+from tests.support.interpreted import InterpretedRuntime
+
+QUICK = settings(
+    max_examples=max(1, settings.default.max_examples // 3),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+TARGETS = {
+    "gpu": Target(kind="gpu", compute_units=1, group_size=4, large_group_size=8),
+    "teams": Target(kind="gpu", compute_units=2, group_size=32),
+    "half": Target(kind="gpu", compute_units=1, group_size=16, fp16=True),
+    "cpu": Target(kind="cpu", compute_units=2, group_size=4, vector_bytes=64),
+}
+
+
+@pytest.fixture(params=TARGETS)
+def runtime(request: pytest.FixtureRequest) -> InterpretedRuntime:
+    return InterpretedRuntime(TARGETS[request.param])
+
+
+SHAPES = st.one_of(
+    st.tuples(st.integers(1, 9), st.sampled_from([1, 2, 3, 4, 5, 16, 31, 32, 33, 60, 64, 65, 127, 128, 200, 300])),
+    st.tuples(st.sampled_from([1, 7, 33, 64, 100, 257]), st.sampled_from([1, 2, 3, 4, 8, 12, 33])),
+    st.tuples(st.integers(1, 3), st.sampled_from([5, 40, 70]), st.sampled_from([1, 3, 4, 16])),
+)
+
+
+@st.composite
+def operands(draw: st.DrawFn) -> tuple[np.ndarray, Any, int | None]:
+    """An array, what of it is looked at, and an axis of that."""
+    host = ordinary(draw(st.sampled_from(DTYPES)), *draw(SHAPES), seed=draw(st.integers(0, 9)))
+    key = draw(st.sampled_from([np.s_[...], np.s_[::-1], np.s_[..., ::2], np.s_[..., 1:], np.s_[:, ::-1]]))
+    view = host[key]
+    return host, key, draw(st.sampled_from([None, *range(-view.ndim, view.ndim)]))
+
+
+def special(host: np.ndarray, seed: int) -> np.ndarray:
+    """The same with some of NaN, the infinities and -0.0."""
+    rng = np.random.default_rng(seed)
+    if host.dtype.kind == "f" and host.size:
+        host.flat[rng.integers(host.size, size=1 + host.size // 8)] = rng.choice([np.nan, np.inf, -np.inf, -0.0])
+    return host
+
+
+@given(operand=operands(), seed=st.integers(0, 99))
+@QUICK
+def test_reductions_are_numpys(runtime: InterpretedRuntime, operand: Any, seed: int) -> None:
+    host, key, axis = operand
+    host = special(host, seed)[key]
+    if not host.size:
+        return
+    with xp.use(runtime), np.errstate(all="ignore"):
+        x = xp.asarray(special(operand[0], seed))[key]
+        for name in ("max", "min") if host.dtype.kind != "b" else ():
+            found = getattr(xp, name)(x, axis=axis).numpy()
+            np.testing.assert_array_equal(found, getattr(np, name)(host, axis))
+        for name in ("argmax", "argmin"):
+            found = getattr(xp, name)(x, axis=axis).numpy()
+            np.testing.assert_array_equal(found, getattr(np, name)(host, axis))
+        np.testing.assert_array_equal(xp.sum(x == 1, axis=axis).numpy(), np.sum(host == 1, axis))
+        if host.dtype.kind in "iu":
+            np.testing.assert_array_equal(xp.sum(x, axis=axis).numpy(), np.sum(host, axis))
+
+
+def normalised(x: Any, np_: Any, axis: int) -> Any:
+    """Three phases, the last of which stores elements."""
+    centred = x - np_.mean(x, axis=axis, keepdims=True)
+    return centred / (1 + np_.mean(centred**2, axis=axis, keepdims=True)) + np_.max(x, axis=axis, keepdims=True)
+
+
+@given(operand=operands())
+@QUICK
+def test_rows_are_read_again(runtime: InterpretedRuntime, operand: Any) -> None:
+    host, key, axis = operand[0].astype("f4"), operand[1], operand[2] or 0
+    if not host[key].size:
+        return
+    with xp.use(runtime):
+        x = xp.asarray(host)[key]
+        found = normalised(x, xp, axis).numpy()
+        np.testing.assert_allclose(found, normalised(host[key].astype("f8"), np, axis), rtol=1e-4, atol=1e-4)
+
+
+@given(operand=operands())
+@QUICK
+def test_results_are_written_over_operands(runtime: InterpretedRuntime, operand: Any) -> None:
+    """What nobody needs any more is written over, in teams and in registers; races are reported."""
+    host, axis = operand[0].astype("f4"), operand[2] or 0
+    axis = min(axis, host.ndim - 1) if axis >= 0 else max(axis, -host.ndim)
+    with xp.use(runtime):
+        x = xp.asarray(host) + 1
+        x.compute()
+        x = normalised(x, xp, axis)
+        x.compute()
+        np.testing.assert_allclose(x.numpy(), normalised(host.astype("f8") + 1, np, axis), rtol=1e-4, atol=1e-4)
+
+
+@given(operand=operands())
+@QUICK
+def test_fused_and_unfused_are_the_same_bits(runtime: InterpretedRuntime, operand: Any) -> None:
+    host, key, axis = operand[0].astype("f4") / 3, operand[1], operand[2]
+    with xp.use(runtime):
+        x = xp.asarray(host)[key]
+        fused = xp.sum(x * 1.1 - 0.3, axis=axis).numpy()
+        apart: Array = x * 1.1 - 0.3
+        apart.compute()
+        assert fused.tobytes() == xp.sum(apart, axis=axis).numpy().tobytes()
+        both = xp.sum(apart, axis=axis) + xp.max(apart, axis=axis)  # another kernel, with two of them
+        assert both.numpy().tobytes() == (fused + xp.max(apart, axis=axis).numpy()).tobytes()
+
+
+def forms(runtime: InterpretedRuntime) -> list[ReduceForm]:
+    return [form for form in runtime.kernels._kernels if isinstance(form, ReduceForm)]
+
+
+def test_rows_are_held_and_looped_alike() -> None:
+    """The same sums, whether a row is in registers or, beside something that takes too many, gone through in a loop."""
+    runtime = InterpretedRuntime(TARGETS["teams"])
+    host = ordinary("f4", 3, 515, seed=1) / 3
+    with xp.use(runtime):
+        x = xp.asarray(host)
+        in_registers = xp.sum(x, axis=1).numpy()
+        many = x
+        for number in range(70):
+            many = xp.abs(many) + number
+        looped = xp.sum(x, axis=1)
+        xp.compute(looped, xp.max(many, axis=1))
+        assert in_registers.tobytes() == looped.numpy().tobytes()
+    assert [form.held is not None for form in forms(runtime)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("shape", "team", "teams", "held"),
+    [((40, 64), 8, 4, (2, True, 0)), ((40, 100), 8, 4, (4, False, 0)), ((3, 519), 32, 1, (5, False, 1))],
+)
+def test_how_rows_are_held(shape: tuple[int, int], team: int, teams: int, held: tuple[int, bool, int]) -> None:
+    runtime = InterpretedRuntime(TARGETS["teams"])
+    with xp.use(runtime):
+        x = xp.asarray(ordinary("f4", *shape))
+        normalised(x, xp, 1).compute()
+    (form,) = forms(runtime)
+    assert (form.team, form.teams, form.held) == (team, teams, held)
+    assert len(runtime.launched) == 1
+
+
+def test_teams_of_columns_store_once() -> None:
+    runtime = InterpretedRuntime(TARGETS["teams"])
+    host = ordinary("f4", 100, 12)
+    with xp.use(runtime):
+        found = xp.sum(xp.asarray(host), axis=0).numpy()
+        np.testing.assert_allclose(found, host.sum(0), rtol=1e-5)
+    form = forms(runtime)[0]
+    assert (form.way, form.team, form.lanes) == ("columns", 16, 4)
+
+
+def test_argmax_is_one_reduction() -> None:
+    runtime = InterpretedRuntime(TARGETS["teams"])
+    with xp.use(runtime):
+        x = xp.asarray(ordinary("f4", 5, 64))
+        xp.argmax(x, axis=1).compute()
+    assert len(runtime.launched) == 1
+    assert [sum(isinstance(value, Fold) for value in form.values) for form in forms(runtime)] == [1]
