@@ -2,8 +2,8 @@
 
 A work-item has one place of the index space. It computes the value, whether it is written at all, and the coordinates
 to write it at, all of one fused expression. No two places that are written may be the same, unless the greatest value
-is to stay, or values are added: these are atomic operations, of integers the same in any order. Many of these are
-joined in tables of groups first (`scatter_table_kernel.py`). What a mask holds for is packed row by row, by a kernel of
+is to stay, or values are added: these are atomic operations, of integers the same in any order. Many values are joined
+in tables of groups first (`scatter_table_kernel.py`). What a mask holds for is packed row by row, by a kernel of
 its own (`pack_kernel.py`).
 """
 
@@ -154,7 +154,7 @@ _CACHED_TILES = 4
 def _table(op: ScatterOp, count: int, to: Buffer, target: Target) -> _Table | None:
     """The table of a group for so many elements that are written into a buffer, where one is worth it."""
     few = to.size <= _TABLE
-    if op == "set" or to.dtype.is_float or count < 8 * target.group_size * target.compute_units:
+    if op == "set" or count < 8 * target.group_size * target.compute_units:
         return None
     if not (to.layout.is_dense and to.size < NOWHERE and (few or target.kind == "gpu")):
         return None  # on a CPU, a cache takes longer than the atomic operations

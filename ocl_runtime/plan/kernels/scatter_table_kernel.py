@@ -1,4 +1,4 @@
-"""Writes the kernels that join many values at computed places, integers in any order; `scatter.py` decides when.
+"""Writes the kernels that join many values at computed places, in any order; `scatter.py` decides when.
 
 Memory takes one change of an element at a time, so values are joined close by first. A work-item joins what comes for
 one place in a row. A group has a table in local memory: of all places where these are few, else of those that come
