@@ -46,6 +46,8 @@ _EACH = 4
 """Vectors of a row that one of its team has at least, so that as many loads are under way."""
 _MOST_EACH = 16
 """Vectors of a row that one of its team can hold in registers."""
+_OF_LARGE_GROUPS = 4
+"""Bytes of an accumulator at most."""
 _LEAST_TEAM = 8
 """Vectors of 16 bytes that are as long as a line of a GPU's cache."""
 _LEAST_OF_A_COLUMN = 8
@@ -155,7 +157,8 @@ def _rows(
     if target.kind == "gpu":
         team = power_of_two(-(-vectors // _EACH), target.group_size)
         team = max(team, min(_LEAST_TEAM, target.group_size))
-        if 2 * _EACH * team < vectors <= _MOST_EACH * target.large_group_size:
+        # Of larger accumulators, several folds would take more local memory than there may be.
+        if 2 * _EACH * team < vectors <= _MOST_EACH * target.large_group_size and accumulator.size <= _OF_LARGE_GROUPS:
             team = max(team, power_of_two(-(-vectors // (2 * _EACH)), target.large_group_size))
     groups, most, wanted = results, vectors // (1024 * chains), 4 * target.compute_units
     if target.kind == "gpu":
