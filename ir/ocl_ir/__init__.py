@@ -4,6 +4,7 @@ What all of them share:
 
     errors.py           the root of the error tree
     subgroups.py        what a target has of sub-groups
+    bfloat16.py         the dtype that NumPy lacks, and its bits
     types.py            scalar, vector and pointer types
     numpy_functions.py  what operations mean where NumPy has no function for them
     program_ops.py      operations that programs define

@@ -10,6 +10,7 @@ In the order in which an operation goes through them:
     progress.py         a line on the terminal while planning and building take long
     core.py             what every array is
     axes.py             axes and shapes as users give them
+    dlpack.py           DLPack capsules, of bfloat16 too
     hosts.py            values of the host
     operands.py         operands as nodes
     operations.py       the node of an elementwise function
@@ -29,6 +30,7 @@ from math import e, inf, nan, pi
 from ocl_ir.bfloat16 import bfloat16
 from ocl_runtime.arrays.array import Array, compute
 from ocl_runtime.arrays.current_runtime import current, set_default, use
+from ocl_runtime.arrays.functions.counting import bincount, histogram
 from ocl_runtime.arrays.functions.creation import (
     arange,
     asarray,
@@ -158,7 +160,7 @@ from ocl_runtime.arrays.functions.statistics import (  # noqa: A004
     sum,
     var,
 )
-from ocl_runtime.arrays.functions.taking import nonzero, take, take_along_axis
+from ocl_runtime.arrays.functions.taking import add_at, nonzero, take, take_along_axis
 from ocl_runtime.arrays.functions.transfers import Download, allocate, compute_into, download, pinned_empty, upload
 from ocl_runtime.arrays.meaning.dtypes import bool_ as bool  # noqa: A004
 from ocl_runtime.arrays.meaning.dtypes import (
@@ -191,6 +193,7 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "add_at",
     "all",
     "allocate",
     "any",
@@ -205,6 +208,7 @@ __all__ = [
     "atan2",
     "atanh",
     "bfloat16",
+    "bincount",
     "bitwise_and",
     "bitwise_count",
     "bitwise_invert",
@@ -261,6 +265,7 @@ __all__ = [
     "full_like",
     "greater",
     "greater_equal",
+    "histogram",
     "hypot",
     "iinfo",
     "imag",

@@ -88,6 +88,8 @@ class _Fold(Rewriter):
         constants = [arg for arg in stmt.args if isinstance(arg, Const)]
         if stmt.op == "uniform" and constants:
             return constants[0]
+        if stmt.op == "extract":
+            return self._lane(stmt)
         if stmt.op == "splat" and constants:
             return Const(constants[0].value, stmt.result.type)  # type: ignore[arg-type]
         if stmt.op == "convert" and constants:
@@ -97,6 +99,15 @@ class _Fold(Rewriter):
         if len(constants) == len(stmt.args):
             return _evaluated(stmt, constants)
         return _identity(stmt) or self._reassociated(stmt)
+
+    def _lane(self, stmt: Let) -> Operand | None:
+        """What a lane is of a vector that was made of elements."""
+        vector, lane = stmt.args
+        made = self._made.get(vector.id) if isinstance(vector, Value) else None
+        if made is None or made.op != "vector" or not isinstance(lane, Const):
+            return None
+        element_ = made.args[int(lane.value)]
+        return None if isinstance(element_, Variable) or element_.type != stmt.result.type else element_
 
     def _named(self, operand: Operand, copy: Value) -> Operand | None:
         """The operand of a copy, which takes over the copy's name if it has none; nothing if it has another one."""

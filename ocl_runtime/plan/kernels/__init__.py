@@ -7,6 +7,8 @@ accesses.py         how a kernel reaches the leaves of its values
 body.py             the parts of kernels that all share
 elementwise.py      launches for elementwise groups
 elementwise_kernel.py kernels for them
+transpose.py        launches for those that turn some of what they read
+transpose_kernel.py kernels for them
 reduce.py           launches for reductions
 reduce_team.py      the work-items that have a result together
 reduce_kernel.py    what their kernels share
@@ -18,5 +20,7 @@ contract_kernel.py  kernels for that
 scan.py             how a running sum is computed
 scan_kernel.py      kernels for running sums
 scatter.py          kernels that write at computed places
+scatter_table_kernel.py kernels that join many values at computed places
+pack_kernel.py      kernels that pack what a mask holds for
 cache.py            kernels by their form
 """

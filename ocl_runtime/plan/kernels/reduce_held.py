@@ -49,12 +49,12 @@ def _bytes(form: ReduceForm) -> int:
         values = (form.values[index] for index in indices if index not in of_row)
         return form.lanes * sum(max(4, value.dtype.size) for value in values if isinstance(value, Access | Operation))
 
-    done = set(below(form.values, in_order[0].wanted))
-    most = size(index for index in done if isinstance(form.values[index], Access))
+    known = of_row.union(below(form.values, in_order[0].wanted))
+    most = size(index for index in known if isinstance(form.values[index], Access))
     for number, phase in enumerate(in_order[1:], 1):
         later = [value for other in in_order[number:] for value in other.wanted]
-        most = max(most, size(done.intersection(below(form.values, later, done))))
-        done.update(below(form.values, phase.wanted, done))
+        most = max(most, size(known.intersection(below(form.values, later, known))))
+        known.update(below(form.values, phase.wanted, known))
     return most
 
 

@@ -37,13 +37,11 @@ __kernel void four_neighbours_in_lanes(const uint n0,
             const float lane_8 = a_i_4.s2;
             const float lane_9 = a_i_4.s3;
             const float2 a_i_5 = LOAD(float2, a + ((ulong)a_index_5 + 4));
-            const float sum_8 = a_i.s1 + a_i_2.s1 + a_i_4.s0 + lane_8;
-            const float sum_11 = a_i.s2 + a_i_2.s2 + a_i_4.s1 + lane_9;
-            const float sum_14 = a_i.s3 + a_i_2.s3 + lane_8 + a_i_5.s0;
+            const float product_1 = (a_i.s2 + a_i_2.s2 + a_i_4.s1 + lane_9) * s0;
             const float product_3 = (a_i_1 + a_i_3 + lane_9 + a_i_5.s1) * s0;
             const uint y_index_1 = (y_row + i1 * 2) * 2;
-            STORE(float2, y + y_index_1, (float2)(sum_8 * s0, sum_11 * s0));
-            STORE(float2, y + (y_index_1 + 2), (float2)(sum_14 * s0, product_3));
+            STORE(float2, y + y_index_1, (float2)((a_i.s1 + a_i_2.s1 + a_i_4.s0 + lane_8) * s0, product_1));
+            STORE(float2, y + (y_index_1 + 2), (float2)((a_i.s3 + a_i_2.s3 + lane_8 + a_i_5.s0) * s0, product_3));
         } else {
             const uint product_5 = a_row * 4;
             const uint product_6 = a_row_1 * 4;

@@ -107,15 +107,40 @@ def test_rows_that_are_not_aligned_are_read_one_by_one_and_turned_all_the_same()
 
 def test_several_leaves_are_turned_as_far_as_local_memory_goes() -> None:
     target = Target(kind="gpu", compute_units=2, group_size=256)
-    hosts = [random(64, 64) for _ in range(4)]
+    hosts = [random(128, 128) for _ in range(4)]
     (launch,) = launches(target, lambda x, y, z, w, np: x.T * y.T + z.T + w, *hosts)
     assert local_bytes(launch.kernel) == 2**15
+
+
+def test_few_elements_are_turned_in_small_tiles() -> None:
+    """So that no compute unit is idle."""
+    target = Target(kind="gpu", compute_units=8, group_size=256)
+    for shape, items in (((64, 64), 64), ((512, 64), 256)):
+        (launch,) = launches(target, lambda x, y, np: x.T + y, random(*shape), random(*shape[::-1]))
+        assert launch.group_size == (items, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile", "items"),
+    [((2, 16, 1024), "256 x 16", 256), ((2, 1024, 16), "16 x 256", 256), ((32, 16, 64), "64 x 16", 64)],
+)
+def test_tiles_are_no_longer_than_short_axes(shape: tuple[int, ...], tile: str, items: int) -> None:
+    """So that no work-item is idle."""
+    target = Target(kind="gpu", compute_units=8, group_size=256)
+
+    def make(x: Any, np: Any) -> Any:
+        return np.reshape(np.matrix_transpose(x), (-1,))
+
+    (launch,) = launches(target, make, random(*shape))
+    assert launch.kernel.note.endswith(f"in tiles of {tile}")
+    assert launch.group_size == (items, 1, 1)
 
 
 def test_a_cpu_turns_blocks_in_registers() -> None:
     (launch,) = launches(CPU, lambda x, y, np: x.T + y, random(32, 64), random(64, 32))
     assert not local_bytes(launch.kernel)
     assert widths(launch.kernel, Load) == widths(launch.kernel, Store) == {8, 1}  # one by one where a block is cut off
+    launches(CPU, lambda x, y, np: x.T + y, random(31, 67), random(67, 31))
 
 
 @BOTH
