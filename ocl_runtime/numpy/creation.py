@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import ocl_runtime.arrays as xp
+from ocl_ir.bfloat16 import bfloat16
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.current_runtime import executor_for
@@ -64,7 +65,7 @@ def asarray(
     executor = executor_for(device)
     if wanted is None or arrays_in(a):
         return array_of(a, wanted, None if arrays_in(a) else executor)
-    if isinstance(a, list | tuple) or is_weak(a):
+    if wanted != bfloat16 and (isinstance(a, list | tuple) or is_weak(a)):
         a = _cast(a, wanted)
     return xp.asarray(a, wanted)
 

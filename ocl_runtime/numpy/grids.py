@@ -14,10 +14,11 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import length_of
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.arrays.current_runtime import current_executor
+from ocl_runtime.arrays.meaning.dtypes import common_of
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.operands import array_of, arrays, arrays_in, common, only, operands, sizes
-from ocl_runtime.numpy.promotion import DTypeLike, made_as, real
+from ocl_runtime.numpy.promotion import DTypeLike, dtype_of, made_as, real
 from ocl_runtime.numpy.results import numpys
 from ocl_runtime.numpy.shapes import atleast_1d, lying
 
@@ -81,7 +82,7 @@ def linspace(
     line = first + number * (step if steps > 0 else 0)
     if endpoint and num > 1:
         line = xp.where(xp.equal(number, num - 1), last, line)
-    if dtype is not None and np.dtype(dtype).kind in "iu":
+    if dtype is not None and dtype_of(dtype).kind in "iu":
         line = xp.floor(line)
     line = xp.moveaxis(xp.astype(line, computed if dtype is None else made_as(dtype, executor)), 0, axis)
     return (line, step) if retstep else line
@@ -245,7 +246,7 @@ def bartlett(M: Any) -> Array:  # noqa: N803
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:  # noqa: N803
     """The powers of the elements, one row for each, the highest first unless `increasing`."""
     base = array_of(x)
-    base = array_of(base, np.promote_types(base.dtype, np.int64))
+    base = array_of(base, common_of(base.dtype, np.int64))
     count = base.size if N is None else N
     with xp.use(base._executor):
         powers = xp.arange(count, dtype=base.dtype)

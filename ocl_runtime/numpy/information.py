@@ -12,7 +12,9 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import executor_of
+from ocl_runtime.arrays.meaning.dtypes import common_of
 from ocl_runtime.errors import Error
+from ocl_runtime.numpy import promotion
 from ocl_runtime.numpy.creation import asarray
 from ocl_runtime.numpy.operands import array_of, arrays_in, host
 from ocl_runtime.numpy.promotion import DTypeLike, on_device
@@ -27,18 +29,19 @@ __array_namespace_info__ = xp.__array_namespace_info__
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """The dtype to which NumPy promotes arrays, dtypes and Python's numbers."""
-    dtype = np.result_type(*(x.dtype if isinstance(x, Array) else x for x in arrays_and_dtypes))
+    dtype = common_of(*(x.dtype if isinstance(x, Array | np.ndarray | np.generic) else x for x in arrays_and_dtypes))
     return on_device(dtype, executor_of("result_type", arrays_in(arrays_and_dtypes)))
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Whether NumPy's rule `casting` lets a dtype, or an array's, be converted."""
-    return bool(np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to, casting))  # type: ignore[arg-type]
+    return promotion.can_cast(from_.dtype if isinstance(from_, Array) else from_, to, casting)
 
 
 def common_type(*arrays: Any) -> type:
     """The scalar type of floats that holds the elements of all arrays; float64 for integers."""
-    return np.common_type(*(np.empty(0, array_of(x).dtype) for x in arrays))
+    dtypes = [array_of(x).dtype for x in arrays]
+    return common_of(*[dtype if dtype.kind == "f" else np.float64 for dtype in dtypes]).type  # type: ignore[no-any-return]
 
 
 def min_scalar_type(a: Any, /) -> np.dtype[Any]:

@@ -14,7 +14,7 @@ from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.errors import IndexingError
 from ocl_runtime.numpy.folds import as_common
 from ocl_runtime.numpy.operands import array_of, arrays, check_casting, host, into, only, sizes
-from ocl_runtime.numpy.promotion import DTypeLike, on_device
+from ocl_runtime.numpy.promotion import DTypeLike, dtype_of, on_device
 from ocl_runtime.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, cut
 
 __all__ = [
@@ -28,7 +28,7 @@ def _parts(what: str, values: Any, dtype: DTypeLike, casting: str) -> list[Array
     parts = arrays(what, values)
     if dtype is None or not parts:
         return as_common(*parts)
-    wanted = on_device(np.dtype(dtype), parts[0]._executor)
+    wanted = on_device(dtype_of(dtype), parts[0]._executor)
     for x in parts:
         check_casting(what, x.dtype, wanted, casting)
     return [xp.astype(x, wanted, copy=False) for x in parts]

@@ -69,9 +69,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     array = array_of(x)
     result = array
     if array.dtype.kind == "f":
-        limits = np.finfo(array.dtype)
-        most = limits.max.item() if posinf is None else posinf
-        least = limits.min.item() if neginf is None else neginf
+        limits = xp.finfo(array.dtype)
+        most = float(limits.max) if posinf is None else posinf
+        least = float(limits.min) if neginf is None else neginf
         result = xp.where(xp.isnan(array), array_of(nan, array.dtype, array._executor), array)
         result = xp.where(xp.equal(array, math.inf), most, xp.where(xp.equal(array, -math.inf), least, result))
     if copy or not isinstance(x, Array):

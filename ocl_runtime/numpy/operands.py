@@ -16,10 +16,10 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import executor_of
 from ocl_runtime.arrays.current_runtime import executor_for
 from ocl_runtime.arrays.hosts import host_values
-from ocl_runtime.arrays.meaning.dtypes import to_dtype
+from ocl_runtime.arrays.meaning.dtypes import common_of, to_dtype
 from ocl_runtime.arrays.meaning.writing import fitted
 from ocl_runtime.errors import DTypeError, Error
-from ocl_runtime.numpy.promotion import DTypeLike, on_device
+from ocl_runtime.numpy.promotion import DTypeLike, can_cast, dtype_of, on_device
 from ocl_runtime.plan.executor import Executor
 
 NOT_GIVEN: Any = np._NoValue
@@ -41,13 +41,13 @@ def array_of(x: Any, dtype: DTypeLike = None, executor: Executor | None = None) 
     if not isinstance(x, Array):
         executor = executor or executor_of("array", arrays_in(x))
         if dtype is not None and is_weak(x):  # which must have a value in it, as in NumPy
-            return Array(fitted(x, to_dtype(on_device(np.dtype(dtype), executor)), ()), executor)
+            return Array(fitted(x, to_dtype(on_device(dtype_of(dtype), executor)), ()), executor)
         with xp.use(executor):
             try:
                 x = _made(x, executor)
             except DTypeError as error:
                 raise NoArrayError(error.fact, place=error.place, remedy=error.remedy) from None
-    return x if dtype is None or x.dtype == np.dtype(dtype) else xp.astype(x, on_device(np.dtype(dtype), x._executor))
+    return x if dtype is None or x.dtype == dtype_of(dtype) else xp.astype(x, on_device(dtype_of(dtype), x._executor))
 
 
 def _made(x: Any, executor: Executor) -> Array:
@@ -102,7 +102,7 @@ def is_weak(x: object) -> bool:
 def kind_of(operand: Operand) -> Any:
     """What promotion looks at: a dtype, or int or float for one of Python's numbers."""
     if isinstance(operand, Array | np.generic):
-        return operand.dtype
+        return dtype_of(operand.dtype)
     if isinstance(operand, bool):
         return np.dtype(np.bool_)
     return float if isinstance(operand, float) else int
@@ -117,7 +117,8 @@ def common(*terms: Operand) -> np.dtype[Any]:
 @lru_cache(maxsize=1024)
 def _promoted(kinds: tuple[Any, ...]) -> np.dtype[Any]:
     """Of Python's numbers, NumPy only looks at whether they are ints or floats."""
-    return np.result_type(*[kind(0) if isinstance(kind, type) else kind for kind in kinds])
+    promoted: np.dtype[Any] = common_of(*[kind(0) if isinstance(kind, type) else kind for kind in kinds])
+    return promoted
 
 
 def floats(*values: Any) -> list[Array]:
@@ -171,7 +172,7 @@ def _mask(where: Any, beside: Array) -> Array:
 
 def check_casting(what: str, from_: np.dtype[Any], to: np.dtype[Any], casting: str) -> None:
     """Raises `DTypeError` where a rule of NumPy's does not allow a conversion."""
-    if not np.can_cast(from_, to, casting):  # type: ignore[arg-type]
+    if not can_cast(from_, to, casting):
         raise DTypeError(
             f"{what} gives {from_}, which the rule {casting!r} does not cast to {to}",
             place=calling_line(),

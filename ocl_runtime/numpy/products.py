@@ -13,11 +13,12 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
+from ocl_runtime.arrays.meaning.dtypes import common_of
 from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.numpy.folds import as_common
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, into, only
 from ocl_runtime.numpy.places import diagonal
-from ocl_runtime.numpy.promotion import DTypeLike, on_device
+from ocl_runtime.numpy.promotion import DTypeLike, dtype_of, on_device
 from ocl_runtime.numpy.reductions import average
 from ocl_runtime.numpy.shapes import broadcast_shapes
 from ocl_runtime.numpy.ufuncs import ufunc
@@ -67,7 +68,7 @@ class _Product(ufunc):
         only(self.__name__, order=order, subok=subok, signature=signature, axes=None if axes is NOT_GIVEN else axes)
         first, second = _both(self.__name__, *inputs)
         if dtype is not None:
-            wanted = on_device(np.dtype(dtype), first._executor)
+            wanted = on_device(dtype_of(dtype), first._executor)
             first, second = xp.astype(first, wanted), xp.astype(second, wanted)
         if axis is not NOT_GIVEN and axis != -1:
             if self.__name__ != "vecdot":
@@ -201,7 +202,7 @@ def cov(
 ) -> Array:
     """The covariances of variables, which are rows (columns without `rowvar`); of those of `y` too."""
     tables = [_table(x, rowvar) for x in arrays("cov", (m,) if y is None else (m, y))]
-    wide = np.result_type(*(x.dtype for x in tables), np.float64) if dtype is None else np.dtype(dtype)
+    wide = common_of(*(x.dtype for x in tables), np.float64) if dtype is None else dtype_of(dtype)
     x = xp.concat([array_of(table, wide) for table in tables], axis=0)
     weights = None
     for part in (fweights, aweights):

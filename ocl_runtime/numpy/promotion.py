@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ocl_ir.bfloat16 import bfloat16, is_bfloat16
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.current_runtime import current_executor
+from ocl_runtime.arrays.meaning.dtypes import as_promoted, casts, to_dtype
 from ocl_runtime.errors import DTypeError, PrecisionWarning
 from ocl_runtime.plan.executor import Executor
 
@@ -43,6 +45,19 @@ def _file_and_line() -> tuple[str, int]:
     return file, int(line)
 
 
+def dtype_of(dtype: DTypeLike) -> np.dtype[Any]:
+    """What `numpy.dtype` makes of something; the object `bfloat16` of what names that."""
+    named: Any = bfloat16
+    return named if is_bfloat16(dtype) else np.dtype(dtype)
+
+
+def can_cast(from_: Any, to: DTypeLike, casting: str) -> bool:
+    """What `numpy.can_cast` says, of bfloat16 too."""
+    if is_bfloat16(from_) or is_bfloat16(to):
+        return casts(to_dtype(from_), to_dtype(to), casting)
+    return bool(np.can_cast(from_, to, casting))  # type: ignore[arg-type]
+
+
 def real(executor: Executor) -> np.dtype[Any]:
     """What NumPy makes of integers where it needs floats: float64."""
     return on_device(FLOAT64, executor)
@@ -52,7 +67,7 @@ def made_as(dtype: DTypeLike, executor: Executor | None = None) -> np.dtype[Any]
     """The dtype that a function which makes arrays was asked for; float64 for None, and for Python's own float."""
     if dtype is None or dtype is float:
         return real(executor or current_executor())
-    return np.dtype(dtype)
+    return dtype_of(dtype)
 
 
 @lru_cache(maxsize=4096)  # asked for every operation
@@ -64,12 +79,16 @@ def resolved(
     `operands` are dtypes, and int or float for Python's numbers, which are weak. Raises `DTypeError` where NumPy has no
     such function.
     """
-    results = (None,) * ufunc.nout
-    wanted: dict[str, Any] = {}
-    if dtype is not None:
-        wanted = {"signature": (None,) * ufunc.nin + (dtype,) * ufunc.nout, "casting": casting}
+
+    def rule(kinds: tuple[Any, ...]) -> Sequence[np.dtype[Any]]:
+        *known, as_ = kinds
+        wanted: dict[str, Any] = {}
+        if as_ is not None:
+            wanted = {"signature": (None,) * ufunc.nin + (as_,) * ufunc.nout, "casting": casting}
+        return ufunc.resolve_dtypes((*known, *(None,) * ufunc.nout), **wanted)
+
     try:
-        types: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*operands, *results), **wanted)
+        return as_promoted(rule, (*operands, dtype))
     except TypeError:
         names = ", ".join(getattr(operand, "__name__", str(operand)) for operand in operands)
         raise DTypeError(
@@ -77,4 +96,3 @@ def resolved(
             place=calling_line(),
             remedy="convert the operands first: x.astype(dtype), or compare, as in x != 0",
         ) from None
-    return types

@@ -12,9 +12,10 @@ import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.meaning.dtypes import common_of
 from ocl_runtime.numpy.folds import counted, fold, running
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, floats, into
-from ocl_runtime.numpy.promotion import DTypeLike
+from ocl_runtime.numpy.promotion import DTypeLike, dtype_of
 
 __all__ = [
     "all", "amax", "amin", "any", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
@@ -109,7 +110,7 @@ def _as(a: Any, dtype: DTypeLike) -> tuple[Array, np.dtype[Any] | None]:
     (x,) = floats(a)
     if dtype is None:
         return x, None
-    wanted = np.dtype(dtype)
+    wanted = dtype_of(dtype)
     return (array_of(x, wanted), None) if wanted.kind == "f" else (x, wanted)
 
 
@@ -133,7 +134,7 @@ def mean(
 
 def _ratio(x: Array, axis: Any, where: Any, ddof: Any) -> Array:
     """The sum of some elements divided by their number less `ddof`, with axes kept."""
-    half = x.dtype == np.float16
+    half = x.dtype.itemsize == 2
     total = fold("mean", "add", xp.astype(x, np.float32) if half else x, axis, None, None, True, where=where)
     count = counted(x, axis, where)
     if isinstance(count, Array):
@@ -168,7 +169,7 @@ def var(
     if (where is NOT_GIVEN or where is True) and mean is NOT_GIVEN:
         result = xp.var(x, axis=axis, correction=less, keepdims=_keep(keepdims))
     else:
-        wide = xp.astype(x, np.float32) if x.dtype == np.float16 else x
+        wide = xp.astype(x, np.float32) if x.dtype.itemsize == 2 else x
         center = _ratio(wide, axis, where, 0) if mean is NOT_GIVEN else array_of(mean, executor=x._executor)
         squares = xp.square(wide - xp.astype(center, wide.dtype))
         result = xp.astype(_without(_ratio(squares, axis, where, less), axis, keepdims), x.dtype)
@@ -201,7 +202,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         total = xp.full_like(result, counted(x, axis, True))
     else:
         weight = array_of(weights, executor=x._executor)
-        x, weight = (array_of(factor, np.result_type(x.dtype, weight.dtype, *_real(x))) for factor in (x, weight))
+        x, weight = (array_of(factor, common_of(x.dtype, weight.dtype, *_real(x))) for factor in (x, weight))
         if weight.shape != x.shape:
             weight = _along(weight, axis, x.ndim)
         weight = xp.broadcast_to(weight, x.shape)

@@ -30,7 +30,7 @@ from ocl_runtime.numpy.operands import (
     only,
     operands,
 )
-from ocl_runtime.numpy.promotion import DTypeLike, on_device, resolved
+from ocl_runtime.numpy.promotion import DTypeLike, dtype_of, on_device, resolved
 from ocl_runtime.numpy.results import as_numpys, numpys
 from ocl_runtime.plan.executor import Executor
 
@@ -114,7 +114,7 @@ class ufunc:  # noqa: N801
             inputs, out = inputs[: self.nin], inputs[self.nin :]
         only(self.__name__, order=order, signature=signature, subok=subok)
         terms, executor = operands(self.__name__, inputs)
-        results = self._of(terms, executor, None if dtype is None else np.dtype(dtype), casting, kinds)
+        results = self._of(terms, executor, None if dtype is None else dtype_of(dtype), casting, kinds)
         if self.nout == 1:
             return into(self.__name__, results[0], out, where, casting)
         outs = out if isinstance(out, tuple) else (out,)

@@ -13,7 +13,7 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import I64, U32, U64
+from ocl_ir.types import BF16, F32, I64, U32, U64
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.functions.elementwise import astype, floor, maximum, minimum, where
 from ocl_runtime.arrays.functions.manipulation import reshape
@@ -83,7 +83,7 @@ def _counted(places: Array, length: int, weights: ArrayLike | None, dtype: Any) 
     else:
         given = arrays_of("bincount", weights, places)[0]
         wanted = given._dtype if given._dtype.is_float else executor.default_real
-        value = astype(given, wanted.numpy, copy=False)._node
+        value = astype(given, wanted, copy=False)._node
     if dtype is not None:
         wanted = require(to_dtype(dtype), executor.target)
         value = value if weights is None else graph.convert(value, wanted)
@@ -122,6 +122,7 @@ def histogram(
     flat = reshape(x, (-1,))
     given = None if weights is None else reshape(arrays_of("histogram", weights, x)[0], (-1,))
     real = x._dtype if x._dtype.is_float else x._executor.default_real
+    real = F32 if real is BF16 else real  # whose edges of many bins would be equal
     if isinstance(bins, int | np.integer):
         low, high = _range(flat, range)
         if bins < 1:
@@ -129,7 +130,7 @@ def histogram(
         ends = real.numpy.type(low), real.numpy.type(high)
         host: Any = np.linspace(*ends, int(bins) + 1, dtype=real.numpy)
         edges = Array(uploaded(host, x._executor), x._executor)
-        places = _places(astype(flat, real.numpy, copy=False), edges, low, high, int(bins))
+        places = _places(astype(flat, real, copy=False), edges, low, high, int(bins))
     else:
         edges = arrays_of("histogram", bins, x)[0]
         if edges.ndim != 1 or edges.size < 2:
@@ -139,7 +140,7 @@ def histogram(
         places = _searched(flat, edges, edges.size - 1)
     counts = _counted(places, edges.size - 1, given, None)
     if density:
-        counts = astype(counts, real.numpy) / (edges[1:] - edges[:-1]) / _sum(counts)
+        counts = astype(counts, real) / (edges[1:] - edges[:-1]) / _sum(counts)
     return counts, edges
 
 

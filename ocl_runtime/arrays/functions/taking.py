@@ -97,7 +97,7 @@ def add_at(x: Array, index: Any, value: ArrayLike, /, *, deterministic: bool = T
     wide = (dtype.is_float and deterministic) or (dtype.is_integer and dtype.bits == 64)
     if wide and not x._executor.target.atomics64:
         raise DTypeError(
-            f"add_at to {dtype.numpy} on a device without 64-bit atomics",
+            f"add_at to {dtype.public} on a device without 64-bit atomics",
             place=calling_line(),
             remedy="use 32-bit integers, or float32 with deterministic=False",
         )

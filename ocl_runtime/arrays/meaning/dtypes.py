@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ocl_ir.bfloat16 import LIMITS, bfloat16
+from ocl_ir.bfloat16 import LIMITS, bfloat16, is_bfloat16
 from ocl_ir.guards import Backed, Given, Number
 from ocl_ir.reals import given_of
 from ocl_ir.source_line import calling_line
@@ -83,10 +83,10 @@ def promote(types: tuple[DType | type, ...], default_real: DType) -> DType:
 def as_promoted(rule: Callable[[tuple[Any, ...]], Sequence[Any]], kinds: tuple[Any, ...]) -> tuple[Any, ...]:
     """What a rule of NumPy's makes of dtypes, among which bfloat16 may be: it is promoted as float16 is, and the two
     together as float32."""
-    if bfloat16 not in kinds:
+    if not any(map(is_bfloat16, kinds)):
         return tuple(rule(kinds))
     half = float32 if float16 in kinds else float16
-    results = rule(tuple(half if kind == bfloat16 else kind for kind in kinds))
+    results = rule(tuple(half if is_bfloat16(kind) else kind for kind in kinds))
     return tuple(bfloat16 if result == half == float16 else result for result in results)
 
 
@@ -163,17 +163,15 @@ def can_cast(from_: object, to: object) -> bool:
     return casts(to_dtype(getattr(from_, "dtype", from_)), to_dtype(to), "safe")
 
 
-def casts(from_: DType, to: DType, casting: Casting) -> bool:
+def casts(from_: DType, to: DType, casting: str) -> bool:
     """Whether a rule of NumPy's allows a conversion. What has a value in bfloat16 has one in float32, and 8 bits have
     one in bfloat16."""
     if from_ is to:
         return True
-    if to is BF16:
-        return np.can_cast(from_.numpy, F16.numpy, casting) if from_ is not F16 else casting in {"same_kind", "unsafe"}
-    return np.can_cast((F32 if from_ is BF16 else from_).numpy, to.numpy, casting)
-
-
-Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+    if to is BF16 and from_ is F16:
+        return casting in {"same_kind", "unsafe"}
+    known: Any = casting
+    return np.can_cast((F32 if from_ is BF16 else from_).numpy, (F16 if to is BF16 else to).numpy, known)
 
 
 def isdtype(dtype: object, kind: object) -> bool:
