@@ -200,7 +200,7 @@ class Prepared:
             raise DTypeError(
                 f"program {self.program.name} got {dtype} for {name}",
                 place=calling_line(),
-                remedy=f"it takes {param.value.dtype.numpy}: astype(x, …)",
+                remedy=f"it takes {param.value.dtype.public}: astype(x, …)",
             )
         if isinstance(argument, np.ndarray) and not (
             argument.flags.c_contiguous and (argument.flags.writeable or not param.output)

@@ -109,24 +109,24 @@ class Arguments:
 
     def _converted(self, path: Path, value: Any, annotation: NumberAnnotation) -> ScalarType:
         if not isinstance(value, bool | int | float | np.generic):
-            raise self._wrong(path, value, f"a number of {annotation.dtype.numpy}", "pass a number")
+            raise self._wrong(path, value, f"a number of {annotation.dtype.public}", "pass a number")
         if isinstance(value, float | np.floating) and not annotation.dtype.is_float:
-            raise self._wrong(path, value, f"a number of {annotation.dtype.numpy}", "convert it: int(x)")
+            raise self._wrong(path, value, f"a number of {annotation.dtype.public}", "convert it: int(x)")
         try:
             self.numbers[path] = annotation.dtype.numpy.type(value)
         except OverflowError:
-            raise self._wrong(path, value, f"a number of {annotation.dtype.numpy}", "use a wider dtype") from None
+            raise self._wrong(path, value, f"a number of {annotation.dtype.public}", "use a wider dtype") from None
         return ScalarType(annotation.dtype)
 
     def _check_array(self, path: Path, x: Array, annotation: Annotation) -> None:
         if isinstance(annotation, NumberAnnotation):
-            raise self._wrong(path, x, f"a number of {annotation.dtype.numpy}", "pass float(x) or x[0].item()")
+            raise self._wrong(path, x, f"a number of {annotation.dtype.public}", "pass float(x) or x[0].item()")
         if not isinstance(annotation, ArrayAnnotation):
             return
         if annotation.rank is not None and annotation.rank != x.ndim:
             raise self._wrong(path, x, f"an array with {annotation.rank} axes", "reshape it")
         if annotation.dtype is not None and annotation.dtype is not x._dtype:
-            dtype = annotation.dtype.numpy
+            dtype = annotation.dtype.public
             raise self._wrong(path, x, f"an array of {dtype}", f"convert it: x.astype({dtype})")
 
     def _wrong(self, path: Path, value: Any, expected: str, remedy: str) -> DTypeError:

@@ -269,7 +269,7 @@ def _joining(function: Operation, dtype: DType, neutral: bool | int | float, exe
     literal(neutral, dtype)  # which must fit, also where there is nothing to join
     if defined.is_tuple or op.result is not dtype:
         raise DTypeError(
-            f"{function.__name__} joins two numbers of {dtype.numpy} to {op.result.numpy}",
+            f"{function.__name__} joins two numbers of {dtype.public} to {op.result.public}",
             place=calling_line(),
             remedy="give it a result of the same dtype",
         )

@@ -36,14 +36,14 @@ def interpret(variant: Callable[[Sequence[Buffer]], Translation], arguments: Arg
     check_overlaps(
         kernel, [own[index(source.path)] if isinstance(source, Pointer) else None for source in translation.sources]
     )
-    copies = {number: np.ascontiguousarray(arrays[number].numpy()).copy() for number in set(first)}
+    copies = {number: np.ascontiguousarray(arrays[number]._held()).copy() for number in set(first)}
     status = np.zeros(STATUS_WORDS, np.int32)
     passed = numbers_of(
         translation,
         arguments.numbers,
         lambda path: Layout.contiguous(arrays[index(path)].shape),
         size.items,
-        lambda path: copies[first[index(path)]].reshape(-1),
+        lambda path: copies[first[index(path)]].reshape(-1).view(arrays[index(path)]._dtype.numpy),
         status,
     )
     names = [param.value.hint for param in kernel.params]

@@ -37,12 +37,12 @@ class _Memory:
     def __init__(self, arrays: Sequence[Array]) -> None:
         self._arrays = arrays
         self._first = firsts([x._computed() for x in arrays])
-        self._before = {number: np.ascontiguousarray(arrays[number].numpy()) for number in set(self._first)}
+        self._before = {number: np.ascontiguousarray(arrays[number]._held()) for number in set(self._first)}
         self._after = {number: before.copy() for number, before in self._before.items()}
 
     def copy_of(self, number: int) -> NDArray[Any]:
         """What the kernel has for an array."""
-        return self._after[self._first[number]]
+        return self._after[self._first[number]].view(self._arrays[number]._dtype.numpy)
 
     def write_back(self) -> None:
         """Gives arrays what has changed in their copies."""

@@ -30,7 +30,7 @@ def converted(kernel: str, name: str, dtype: DType, number: Any) -> Any:
     number = number.item() if isinstance(number, np.generic) else number
     if not isinstance(number, bool | int | float | Backed) or (isinstance(number, float) and not dtype.is_float):
         raise DTypeError(
-            f"kernel {kernel} got {reprlib.repr(number)} for {name}, which takes a number of {dtype.numpy}",
+            f"kernel {kernel} got {reprlib.repr(number)} for {name}, which takes a number of {dtype.public}",
             place=calling_line(),
             remedy="give a number; of an array of one element, float(x) or int(x)",
         )
@@ -43,7 +43,7 @@ def converted(kernel: str, name: str, dtype: DType, number: Any) -> Any:
         fits = np.iinfo(dtype.numpy).min <= value <= np.iinfo(dtype.numpy).max
     if not fits:
         raise NumberRangeError(
-            f"kernel {kernel} got {number!r} for {name}, which is out of range for {dtype.numpy}",
+            f"kernel {kernel} got {number!r} for {name}, which is out of range for {dtype.public}",
             place=calling_line(),
             remedy="use a smaller number, or a wider parameter",
         )

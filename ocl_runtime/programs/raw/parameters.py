@@ -93,10 +93,10 @@ def bound_types(kernel: str, params: Sequence[Parameter], args: Sequence[Any], d
             dtype = _of_argument(arg, default_real)
             if types.setdefault(param.type, dtype) is not dtype and kinds is Array:
                 raise DTypeError(
-                    f"kernel {kernel} got an array of {dtype.numpy} for {param.name}, where {param.type} is "
-                    f"{types[param.type].numpy}",
+                    f"kernel {kernel} got an array of {dtype.public} for {param.name}, where {param.type} is "
+                    f"{types[param.type].public}",
                     place=calling_line(),
-                    remedy=f"convert it: ocl.astype(x, {types[param.type].numpy.name!r})",
+                    remedy=f"convert it: ocl.astype(x, {types[param.type].public.name!r})",
                 )
     missing = [param for param in params if param.type not in types]
     if missing:

@@ -290,7 +290,7 @@ class RawKernel:
                 f"kernel {self.name} got an array of {argument.dtype} for {parameter.name}, which points to "
                 f"{parameter.type}",
                 place=calling_line(),
-                remedy=f"convert it: ocl.astype(x, {dtype.numpy.name!r}), or declare the kernel for {argument.dtype}",
+                remedy=f"convert it: ocl.astype(x, {dtype.public.name!r}), or declare the kernel for {argument.dtype}",
             )
         return argument
 
