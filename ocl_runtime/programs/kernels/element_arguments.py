@@ -15,15 +15,21 @@ import numpy as np
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
+from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.guards import NUMBERS
 from ocl_ir.language.parameters import Constant, ElementType, IndexType, Parts, ScalarType
 from ocl_ir.language.values.captures import may_be_captured
-from ocl_ir.types import BOOL, I32, I64
+from ocl_ir.types import BF16, BOOL, F32, I32, I64
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.operands import operands_of
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.programs.kernels.annotations import ConstantAnnotation, constant_value, undefined
 from ocl_runtime.programs.kernels.arguments import parts_of
+
+
+def loaded(node: Node) -> Node:
+    """What a function sees of elements: bfloat16 is a dtype of memory only, whose values are float32."""
+    return graph.convert(node, F32) if node.dtype is BF16 else node
 
 
 class ElementArguments(NamedTuple):
@@ -102,8 +108,10 @@ def _filled(skeleton: Any, types: Iterator[ElementType]) -> ElementType:
 
 
 def _operands(what: str, values: list[Any]) -> tuple[list[Node], list[ElementType], Executor]:
-    """Operands as nodes and types; a Python float has the dtype of the floats beside it, a Python int is an index."""
-    operands, executor = operands_of(what, values)
+    """Operands as nodes and types; a Python float has the dtype of the floats beside it, a Python int is an index.
+    Elements of bfloat16 are float32, as kernels load them."""
+    given, executor = operands_of(what, values)
+    operands = [loaded(operand) if isinstance(operand, AnyNode) else operand for operand in given]
     dtypes = [operand.dtype for operand in operands if not isinstance(operand, bool | int | float)]
     floats = [dtype for dtype in dtypes if dtype.is_float]
     real = max(floats, key=lambda dtype: dtype.bits) if floats else executor.default_real

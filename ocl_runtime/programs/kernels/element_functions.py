@@ -28,14 +28,14 @@ from ocl_ir.language.values.table import ElementFunction
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import caller, calling_line
-from ocl_ir.types import DType
+from ocl_ir.types import BF16, DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import arrays_of
 from ocl_runtime.arrays.axes import axes_of, axis_of
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.programs.kernels.annotations import ConstantAnnotation
-from ocl_runtime.programs.kernels.element_arguments import constants_of, element_arguments, holds_arrays
+from ocl_runtime.programs.kernels.element_arguments import constants_of, element_arguments, holds_arrays, loaded
 from ocl_runtime.programs.kernels.interpreted_functions import (
     interpreted_map,
     interpreted_reduction,
@@ -224,7 +224,7 @@ class Reduction(Operation):
                 place=calling_line(),
                 remedy="give an array for each, or a map that gives as many",
             )
-        return arrays_of(self.__name__, *parts)
+        return [_loaded(x) for x in arrays_of(self.__name__, *parts)]
 
     def _axes(self, arrays: Sequence[Array], axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
         return axes_of(self.__name__, axis, len(broadcast_shapes(*(x.shape for x in arrays))))
@@ -250,7 +250,8 @@ class Scan(Operation):
     def interpret(self, x: Array, axis: int = 0) -> Array:
         """The same, computed now in the interpreter, which tests the join as that of a reduction; but elements stay in
         their order, so that it need not be commutative."""
-        _joining(self, _array(self, x)._dtype, self._neutral, x._executor)
+        x = _array(self, x)
+        _joining(self, x._dtype, self._neutral, x._executor)
         number = axis_of(self.__name__, axis, x.ndim)
         return interpreted_scan(self, self._on_tuples, x, self._neutral, number)
 
@@ -280,7 +281,11 @@ def _array(function: Operation, value: Any) -> Array:
     """An operand of what joins elements. Raises `DTypeError` for anything but an array."""
     if not isinstance(value, Array):
         raise DTypeError(f"{function.__name__} of {value!r:.60}", place=calling_line(), remedy="give it an array")
-    return value
+    return _loaded(value)
+
+
+def _loaded(x: Array) -> Array:
+    return Array(loaded(x._node), x._executor) if x._dtype is BF16 else x
 
 
 def _checked(function: Any, what: str) -> FunctionType:

@@ -16,7 +16,7 @@ import numpy as np
 from ocl_ir.guards import NUMBERS
 from ocl_ir.kernel.names import function_name
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, I64, U8, DType, from_numpy
+from ocl_ir.types import BF16, BOOL, I64, U8, DType, from_numpy
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.hosts import is_pyopencl
 from ocl_runtime.errors import DTypeError, Error
@@ -91,6 +91,12 @@ def bound_types(kernel: str, params: Sequence[Parameter], args: Sequence[Any], d
             if not isinstance(arg, kinds) or (kinds is not Array and param.type in known):
                 continue
             dtype = _of_argument(arg, default_real)
+            if dtype is BF16:
+                raise DTypeError(
+                    f"kernel {kernel} got bfloat16 for {param.name}, which OpenCL C does not have",
+                    place=calling_line(),
+                    remedy="convert it: ocl.astype(x, 'float32'); a RawKernel takes its bits as ushort",
+                )
             if types.setdefault(param.type, dtype) is not dtype and kinds is Array:
                 raise DTypeError(
                     f"kernel {kernel} got an array of {dtype.public} for {param.name}, where {param.type} is "

@@ -21,7 +21,7 @@ from ocl_ir.guards import Backed
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, U8
+from ocl_ir.types import BF16, BOOL, U8, U16
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.core import compute_together
 from ocl_runtime.arrays.hosts import is_pyopencl
@@ -43,6 +43,8 @@ from ocl_runtime.programs.struct_array import memory_of
 
 _MOST_GROUP = 256
 """Work-items of a group where nobody says how many: every device takes these."""
+_IN_C = {BOOL: U8, BF16: U16}
+"""What OpenCL C has in memory of dtypes that it has no type for."""
 
 
 class _Scalar(NamedTuple):
@@ -285,7 +287,7 @@ class RawKernel:
                 remedy=array_remedy(argument),
             )
         dtype = dtype_of(self.name, parameter, self._declared)
-        if argument._dtype is not dtype and not (argument._dtype is BOOL and dtype is U8):
+        if argument._dtype is not dtype and _IN_C.get(argument._dtype) is not dtype:
             raise DTypeError(
                 f"kernel {self.name} got an array of {argument.dtype} for {parameter.name}, which points to "
                 f"{parameter.type}",

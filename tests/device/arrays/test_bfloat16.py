@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
+import pyopencl.array
 import pytest
 
 import ocl_runtime as ocl
@@ -19,6 +21,7 @@ from ocl_runtime.arrays.meaning.semantics import arity
 from ocl_runtime.arrays.meaning.table import TABLE
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, NumberRangeError, SharingError
+from ocl_runtime.language import Array1, global_id, maximum
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
 from tests.support.arrays import DTYPES, assert_same, counting, has
@@ -673,3 +676,65 @@ def test_dlpack_takes_bfloat16(index: Any, versioned: bool) -> None:
 def test_numpy_says_that_it_has_no_such_dlpack() -> None:
     with pytest.raises((BufferError, RuntimeError, TypeError)):
         np.from_dlpack(raw(HOST))
+
+
+@ocl.kernel
+def scaled(x: Array1[BF16], y: Any) -> None:
+    i = global_id(0)
+    y[i] = x[i] * 3 + 0.1
+
+
+@ocl.elementwise
+def line(x: Any, factor: Any) -> Any:
+    return x * factor + 0.5
+
+
+@ocl.reduction(-np.inf)
+def greatest(a: Any, b: Any) -> Any:
+    return maximum(a, b)
+
+
+@ocl.scan(-np.inf)
+def running(a: Any, b: Any) -> Any:
+    return maximum(a, b)
+
+
+def test_kernels_compute_in_float32_and_store_rounded() -> None:
+    host = numbers(16)
+    for mode in (scaled, scaled.interpret, scaled.checked):
+        x, y = of(host), ocl.zeros(16, dtype=BF16)
+        mode[16](x, y)
+        assert_rounded(y, host * np.float32(3) + np.float32(0.1))
+        assert_rounded(x, host)
+    with pytest.raises(DTypeError, match=r"got an array of float32[^$]*takes an array of bfloat16"):
+        scaled[16](ocl.asarray(host), y)
+
+
+def test_functions_of_elements_see_float32() -> None:
+    host = numbers(30)
+    x = of(host)
+    for function in (line, line.interpret):
+        assert_same(function(x, 0.3).numpy(), host * np.float32(0.3) + np.float32(0.5))
+    for join in (greatest, greatest.interpret):
+        assert_same(join(x).numpy(), np.asarray(host.max()))
+    for join in (running, running.interpret):
+        assert_same(join(x).numpy(), np.maximum.accumulate(host))
+
+
+def test_kernels_in_opencl_c_have_the_bits() -> None:
+    kernel = ocl.RawKernel("__kernel void next(__global ushort *x) { x[get_global_id(0)] += 1; }", "next")
+    x = of([1.0, 2.0])
+    kernel((2,), (1,), (x,))
+    assert bits_in(x).tolist() == [0x3F81, 0x4001]
+    twice = ocl.ElementwiseKernel("T x", "T y", "y = x * 2", "twice")
+    with pytest.raises(DTypeError, match=r"twice got bfloat16 for x[^$]*convert it"):
+        twice(x)
+
+
+def test_pyopencl_gets_the_bits() -> None:
+    x = of(numbers(10)).compute()
+    theirs = x.to_pyopencl()
+    assert theirs.dtype == np.uint16
+    assert np.array_equal(theirs.get(), bits(numbers(10)))
+    mine = cl.array.to_device(ocl.current().queue, bits(numbers(10)))
+    assert_rounded(ocl.from_pyopencl(mine.base_data, dtype=BF16) * 1, numbers(10))
