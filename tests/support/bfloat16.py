@@ -20,8 +20,8 @@ EVERY = np.arange(2**16, dtype=np.uint16)
 
 def rounded(x: Any) -> np.ndarray:
     """The nearest values of bfloat16, ties to even, as float32; of anything that float64 holds."""
-    x = np.asarray(x, np.float64)
     with np.errstate(all="ignore"):
+        x = np.asarray(x, np.float64)
         _, exponent = np.frexp(x)
         step = np.maximum(exponent - 8, -133)  # of the 8 bits, and of subnormals
         nearest = np.where(np.isfinite(x), np.ldexp(np.rint(np.ldexp(x, -step)), step), x)
