@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ocl_ir.bfloat16 import bfloat16, bits_of, floats_of, is_bfloat16
+from ocl_ir.bfloat16 import BFloat16, bfloat16, bits_of, floats_of, is_bfloat16
 from ocl_ir.errors import DTypeError
 
 Kind = Literal["bool", "int", "uint", "float"]
@@ -157,6 +157,11 @@ def with_dtype(type_: ValueType, dtype: DType) -> ValueType:
 def size_of(type_: ValueType) -> int:
     """Bytes that a value takes in memory when it is stored lane after lane."""
     return element(type_).size * lanes(type_)
+
+
+def is_dtype(value: object) -> bool:
+    """Whether a value is a dtype as programs say it: NumPy's, the type of its scalars, or `bfloat16`."""
+    return isinstance(value, np.dtype | BFloat16) or (isinstance(value, type) and issubclass(value, np.generic))
 
 
 def from_numpy(dtype: object) -> DType:

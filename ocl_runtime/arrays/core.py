@@ -247,7 +247,7 @@ class ArrayCore:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the elements, as NumPy's."""
+        """The dtype of the elements, as NumPy's; or `bfloat16`, which stands for what NumPy lacks."""
         return self._dtype.public
 
     @property

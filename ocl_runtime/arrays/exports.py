@@ -84,7 +84,7 @@ class Exports(ArrayCore):
         The PyOpenCL array keeps the memory, which is shared with `queue` (by default `Runtime.queue`) until the last
         one over it is gone: on the device, each command of ours on it comes after all that the queue was given before,
         and before all that it is given later. Other queues are ordered with it by events. Kernels of the user's take
-        `base_data` and `offset`.
+        `base_data` and `offset`. Of bfloat16, which PyOpenCL lacks, the elements are the bits, as uint16.
 
         Raises `DeviceError` for an out-of-order queue, `MixedDevicesError` for one of another context (see
         `Runtime.over`), `LaunchError` where the values were spoilt.

@@ -26,7 +26,7 @@ from ocl_ir.graph.build import Node
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
-from ocl_ir.types import BF16, DTYPES, F32, DType
+from ocl_ir.types import DTYPES, F32, DType, from_numpy
 from ocl_runtime import arrays
 from ocl_runtime.arrays import Array, use
 from ocl_runtime.errors import DTypeError, Error, ShapeError
@@ -281,9 +281,10 @@ def _declared(declaration: str, sizes: dict[str, int]) -> tuple[str, DType, tupl
     if keyword.iskeyword(name):
         raise Error(f"{name!r} is a word of Python's own", place=declaration, remedy="use another name")
     dtype = DTYPES.get(wanted) or _from_numpy_name(wanted)
-    if dtype is None or dtype == BF16:
-        known = ", ".join(other for other in DTYPES if other != "bf16")
-        raise DTypeError(f"{wanted!r} is no dtype of an array", place=declaration, remedy=f"use one of {known}")
+    if dtype is None:
+        raise DTypeError(
+            f"{wanted!r} is no dtype of an array", place=declaration, remedy=f"use one of {', '.join(DTYPES)}"
+        )
     shape = []
     for axis in filter(None, (part.strip() for part in (axes or "").split(","))):
         if axis.isidentifier():
@@ -303,6 +304,6 @@ def _declared(declaration: str, sizes: dict[str, int]) -> tuple[str, DType, tupl
 
 def _from_numpy_name(name: str) -> DType | None:
     try:
-        return next((dtype for dtype in DTYPES.values() if dtype != BF16 and dtype.numpy == np.dtype(name)), None)
-    except TypeError:
+        return from_numpy(name)
+    except (DTypeError, TypeError):
         return None

@@ -195,12 +195,13 @@ class Prepared:
                 place=calling_line(),
                 remedy="move it first: with use(runtime): asarray(x.numpy())",
             )
-        dtype = argument._dtype.numpy if isinstance(argument, Array) else argument.dtype
-        if dtype != param.value.dtype.numpy:
+        dtype = param.value.dtype
+        known = dtype.numpy if param.host else dtype.public
+        if argument.dtype != known:
             raise DTypeError(
-                f"program {self.program.name} got {dtype} for {name}",
+                f"program {self.program.name} got {argument.dtype} for {name}",
                 place=calling_line(),
-                remedy=f"it takes {param.value.dtype.public}: astype(x, …)",
+                remedy=f"it takes {known}: astype(x, …)",
             )
         if isinstance(argument, np.ndarray) and not (
             argument.flags.c_contiguous and (argument.flags.writeable or not param.output)

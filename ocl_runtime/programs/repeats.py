@@ -17,6 +17,7 @@ from weakref import ref
 
 import numpy as np
 
+from ocl_ir.bfloat16 import BFloat16
 from ocl_ir.source_line import Where
 from ocl_runtime.arrays import Array
 from ocl_runtime.plan.registry import Cell
@@ -35,7 +36,7 @@ _MOST = 64
 _MOST_SHORT = 2**31
 """Ints from here on need a variant that counts in 64 bits."""
 _SIZES = (int, np.integer, type(None))
-_BY_IDENTITY = (FunctionType, str, type, np.dtype, type(None))
+_BY_IDENTITY = (FunctionType, str, type, np.dtype, BFloat16, type(None))
 
 
 def by_position(names: Sequence[str], args: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any] | None:

@@ -21,7 +21,7 @@ from ocl_runtime.arrays.meaning.semantics import arity
 from ocl_runtime.arrays.meaning.table import TABLE
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, NumberRangeError, SharingError
-from ocl_runtime.language import Array1, global_id, maximum
+from ocl_runtime.language import Array1, barrier, global_id, local_array, local_id, maximum
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
 from tests.support.arrays import DTYPES, assert_same, counting, has
@@ -738,3 +738,29 @@ def test_pyopencl_gets_the_bits() -> None:
     assert np.array_equal(theirs.get(), bits(numbers(10)))
     mine = cl.array.to_device(ocl.current().queue, bits(numbers(10)))
     assert_rounded(ocl.from_pyopencl(mine.base_data, dtype=BF16) * 1, numbers(10))
+
+
+@ocl.kernel(local=8)
+def turned(x: Any, y: Any, kind: Any) -> None:
+    i = global_id(0)
+    shared = local_array(8, kind)
+    shared[local_id(0)] = x[i] * 3
+    barrier()
+    if x.dtype == BF16:
+        y[i] = shared[7 - local_id(0)]
+
+
+@ocl.kernel
+def cast(x: Any) -> None:
+    x[global_id(0)] = BF16(x[global_id(0)])
+
+
+def test_kernels_name_the_dtype() -> None:
+    host = numbers(16)
+    for mode in (turned, turned.interpret):
+        for kind in (BF16, np.float32):
+            y = ocl.zeros(16, dtype=BF16)
+            mode[16](of(host), y, kind)
+            assert_rounded(y, (host * 3).reshape(2, 8)[:, ::-1].reshape(16))
+    with pytest.raises(DTypeError, match="bfloat16 is a dtype of memory only"):
+        cast[16](of(host))

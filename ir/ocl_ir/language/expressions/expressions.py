@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ocl_ir.bfloat16 import BFloat16
 from ocl_ir.errors import DTypeError, IndexingError
 from ocl_ir.language.errors import Span
 from ocl_ir.language.expressions.f_strings import FStrings
@@ -189,7 +190,7 @@ class Expressions(FStrings):
             return self.captured(value, name, lambda: getattr(value, name))
         if isinstance(value, tuple) and not hasattr(value, name):
             raise self.fault(f"a tuple has no {name}", "unpack it, or use a NamedTuple")
-        frozen = dataclasses.is_dataclass(value) or isinstance(value, tuple | enum.Enum | type | np.dtype)
+        frozen = dataclasses.is_dataclass(value) or isinstance(value, tuple | enum.Enum | type | np.dtype | BFloat16)
         if frozen or isinstance(value, Namespace):
             if not hasattr(value, name):
                 raise self.fault(f"{self.described(value)} has no {name}", "use what it has")

@@ -20,7 +20,7 @@ from ocl_ir.language.plain.numbers import Typed, cast
 from ocl_ir.language.plain.work_item import default_real
 from ocl_ir.language.values import python_functions
 from ocl_ir.language.values.table import ElementFunction
-from ocl_ir.types import DType, from_numpy
+from ocl_ir.types import DType, from_numpy, is_dtype
 
 
 class Cast:
@@ -40,7 +40,7 @@ class Cast:
         return hash(self.type)
 
     def __repr__(self) -> str:
-        return str(self.type.numpy)
+        return str(self.type.public)
 
 
 class Names:
@@ -63,7 +63,7 @@ def dtype_of(value: Any) -> DType:
         return from_numpy("?")
     if isinstance(value, DType):
         return value
-    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+    if is_dtype(value):
         return from_numpy(value)
     raise DTypeError(f"{value!r} is no dtype", remedy="use float32, int32, uint8, bool or another")
 

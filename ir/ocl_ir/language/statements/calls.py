@@ -14,8 +14,6 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, NoReturn
 
-import numpy as np
-
 from ocl_ir.errors import DTypeError
 from ocl_ir.language.errors import Frame
 from ocl_ir.language.expressions.expressions import BINARY
@@ -31,7 +29,7 @@ from ocl_ir.language.values.scopes import Scope, Version
 from ocl_ir.language.values.swizzles import component_indices
 from ocl_ir.language.values.table import Builtin, ElementFunction
 from ocl_ir.language.values.values import LocalFunction, Method, Number, Value, dtype_name, is_static, remedy_for_text
-from ocl_ir.types import DType, from_numpy
+from ocl_ir.types import DType, from_numpy, is_dtype
 
 _DEEPEST = 64
 """Helpers that call one another."""
@@ -119,7 +117,7 @@ class Calls(Statements):
     def _as_dtype(self, value: Value) -> DType | None:
         if isinstance(value, DType):
             return value
-        if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        if is_dtype(value):
             try:
                 return from_numpy(value)
             except DTypeError as error:

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ocl_ir.bfloat16 import BFloat16
 from ocl_ir.language.values.table import Namespace
 from ocl_ir.types import DType
 
-_PLAIN = (bool, int, float, str, type(None), enum.Enum, np.generic, np.dtype, DType, type, ModuleType)
+_PLAIN = (bool, int, float, str, type(None), enum.Enum, np.generic, np.dtype, BFloat16, DType, type, ModuleType)
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, np.ufunc, partial)
 
 
