@@ -347,4 +347,5 @@ def _target(device: Device, streams: int) -> Target:
         streams=streams,
         fp16=caps.fp16,
         fp64=caps.fp64,
+        atomics64=caps.int64_atomics,
     )

@@ -28,6 +28,7 @@ from math import e, inf, nan, pi
 
 from ocl_runtime.arrays.array import Array, compute
 from ocl_runtime.arrays.current_runtime import current, set_default, use
+from ocl_runtime.arrays.functions.counting import bincount, histogram
 from ocl_runtime.arrays.functions.creation import (
     arange,
     asarray,
@@ -157,7 +158,7 @@ from ocl_runtime.arrays.functions.statistics import (  # noqa: A004
     sum,
     var,
 )
-from ocl_runtime.arrays.functions.taking import nonzero, take, take_along_axis
+from ocl_runtime.arrays.functions.taking import add_at, nonzero, take, take_along_axis
 from ocl_runtime.arrays.functions.transfers import Download, allocate, compute_into, download, pinned_empty, upload
 from ocl_runtime.arrays.meaning.dtypes import bool_ as bool  # noqa: A004
 from ocl_runtime.arrays.meaning.dtypes import (
@@ -190,6 +191,7 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "add_at",
     "all",
     "allocate",
     "any",
@@ -203,6 +205,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "bincount",
     "bitwise_and",
     "bitwise_count",
     "bitwise_invert",
@@ -259,6 +262,7 @@ __all__ = [
     "full_like",
     "greater",
     "greater_equal",
+    "histogram",
     "hypot",
     "iinfo",
     "imag",

@@ -15,11 +15,11 @@ from ocl_ir.guards import Number
 from ocl_ir.indices import Shape, parse_index
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL
-from ocl_runtime.arrays.core import ArrayCore
+from ocl_runtime.arrays.core import ArrayCore, compute_together
 from ocl_runtime.arrays.elements import note, read
 from ocl_runtime.arrays.meaning.basic_index import followed, is_plain, known_index
 from ocl_runtime.arrays.meaning.indexing import is_array, part_of, picked, rows_at
-from ocl_runtime.arrays.meaning.masks import check, coordinates, spread
+from ocl_runtime.arrays.meaning.masks import check, coordinates, selected, spread
 from ocl_runtime.arrays.meaning.writing import fitted, where_mask
 from ocl_runtime.arrays.operands import operands_of, uploaded, written_operand
 from ocl_runtime.errors import RankError, ShapeError
@@ -60,6 +60,8 @@ class Subscripts(ArrayCore):
             if any(map(_is_scalar_mask, parts)):
                 axes, rest = self._with_mask_axes(parts)
                 return self[axes][rest]
+            if len(parts) == 1 and _is_mask(parts[0]) and getattr(parts[0], "shape", None) == shape:
+                return self._new(selected(self._node, self._mask_node(parts[0]), self._counted))
             parts = self._without_masks(parts)
             if any(map(is_array, parts)):
                 elements = picked(shape, parts, self._uploaded, self._note_indices).of(self._node)
@@ -198,11 +200,12 @@ class Subscripts(ArrayCore):
     def _mask_node(self, part: object) -> Node:
         return self._uploaded(part) if isinstance(part, np.ndarray) else cast("Node", part)
 
-    def _counted(self, numbers: Node) -> tuple[Node, int]:
-        """A running sum, computed, and the last of it."""
-        array: Any = self._new(numbers)
-        count = int(array[-1, ...])
-        return array._node, count
+    def _counted(self, counts: tuple[Node, ...]) -> tuple[tuple[Node, ...], int]:
+        """Running sums, computed, and the last element of the last one."""
+        arrays: Any = [self._new(node) for node in counts]
+        compute_together(arrays)
+        last = arrays[-1]
+        return tuple(array._node for array in arrays), int(last[(-1,) * last.ndim])
 
 
 def _axes(part: object) -> int:

@@ -240,10 +240,21 @@ class Statements:
         pointer = stmt.pointer.type
         assert isinstance(pointer, Pointer)
         address, args = self._x.address(stmt.pointer, stmt.index), [self._x.operand(arg).text for arg in stmt.args]
+        if stmt.result is None and self._is_one_instruction(stmt.op, pointer):
+            self._x.helpers["reduction_add", Pointer(pointer.dtype, pointer.space)] = None
+            function = f"reduction_add_{pointer.space}_{value_type(pointer.dtype)}"
+            return Node("call", stmt, {"call": f"{function}({address}, {args[0]})"})
         call, by_bits = self._atomic_call(stmt.op, pointer, address, args)
         if stmt.result is None:
             return Node("call", stmt, {"call": call})
         return self._set(stmt, stmt.result, Text(f"as_{value_type(pointer.dtype)}({call})" if by_bits else call))
+
+    def _is_one_instruction(self, op: str, pointer: Pointer) -> bool:
+        """Whether an instruction of NVIDIA's adds to a float in memory. To that of float32 in global memory, what is
+        subnormal is 0."""
+        subgroups = self._dialect.subgroups
+        ptx = subgroups is not None and subgroups.spelling == "ptx"
+        return ptx and op == "add" and pointer.dtype in {F32, F64} and pointer.space != "private"
 
     def _atomic_call(self, op: str, pointer: Pointer, address: str, args: list[str]) -> tuple[str, bool]:
         """The call, and whether it takes and gives the bits of a float."""

@@ -24,7 +24,7 @@ _HELPERS = {
     "rounding": ("round_to_half", "round_to_bfloat16", "whole_rint", "whole_floor", "whole_ceil", "whole_trunc"),
     "integer_power": ("integer_power",),
     "halves": ("any_half", "half_values", "half_bits"),
-    "atomics": ("atomic_add", "atomic_sub", "atomic_min", "atomic_max"),
+    "atomics": ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "reduction_add"),
     "shuffles": ("warp_shuffle",),
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
 }

@@ -25,6 +25,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     picking.py       elements at places, and by conditions
     products.py      products, covariances, convolutions
     searching.py     where elements are
+    counting.py      how often values come
     calculus.py      differences, integrals, interpolation, polynomials
     information.py   questions about arrays and dtypes
     hosted.py        NumPy's own functions around a transfer that is meant

@@ -18,6 +18,7 @@ import numpy as np
 from ocl_runtime.arrays import Array
 from ocl_runtime.numpy import (
     calculus,
+    counting,
     creation,
     elementwise,
     grids,
@@ -48,8 +49,8 @@ class Entry:
 
 
 _MODULES = (
-    calculus, creation, grids, information, joining, mathematics, picking, places, products, reductions, searching,
-    shapes,
+    calculus, counting, creation, grids, information, joining, mathematics, picking, places, products, reductions,
+    searching, shapes,
 )  # fmt: skip
 
 _SAME = """
@@ -74,7 +75,7 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        argpartition argsort bincount einsum frexp gcd histogram histogram2d histogram_bin_edges histogramdd i0
+        argpartition argsort einsum frexp gcd histogram2d histogram_bin_edges histogramdd i0
         intersect1d lcm ldexp lexsort median nanmedian nanpercentile nanquantile partition percentile polydiv polyfit
         quantile roots setdiff1d setxor1d sort sort_complex union1d unique unique_all unique_counts unique_inverse
         unique_values

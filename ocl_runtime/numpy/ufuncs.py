@@ -20,6 +20,7 @@ from ocl_runtime.errors import Error
 from ocl_runtime.numpy.folds import ACCUMULATES, REDUCTIONS, fold, running
 from ocl_runtime.numpy.operands import (
     NOT_GIVEN,
+    NoArrayError,
     Operand,
     array_of,
     arrays,
@@ -57,10 +58,11 @@ class ufunc:  # noqa: N801
                 ("outer", self.nin == 2),
                 ("reduce", name in REDUCTIONS),
                 ("accumulate", name in ACCUMULATES),
+                ("at", name in {"add", "subtract"}),
             )
             if has
         )
-        """The methods that are computed here; `at` and `reduceat` are not."""
+        """The methods that are computed here; `reduceat` is not."""
         self._as_it_is: set[tuple[object, ...]] = set()
         """What kinds of operands, with the default real, nothing was converted for, nor the result."""
 
@@ -175,10 +177,21 @@ class ufunc:  # noqa: N801
         first, second = arrays(f"{self.__name__}.outer", (A, B))
         return self(xp.reshape(first, (*first.shape, *(1,) * second.ndim)), second, **kwargs)
 
-    def at(self, a: Any, indices: Any, b: Any = None, /) -> None:
-        """Raises `Error`: writing with every repeated place counted is not computed here."""
-        del a, indices, b
+    def at(self, a: Any, indices: Any, b: Any, /) -> None:
+        """The function of what an index picks and `b`, written in place, with every repeated place counted: `add` and
+        `subtract` of arrays of the device. Floats are added exactly, and rounded once.
+
+        Raises `Error` where that is not computed here, what `ocl_runtime.add_at` raises, and `NoArrayError` for an `a`
+        of the host.
+        """
         self._check("at")
+        if not isinstance(a, Array):
+            raise NoArrayError(
+                f"{self.__name__}.at writes into {type(a).__name__}",
+                place=calling_line(),
+                remedy=f"use numpy.{self.__name__}.at, or give an array of the device",
+            )
+        xp.add_at(a, indices, b if self.__name__ == "add" else xp.negative(array_of(b, executor=a._executor)))
 
     def reduceat(self, array: Any, /, indices: Any, axis: int = 0, dtype: DTypeLike = None, out: Any = None) -> Any:
         """Raises `Error`: reducing between places is not computed here."""

@@ -38,3 +38,5 @@ class Target:
     fp16: bool = False
     """Whether there is arithmetic in half precision; storage there always is."""
     fp64: bool = True
+    atomics64: bool = True
+    """Whether there are atomic operations on 64-bit integers."""

@@ -63,10 +63,11 @@ def test_the_wheel_holds_everything_that_runs(wheel: Path) -> None:
         name.removeprefix("ocl_runtime/templates/") for name in names if name.startswith("ocl_runtime/templates/")
     } >= templates
     assert any(name.endswith(".mako") for name in templates)
+    assert "ocl_runtime/commands/bench/kernels.cl" in names
     assert "ocl_runtime/py.typed" in names
     (entry_points,) = (name for name in names if name.endswith(".dist-info/entry_points.txt"))
     scripts = zipfile.ZipFile(wheel).read(entry_points).decode()
-    assert re.findall(r"^(\S+) = ", scripts, re.M) == ["ocl-devices", "ocl-dump"]
+    assert re.findall(r"^(\S+) = ", scripts, re.M) == ["ocl-bench", "ocl-devices", "ocl-dump"]
     assert any(name.endswith(".dist-info/METADATA") for name in names)
 
 
@@ -115,11 +116,13 @@ def test_computing_works_with_the_packaged_templates(from_there: Any, installed:
 
 def test_the_scripts_work(from_there: Any, installed: Path, device: Device) -> None:
     scripts = installed / "bin"
-    for name in ("ocl-dump", "ocl-devices"):
+    for name in ("ocl-bench", "ocl-dump", "ocl-devices"):
         assert os.access(scripts / name, os.X_OK)
     done = from_there(str(scripts / "ocl-dump"), "a + 1", "a:f32[n]", "--stage", "source")
     assert (done.returncode, done.stderr) == (0, "")
     assert "__kernel" in done.stdout
+    done = from_there(str(scripts / "ocl-bench"), "--list")
+    assert (done.returncode, done.stderr) == (0, "")
     done = from_there(str(scripts / "ocl-devices"))
     assert done.returncode == 0
     assert device.capabilities.name in done.stdout

@@ -222,3 +222,39 @@ def test_masks_are_numpys(runtime: InterpretedRuntime, data: st.DataObject) -> N
             only = (*key, *(0 for _ in host.shape[last:]))
             assert_same(x[only].numpy(), host[only])
             assert_same(x[(*key, columns)].numpy(), host[(*key, columns)])
+
+
+@given(data=st.data())
+@settings(QUICK, max_examples=7)  # thousands of elements each
+def test_masks_of_many_tiles(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    """Around the ends of blocks, tiles and rows of what is packed; dense, sparse, empty and full masks."""
+    shape = data.draw(
+        st.sampled_from([(63,), (64,), (65,), (255,), (257,), (1025,), (4096,), (4097,), (8192,), (3, 1400)])
+    )
+    dtype = data.draw(st.sampled_from(["f4", "?", "i1", "f2", "i8", "f8"]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    density = data.draw(st.sampled_from([0.0, 0.001, 0.5, 0.99, 1.0]))
+    host, mask = rng.integers(0, 2 if dtype == "?" else 100, shape).astype(dtype), rng.random(shape) < density
+    if data.draw(st.booleans()):  # a long part without any
+        mask.reshape(-1)[: mask.size // 2] = False
+    key = data.draw(st.sampled_from([np.s_[...], np.s_[..., ::-1]]))
+    with xp.use(runtime):
+        x, m = xp.asarray(host)[key], xp.asarray(mask)[key]
+        found, taken = x[m], (x == x)[m & (x == x)]
+        assert_same(found.numpy(), host[key][mask[key]])
+        assert taken.size == found.size
+        for ours_, expected in zip(xp.nonzero(m), np.nonzero(mask[key]), strict=True):
+            assert_same(ours_.numpy(), expected)
+
+
+def test_masks_keep_no_number_for_each_place(runtime: InterpretedRuntime) -> None:
+    """Counted in rows: what lies in between has an element for each row of 4096 places."""
+    host = np.random.default_rng(0).random(3 * 4096).astype("f4")
+    with xp.use(runtime):
+        x = xp.asarray(host).compute()
+        m = (x > 0.5).compute()
+        before = runtime.allocations.copy()
+        found = x[m].compute()
+        made = runtime.allocations - before
+        assert_same(found.numpy(), host[host > 0.5])
+        assert max(nbytes for nbytes in made if nbytes != found.nbytes) <= 3 * 4

@@ -67,6 +67,71 @@ def test_long_scans(runtime: InterpretedRuntime, data: st.DataObject) -> None:
         assert_same(found.numpy(), np.cumsum(host[::-1], axis) + 1, zeros=False)
 
 
+LENGTHS = (31, 32, 33, 63, 64, 65, 127, 128, 129, 160, 255, 256, 1023, 1024, 1025, 1040)
+"""Around the ends of blocks, tiles and parts of both targets."""
+
+
+@given(data=st.data())
+@settings(QUICK, max_examples=20)
+def test_scans_of_tiles(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    """Whole tiles and the last one, rows that begin anywhere, elements with gaps, every dtype. Small whole numbers, so
+    that no order changes a bit."""
+    dtype = data.draw(st.sampled_from(["f4", "f8", "f2", "i1", "u2", "i4", "i8", "?"]))
+    rows, length = data.draw(st.sampled_from([(), (3,), (2, 2)])), data.draw(st.sampled_from(LENGTHS))
+    first, step = data.draw(st.integers(0, 5)), data.draw(st.sampled_from([1, 1, -1, 2]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 9)))
+    base = rng.integers(0, 2, (*rows, first + 2 * length)).astype(dtype)
+    host = (
+        base[..., first:][..., : length * abs(step) : step]
+        if step > 0
+        else base[..., first : first + length][..., ::-1]
+    )
+    joined = {"f": dtype, "u": "u8"}.get(np.dtype(dtype).kind, "i8")
+    with xp.use(runtime):
+        x = xp.asarray(base)[..., first:]
+        x = x[..., : length * abs(step) : step] if step > 0 else x[..., :length][..., ::-1]
+        found = xp.cumulative_sum(xp.where(x == 1, x, 0) if data.draw(st.booleans()) else x, axis=-1)
+        assert found.shape == host.shape
+        assert_same(found.numpy(), np.cumsum(host, -1, joined), zeros=False)
+
+
+def test_nan_and_infinities_go_on(runtime: InterpretedRuntime) -> None:
+    host = np.ones((3, 700), "f4")
+    host[0, 300], host[1, [200, 600]], host[2, 699] = np.nan, [np.inf, -np.inf], -np.inf
+    with xp.use(runtime), np.errstate(invalid="ignore"):
+        assert_same(xp.cumulative_sum(xp.asarray(host), axis=1).numpy(), np.cumsum(host, 1))
+
+
+@pytest.mark.parametrize("group_size", [1, 2, 4, 16, 64])
+def test_groups_of_any_size(group_size: int) -> None:
+    host = np.random.default_rng(1).integers(-9, 9, (2, 1234)).astype("f4")
+    for kind in ("gpu", "cpu"):
+        with xp.use(InterpretedRuntime(Target(kind=kind, compute_units=2, group_size=group_size))):
+            assert_same(xp.cumulative_sum(xp.asarray(host), axis=1).numpy(), np.cumsum(host, 1), zeros=False)
+
+
+def test_parts_give_the_bits_of_one_pass() -> None:
+    """A tile has one total, whether it is scanned or only joined: a row of few tiles begins as one of many does."""
+    runtime = InterpretedRuntime(TARGETS["gpu"])
+    host = np.random.default_rng(0).random(8 * 128 + 5, "f4")
+    with xp.use(runtime):
+        of_parts = xp.cumulative_sum(xp.asarray(host)).numpy()
+        assert len(runtime.launched) == 3
+        in_one = xp.cumulative_sum(xp.asarray(host[: 2 * 128])).numpy()
+        assert len(runtime.launched) == 4
+    assert of_parts[: 2 * 128].tobytes() == in_one.tobytes()
+
+
+def test_fused_scans_have_the_bits_of_separate_ones(runtime: InterpretedRuntime) -> None:
+    """Also where a leaf forbids vectors."""
+    host = np.random.default_rng(2).standard_normal((3, 1300)).astype("f4")
+    with xp.use(runtime):
+        x = xp.asarray(host)
+        separate = (x[:, ::2] * x[:, 1::2]).compute()
+        fused = xp.cumulative_sum(x[:, ::2] * x[:, 1::2], axis=1).numpy()
+        assert fused.tobytes() == xp.cumulative_sum(separate, axis=1).numpy().tobytes()
+
+
 def test_the_order_follows_from_the_shape_alone(runtime: InterpretedRuntime) -> None:
     """Views and computed arrays of one shape give the same bits."""
     host = np.random.default_rng(0).random((4, 300), "f4")

@@ -19,8 +19,9 @@ from tests.support.roads import NVIDIA
 
 OWN_MATH = ["mul_sin_add"]
 SUBGROUPS = {"opencl": Subgroups(sizes=(32,), spelling="opencl"), "ptx": NVIDIA}
-EXCHANGING = [("exchange", "opencl"), ("exchange", "ptx")]
-"""Kernels for devices whose work-items exchange values in sub-groups, by how source asks for it."""
+EXCHANGING = [("exchange", "opencl"), ("exchange", "ptx"), ("float_atomics", "ptx")]
+"""Kernels for devices with more than OpenCL C 1.2 has, by how source asks for it: work-items exchange values in
+sub-groups, and floats are added in memory."""
 FOLDER = Path(__file__).parent / "sources"
 
 
@@ -48,7 +49,8 @@ def test_source_with_own_math(name: str, update_golden: bool) -> None:
 
 @pytest.mark.parametrize(("name", "spelling"), EXCHANGING)
 def test_source_with_subgroups(name: str, spelling: str, update_golden: bool) -> None:
-    """As Intel and NVIDIA get it: no local memory between the items of a sub-group, and nobody waits."""
+    """As Intel and NVIDIA get it: no local memory between the items of a sub-group, and nobody waits; no loop for one
+    addition."""
     compilation = compile_kernel(BY_NAME[name].kernel, "hybrid", Dialect(subgroups=SUBGROUPS[spelling]))
     golden(FOLDER / f"{name}.{spelling}.cl", compilation.source.text, update_golden)
 

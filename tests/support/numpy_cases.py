@@ -37,6 +37,21 @@ def names(namespace: Any) -> dict[str, Any]:
 
 
 CASES = """
+np.bincount(abs(i1))
+np.bincount(u1, minlength=20)
+np.bincount(abs(i1), f1)
+np.bincount(abs(i1), weights=i1, minlength=12)
+np.bincount([3, 1, 1])
+np.bincount(i1[:0])
+np.histogram(f2)[0]
+np.histogram(d2)[1]
+np.histogram(i2, 5)[0]
+np.histogram(d1, 7, (-1, 2))[0]
+np.histogram(f1, [-2.0, 0.0, 0.5, 4.0])[0]
+np.histogram(f1, [-2.0, 0.0, 0.5, 4.0])[1]
+np.histogram(i1, 4, weights=d1)[0]
+np.histogram(d1, 3, density=True)[0]
+np.histogram(n1, 3, (0, 2))[0]
 np.sum(f2)
 np.sum(f2, 0)
 np.sum(i2, axis=1)

@@ -268,7 +268,9 @@ def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:
 
 def scatter(op: ScatterOp, arg: Node, value: Node, kept: Node, indices: Sequence[Node], where: Where = "") -> Node:
     """A node with a value written at computed places, where `kept` holds: one index for each axis of `arg`, as of
-    `gather`. No two places that are `set` are the same; `max` leaves the greatest value, of 32-bit integers."""
+    `gather`. No two places that are `set` are the same; `max` leaves the greatest value, of 32-bit integers, `add` the
+    sum, of what has 32 bits or 64: that of floats in an order that may change from run to run. `pack` takes values
+    with two axes and one index, which is the same for all elements of a row."""
     operands = (arg, value, kept, *indices)
     return _deep(Scatter(arg.shape, arg.dtype, where or caller(), True, operands, op))
 

@@ -200,15 +200,16 @@ class Movement(AnyNode):
         return self.args[0]
 
 
-ScatterOp: TypeAlias = Literal["set", "max"]
+ScatterOp: TypeAlias = Literal["set", "max", "add", "pack"]
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Scatter(AnyNode):
-    """The first operand with elements of the second one at other places: `set` there, or the greater of both.
+    """The first operand with elements of the second one at other places: `set` there, the greater of both, or the sum.
 
     The third operand says which elements are written at all, the others have their coordinates. No two that are set
-    have the same."""
+    have the same. To `pack` writes those of each row of two axes one after the other, from the coordinate of the row's
+    first element on."""
 
     op: Final[ScatterOp]
     readers: list[ref[Node]] = field(default_factory=list, init=False)

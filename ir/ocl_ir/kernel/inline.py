@@ -84,7 +84,7 @@ class _Inliner:
             self._take(last, candidates)
 
     def _may_be_inlined(self, stmt: Let | Load) -> bool:
-        if stmt.result.hint or self._uses[stmt.result.id] != 1:
+        if stmt.result.is_named or self._uses[stmt.result.id] != 1:
             return False
         if isinstance(stmt, Load):
             return True

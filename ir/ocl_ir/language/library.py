@@ -63,15 +63,21 @@ class Algorithm:
         """The kernel."""
         return with_fences(self.k.build())
 
-    def function(self, emit: Callable[..., Ref | tuple[Ref, ...] | None], name: str = "function") -> Builtin:
-        """A compile-time function of operands, which gives an operand, some of them, or nothing."""
+    def function(self, emit: Callable[..., Any], name: str = "function") -> Builtin:
+        """A compile-time function of operands and tuples of them, which gives an operand, a tuple of them, or
+        nothing."""
 
         def called(t: Tiles, *values: Value) -> Value:
-            result = emit(*[t.number(value).ref for value in values])
-            return tuple(map(_value, result)) if isinstance(result, tuple) else _value(result)
+            return _value(emit(*[_operand(t, value) for value in values]))
 
         return Builtin(name, called)
 
 
+def _operand(t: Tiles, value: Value) -> Any:
+    return tuple(_operand(t, part) for part in value) if isinstance(value, tuple) else t.number(value).ref
+
+
 def _value(value: Any) -> Value:
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return tuple(map(_value, value))
     return Number(value, element(value.type)) if isinstance(value, Ref) else value

@@ -7,6 +7,7 @@ taking.py          elements at computed places
 creation.py        arrays from data and from nothing
 statistics.py      reductions
 searching.py       where elements are
+counting.py        how often values come
 linear_algebra.py  products of matrices and vectors
 scans.py           running sums
 explaining.py      what computing would do

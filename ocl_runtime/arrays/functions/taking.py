@@ -11,17 +11,21 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.graph import build as graph
+from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.indices import Shape
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, I64
 from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.arrays.meaning.indexing import counting, indices_along
+from ocl_runtime.arrays.meaning.adding import added
+from ocl_runtime.arrays.meaning.dtypes import promote
+from ocl_runtime.arrays.meaning.indexing import counting, indices_along, is_array, picked
 from ocl_runtime.arrays.meaning.masks import coordinates
 from ocl_runtime.arrays.meaning.semantics import cast
-from ocl_runtime.arrays.operands import ArrayLike, operands_of, uploaded
-from ocl_runtime.errors import ShapeError
+from ocl_runtime.arrays.meaning.writing import check_kind, fitted
+from ocl_runtime.arrays.operands import ArrayLike, operands_of, uploaded, written_operand
+from ocl_runtime.errors import DTypeError, ShapeError
 
 
 def take(x: ArrayLike, indices: Any, /, axis: int | None = None) -> Array:
@@ -67,6 +71,47 @@ def take_along_axis(x: ArrayLike, indices: Any, /, axis: int = -1) -> Array:
     return Array(graph.gather(table, coordinates), executor)
 
 
+def add_at(x: Array, index: Any, value: ArrayLike, /, *, deterministic: bool = True) -> None:
+    """Adds a value in place to what an index picks, as `x[index] += value` does, but a place that comes several times
+    gets all that is added there. The index is any that `x[index]` takes; the value is broadcast.
+
+        x = ocl.zeros(3)
+        ocl.add_at(x, [0, 2, 0], [1, 2, 3])         # x is 4, 0, 2
+
+    Integers wrap around, bools are or'ed. Floats are added exactly, as integers in units far below the greatest addend
+    of the element, and rounded once: every run gives the same bits, whatever their order. With `deterministic=False`
+    floats are added one by one in an order that may change, which is faster where few are added to one element.
+
+    Raises `DTypeError` for a value of another kind (float into integers) and where the device has no 64-bit atomics for
+    the sum; `ShapeError` for shapes that do not fit; what `x[index]` raises.
+    """
+    if not isinstance(x, Array):
+        raise DTypeError(
+            f"add_at to {type(x).__name__}",
+            place=calling_line(),
+            remedy="give an array of the device, which is written",
+        )
+    operand, dtype = written_operand(value, x, calling_line()), x._dtype
+    kind = operand.dtype if isinstance(operand, AnyNode) else type(operand)
+    check_kind("add_at", promote((dtype, kind), x._executor.default_real), dtype)
+    wide = (dtype.is_float and deterministic) or (dtype.is_integer and dtype.bits == 64)
+    if wide and not x._executor.target.atomics64:
+        raise DTypeError(
+            f"add_at to {dtype.numpy} on a device without 64-bit atomics",
+            place=calling_line(),
+            remedy="use 32-bit integers, or float32 with deterministic=False",
+        )
+    parts = x._without_masks(x._parts(index))
+    if not any(map(is_array, parts)):
+        x[index] += value
+        return
+    places = picked(x.shape, parts, x._uploaded, x._note_indices)
+    addends = fitted(operand, dtype, places.shape)
+    with x._executor.registry.lock:
+        node = x._replace(added(x._node, places.coordinates(), addends, deterministic=deterministic))
+    x._relieve(node)
+
+
 def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     """The coordinates of the elements that are not 0, in row-major order: an array of int64 for each axis.
 
@@ -75,7 +120,7 @@ def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     x = array_of("nonzero", x)
     if not x.ndim:
         raise ShapeError("nonzero of an array of shape ()", place=calling_line(), remedy="use bool(x)")
-    per_axis = coordinates(cast(x._node, BOOL), x._counted)
+    per_axis = coordinates(cast(x._node, BOOL), x._counted, I64)
     return tuple(Array(graph.convert(coordinate, I64), x._executor) for coordinate in per_axis)
 
 

@@ -8,5 +8,7 @@ broadcasting.py  two operands given one shape
 products.py      what products of matrices mean
 writing.py       what writes mean
 indexing.py      what index arrays mean
+adding.py        what adding at their places means
+exact_sums.py    sums of floats in any order with the same bits
 masks.py         what masks mean
 """

@@ -35,6 +35,9 @@ Note: TypeAlias = Callable[[Node, int, int], None]
 """Told of an index array on the device, with the axis that it is for and its length."""
 
 _FITS_I32 = 2**31
+_SWEPT = 4
+"""Elements of an array for each that is written, up to which all of the array are gone through: that takes no kernel
+which reads the index once more, and none that writes out of order."""
 
 
 class Picked(NamedTuple):
@@ -64,10 +67,28 @@ class Picked(NamedTuple):
         by the last in row-major order."""
         if not value.size:
             return node
+        if self._is_of_all_rows(node.shape) and value.size * _SWEPT >= node.size:
+            return self._swept(node, value)
         kept = _widened(_last(graph.index(node, self.items).shape, self.arrays), self.front, self.shape)
-        return graph.scatter("set", node, value, kept, self._coordinates())
+        return graph.scatter("set", node, value, kept, self.coordinates())
 
-    def _coordinates(self) -> list[Node]:
+    def _is_of_all_rows(self, shape: Shape) -> bool:
+        """Whether one index array picks whole rows of an array of a shape."""
+        whole = tuple(Span(0, 1, length) for length in shape)
+        return self.items == whole and self.arrays.keys() == {0}
+
+    def _swept(self, node: Node, value: Node) -> Node:
+        """What is written row by row: each takes the last value for it, if there is one."""
+        rows, rest = self.arrays[0], node.shape[1:]
+        last = _latest(node.shape[:1], self.arrays)
+        there = graph.elementwise("ne", last, _number(0, last))
+        place = graph.elementwise("sub", graph.elementwise("maximum", last, _number(1, last)), _number(1, last))
+        there, place = (_widened(one, 0, node.shape) for one in (there, place))
+        others = [counting(node.shape, axis) for axis in range(1, len(node.shape))]
+        found = graph.gather(graph.reshape(value, (rows.size, *rest)), [place, *others])
+        return graph.elementwise("select", there, found, node)
+
+    def coordinates(self) -> list[Node]:
         """The coordinates in the array itself."""
         coordinates: list[Node] = []
         indices = iter(self.indices)
@@ -91,11 +112,20 @@ def _last(shape: Shape, arrays: Mapping[int, Node]) -> Node:
     common = next(iter(arrays.values())).shape
     if math.prod(common) == 1:
         return graph.scalar(True, BOOL, common, "")
-    table = tuple(shape[axis] for axis in arrays)
-    number = graph.iota(U32, Layout(common, Layout.contiguous(common).strides, 1))
+    latest = _latest(tuple(shape[axis] for axis in arrays), arrays)
+    return graph.elementwise("eq", graph.gather(latest, tuple(arrays.values())), _numbered(common))
+
+
+def _numbered(shape: Shape) -> Node:
+    """The places of index arrays in row-major order, from 1 on."""
+    return graph.iota(U32, Layout(shape, Layout.contiguous(shape).strides, 1))
+
+
+def _latest(table: Shape, arrays: Mapping[int, Node]) -> Node:
+    """For each element of a table, the number of the last place of index arrays that is for it, 0 where none is."""
+    common = next(iter(arrays.values())).shape
     none, always = graph.scalar(0, U32, table, ""), graph.scalar(True, BOOL, common, "")
-    greatest = graph.scatter("max", none, number, always, tuple(arrays.values()))
-    return graph.elementwise("eq", graph.gather(greatest, tuple(arrays.values())), number)
+    return graph.scatter("max", none, _numbered(common), always, tuple(arrays.values()))
 
 
 def part_of(part: object) -> object:

@@ -42,7 +42,7 @@ from ocl_runtime.plan.fusion.canonical import canonical, copies, stays
 from ocl_runtime.plan.fusion.chain import Chain, in_memory
 from ocl_runtime.plan.fusion.cost import choice
 from ocl_runtime.plan.fusion.decisions import Cut, Decisions
-from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS, Growing
+from ocl_runtime.plan.fusion.growing import Growing, most_operations
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.readers import readers
 from ocl_runtime.plan.fusion.values import Leaf, Value, leaves_of
@@ -157,8 +157,9 @@ class _Fuser:
         operations, loads = growing.work()
         if loads > 1 and not growing.fits(rank, self._target, times=count):
             return "to compute it again for each takes more arguments than the device takes"
-        if count * growing.operations > MAX_OPERATIONS:
-            return f"to compute it again for each takes more than {MAX_OPERATIONS} operations"
+        most = most_operations(self._target, pointwise=self._share)
+        if count * growing.operations > most:
+            return f"to compute it again for each takes more than {most} operations"
         preferred = choice(count - 1, operations, loads, 2 * node.dtype.size, self._target)
         return str(preferred) if preferred.keeps else ""
 
@@ -167,12 +168,13 @@ class _Fuser:
         of can be had in that shape: then nothing is copied."""
         seen, waiting = set[Node](), list[Node](root.args)
         shapes, others = list[Shape](), list[Layout]()
+        most = most_operations(self._target, pointwise=True)
         while waiting:
             node = waiting.pop()
             if node in seen or type(node) is Scalar:
                 continue
             seen.add(node)
-            if node not in self._alone and type(node) is Elementwise and len(seen) <= MAX_OPERATIONS:
+            if node not in self._alone and type(node) is Elementwise and len(seen) <= most:
                 waiting += node.args
             elif node not in self._alone and isinstance(node, Movement) and copies(node):
                 shapes.append(node.arg.shape)

@@ -39,14 +39,12 @@ from ocl_runtime.plan.target import Target
 MAX_OPERATIONS = 384
 """Each as long as its code (`ocl_ir.kernel.work.length`): so 50 turns of a loop over a few arrays are two or three
 kernels, and 64 functions are one, which drivers build in a second or two."""
-_MOST_BESIDE_OTHERS = MAX_OPERATIONS * 7 // 8
-"""Of a group that reads what others compute, so that these have room in its kernel."""
+_MOST_POINTWISE = 1024
+"""The same for a GPU where each work-item computes an element: its code is a quarter as long, or less."""
 _MOST_AGAIN = 8
 """Operations that are looked through for a value to be computed again rather than handed on."""
 _ATTEMPTS = 4
 """To find room for such operations."""
-_MOST_ROOM = MAX_OPERATIONS // 2
-"""For all of them in one kernel; the other values are handed on."""
 MAX_POINTERS = 24
 """Of what is read and what is stored."""
 
@@ -142,18 +140,20 @@ class Growing:
         reasons = self.reasons.copy()
         if self._open(body, rank, target, share) or order is None:
             return
-        room, again = 0, list[Reached]()
+        most = most_operations(target, pointwise=share)
+        room, most_room = 0, most // 2  # for all of them in one kernel; the other values are handed on
+        again = list[Reached]()
         for _ in range(_ATTEMPTS):  # with more room each time for what is computed again
             self.reasons, self._opened, self.operations, self._reads = reasons.copy(), {}, 0, []
-            self._open(body, rank, target, share, order, MAX_OPERATIONS - room)
+            self._open(body, rank, target, share, order, room)
             again = self._made_of_others(order, target)
-            missing = self.operations + sum(self._length(reached[0]) for reached in again) - MAX_OPERATIONS
-            if missing <= 0 or room == _MOST_ROOM:
+            missing = self.operations + sum(self._length(reached[0]) for reached in again) - most
+            if missing <= 0 or room == most_room:
                 break
-            room = min(room + max(missing, _MOST_AGAIN), _MOST_ROOM)
+            room = min(room + max(missing, _MOST_AGAIN), most_room)
         for reached in again:
             if reached in self._seen:  # there was room for what is made of it
-                self._take(reached, rank, target, share, MAX_OPERATIONS)
+                self._take(reached, rank, target, share, most)
 
     def _open(
         self,
@@ -162,10 +162,12 @@ class Growing:
         target: Target,
         share: bool,
         order: Mapping[Node, int] | None = None,
-        most: int = MAX_OPERATIONS,
+        room: int = 0,
     ) -> bool:
-        """The nearest nodes first, or the last ones of an order; whether they are no more operations than a kernel
-        has."""
+        """The nearest nodes first, or the last ones of an order, with `room` for others; whether they are no more
+        operations than a kernel has."""
+        most = most_operations(target, pointwise=share)
+        beside_others, most = most * 7 // 8, most - room  # so that others have room in the kernel that reads them
         self._seen, queue, self._cut = {body}, deque([body]), []
         self._reads_others = False
         self._scalars, self._others = 0, 2  # the body, which is not opened yet and may be read; and the result
@@ -176,7 +178,7 @@ class Growing:
                 reached = max(queue, key=lambda reached: order.get(reached[0], -1))
                 queue.remove(reached)
             if self._reads_others:
-                most = min(most, _MOST_BESIDE_OTHERS)
+                most = min(most, beside_others)
             queue.extend(self._take(reached, rank, target, share, most))
         return not self._cut
 
@@ -310,6 +312,11 @@ class Growing:
             computed = computed or not isinstance(node, Buffer | Iota | Scalar | Undefined)
             known = self._leaves[reached] = Leaf(node, moved, computed)
         return known
+
+
+def most_operations(target: Target, *, pointwise: bool) -> int:
+    """Operations that a kernel may have, of which each element is computed by itself or not."""
+    return _MOST_POINTWISE if pointwise and target.kind == "gpu" else MAX_OPERATIONS
 
 
 def fits(pointers: int, rank: int, target: Target, *, scalars: int = 0) -> bool:

@@ -25,7 +25,7 @@ from ocl_runtime.plan.fusion.cost import choice
 from ocl_runtime.plan.fusion.decisions import Attempt, Decisions
 from ocl_runtime.plan.fusion.drafts import Draft
 from ocl_runtime.plan.fusion.groups import Group
-from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS, fits
+from ocl_runtime.plan.fusion.growing import fits, most_operations
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.neighbours import families
 from ocl_runtime.plan.fusion.reduction_order import order
@@ -93,7 +93,9 @@ def bundles(
 ) -> tuple[list[Bundle], dict[Node, str]]:
     """The groups merged by the rules, those first that others read; and why results of groups are stored. Those of the
     `needed` nodes are stored, if they are results of groups."""
-    if sum(isinstance(value, Operation) for group in groups for value in group.values) > MAX_OPERATIONS:
+    if sum(isinstance(value, Operation) for group in groups for value in group.values) > most_operations(
+        target, pointwise=True
+    ):
         groups = _as_soon_as_possible(groups)
     return _Merger(groups, needed, target, layouts, rules, decisions).run()
 
@@ -260,6 +262,7 @@ class _Merger:
     def _limited(self, made: Draft) -> tuple[Draft | None, str]:
         """The draft, unless it is more than a kernel takes. To build it takes longest, so that is put off where it is
         surely too much, or surely little enough."""
+        most = most_operations(self._target, pointwise=made.axes is None)
         if made.axes is None and not made.looks_up:
             wanted = made.roots & self._needed
             results = len(wanted) + sum([self._is_result(root, made.roots) for root in made.roots - wanted])
@@ -267,9 +270,7 @@ class _Merger:
             rank, scalars = len(made.shape), len(made.scalars) + _COUNTS
             if not fits(least + results, rank, self._target, scalars=scalars):
                 return None, _TOO_MANY
-            if made.operations <= MAX_OPERATIONS and fits(
-                len(made.memory) + results, rank, self._target, scalars=scalars
-            ):
+            if made.operations <= most and fits(len(made.memory) + results, rank, self._target, scalars=scalars):
                 return made, ""
         bundle = self._bundle(made)
         turns, last = bundle.passes
@@ -291,8 +292,8 @@ class _Merger:
         scalars = len(bundle.leaves) - len(leaves) + _COUNTS
         if not fits(reads + len(bundle.results), len(made.shape), self._target, scalars=scalars):
             return None, _TOO_MANY
-        if sum(length(value.op) for value in bundle.values if isinstance(value, Operation)) > MAX_OPERATIONS:
-            return None, f"together they have more than {MAX_OPERATIONS} operations"
+        if sum(length(value.op) for value in bundle.values if isinstance(value, Operation)) > most:
+            return None, f"together they have more than {most} operations"
         if sum(isinstance(value, Fold) for value in bundle.values) > MAX_FOLDS:
             return None, f"together they have more than {MAX_FOLDS} reductions"
         return made, ""

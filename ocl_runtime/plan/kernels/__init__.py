@@ -20,5 +20,7 @@ contract_kernel.py  kernels for that
 scan.py             how a running sum is computed
 scan_kernel.py      kernels for running sums
 scatter.py          kernels that write at computed places
+scatter_table_kernel.py kernels that join many values at computed places
+pack_kernel.py      kernels that pack what a mask holds for
 cache.py            kernels by their form
 """

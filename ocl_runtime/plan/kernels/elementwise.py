@@ -20,10 +20,12 @@ from dataclasses import dataclass
 
 from ocl_ir.graph.build import Node
 from ocl_ir.indices import Shape
+from ocl_ir.kernel.work import length as code_length
 from ocl_ir.layout import Layout, collapse
-from ocl_runtime.plan.fusion.growing import fits
+from ocl_runtime.plan.fusion.cost import operation
+from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS, fits
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
-from ocl_runtime.plan.fusion.values import Leaf, Operation, Value, leaf_layouts, table_layouts
+from ocl_runtime.plan.fusion.values import Leaf, Operation, Value, dtype_of, laid_out, leaf_layouts, table_layouts
 from ocl_runtime.plan.kernels.accesses import accesses
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.elementwise_kernel import ElementwiseForm, build, size_name
@@ -43,6 +45,8 @@ _LONG_ROW = 256
 """Elements of a row whose ends are rare enough for vectors to go over them."""
 _MOST_OPERATIONS = 256
 """Operations of the code for several results; who computes more for each is not kept waiting by memory."""
+_LONG = 2
+"""Times as long as memory takes to move what is read and written."""
 _ITEMS_OF_A_UNIT = 2048
 """Work-items that a compute unit of a GPU has under way."""
 _MOST_GROUPS = 65535
@@ -162,6 +166,8 @@ def _way(
 ) -> _Way:
     """The way for leaves and outputs with these layouts; where they are `crowded`, pointers have to be shared."""
     leaves, lane = layouts[: len(layouts) - len(outputs)], len(shape) - 1
+    if target.kind == "gpu" and not crowded and _computes(values, outputs, target):
+        return _Way()
     lanes = lanes_for(values, [output.dtype for output in outputs], target)
     few = len(shape) > 1 and shape[lane] < lanes
     ends = layouts[len(leaves) :]
@@ -188,6 +194,16 @@ def _way(
             return _Way(lanes, flat=True, aligned=False, stored_aligned=True)
     short = _ABOVE * operations <= _MOST_OPERATIONS
     return _Way(1, possible, rows=_rows(possible, len(leaves), shape, target) if short else (0, 1))
+
+
+def _computes(values: Sequence[Value], outputs: Sequence[Output], target: Target) -> bool:
+    """Whether an element takes so long to compute that nothing waits for memory, or so much code: in lanes it would be
+    five times as long, and as long to build."""
+    each = [value for value in values if isinstance(value, Operation)]
+    worth = sum(operation(value.op, [dtype_of(values[arg]) for arg in value.args]) for value in each)
+    moved = sum(leaf.source.dtype.size for leaf in laid_out(values)) + sum(output.dtype.size for output in outputs)
+    long = sum(code_length(value.op) for value in each) > MAX_OPERATIONS
+    return long or worth > _LONG * moved * target.operations_per_byte
 
 
 def _flat(layout: Layout) -> Layout:

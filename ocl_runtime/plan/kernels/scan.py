@@ -1,9 +1,9 @@
 """Decides how running sums and products are computed: how many work-items share a row, and in how many parts.
 
-Along the last axis a GPU gives each row to a team of work-items; elsewhere, and on a CPU, one work-item goes through a
-row. Where rows are too few to keep the device busy each is split into parts: a first launch reduces every part, a
-second one scans the totals, and a third one scans the parts, each from the total of those before it (Blelloch, Prefix
-sums and their applications, 1990).
+Along the last axis a row is scanned in tiles, by a team of work-items on a GPU and by one work-item on a CPU. Along
+other axes, and where rows are short, one work-item goes through a row. Where rows are too few to keep the device busy
+each is split into parts: a first launch reduces every part, a second one scans the totals, and a third one scans the
+parts, each from the total of those before it (Blelloch, Prefix sums and their applications, 1990).
 
 The order in which the kernels join elements depends on the target, the shape and the axis alone.
 """
@@ -11,7 +11,7 @@ The order in which the kernels join elements depends on the target, the shape an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ocl_ir.graph.build import Node, ScanOp, Storage, buffer
@@ -22,13 +22,23 @@ from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.fusion.values import Leaf, Value, leaf_layouts, table_layouts
 from ocl_runtime.plan.kernels.accesses import accesses
 from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.kernels.form import Parameters, index_dtype, rounded_up
-from ocl_runtime.plan.kernels.scan_kernel import EACH, ScanForm, build
+from ocl_runtime.plan.kernels.form import Parameters, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.scan_kernel import ScanForm, build
 from ocl_runtime.plan.launch import Address, Launch, Sizes
 from ocl_runtime.plan.target import Target
 
+_SHORT = 32
+"""Elements of a row up to which one work-item takes them one by one."""
+_BLOCK = {"gpu": 4, "cpu": 16}
+"""Neighbours that a work-item takes at once."""
+_STRIPES = 4
+"""Blocks of a work-item in a tile; so many loads are in flight at once."""
+_WARP = 32
+"""Work-items of a team that may as well be there: what a GPU runs together."""
+_SPLIT_TILES = 8
+"""Tiles of a row from which on three launches take less time than one team that goes through them."""
 _MOST_PARTS = 1024
-"""The totals of a row's parts are scanned by one team."""
+"""Parts of a row without tiles: their totals are scanned by one team."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +53,41 @@ class Scanning:
     dtype: DType
 
 
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How a row is gone through: a tile has `stripes` blocks of `each` elements for each work-item of a `team`. An
+    `each` of 1 stands for a work-item that goes from element to element. Each row has `parts` parts of `per` blocks."""
+
+    team: int
+    stripes: int
+    each: int
+    parts: int
+    per: int
+
+
+def tiling(rows: int, length: int, last: bool, target: Target) -> Tiling:
+    """How rows of a length are gone through, along the last axis or another one."""
+    if not last or length <= _SHORT:
+        wanted, least = (4, 4096) if target.kind == "cpu" else (2048, 64)
+        parts = min(_MOST_PARTS, max(1, min(-(-wanted * target.compute_units // rows), length // least)))
+        per = -(-length // parts)
+        return Tiling(1, 1, 1, -(-length // per), per)
+    each = _BLOCK[target.kind]
+    blocks = -(-length // each)
+    if target.kind == "cpu":
+        parts = max(1, min(-(-4 * target.compute_units // rows), length // 4096))
+        per = -(-blocks // parts)
+        return Tiling(1, 1, each, -(-blocks // per), per)
+    team = max(
+        power_of_two(-(-blocks // _STRIPES), target.group_size), power_of_two(blocks, min(_WARP, target.group_size))
+    )
+    stripes = power_of_two(-(-blocks // team), _STRIPES) if team > 1 else 1
+    tiles = -(-blocks // (team * stripes))
+    if tiles < _SPLIT_TILES or rows >= 4 * target.compute_units:
+        return Tiling(team, stripes, each, 1, blocks)
+    return Tiling(team, stripes, each, tiles, team * stripes)
+
+
 def scan_launches(
     scanning: Scanning,
     storage: Storage,
@@ -52,51 +97,38 @@ def scan_launches(
     kernels: KernelCache,
     names: Mapping[Node, str],
     where: str = "",
-    split: bool = True,
 ) -> list[Launch]:
-    """One or three launches that scan into a dense storage; `allocate` gives memory for what lies between them.
+    """One launch that scans into a dense storage, or several; `allocate` gives memory for what lies between them.
 
     There are elements. Leaves among the values are buffers, iotas and scalars.
     """
     length = scanning.shape[scanning.axis]
     rows = math.prod(scanning.shape) // length
-    last = math.prod(scanning.shape[scanning.axis + 1 :]) == 1
-    team = power_of_two(-(-length // EACH), target.group_size) if target.kind == "gpu" and last else 1
-    parts, per = _parts(rows, length, team, target) if split else (1, length)
+    way = tiling(rows, length, math.prod(scanning.shape[scanning.axis + 1 :]) == 1, target)
 
     def launch(kept_dtype: DType, totals: bool, to: Storage, before: Storage | None) -> Launch:
         made = replace(scanning, dtype=kept_dtype)
-        return _launch(made, to, before, team, parts, per, totals, target, kernels, names, where)
+        return _launch(made, to, before, way, totals, target, kernels, names, where)
 
-    if parts == 1:
+    if way.parts == 1:
         return [launch(scanning.dtype, False, storage, None)]
-    nbytes = rows * parts * scanning.accumulator.size
+    nbytes = rows * way.parts * scanning.accumulator.size
     totals, before = allocate(nbytes), allocate(nbytes)
-    layout = Layout.contiguous((rows, parts))
+    layout = Layout.contiguous((rows, way.parts))
     leaf = Leaf(buffer(totals, scanning.accumulator, layout), layout, False)
     joined = replace(scanning, values=(leaf,), shape=layout.shape, axis=1, dtype=scanning.accumulator)
     return [
         launch(scanning.accumulator, True, totals, None),
-        *scan_launches(joined, before, allocate, target=target, kernels=kernels, names=names, where=where, split=False),
+        *scan_launches(joined, before, allocate, target=target, kernels=kernels, names=names, where=where),
         launch(scanning.dtype, False, storage, before),
     ]
-
-
-def _parts(rows: int, length: int, team: int, target: Target) -> tuple[int, int]:
-    """The number of parts of each row, none of them empty, and their length."""
-    wanted, least = (4, 4096) if target.kind == "cpu" else (8, 4 * team * EACH) if team > 1 else (2048, 64)
-    parts = min(_MOST_PARTS, max(1, min(-(-wanted * target.compute_units // rows), length // least)))
-    per = -(-length // parts)
-    return -(-length // per), per
 
 
 def _launch(
     scanning: Scanning,
     storage: Storage,
     before: Storage | None,
-    team: int,
-    parts: int,
-    per: int,
+    way: Tiling,
     totals: bool,
     target: Target,
     kernels: KernelCache,
@@ -115,17 +147,22 @@ def _launch(
         Layout((*kept, length), (*kept_layout.strides, layout.strides[-1]), kept_layout.offset)
         for kept_layout, layout in zip(kept_layouts, layouts, strict=True)
     )
-    group = team if team > 1 else _group(rows, parts, target)
-    global_size: Sizes = (rows * team if team > 1 else rounded_up(rows, group), parts, 1)
-    reach = (global_size[0], rows * parts, (parts + 1) * per + 2 * team * EACH)
+    tiles = way.each > 1
+    group = way.team if tiles else _group(rows, way.parts, target)
+    global_size: Sizes = (rows * way.team if tiles else rounded_up(rows, group), way.parts, 1)
+    # The ends of a part and of a tile are computed before they are cut to the length of the row.
+    reach = (global_size[0], rows * way.parts, ((way.parts + 1) * way.per + way.team * way.stripes) * way.each)
     parameters = Parameters(index_dtype((*leaves, *table_layouts(scanning.values), result), *reach), rows * length)
     for axis_index, size in enumerate(kept):
         parameters.size(f"n{axis_index}", size)
     parameters.size("m", length)
-    parameters.size("per", per)
-    parameters.size("s", parts)
-    values = accesses(scanning.values, leaves, parameters, None, 1, names=names)
-    between = Layout.contiguous((rows, parts))
+    if tiles:
+        parameters.size("blocks", -(-length // way.each))
+    parameters.size("per", way.per)
+    parameters.size("s", way.parts)
+    lanes = _lanes(scanning, [*leaves, result], way, target)
+    values = accesses(scanning.values, leaves, parameters, len(kept), lanes, names=names)
+    between = Layout.contiguous((rows, way.parts))
     pointer = Pointer(scanning.accumulator, align=scanning.accumulator.size)
     if before is not None:
         parameters.pointer("i", pointer, Address(before, 0, between))
@@ -133,13 +170,16 @@ def _launch(
         access = None
         parameters.pointer("y", pointer, Address(storage, 0, between))
     else:
-        access = parameters.memory("y", scanning.dtype, storage, result, None, 1, general=True)
+        access = parameters.memory("y", scanning.dtype, storage, result, len(kept), lanes, general=True)
     form = ScanForm(
         values=values,
         result=access,
         specs=tuple(parameters.specs),
         kept=len(kept),
-        team=team,
+        team=way.team,
+        stripes=way.stripes,
+        each=way.each,
+        lanes=lanes,
         op=scanning.op,
         accumulator=scanning.accumulator,
         continued=before is not None,
@@ -147,6 +187,13 @@ def _launch(
         fp16=target.fp16,
     )
     return Launch(kernels.get(form, build), tuple(parameters.args), global_size, (group, 1, 1), where)
+
+
+def _lanes(scanning: Scanning, layouts: Sequence[Layout], way: Tiling, target: Target) -> int:
+    """Elements of a block that are read and written at once."""
+    if any(layout.strides[-1] not in (0, 1) for layout in layouts):
+        return 1
+    return min(way.each, max(_BLOCK["gpu"], lanes_for(scanning.values, [scanning.dtype], target)))
 
 
 def _group(rows: int, parts: int, target: Target) -> int:

@@ -1,18 +1,22 @@
 """Writes the kernels of running sums and products; `ocl_runtime.plan.kernels.scan` decides which.
 
-A part of a row is gone through by one work-item, or by a team in rounds. In a round, each work-item of a team joins a
-few neighbouring elements, the team scans these totals in local memory (Hillis and Steele, Data parallel algorithms,
-1986), and each writes its elements, joined with all that comes before.
+Along the last axis a row is gone through in tiles, by a team of work-items or by one. A tile is some stripes of a block
+of neighbours for each work-item, so that a team reads and writes whole stretches of memory. Each work-item scans its
+blocks. The team scans the totals of all blocks, in local memory: they are put there in their order, each work-item
+joins some neighbours, and these are scanned by Hillis and Steele's way (Data parallel algorithms, 1986). What comes
+before a block is joined with each of its elements. So nothing but one join for each tile waits for the one before.
+
+Along another axis neighbours are in other rows, and a work-item goes through one element by element.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ocl_ir.graph.build import ScanOp
-from ocl_ir.kernel.collectives import distances
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.builtins.registry import BUILTINS
@@ -23,24 +27,25 @@ from ocl_runtime.plan.kernels.form import Access, Spec, Term
 from ocl_runtime.plan.kernels.naming import formulas, kernel_name
 from ocl_runtime.plan.kernels.reduce_kernel import identity, join
 
-barrier, group_id, local_id, local_array, unrolled = (
-    BUILTINS[name] for name in ("barrier", "group_id", "local_id", "local_array", "unrolled")
+barrier, group_id, hint, local_id, local_array, private_array, unrolled = (
+    BUILTINS[name] for name in ("barrier", "group_id", "hint", "local_id", "local_array", "private_array", "unrolled")
 )
-
-EACH = 4
-"""Elements that a work-item of a team takes in a round."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanForm:
     """The key of a scan's kernel. Without a `result` it gives the total of each part; `continued`: it begins with the
-    total of the parts before."""
+    total of the parts before. A tile is `stripes` blocks of `each` elements for each work-item of the `team`; an `each`
+    of 1 stands for no tiles. Blocks are read and written in vectors of `lanes`."""
 
     values: tuple[Term, ...]
     result: Access | None
     specs: tuple[Spec, ...]
     kept: int
     team: int
+    stripes: int
+    each: int
+    lanes: int
     op: ScanOp
     accumulator: DType
     continued: bool
@@ -48,118 +53,308 @@ class ScanForm:
     fp16: bool
 
 
+class TeamSteps(Protocol):
+    """What the scan of a tile by a team is made of: a tile has `stripes` blocks of `each` elements for each work-item,
+    and the team is two to the power of `turns`."""
+
+    @property
+    def join(self) -> Any:
+        """Joins two values."""
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of these."""
+
+    @property
+    def team(self) -> int:
+        """Work-items."""
+
+    @property
+    def stripes(self) -> int:
+        """Blocks of each."""
+
+    @property
+    def each(self) -> int:
+        """Elements of a block."""
+
+    @property
+    def turns(self) -> int:
+        """Turns of the team's scan."""
+
+
 class Steps(NamedTuple):
-    """What a scan is made of: functions of elements and parts, None where there is nothing to do, and constants."""
+    """What a scan is made of: functions of elements, blocks and parts, None where there is nothing to do, and
+    constants."""
 
     value: Any
+    values: Any
     join: Any
     store: Any
+    store_block: Any
     before: Any
     keep: Any
     neutral: Any
     dtype: DType
     team: int
-    distances: tuple[int, ...]
+    stripes: int
+    each: int
+    turns: int
 
 
-def scan_part(row: Any, length: Any, per: Any, parts: Any, steps: Steps) -> None:
-    """Scans the part of a row that this work-item or its team has."""
-    part, lane = group_id(1), local_id(0)
-    begin = part * per
-    end = min(begin + per, length)
+def scan_elements(row: Any, length: Any, per: Any, parts: Any, steps: Steps) -> None:
+    """Scans the part of a row that this work-item has."""
+    part = group_id(1)
     number = row * parts + part
-    total = steps.neutral
-    if steps.before is not None and part != 0:
-        total = steps.before(number - 1)
-    if steps.team == 1:
-        for r in range(begin, end):
-            total = steps.join(total, steps.value(r))
-            if steps.store is not None:
-                steps.store(r, total)
-    elif steps.store is None:
-        for r in range(begin + lane, end, steps.team):
-            total = steps.join(total, steps.value(r))
-        total = scanned_by_team(total, lane, steps)[steps.team - 1]
-    else:
-        for base in range(begin, end, steps.team * EACH):
-            first = base + lane * EACH
-            own: Any = ()
-            for step in unrolled(range(EACH)):
-                value = steps.value(first + step) if first + step < end else steps.neutral
-                own = (*own, steps.join(own[step - 1], value) if step > 0 else value)
-            shared = scanned_by_team(own[EACH - 1], lane, steps)
-            before = steps.join(total, shared[lane - 1]) if lane != 0 else total
-            for step in unrolled(range(EACH)):
-                if first + step < end:
-                    steps.store(first + step, steps.join(before, own[step]))
-            total = steps.join(total, shared[steps.team - 1])
-            barrier()
-    if steps.keep is not None and (steps.team == 1 or lane == 0):
+    total = total_before(part, number, steps)
+    for r in range(part * per, min(part * per + per, length)):
+        total = steps.join(total, steps.value(r))
+        if steps.store is not None:
+            steps.store(r, total)
+    if steps.keep is not None:
         steps.keep(number, total)
 
 
-def scanned_by_team(own: Any, lane: Any, steps: Steps) -> Any:
-    """Local memory with, for each work-item, the values of all up to it joined."""
-    shared = local_array(steps.team, steps.dtype)
-    shared[lane] = own
+def scan_tiles(row: Any, length: Any, blocks: Any, per: Any, parts: Any, steps: Steps) -> None:
+    """Scans the part of a row that this team has, tile by tile. The row has so many `blocks`, each part `per` of
+    them."""
+    part, lane = group_id(1), local_id(0)
+    number = row * parts + part
+    total = total_before(part, number, steps)
+    own = private_array(steps.stripes * steps.each, steps.dtype)
+    for tile in range(part * per, min(part * per + per, blocks), steps.team * steps.stripes):
+        read_tile(own, tile, lane, length, steps)
+        for stripe in hint(range(steps.stripes), unroll=steps.stripes):
+            for step in hint(range(stripe * steps.each + 1, stripe * steps.each + steps.each), unroll=steps.each):
+                own[step] = steps.join(own[step - 1], own[step])
+        if steps.team == 1:
+            before, tile_total = (), own[steps.each - 1]
+        elif steps.store is None:
+            before, tile_total = (), joined_by_team(own, lane, steps)
+        else:
+            before, tile_total = scanned_by_team(own, total, lane, steps)
+        if steps.store is not None:
+            write_tile(own, before, total, tile, lane, length, steps)
+        total = steps.join(total, tile_total)
+    if steps.keep is not None and lane == 0:
+        steps.keep(number, total)
+
+
+def total_before(part: Any, number: Any, steps: Steps) -> Any:
+    """The total of the parts of a row before this one."""
+    total = steps.neutral
+    if steps.before is not None and part != 0:
+        total = steps.before(number - 1)
+    return total
+
+
+def read_tile(own: Any, tile: Any, lane: Any, length: Any, steps: Steps) -> None:
+    """Reads the blocks of a tile that this work-item has; behind the end of the row, neutral elements."""
+    whole = (tile + steps.team * steps.stripes) * steps.each <= length
+    for stripe in hint(range(steps.stripes), unroll=steps.stripes):
+        block = tile + (stripe * steps.team + lane)
+        if whole:
+            values = steps.values(block)
+            for step in unrolled(range(steps.each)):
+                own[stripe * steps.each + step] = values[step]
+        else:
+            for step in hint(range(steps.each), unroll=steps.each):
+                r = block * steps.each + step
+                own[stripe * steps.each + step] = steps.value(r) if r < length else steps.neutral
+
+
+def write_tile(own: Any, before: Any, total: Any, tile: Any, lane: Any, length: Any, steps: Steps) -> None:
+    """Stores the elements of a tile, joined with what comes before each block."""
+    whole = (tile + steps.team * steps.stripes) * steps.each <= length
+    for stripe in hint(range(steps.stripes), unroll=steps.stripes):
+        block = tile + (stripe * steps.team + lane)
+        first = total if steps.team == 1 else before[stripe * steps.team + lane]
+        for step in hint(range(stripe * steps.each, stripe * steps.each + steps.each), unroll=steps.each):
+            own[step] = steps.join(first, own[step])
+        if whole:
+            joined: Any = ()
+            for step in unrolled(range(steps.each)):
+                joined = (*joined, own[stripe * steps.each + step])
+            steps.store_block(block, joined)
+        else:
+            for step in hint(range(steps.each), unroll=steps.each):
+                if block * steps.each + step < length:
+                    steps.store(block * steps.each + step, own[stripe * steps.each + step])
+
+
+def totals_in_order(own: Any, lane: Any, steps: TeamSteps) -> Any:
+    """Local memory with the totals of all blocks of a tile in their order; and these of neighbouring blocks, as many as
+    a work-item has, joined one after the other."""
+    totals = local_array(steps.team * steps.stripes, steps.dtype)
+    for stripe in hint(range(steps.stripes), unroll=steps.stripes):
+        totals[stripe * steps.team + lane] = own[stripe * steps.each + steps.each - 1]
     barrier()
-    for distance in unrolled(steps.distances):
+    taken = private_array(steps.stripes, steps.dtype)
+    taken[0] = totals[lane * steps.stripes]
+    for number in hint(range(1, steps.stripes), unroll=steps.stripes):
+        taken[number] = steps.join(taken[number - 1], totals[lane * steps.stripes + number])
+    return totals, taken
+
+
+def scanned_by_team(own: Any, total: Any, lane: Any, steps: TeamSteps) -> Any:
+    """Local memory with what comes before each block of a tile, and the total of the tile.
+
+    Each turn of the team's scan reads a half of the shared memory and writes the other one.
+    """
+    totals, taken = totals_in_order(own, lane, steps)
+    shared = local_array((2, steps.team), steps.dtype)
+    scanned = taken[steps.stripes - 1]
+    shared[0, lane] = scanned
+    barrier()
+    distance = 1
+    for turn in hint(range(steps.turns), unroll=steps.turns):
         if lane >= distance:
-            own = steps.join(shared[lane - distance], own)
+            scanned = steps.join(shared[turn & 1, lane - distance], scanned)
+        shared[turn + 1 & 1, lane] = scanned
         barrier()
-        shared[lane] = own
+        distance = distance * 2
+    before = steps.join(total, shared[steps.turns & 1, lane - 1]) if lane != 0 else total
+    tile_total = shared[steps.turns & 1, steps.team - 1]
+    totals[lane * steps.stripes] = before
+    for number in hint(range(1, steps.stripes), unroll=steps.stripes):
+        totals[lane * steps.stripes + number] = steps.join(before, taken[number - 1])
+    barrier()
+    return totals, tile_total
+
+
+def joined_by_team(own: Any, lane: Any, steps: Steps) -> Any:
+    """The total of a tile, joined in the order in which the scan does it."""
+    _, taken = totals_in_order(own, lane, steps)
+    shared = local_array(steps.team, steps.dtype)
+    shared[lane] = taken[steps.stripes - 1]
+    barrier()
+    distance = 1
+    for _ in hint(range(steps.turns), unroll=steps.turns):
+        if (lane + 1 & 2 * distance - 1) == 0:
+            shared[lane] = steps.join(shared[lane - distance], shared[lane])
         barrier()
-    return shared
+        distance = distance * 2
+    return shared[steps.team - 1]
 
 
 def build(form: ScanForm) -> Kernel:
     """The kernel of a form."""
     what = "totals" if form.result is None else f"cumulative_{form.op}"
     x = formulas(form.values, {"x": len(form.values) - 1})
+    tiles = form.each > 1
+    tile = f"{form.team} work-items a row, tiles of {form.team * form.stripes * form.each}"
     algorithm = Algorithm(
         kernel_name(form.values, what),
-        scan_part,
+        scan_tiles if tiles else scan_elements,
         index=form.index,
-        group_size=(form.team, 1, 1) if form.team > 1 else None,
-        note=f"y = {what}(x); {x}    in {form.accumulator}, {form.team} work-items a row",
+        group_size=(form.team, 1, 1) if tiles else None,
+        note=f"y = {what}(x); {x}    in {form.accumulator}, {tile if tiles else '1 work-item a row'}",
     )
     k = algorithm.k
     body = Body.start(k, form.specs, form.index, form.fp16)
-    row = k.item("group_id", 0, "o", form.index) if form.team > 1 else k.global_id(0, "o", form.index)
+    row = k.item("group_id", 0, "row", form.index) if tiles else k.global_id(0, "row", form.index)
     sizes = {axis: body.params[f"n{axis}"] for axis in range(form.kept)}
     where = body.coordinates(row, range(form.kept - 1, -1, -1), sizes)
     m, per, parts = (body.params[name] for name in ("m", "per", "s"))
-    with k.if_(where[0] < sizes[0]) if form.team == 1 and form.kept else nullcontext():
-        algorithm.write(row, m, per, parts, _steps(form, algorithm, body, where))
+    steps = _Writer(form, algorithm, body, where).steps()
+    if tiles:
+        algorithm.write(row, m, body.params["blocks"], per, parts, steps)
+    else:
+        with k.if_(where[0] < sizes[0]) if form.kept else nullcontext():
+            algorithm.write(row, m, per, parts, steps)
     return algorithm.build()
 
 
-def _steps(form: ScanForm, algorithm: Algorithm, body: Body, where: dict[int, Ref]) -> Steps:
-    k, result = algorithm.k, form.result
+class _Writer:
+    """Reads and writes what a scan goes through, in a kernel in the making; `where` are the coordinates of the row."""
 
-    def value(r: Ref) -> Ref:
-        def leaf(access: Access) -> Ref:
-            offset = None if access.kind == "scalar" else body.offset(access, where | {form.kept: r})
-            return body.read(access, body.const(0) if offset is None else offset)
+    def __init__(self, form: ScanForm, algorithm: Algorithm, body: Body, where: dict[int, Ref]) -> None:
+        self._form, self._body, self._where = form, body, where
+        self._k, self._made = algorithm.k, algorithm.function
 
-        last = len(form.values) - 1
-        return k.convert(body.evaluate(form.values, [last], leaf)[last], form.accumulator)
+    def steps(self) -> Steps:
+        """What the algorithm is made of."""
+        form, k, made = self._form, self._k, self._made
+        stores = form.result is not None
+        return Steps(
+            value=made(self._value),
+            values=made(self._values),
+            join=made(lambda left, right: k.op(join(form.op), left, right)),
+            store=made(self._store) if stores else None,
+            store_block=made(self._store_block) if stores else None,
+            before=made(lambda number: k.load(self._body.params["i"], number)) if form.continued else None,
+            keep=None if stores else made(lambda number, total: k.store(self._body.params["y"], number, total)),
+            neutral=form.accumulator.numpy.type(identity(form.op, form.accumulator)),
+            dtype=form.accumulator,
+            team=form.team,
+            stripes=form.stripes,
+            each=form.each,
+            turns=form.team.bit_length() - 1,
+        )
 
-    def store(r: Ref, joined: Ref) -> None:
+    def _evaluated(self, leaf: Callable[[Access], Ref]) -> Ref:
+        last = len(self._form.values) - 1
+        return self._k.convert(self._body.evaluate(self._form.values, [last], leaf)[last], self._form.accumulator)
+
+    def _element(self, access: Access, r: Ref) -> Ref:
+        """Where element `r` of the row is."""
+        form, body = self._form, self._body
+        return body.element(access, body.offset(access, self._where, form.kept), r, form.lanes, form.kept)
+
+    def _vector(self, access: Access, number: Ref) -> Ref:
+        """Where vector `number` of the row begins."""
+        form, body = self._form, self._body
+        return body.vector_start(access, body.offset(access, self._where, form.kept), number, form.lanes, form.kept)
+
+    def _value(self, r: Ref) -> Ref:
+        body = self._body
+        return self._evaluated(
+            lambda access: body.read(access, body.const(0) if access.kind == "scalar" else self._element(access, r))
+        )
+
+    def _values(self, block: Ref) -> tuple[Ref, ...]:
+        """The elements of a block."""
+        form, k, body = self._form, self._k, self._body
+        if form.lanes == 1:
+            return tuple(self._value(block * form.each + step) for step in range(form.each))
+        taken: list[Ref] = []
+        for number in self._vectors(block):
+
+            def read(access: Access, number: Ref = number) -> Ref:
+                if access.kind == "scalar":
+                    return body.read(access, body.const(0))
+                count = form.lanes if access.strides[form.kept] == "one" else 1
+                return body.read(access, self._vector(access, number), count)
+
+            vector = body.spread(self._evaluated(read), form.lanes)
+            taken += [k.op("extract", vector, lane) for lane in range(form.lanes)]
+        return tuple(taken)
+
+    def _vectors(self, block: Ref) -> list[Ref]:
+        """The numbers of the vectors of a block."""
+        count = self._form.each // self._form.lanes
+        first = block * count if count > 1 else block
+        return [first + number if number else first for number in range(count)]
+
+    def _store(self, r: Ref, joined: Ref) -> None:
+        result = self._form.result
         assert result is not None
-        offset, to = body.offset(result, where | {form.kept: r}), result.dtype
-        stored = joined if to.is_float and to.bits == 16 else k.convert(joined, to)  # half is stored from float32
-        k.store(body.params["y"], body.const(0) if offset is None else offset, stored)
+        self._k.store(self._body.params["y"], self._element(result, r), self._stored(joined))
 
-    made = algorithm.function
-    return Steps(
-        value=made(value),
-        join=made(lambda left, right: k.op(join(form.op), left, right)),
-        store=None if result is None else made(store),
-        before=made(lambda number: k.load(body.params["i"], number)) if form.continued else None,
-        keep=made(lambda number, total: k.store(body.params["y"], number, total)) if result is None else None,
-        neutral=form.accumulator.numpy.type(identity(form.op, form.accumulator)),
-        dtype=form.accumulator,
-        team=form.team,
-        distances=tuple(distances(form.team)),
-    )
+    def _store_block(self, block: Ref, joined: tuple[Ref, ...]) -> None:
+        form, k, result = self._form, self._k, self._form.result
+        assert result is not None
+        if form.lanes == 1:
+            for step, value in enumerate(joined):
+                self._store(block * form.each + step, value)
+            return
+        align = result.dtype.size * (form.lanes if result.wide else 1)
+        for turn, number in enumerate(self._vectors(block)):
+            vector = k.op("vector", *joined[turn * form.lanes : (turn + 1) * form.lanes])
+            k.store(self._body.params["y"], self._vector(result, number), self._stored(vector), align=align)
+
+    def _stored(self, joined: Ref) -> Ref:
+        """Half is stored from float32."""
+        result = self._form.result
+        assert result is not None
+        to = result.dtype
+        return joined if to.is_float and to.bits == 16 else self._k.convert(joined, to)

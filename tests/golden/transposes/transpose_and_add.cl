@@ -38,12 +38,12 @@ void add(const uint n0,
         const uint last_unit = n0 / 4 - 1;
         const uint smaller_1 = min(sum_1, last_unit);
         const float4 a_i = LOAD(float4, a + (min(column, last_column) * a_stride1 + smaller_1) * 4);
-        const uint sum_3 = column + 1;
-        const float4 a_i_1 = LOAD(float4, a + (min(sum_3, last_column) * a_stride1 + smaller_1) * 4);
-        const uint sum_5 = column + 2;
-        const float4 a_i_2 = LOAD(float4, a + (min(sum_5, last_column) * a_stride1 + smaller_1) * 4);
-        const uint sum_7 = column + 3;
-        const float4 a_i_3 = LOAD(float4, a + (min(sum_7, last_column) * a_stride1 + smaller_1) * 4);
+        const uint sum_2 = column + 1;
+        const float4 a_i_1 = LOAD(float4, a + (min(sum_2, last_column) * a_stride1 + smaller_1) * 4);
+        const uint sum_3 = column + 2;
+        const float4 a_i_2 = LOAD(float4, a + (min(sum_3, last_column) * a_stride1 + smaller_1) * 4);
+        const uint sum_4 = column + 3;
+        const float4 a_i_3 = LOAD(float4, a + (min(sum_4, last_column) * a_stride1 + smaller_1) * 4);
         const uint place = below * 64 + (unit ^ (below % 16));
         STORE_LOCAL(float4, a_tile + place * 4, (float4)(a_i.s0, a_i_1.s0, a_i_2.s0, a_i_3.s0));
         STORE_LOCAL(float4, a_tile + (place + 16) * 4, (float4)(a_i.s1, a_i_1.s1, a_i_2.s1, a_i_3.s1));
@@ -60,8 +60,8 @@ void add(const uint n0,
         if (row < n0 && column_1 * 4 < n1) {
             const uint unit_1 = vector ^ (below_1 / 4 % 16);
             const float4 b_i = LOAD(float4, b + (row * b_stride0 + column_1) * 4);
-            const float4 sum_14 = LOAD_LOCAL(float4, a_tile + (below_1 * 16 + unit_1) * 4) + b_i;
-            STORE(float4, y + (row * y_stride0 + column_1) * 4, sum_14);
+            const float4 sum_9 = LOAD_LOCAL(float4, a_tile + (below_1 * 16 + unit_1) * 4) + b_i;
+            STORE(float4, y + (row * y_stride0 + column_1) * 4, sum_9);
         }
     }
 }

@@ -48,12 +48,12 @@ void transpose(const uint n0,
         const uint last_unit = n0 / 4 - 1;
         const uint smaller_1 = min(sum_1, last_unit);
         const float4 a_i = half_values_4(LOAD(ushort4, a + (min(column, last_column) * a_stride1 + smaller_1) * 4));
-        const uint sum_3 = column + 1;
-        const float4 a_i_1 = half_values_4(LOAD(ushort4, a + (min(sum_3, last_column) * a_stride1 + smaller_1) * 4));
-        const uint sum_5 = column + 2;
-        const float4 a_i_2 = half_values_4(LOAD(ushort4, a + (min(sum_5, last_column) * a_stride1 + smaller_1) * 4));
-        const uint sum_7 = column + 3;
-        const float4 a_i_3 = half_values_4(LOAD(ushort4, a + (min(sum_7, last_column) * a_stride1 + smaller_1) * 4));
+        const uint sum_2 = column + 1;
+        const float4 a_i_1 = half_values_4(LOAD(ushort4, a + (min(sum_2, last_column) * a_stride1 + smaller_1) * 4));
+        const uint sum_3 = column + 2;
+        const float4 a_i_2 = half_values_4(LOAD(ushort4, a + (min(sum_3, last_column) * a_stride1 + smaller_1) * 4));
+        const uint sum_4 = column + 3;
+        const float4 a_i_3 = half_values_4(LOAD(ushort4, a + (min(sum_4, last_column) * a_stride1 + smaller_1) * 4));
         const uint place = below * 64 + (unit ^ (below % 16));
         STORE_LOCAL(float4, a_tile + place * 4, (float4)(a_i.s0, a_i_1.s0, a_i_2.s0, a_i_3.s0));
         STORE_LOCAL(float4, a_tile + (place + 16) * 4, (float4)(a_i.s1, a_i_1.s1, a_i_2.s1, a_i_3.s1));

@@ -109,7 +109,8 @@ def test_a_matrix_of_numpys_in_front_is_multiplied(runtime: Counting) -> None:
 DOWNLOADED: list[tuple[Callable[[Any], Any], int]] = [
     (np.sort, 1),
     (lambda x: np.median(x, axis=1), 1),
-    (lambda x: np.histogram(x, bins=[-5, 0, 5]), 1),
+    (lambda x: np.histogram_bin_edges(x, bins=[-5, 0, 5]), 1),
+    (lambda x: np.histogram(x, bins="sqrt"), 1),
     (np.linalg.norm, 1),
     (np.frexp, 1),
     (lambda x: np.einsum("ij,ij->i", x, x), 2),
@@ -221,9 +222,15 @@ def test_arrays_of_ours_are_written_to(runtime: Counting) -> None:
         found = np.frexp(xp.asarray(HOST[0]), out=(mantissa, exponent))
     assert found[0] is mantissa
     np.testing.assert_array_equal(exponent.numpy(), np.frexp(HOST[0])[1])
-    with pytest.warns(TransferWarning, match=r"numpy\.add\.at"):
-        np.add.at(mantissa, [0, 0], 1)
-    np.testing.assert_array_equal(mantissa.numpy(), np.frexp(HOST[0])[0] + np.array([2, 0, 0]))
+    with pytest.warns(TransferWarning, match=r"numpy\.multiply\.at"):
+        np.multiply.at(mantissa, [0, 0], 2)
+    np.testing.assert_array_equal(mantissa.numpy(), np.frexp(HOST[0])[0] * np.array([4, 1, 1]))
+    runtime.moved.clear()
+    np.add.at(mantissa, [0, 0], 1)
+    np.subtract.at(mantissa, [1, 1], xp.asarray([2, 3]))
+    assert runtime.moved["down"] == 0
+    expected = np.frexp(HOST[0])[0] * np.array([4, 1, 1]) + np.array([2, -5, 0])
+    np.testing.assert_allclose(mantissa.numpy(), expected, rtol=1e-6)
 
 
 def test_what_runs_in_numpy_writes_to_out_too(runtime: Counting) -> None:

@@ -15,7 +15,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, I64, U64, Pointer, from_numpy, lanes
 from ocl_runtime.plan.fusion import reduction_order as order
 from ocl_runtime.plan.fusion.groups import groups
-from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS, MAX_POINTERS
+from ocl_runtime.plan.fusion.growing import MAX_POINTERS, most_operations
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.kernels import body, elementwise, elementwise_kernel, reduce_kernel
 from ocl_runtime.plan.kernels.cache import KernelCache
@@ -236,7 +236,7 @@ def test_a_deep_chain_is_cut_into_equal_kernels() -> None:
     for _ in range(2_000):
         node, expected = graph.elementwise("add", node, a), expected + x
     planned = desk.plan(node)
-    assert len(planned.launches) == -(-2_000 // MAX_OPERATIONS)
+    assert len(planned.launches) == -(-2_000 // most_operations(GPU, pointwise=True))
     assert desk.runtime.kernels.statistics.kernels == 2  # the last one is shorter
     desk.runtime.run(planned)
     np.testing.assert_array_equal(desk.host(planned.results[0]), expected)

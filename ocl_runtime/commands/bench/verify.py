@@ -1,0 +1,100 @@
+"""Results beside NumPy's: nothing is timed whose result is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ocl_runtime.commands.bench.case import Arrays, Case, as_tuple
+from ocl_runtime.commands.bench.peers.base import Value
+from ocl_runtime.commands.bench.peers.numpy import names
+
+_TOLERANCE = {2: 1e-2, 4: 5e-4, 8: 1e-9}
+"""By the bytes of a real number, relative to a result and to the largest result."""
+_SLAB = 2**18
+"""Elements of each part that is checked of a result that can be checked in parts."""
+
+
+class WrongResult(Exception):
+    """A result that is not NumPy's."""
+
+
+class Reference:
+    """NumPy's results of a case: all, or of some of the first rows, of the middle ones, and of the last ones."""
+
+    def __init__(self, case: Case, inputs: Arrays) -> None:
+        self._case, self._inputs = case, inputs
+        self._xp = names()
+        length = inputs[0].shape[0]
+        size = max(2, min(length, _SLAB // max(1, inputs[0].size // length)) // 2 * 2)
+        if not case.slabs or 3 * size >= length:
+            self._parts = [(0, length)]
+        else:
+            middle = length // 4 * 2
+            self._parts = [(0, size), (middle, middle + size), ((length - size) // 2 * 2, length)]
+        self._results = [self._of(*part) for part in self._parts]
+        self.whole = len(self._parts) == 1
+
+    def _of(self, start: int, end: int) -> Arrays:
+        length = self._inputs[0].shape[0]
+        part = [x[start:end] if x.shape[0] == length else x for x in self._inputs]
+        wide = not self._case.exact and self._case.operations
+        given = [self._widened(x) if wide else x for x in part]
+        if self._case.writes:
+            given[0] = given[0].copy()
+        with np.errstate(all="ignore"):
+            return tuple(map(np.asarray, as_tuple(self._case.expression(self._xp, *given))))
+
+    @staticmethod
+    def _widened(x: np.ndarray) -> np.ndarray:
+        return x.astype(np.float64) if x.dtype.kind == "f" else x
+
+    def check(self, results: Sequence[Value], *, ordered: bool = True) -> None:
+        """Raises `WrongResult` unless results are NumPy's, within roundings. Who is not `ordered` may give any of the
+        results that the case allows then."""
+        if not ordered and self._case.racing is not None:
+            if not self._case.racing(self._inputs, _all(results[0])):
+                raise WrongResult("the result is none that any order gives")
+            return
+        length = self._inputs[0].shape[0]
+        for (start, _), expected in zip(self._parts, self._results, strict=True):
+            if len(results) != len(expected):
+                raise WrongResult(f"{len(results)} results, not {len(expected)}")
+            for found, right in zip(results, expected, strict=True):
+                if self.whole:
+                    self._compare(_all(found), right)
+                    continue
+                first = start * found.shape[0] // length
+                self._compare(found.rows(first, first + right.shape[0]), right)
+
+    def _compare(self, found: np.ndarray, right: np.ndarray) -> None:
+        if found.shape != right.shape:
+            raise WrongResult(f"the shape is {found.shape}, not {right.shape}")
+        if np.array_equal(found, right):
+            return
+        if found.dtype.kind != "f" or right.dtype.kind != "f":
+            wrong = found != right
+        else:
+            error = _TOLERANCE[min(found.dtype.itemsize, self._least())]
+            scale = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
+            wrong = ~np.isclose(found, right, rtol=error, atol=error * scale, equal_nan=True)
+        strays = np.count_nonzero(wrong)
+        if strays > self._case.strays * wrong.size:
+            place = tuple(map(int, np.argwhere(wrong)[0])) if wrong.ndim else ()
+            raise WrongResult(
+                f"{strays} of {wrong.size} elements are wrong; {place}: {_at(found, place)}, not {_at(right, place)}"
+            )
+
+    def _least(self) -> int:
+        """Bytes of the smallest real numbers among the inputs."""
+        return min((x.dtype.itemsize for x in self._inputs if x.dtype.kind == "f"), default=8)
+
+
+def _all(value: Value) -> np.ndarray:
+    return value.rows(0, value.shape[0] if value.shape else 1)
+
+
+def _at(x: np.ndarray, place: tuple[int, ...]) -> Any:
+    return x[place].item()

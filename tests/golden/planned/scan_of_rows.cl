@@ -1,0 +1,140 @@
+/* y = cumulative_sum(x); x = a*s0    in f32, 256 work-items a row, tiles of 4096 */
+#pragma OPENCL FP_CONTRACT OFF
+
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+#define LOAD(type, p) (*(__global const type *)(p))
+#define STORE(type, p, value) (*(__global type *)(p) = (value))
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void mul_cumulative_sum(const uint n0,
+                        const uint m,
+                        const uint blocks,
+                        const uint per,
+                        const uint s,
+                        __global const float *restrict a_buffer,
+                        const ulong a_offset,
+                        const uint a_stride0,
+                        const float s0,
+                        __global float *restrict y_buffer,
+                        const ulong y_offset,
+                        const uint y_stride0)
+{
+    __global const float *a = AT(a_buffer, a_offset);
+    __global float *y = AT(y_buffer, y_offset);
+    float f32_0;
+    __local float totals[1024];
+    __local float shared[512];
+    const uint row = get_group_id(0);
+    const int group = get_group_id(1);
+    const int lane = get_local_id(0);
+    float own[16];
+    const uint product = (uint)group * per;
+    const uint sum = product + per;
+    float total = 0.0f;
+    const int product_1 = lane * 4;
+    const bool differs = lane != 0;
+    for (uint tile = product; tile < min(sum, blocks); tile += 1024) {
+        const bool whole = (tile + 1024) * 4 <= m;
+        #pragma unroll 4
+        for (int stripe = 0; stripe < 4; ++stripe) {
+            const uint block = tile + (uint)(stripe * 256 + lane);
+            if (whole) {
+                const float4 a_i = LOAD(float4, a + (row * a_stride0 + block) * 4);
+                const float4 product_4 = a_i * s0;
+                const int product_5 = stripe * 4;
+                own[product_5] = product_4.s0;
+                own[product_5 + 1] = product_4.s1;
+                own[product_5 + 2] = product_4.s2;
+                own[product_5 + 3] = product_4.s3;
+            } else {
+                const uint product_6 = block * 4;
+                const int product_7 = stripe * 4;
+                #pragma unroll 4
+                for (int step_1 = 0; step_1 < 4; ++step_1) {
+                    const uint r = product_6 + (uint)step_1;
+                    f32_0 = 0.0f;
+                    if (r < m) {
+                        const float a_i_1 = a[row * a_stride0 * 4 + r];
+                        f32_0 = a_i_1 * s0;
+                    }
+                    own[product_7 + step_1] = f32_0;
+                }
+            }
+        }
+        #pragma unroll 4
+        for (int stripe_1 = 0; stripe_1 < 4; ++stripe_1) {
+            const int product_10 = stripe_1 * 4;
+            #pragma unroll 4
+            for (int step_2 = product_10 + 1; step_2 < product_10 + 4; ++step_2) {
+                own[step_2] = own[step_2 - 1] + own[step_2];
+            }
+        }
+        const float kept_1 = total;
+        #pragma unroll 4
+        for (int stripe_2 = 0; stripe_2 < 4; ++stripe_2) {
+            totals[stripe_2 * 256 + lane] = own[stripe_2 * 4 + 4 - 1];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        float taken[4];
+        taken[0] = totals[product_1];
+        #pragma unroll 4
+        for (int number = 1; number < 4; ++number) {
+            taken[number] = taken[number - 1] + totals[product_1 + number];
+        }
+        const float scanned = taken[3];
+        shared[lane] = scanned;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        f32_0 = scanned;
+        int distance_1 = 1;
+        #pragma unroll 8
+        for (int turn = 0; turn < 8; ++turn) {
+            if (lane >= distance_1) {
+                const float scanned_2 = shared[(turn & 1) * 256 + (lane - distance_1)] + f32_0;
+                f32_0 = scanned_2;
+            }
+            shared[((turn + 1) & 1) * 256 + lane] = f32_0;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const int distance_2 = distance_1 * 2;
+            distance_1 = distance_2;
+        }
+        f32_0 = kept_1;
+        if (differs) {
+            f32_0 = kept_1 + shared[lane - 1];
+        }
+        const float before = f32_0;
+        const float tile_total = shared[255];
+        totals[product_1] = before;
+        #pragma unroll 4
+        for (int number_1 = 1; number_1 < 4; ++number_1) {
+            totals[product_1 + number_1] = before + taken[number_1 - 1];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        #pragma unroll 4
+        for (int stripe_3 = 0; stripe_3 < 4; ++stripe_3) {
+            const int sum_20 = stripe_3 * 256 + lane;
+            const uint block_1 = tile + (uint)sum_20;
+            const float first = totals[sum_20];
+            const int product_16 = stripe_3 * 4;
+            #pragma unroll 4
+            for (int step_3 = product_16; step_3 < product_16 + 4; ++step_3) {
+                own[step_3] = first + own[step_3];
+            }
+            if (whole) {
+                const float own_value_7 = own[product_16 + 3];
+                const float4 joined = (float4)(own[product_16], own[product_16 + 1], own[product_16 + 2], own_value_7);
+                STORE(float4, y + (row * y_stride0 + block_1) * 4, joined);
+            } else {
+                const uint product_17 = block_1 * 4;
+                #pragma unroll 4
+                for (int step_4 = 0; step_4 < 4; ++step_4) {
+                    const uint sum_26 = product_17 + (uint)step_4;
+                    if (sum_26 < m) {
+                        y[row * y_stride0 * 4 + sum_26] = own[product_16 + step_4];
+                    }
+                }
+            }
+        }
+        const float total_1 = total + tile_total;
+        total = total_1;
+    }
+}

@@ -1,0 +1,59 @@
+"""Generated OpenCL C of the library's own algorithms, as a GPU gets it, for a person to read.
+
+python -m pytest tests/golden --update-golden      writes them anew: look at the diff before you commit it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import ocl_runtime.arrays as xp
+from ocl_runtime.codegen.compile import compile_kernel
+from ocl_runtime.codegen.spelling import Dialect
+from ocl_runtime.plan.planner import plan
+from ocl_runtime.plan.target import Target
+from tests.golden.test_sources import golden
+from tests.support.interpreted import InterpretedRuntime
+
+FOLDER = Path(__file__).parent / "planned"
+GPU = Target(kind="gpu", compute_units=132, group_size=256)
+CPU = Target(kind="cpu", compute_units=8, group_size=64, vector_bytes=64)
+
+
+class Planned(NamedTuple):
+    """An expression of an array of a shape and dtype, whose launch `number` is shown."""
+
+    target: Target
+    expression: Callable[[xp.Array], xp.Array]
+    shape: tuple[int, ...]
+    dtype: str = "f4"
+    number: int = 0
+
+
+CASES = {
+    "scan_of_rows": Planned(GPU, lambda x: xp.cumulative_sum(x * 2, axis=1), (4096, 16384)),
+    "scan_totals_of_parts": Planned(GPU, xp.cumulative_sum, (2**20,)),
+    "scan_of_parts": Planned(GPU, xp.cumulative_sum, (2**20,), number=-1),
+    "counts_in_a_table": Planned(GPU, lambda x: xp.bincount(x, length=256), (2**20,), "i4", number=1),
+    "counts_in_a_cache": Planned(GPU, lambda x: xp.bincount(x, length=2**20), (2**20,), "i4", number=1),
+    "scan_on_a_cpu": Planned(CPU, xp.cumulative_sum, (100,)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_source(name: str, update_golden: bool) -> None:
+    target, expression, shape, dtype, number = CASES[name]
+    runtime = InterpretedRuntime(target)
+    with xp.use(runtime):
+        node = expression(xp.asarray(np.zeros(shape, dtype)))._node
+    kernel = plan([node], runtime).launches[number].kernel
+    golden(FOLDER / f"{name}.cl", compile_kernel(kernel, "hybrid", Dialect()).source.text, update_golden)
+
+
+def test_no_orphans() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == {f"{name}.cl" for name in CASES}
