@@ -219,7 +219,7 @@ def arrays(begins: Callable[[str], None]) -> None:
 
 
 def places(begins: Callable[[str], None]) -> None:
-    """Scans, masks and what is written at computed places, by work-items that work together and by those that do not."""
+    """Scans, masks and what is written at computed places, by work-items together and by single ones."""
     import ocl_runtime as ocl
     from ocl_runtime.arrays.meaning import masks
 
