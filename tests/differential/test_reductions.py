@@ -177,3 +177,14 @@ def test_argmax_is_one_reduction() -> None:
         xp.argmax(x, axis=1).compute()
     assert len(runtime.launched) == 1
     assert [sum(isinstance(value, Fold) for value in form.values) for form in forms(runtime)] == [1]
+
+
+def test_a_row_of_a_normalisation_counts_once() -> None:
+    """What is centred takes the place of what was read: 16 vectors of each row are held, the most that there may be."""
+    runtime = InterpretedRuntime(TARGETS["gpu"])
+    with xp.use(runtime):
+        x = xp.asarray(ordinary("f4", 2, 512))
+        centred = x - xp.mean(x, axis=1, keepdims=True)
+        (centred / (1 + xp.mean(centred**2, axis=1, keepdims=True))).compute()
+    (form,) = forms(runtime)
+    assert (form.team, form.lanes, form.held) == (8, 4, (16, True, 0))

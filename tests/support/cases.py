@@ -5,6 +5,7 @@ Each case has its kernel, arguments made from a random generator, sizes, and wha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -18,6 +19,8 @@ from ocl_ir.kernel.builder import KernelBuilder, Ref
 from ocl_ir.kernel.grammar import Const, Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
+from ocl_runtime import arrays as xp
+from ocl_runtime.plan.launch import Address
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
@@ -1083,5 +1086,35 @@ def planned(name: str, rows: int, columns: int, numbers: Args) -> None:
 
 planned("four_neighbours_in_lanes", 9, 20, {"a_stride0": 5, "y_stride0": 9})  # counted in vectors
 planned("four_neighbours_in_rows", 12, 11, {"a_stride0": 11, "y_stride0": 9})
+
+# ---------------------------------------------------------------------- planned reductions
+
+
+def planned_reduction(name: str, shape: tuple[int, int], compute: Callable[[Any, Any], Any]) -> None:
+    """An expression of a matrix with reductions, as a GPU gets it whose groups have 32 work-items."""
+    runtime = InterpretedRuntime(Target(kind="gpu", compute_units=1, group_size=32))
+    with xp.use(runtime):
+        root = compute(xp, xp.asarray(np.zeros(shape, np.float32)))
+    (launch,) = plan([root._node], runtime.executor).launches
+    passed = zip(launch.kernel.params, launch.args, strict=True)
+    numbers: Args = {param.value.hint: arg for param, arg in passed if not isinstance(arg, Address)}
+
+    def arguments(rng: np.random.Generator) -> Args:
+        return {**numbers, "a": floats(rng, math.prod(shape)), "y": np.zeros(root.size, np.float32)}
+
+    def expected(given: Args) -> Args:
+        return {"y": compute(np, given["a"].reshape(shape).astype(np.float64)).astype(np.float32).ravel()}
+
+    kernel = replace(launch.kernel, name=name)
+    CASES.append(Case(name, kernel, arguments, expected, launch.global_size, launch.group_size, 1e-4))
+
+
+def softmax(np_: Any, x: Any) -> Any:
+    exponentials = np_.exp(x - np_.max(x, axis=1, keepdims=True))
+    return exponentials / np_.sum(exponentials, axis=1, keepdims=True)
+
+
+planned_reduction("softmax_of_rows", (10, 60), softmax)
+planned_reduction("sums_of_columns", (300, 16), lambda np_, x: np_.sum(x, axis=0))
 
 BY_NAME = {case.name: case for case in CASES}

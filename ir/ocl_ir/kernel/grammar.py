@@ -19,8 +19,9 @@
     Operand = Value | Variable | Const
 
 Statements are immutable; a pass builds new ones. Values and variables are told apart by `id`, which counts from zero
-in each kernel; `hint` is only the wish for a name. An index counts elements of the pointer's dtype, also where several
-lanes are loaded or stored at once.
+in each kernel; `hint` is only the wish for a name. One that begins with `~` does not keep a value from being written
+inside of the only statement that uses it. An index counts elements of the pointer's dtype, also where several lanes are
+loaded or stored at once.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ class Value:
     id: int
     type: Type
     hint: str = field(default="", compare=False)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a reader is to find it under its name."""
+        return bool(self.hint) and self.hint[0] != "~"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.ops import OPS, WORK_ITEM
 
 MOST_OPERATIONS = 6
-"""Operations and loads on one line."""
+"""Operations and loads on one line; to take a lane of a vector is none."""
 
 
 def inlined(kernel: Kernel) -> Mapping[int, Let | Load]:
@@ -84,7 +84,7 @@ class _Inliner:
             self._take(last, candidates)
 
     def _may_be_inlined(self, stmt: Let | Load) -> bool:
-        if stmt.result.hint or self._uses[stmt.result.id] != 1:
+        if stmt.result.is_named or self._uses[stmt.result.id] != 1:
             return False
         if isinstance(stmt, Load):
             return True
@@ -93,7 +93,7 @@ class _Inliner:
         return stmt.op not in WORK_ITEM and not (stmt.op in OPS and OPS[stmt.op].several_statements)
 
     def _take(self, stmt: Stmt, candidates: dict[int, Let | Load]) -> None:
-        size = 1 if isinstance(stmt, Let | Load) else 0
+        size = 1 if isinstance(stmt, Let | Load) and not (isinstance(stmt, Let) and stmt.op == "extract") else 0
         for position, operand in enumerate(operands(stmt)):
             made = candidates.get(operand.id) if isinstance(operand, Value) else None
             if made is None or not self._takes(stmt, position, made):

@@ -149,6 +149,7 @@ def names(kernel: Kernel) -> dict[int, str]:
 
 
 def _clean(hint: str) -> str:
+    hint = hint.removeprefix("~")
     return hint if hint.isidentifier() and hint.isascii() and not hint.startswith("__") else ""
 
 

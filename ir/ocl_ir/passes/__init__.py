@@ -9,7 +9,7 @@ can; `run` verifies after each, and its `watch` sees every stage.
     fold.py         operations on constants, and identities (x*1, (x + 1) + 2), become their results
     cse.py          a value that was computed before is not computed again
     hoist.py        what does not change in a loop is computed before it
-    division.py     signed divisions of what is never negative become plain ones
+    division.py     divisions of what is never negative become plain ones, if they are not by zero
     coalesce.py     a variable that only stands for another one for a while is that one
     dce.py          what nobody reads is not computed
     rewrite.py      the walk over a kernel that the passes share

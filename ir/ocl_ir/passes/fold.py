@@ -84,10 +84,12 @@ class _Fold(Rewriter):
     def _equal(self, stmt: Let) -> Operand | Let | None:
         """What the statement's value is equal to: an operand, a simpler operation, or nothing known."""
         if stmt.op == "copy" and not isinstance(stmt.args[0], Variable):
-            return self._named(stmt.args[0], stmt.result.hint)
+            return self._named(stmt.args[0], stmt.result)
         constants = [arg for arg in stmt.args if isinstance(arg, Const)]
         if stmt.op == "uniform" and constants:
             return constants[0]
+        if stmt.op == "extract":
+            return self._lane(stmt)
         if stmt.op == "splat" and constants:
             return Const(constants[0].value, stmt.result.type)  # type: ignore[arg-type]
         if stmt.op == "convert" and constants:
@@ -98,13 +100,22 @@ class _Fold(Rewriter):
             return _evaluated(stmt, constants)
         return _identity(stmt) or self._reassociated(stmt)
 
-    def _named(self, operand: Operand, hint: str) -> Operand | None:
-        """The operand of a copy, which takes over the copy's name if it has none; nothing if it has another one."""
-        if isinstance(operand, Const) or not hint:
-            return operand
-        if operand.hint or operand.id not in self._made:
+    def _lane(self, stmt: Let) -> Operand | None:
+        """What a lane is of a vector that was made of elements."""
+        vector, lane = stmt.args
+        made = self._made.get(vector.id) if isinstance(vector, Value) else None
+        if made is None or made.op != "vector" or not isinstance(lane, Const):
             return None
-        self._hints.setdefault(operand.id, hint)
+        element_ = made.args[int(lane.value)]
+        return None if isinstance(element_, Variable) or element_.type != stmt.result.type else element_
+
+    def _named(self, operand: Operand, copy: Value) -> Operand | None:
+        """The operand of a copy, which takes over the copy's name if it has none; nothing if it has another one."""
+        if isinstance(operand, Const) or not copy.is_named:
+            return operand
+        if not isinstance(operand, Value) or operand.is_named or operand.id not in self._made:
+            return None
+        self._hints.setdefault(operand.id, copy.hint)
         return operand
 
     def _reassociated(self, stmt: Let) -> Let | None:
@@ -113,7 +124,7 @@ class _Fold(Rewriter):
             return None
         x, constant = _constant_last(stmt.args)
         inner = self._made.get(x.id) if isinstance(x, Value) else None
-        if not isinstance(constant, Const) or inner is None or inner.op != stmt.op or inner.result.hint:
+        if not isinstance(constant, Const) or inner is None or inner.op != stmt.op or inner.result.is_named:
             return None
         y, before = _constant_last(inner.args)
         if not isinstance(before, Const) or isinstance(y, Variable):

@@ -161,7 +161,7 @@ class _Body:
             self.out.append(Load(value, stmt.pointer, lowest, self._alignment(stmt.pointer, lowest), where=stmt.where))
             if step == -1:
                 turned = tuple(self._extract(value, lane) for lane in reversed(range(self._count)))
-                value = self._emit("vector", turned, type_)
+                value = self._emit("vector", turned, type_, stmt)
         else:
             gathered: list[Operand] = []
             for index in self._indices(stmt.index):

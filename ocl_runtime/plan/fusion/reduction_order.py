@@ -46,12 +46,16 @@ _EACH = 4
 """Vectors of a row that one of its team has at least, so that as many loads are under way."""
 _MOST_EACH = 16
 """Vectors of a row that one of its team can hold in registers."""
+_OF_LARGE_GROUPS = 4
+"""Bytes of an accumulator at most."""
 _LEAST_TEAM = 8
 """Vectors of 16 bytes that are as long as a line of a GPU's cache."""
 _LEAST_OF_A_COLUMN = 8
 """Elements of a column that one of its team has at least."""
-_BESIDE = 8, 32
-"""Columns of one group: as vectors, and as single elements, a line of a GPU's cache each."""
+_OF_VECTORS, _OF_ELEMENTS = 32, 2
+"""Of a group, the part of its work-items that lie beside each other in columns: of 256, 8 vectors or 128 elements. Rows
+of vectors begin at a line of a GPU's cache; of those that do not, a group reads less that its neighbours read, too, the
+longer they are."""
 _SEQUENTIAL = 4096
 """Elements that are added to one number one after the other, for accuracy."""
 _MOST_PARTS = 65535
@@ -117,8 +121,8 @@ def _team_of_column(elements: int, width: int, lanes: int, target: Target) -> in
     """Work-items that share a column: those that a group has left beside as many columns as a line of the cache has."""
     if target.kind == "cpu" or elements <= _FEW_ELEMENTS:
         return 1
-    beside, single = (min(most, max(1, target.group_size // 32)) for most in _BESIDE)
-    columns = power_of_two(width // lanes, beside) if width % lanes == 0 else power_of_two(width, single)
+    most = max(1, target.group_size // (_OF_ELEMENTS if width % lanes else _OF_VECTORS))
+    columns = power_of_two(width if width % lanes else width // lanes, most)
     return min(target.group_size // columns, power_of_two(elements // _LEAST_OF_A_COLUMN, target.group_size))
 
 
@@ -153,7 +157,8 @@ def _rows(
     if target.kind == "gpu":
         team = power_of_two(-(-vectors // _EACH), target.group_size)
         team = max(team, min(_LEAST_TEAM, target.group_size))
-        if 2 * _EACH * team < vectors <= _MOST_EACH * target.large_group_size:
+        # Of larger accumulators, several folds would take more local memory than there may be.
+        if 2 * _EACH * team < vectors <= _MOST_EACH * target.large_group_size and accumulator.size <= _OF_LARGE_GROUPS:
             team = max(team, power_of_two(-(-vectors // (2 * _EACH)), target.large_group_size))
     groups, most, wanted = results, vectors // (1024 * chains), 4 * target.compute_units
     if target.kind == "gpu":

@@ -7,6 +7,8 @@ accesses.py         how a kernel reaches the leaves of its values
 body.py             the parts of kernels that all share
 elementwise.py      launches for elementwise groups
 elementwise_kernel.py kernels for them
+transpose.py        launches for those that turn some of what they read
+transpose_kernel.py kernels for them
 reduce.py           launches for reductions
 reduce_team.py      the work-items that have a result together
 reduce_kernel.py    what their kernels share

@@ -46,6 +46,7 @@ class Body:
 
     def offset(self, access: Access, coordinates: Mapping[int, Ref], lane: int | None = None) -> Ref | None:
         """The element at some coordinates, without the part of axis `lane`; None stands for 0."""
+        hint = f"~{access.name}_index" if lane is None else f"~{access.name}_row"
         offset = self.params[access.first_name] if access.first else None
         near = 0
         for axis, stride in enumerate(access.strides):
@@ -57,11 +58,11 @@ class Body:
             elif shift:
                 step = step + shift
             if stride == "param":
-                step = step * self.params[access.stride_name(axis)]
+                step = self.k.op("mul", step, self.params[access.stride_name(axis)], hint=hint)
             if stride == "back":
-                offset = (self.const(0) if offset is None else offset) - step
+                offset = self.k.op("sub", self.const(0) if offset is None else offset, step, hint=hint)
             else:
-                offset = step if offset is None else offset + step
+                offset = step if offset is None else self.k.op("add", offset, step, hint=hint)
         if near and offset is not None:
             # As wide as an address: neighbours then have one address, to which loads add the constant themselves.
             return self.k.convert(offset, U64, hint=f"{access.name}_at") + near
@@ -72,30 +73,35 @@ class Body:
         one that lies back to front, where its first lane is, the last one in memory."""
         if access.strides[lane] == "none":
             return self.const(0) if offset is None else offset
+        hint = f"~{access.name}_index"
         if access.strides[lane] == "back":
             assert offset is not None
-            return (offset - number) * count + (count - 1) if access.wide else offset - number * count
+            if access.wide:
+                return self.k.op("add", (offset - number) * count, count - 1, hint=hint)
+            return self.k.op("sub", offset, number * count, hint=hint)
         if access.wide:
-            return (number if offset is None else offset + number) * count
-        start = number * count
+            vector = number if offset is None else self.k.op("add", offset, number, hint=hint)
+            return self.k.op("mul", vector, count, hint=hint)
+        start = self.k.op("mul", number, count, hint=hint)
         if access.shift:
             start = start + access.shift[lane]
-        return start if offset is None else offset + start
+        return start if offset is None else self.k.op("add", offset, start, hint=hint)
 
     def element(self, access: Access, offset: Ref | None, number: Ref, count: int, lane: int) -> Ref:
         """Element `number` of a row that begins at `offset`."""
         if access.strides[lane] == "none":
             return self.const(0) if offset is None else offset
+        hint = f"~{access.name}_index"
         if access.strides[lane] == "back":
             assert offset is not None
-            return (offset * count + (count - 1) if access.wide else offset) - number
+            return self.k.op("sub", offset * count + (count - 1) if access.wide else offset, number, hint=hint)
         if access.strides[lane] == "param":
-            number = number * self.params[access.stride_name(lane)]
+            number = self.k.op("mul", number, self.params[access.stride_name(lane)], hint=hint)
         if access.shift:
             number = number + access.shift[lane]
         if offset is None:
             return number
-        return (offset * count if access.wide else offset) + number
+        return self.k.op("add", offset * count if access.wide else offset, number, hint=hint)
 
     def read(self, access: Access, index: Ref, count: int = 1) -> Ref:
         """The value of a leaf, `count` neighbours of it as a vector."""
@@ -215,7 +221,7 @@ class Body:
         """Splits a work-item's number into coordinates, the first axis fastest; the last may exceed its size."""
         split: dict[int, Ref] = {}
         for axis in axes[:-1]:
-            split[axis] = self.k.op("urem", id_, sizes[axis])
+            split[axis] = self.k.op("urem", id_, sizes[axis], hint=f"~i{axis}")
             id_ = self.k.op("udiv", id_, sizes[axis])
         if axes:
             split[axes[-1]] = id_

@@ -49,12 +49,12 @@ def _bytes(form: ReduceForm) -> int:
         values = (form.values[index] for index in indices if index not in of_row)
         return form.lanes * sum(max(4, value.dtype.size) for value in values if isinstance(value, Access | Operation))
 
-    done = set(below(form.values, in_order[0].wanted))
-    most = size(index for index in done if isinstance(form.values[index], Access))
+    known = of_row.union(below(form.values, in_order[0].wanted))
+    most = size(index for index in known if isinstance(form.values[index], Access))
     for number, phase in enumerate(in_order[1:], 1):
         later = [value for other in in_order[number:] for value in other.wanted]
-        most = max(most, size(done.intersection(below(form.values, later, done))))
-        done.update(below(form.values, phase.wanted, done))
+        most = max(most, size(known.intersection(below(form.values, later, known))))
+        known.update(below(form.values, phase.wanted, known))
     return most
 
 
@@ -96,13 +96,13 @@ class HeldRows(Rows):
     def _slot(self, first: Ref, number: int, count: Ref, reader: Reader, is_there: bool) -> _Slot:
         """What lies so many teams behind the first of `count` vectors or elements. What is not there is not joined, but
         something is read for it, so that all loads are under way together."""
-        at = self.k.let(first + number * self.form.team if number else first, "v")
+        at = self.k.op("add", first, number * self.form.team, hint="~v") if number else first
         if is_there:
             return _Slot(at, None, reader(self._where, at))
         there = self.k.let(at < count, "there")
         if not self.form.restrict:
             return _Slot(at, there, self._guarded(there, reader(self._where, at)))
-        at = self.k.op("minimum", at, count - 1, hint="v")
+        at = self.k.op("minimum", at, self.k.op("sub", count, 1, hint="~last"), hint="~v")
         return _Slot(at, there, reader(self._where, at))
 
     def _guarded(self, there: Ref, read: Callable[[Access], Ref]) -> Callable[[Access], Ref]:

@@ -212,7 +212,8 @@ class Builder:
         if self.form.teams == 1 or not where:
             return where, None
         inside = self.k.let(where[0] < sizes[0], "inside")
-        return where | {0: self.k.op("minimum", where[0], sizes[0] - 1)}, inside
+        last = self.k.op("sub", sizes[0], 1, hint="~last")
+        return where | {0: self.k.op("minimum", where[0], last, hint="~row")}, inside
 
     @property
     def part_number(self) -> Ref | None:

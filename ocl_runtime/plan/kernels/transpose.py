@@ -27,6 +27,8 @@ from ocl_runtime.plan.target import Target
 _UNIT = 4
 """Elements of a unit on a GPU at most: of more, a work-item has too many registers (halves in blocks of 8 x 8 reached
 86 to 89% of a copy where these reached 93, H200)."""
+_FEW_ITEMS = 32
+"""Work-items that a group of a GPU should have at least."""
 _SHORT = 8
 """Along shorter axes what one access brings is not worth a turn."""
 _TILE_BYTES = 2**15
@@ -74,7 +76,8 @@ def transposition(
     if target.kind == "gpu":
         lanes = min(lanes, _UNIT)
         dtypes = [leaves[index].source.dtype for index in chosen]
-        tile, most = _tile(dtypes, [output.dtype for output in outputs], shape[axis], shape[lane], lanes, target)
+        in_order = _in_units(results, lane, lanes)
+        tile, most = _tile(dtypes, shape, axis, lanes, target, stored=in_order)
         chosen = chosen[:most]
     else:
         while lanes > shape[axis] or lanes > shape[lane]:
@@ -98,23 +101,32 @@ def _in_units(layouts: Sequence[Layout], axis: int, lanes: int) -> bool:
 
 
 def _tile(
-    turned: Sequence[DType], stored: Sequence[DType], rows: int, columns: int, lanes: int, target: Target
+    turned: Sequence[DType], shape: Shape, axis: int, lanes: int, target: Target, *, stored: bool
 ) -> tuple[tuple[int, int], int]:
-    """Units of a tile down its columns and along its rows, and of how many leaves there may be one."""
-    largest = max(dtype.size for dtype in (*turned, *stored))
+    """Units of a tile down its columns and along its rows, and of how many leaves there may be one; `stored`: rows of
+    results are aligned."""
     sizes = [F32.size if dtype == BF16 or (dtype == F16 and not target.fp16) else dtype.size for dtype in turned]
-    units = target.group_size * max(1, F32.size // largest)
+    units = target.group_size * max(1, F32.size // max(dtype.size for dtype in turned))
     while units > target.group_size and units * lanes**2 * sum(sizes) > _TILE_BYTES:
         units //= 2
-    along = 1
+    while units >= 4 * _FEW_ITEMS and math.prod(shape) < units * lanes**2 * target.compute_units:
+        units //= 4  # so that each compute unit has a tile
+    rows, columns, along = shape[axis], shape[-1], 1
     while 4 * along * along <= units:
         along *= 2
     down = units // along
+    if not stored and down > 1:  # longer rows have fewer ends
+        down, along = down // 2, along * 2
     while down > 1 and down * lanes // 2 >= rows and along * lanes < columns:
         down, along = down // 2, along * 2
     while along > 1 and along * lanes // 2 >= columns and down * lanes < rows:
         down, along = down * 2, along // 2
-    return (down, along), max(1, _TILE_BYTES // (units * lanes**2 * max(sizes)))
+    most = max(1, _TILE_BYTES // (units * lanes**2 * max(sizes)))
+    while down > 1 and down * along > _FEW_ITEMS and down * lanes // 2 >= rows:
+        down //= 2
+    while along > 1 and down * along > _FEW_ITEMS and along * lanes // 2 >= columns:
+        along //= 2
+    return (down, along), most
 
 
 def transpose_launch(
@@ -137,7 +149,7 @@ def transpose_launch(
     units[how.axis] = -(-shape[how.axis] // (down * how.lanes))
     units[lane] = -(-shape[lane] // (along * how.lanes))
     rest = tuple(axis for axis in reversed(range(lane)) if axis != how.axis)
-    items = target.group_size
+    items = target.group_size if how.tile is None else min(target.group_size, down * along)
     grid, global_size, group_size = _index_space((lane, how.axis, *rest), units, items, tiled=how.tile is not None)
     places = units[how.axis] * down * units[lane] * along * how.lanes
     index = index_dtype(layouts, *global_size, *shape, math.prod(global_size), places)

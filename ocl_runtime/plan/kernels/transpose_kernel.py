@@ -87,6 +87,7 @@ def tile(rows: Any, columns: Any, first_row: Any, first_column: Any, item: Any, 
     """Turns a tile, whose first row and column are given in units, and computes the results of its rows. Beyond the
     last row and column, these are read again, and nothing is stored."""
     lanes, along = steps.lanes, steps.along
+    last_column = columns - 1
     for block in range(item, steps.down * along, steps.items):
         below = block % steps.down
         unit = block // steps.down
@@ -94,17 +95,18 @@ def tile(rows: Any, columns: Any, first_row: Any, first_column: Any, item: Any, 
         for leaf in unrolled(steps.turned):
             units: Any = ()
             for step in unrolled(range(lanes)):
-                units = (*units, leaf.read(first_row + below, min(column + step, columns - 1)))
+                units = (*units, leaf.read(first_row + below, min(column + step, last_column)))
             place = below * lanes * along + (unit ^ below % along)
             for step in unrolled(range(lanes)):
                 leaf.put(place + step * along, leaf.across[step](*units))
     barrier()
+    top = first_row * lanes
     results_of_unit = lanes // steps.result_lanes
     results_of_row = along * results_of_unit
     for result in range(item, steps.down * lanes * results_of_row, steps.items):
         below = result // results_of_row
         vector = result % results_of_row
-        row = first_row * lanes + below
+        row = top + below
         column = first_column * results_of_unit + vector
         if all((row < rows, column * steps.result_lanes < columns)):
             unit = (vector // results_of_unit) ^ (below // lanes) % along
@@ -217,7 +219,8 @@ class _Builder:
         assert isinstance(access, Access)
 
         def across(step: int) -> Callable[..., Ref]:
-            return lambda *units: self._vector([k.op("extract", unit, step) for unit in units])
+            hint = f"{access.name}_row" if form.tile is None else ""
+            return lambda *units: self._vector([k.op("extract", unit, step) for unit in units], hint)
 
         turned = Turned(
             read=made(lambda unit, column: self._unit(access, unit, column)),
@@ -245,10 +248,12 @@ class _Builder:
         where, rows = self._where | {self._lane: column}, self._sizes[form.axis]
         if access.wide or (form.tile is None and access.strides[form.axis] == "one"):
             if form.tile is not None:
-                unit = k.op("minimum", unit, k.op("udiv", rows, body.const(form.lanes)) - 1)
+                last = k.let(k.op("udiv", rows, body.const(form.lanes)) - 1, "last_unit")
+                unit = k.op("minimum", unit, last)
             start = body.vector_start(access, body.offset(access, where, form.axis), unit, form.lanes, form.axis)
             return body.read(access, start, form.lanes)
-        down = [k.op("minimum", unit * form.lanes + step, rows - 1) for step in range(form.lanes)]
+        last = k.let(rows - 1, "last_row")
+        down = [k.op("minimum", unit * form.lanes + step, last) for step in range(form.lanes)]
         return self._vector([self._one(access, where | {form.axis: row}) for row in down])
 
     # ------------------------------------------------------------------ results
@@ -298,10 +303,10 @@ class _Builder:
             value = body.spread(result, lanes) if lanes > 1 else result
             self._k.store(body.params[access.name], start, value, align=align)
 
-    def _vector(self, elements: list[Ref]) -> Ref:
+    def _vector(self, elements: list[Ref], hint: str = "") -> Ref:
         """A vector of elements; one of bools is made by comparing."""
         k = self._k
         if elements[0].type != BOOL:
-            return k.op("vector", *elements)
+            return k.op("vector", *elements, hint=hint)
         one, zero = k.const(1, U8), k.const(0, U8)
         return k.op("vector", *(k.op("select", element, one, zero) for element in elements)) != 0

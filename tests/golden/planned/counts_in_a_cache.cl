@@ -44,27 +44,27 @@ void lt_scatter_add(const uint n,
                 const int4 a_i = LOAD(int4, a + block * 4);
                 const char4 is_less = convert_char4(convert_ulong4(a_i) < s1);
                 const uint4 converted_4 = convert_uint4(a_i);
-                const int product_3 = stripe * 4;
-                places[product_3] = is_less.s0 != 0 ? converted_4.s0 : 4294967295u;
-                values[product_3] = s0;
-                const int sum_3 = product_3 + 1;
+                const int product_2 = stripe * 4;
+                places[product_2] = is_less.s0 != 0 ? converted_4.s0 : 4294967295u;
+                values[product_2] = s0;
+                const int sum_3 = product_2 + 1;
                 places[sum_3] = is_less.s1 != 0 ? converted_4.s1 : 4294967295u;
                 values[sum_3] = s0;
-                const int sum_4 = product_3 + 2;
+                const int sum_4 = product_2 + 2;
                 places[sum_4] = is_less.s2 != 0 ? converted_4.s2 : 4294967295u;
                 values[sum_4] = s0;
-                const int sum_5 = product_3 + 3;
+                const int sum_5 = product_2 + 3;
                 places[sum_5] = is_less.s3 != 0 ? converted_4.s3 : 4294967295u;
                 values[sum_5] = s0;
             } else {
-                const int product_4 = stripe * 4;
-                const uint product_5 = block * 4;
+                const int product_3 = stripe * 4;
+                const uint product_4 = block * 4;
                 #pragma unroll 4
                 for (int step_1 = 0; step_1 < 4; ++step_1) {
-                    const int sum_6 = product_4 + step_1;
+                    const int sum_6 = product_3 + step_1;
                     places[sum_6] = 4294967295u;
                     values[sum_6] = 0u;
-                    const uint sum_7 = product_5 + (uint)step_1;
+                    const uint sum_7 = product_4 + (uint)step_1;
                     if (sum_7 < n) {
                         const int a_i_1 = a[sum_7];
                         places[sum_6] = (ulong)a_i_1 < s1 ? (uint)a_i_1 : 4294967295u;

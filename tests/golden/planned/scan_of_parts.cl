@@ -48,31 +48,31 @@ void cumulative_sum(const uint m,
             const uint block = tile + (uint)(stripe * 256 + lane);
             if (whole) {
                 const float4 a_i = LOAD(float4, a + block * 4);
-                const int product_6 = stripe * 4;
-                own[product_6] = a_i.s0;
-                own[product_6 + 1] = a_i.s1;
-                own[product_6 + 2] = a_i.s2;
-                own[product_6 + 3] = a_i.s3;
+                const int product_5 = stripe * 4;
+                own[product_5] = a_i.s0;
+                own[product_5 + 1] = a_i.s1;
+                own[product_5 + 2] = a_i.s2;
+                own[product_5 + 3] = a_i.s3;
             } else {
-                const uint product_7 = block * 4;
-                const int product_8 = stripe * 4;
+                const uint product_6 = block * 4;
+                const int product_7 = stripe * 4;
                 #pragma unroll 4
                 for (int step_1 = 0; step_1 < 4; ++step_1) {
-                    const uint r = product_7 + (uint)step_1;
+                    const uint r = product_6 + (uint)step_1;
                     f32_1 = 0.0f;
                     if (r < m) {
                         const float a_i_1 = a[r];
                         f32_1 = a_i_1;
                     }
-                    own[product_8 + step_1] = f32_1;
+                    own[product_7 + step_1] = f32_1;
                 }
             }
         }
         #pragma unroll 4
         for (int stripe_1 = 0; stripe_1 < 4; ++stripe_1) {
-            const int product_9 = stripe_1 * 4;
+            const int product_8 = stripe_1 * 4;
             #pragma unroll 4
-            for (int step_2 = product_9 + 1; step_2 < product_9 + 4; ++step_2) {
+            for (int step_2 = product_8 + 1; step_2 < product_8 + 4; ++step_2) {
                 own[step_2] = own[step_2 - 1] + own[step_2];
             }
         }
@@ -121,22 +121,22 @@ void cumulative_sum(const uint m,
             const int sum_20 = stripe_3 * 256 + lane;
             const uint block_1 = tile + (uint)sum_20;
             const float first = totals[sum_20];
-            const int product_15 = stripe_3 * 4;
+            const int product_14 = stripe_3 * 4;
             #pragma unroll 4
-            for (int step_3 = product_15; step_3 < product_15 + 4; ++step_3) {
+            for (int step_3 = product_14; step_3 < product_14 + 4; ++step_3) {
                 own[step_3] = first + own[step_3];
             }
             if (whole) {
-                const float own_value_7 = own[product_15 + 3];
-                const float4 joined = (float4)(own[product_15], own[product_15 + 1], own[product_15 + 2], own_value_7);
+                const float own_value_7 = own[product_14 + 3];
+                const float4 joined = (float4)(own[product_14], own[product_14 + 1], own[product_14 + 2], own_value_7);
                 STORE(float4, y + block_1 * 4, joined);
             } else {
-                const uint product_17 = block_1 * 4;
+                const uint product_15 = block_1 * 4;
                 #pragma unroll 4
                 for (int step_4 = 0; step_4 < 4; ++step_4) {
-                    const uint sum_26 = product_17 + (uint)step_4;
+                    const uint sum_26 = product_15 + (uint)step_4;
                     if (sum_26 < m) {
-                        y[sum_26] = own[product_15 + step_4];
+                        y[sum_26] = own[product_14 + step_4];
                     }
                 }
             }

@@ -40,32 +40,32 @@ void mul_cumulative_sum(const uint n0,
             const uint block = tile + (uint)(stripe * 256 + lane);
             if (whole) {
                 const float4 a_i = LOAD(float4, a + (row * a_stride0 + block) * 4);
-                const float4 product_6 = a_i * s0;
-                const int product_7 = stripe * 4;
-                own[product_7] = product_6.s0;
-                own[product_7 + 1] = product_6.s1;
-                own[product_7 + 2] = product_6.s2;
-                own[product_7 + 3] = product_6.s3;
+                const float4 product_4 = a_i * s0;
+                const int product_5 = stripe * 4;
+                own[product_5] = product_4.s0;
+                own[product_5 + 1] = product_4.s1;
+                own[product_5 + 2] = product_4.s2;
+                own[product_5 + 3] = product_4.s3;
             } else {
-                const uint product_8 = block * 4;
-                const int product_9 = stripe * 4;
+                const uint product_6 = block * 4;
+                const int product_7 = stripe * 4;
                 #pragma unroll 4
                 for (int step_1 = 0; step_1 < 4; ++step_1) {
-                    const uint r = product_8 + (uint)step_1;
+                    const uint r = product_6 + (uint)step_1;
                     f32_0 = 0.0f;
                     if (r < m) {
                         const float a_i_1 = a[row * a_stride0 * 4 + r];
                         f32_0 = a_i_1 * s0;
                     }
-                    own[product_9 + step_1] = f32_0;
+                    own[product_7 + step_1] = f32_0;
                 }
             }
         }
         #pragma unroll 4
         for (int stripe_1 = 0; stripe_1 < 4; ++stripe_1) {
-            const int product_13 = stripe_1 * 4;
+            const int product_10 = stripe_1 * 4;
             #pragma unroll 4
-            for (int step_2 = product_13 + 1; step_2 < product_13 + 4; ++step_2) {
+            for (int step_2 = product_10 + 1; step_2 < product_10 + 4; ++step_2) {
                 own[step_2] = own[step_2 - 1] + own[step_2];
             }
         }
@@ -111,25 +111,25 @@ void mul_cumulative_sum(const uint n0,
         barrier(CLK_LOCAL_MEM_FENCE);
         #pragma unroll 4
         for (int stripe_3 = 0; stripe_3 < 4; ++stripe_3) {
-            const int sum_22 = stripe_3 * 256 + lane;
-            const uint block_1 = tile + (uint)sum_22;
-            const float first = totals[sum_22];
-            const int product_19 = stripe_3 * 4;
+            const int sum_20 = stripe_3 * 256 + lane;
+            const uint block_1 = tile + (uint)sum_20;
+            const float first = totals[sum_20];
+            const int product_16 = stripe_3 * 4;
             #pragma unroll 4
-            for (int step_3 = product_19; step_3 < product_19 + 4; ++step_3) {
+            for (int step_3 = product_16; step_3 < product_16 + 4; ++step_3) {
                 own[step_3] = first + own[step_3];
             }
             if (whole) {
-                const float own_value_7 = own[product_19 + 3];
-                const float4 joined = (float4)(own[product_19], own[product_19 + 1], own[product_19 + 2], own_value_7);
+                const float own_value_7 = own[product_16 + 3];
+                const float4 joined = (float4)(own[product_16], own[product_16 + 1], own[product_16 + 2], own_value_7);
                 STORE(float4, y + (row * y_stride0 + block_1) * 4, joined);
             } else {
-                const uint product_22 = block_1 * 4;
+                const uint product_17 = block_1 * 4;
                 #pragma unroll 4
                 for (int step_4 = 0; step_4 < 4; ++step_4) {
-                    const uint sum_29 = product_22 + (uint)step_4;
-                    if (sum_29 < m) {
-                        y[row * y_stride0 * 4 + sum_29] = own[product_19 + step_4];
+                    const uint sum_26 = product_17 + (uint)step_4;
+                    if (sum_26 < m) {
+                        y[row * y_stride0 * 4 + sum_26] = own[product_16 + step_4];
                     }
                 }
             }

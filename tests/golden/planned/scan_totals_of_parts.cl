@@ -36,31 +36,31 @@ void totals(const uint m,
             const uint block = tile + (uint)(stripe * 256 + lane);
             if (whole) {
                 const float4 a_i = LOAD(float4, a + block * 4);
-                const int product_6 = stripe * 4;
-                own[product_6] = a_i.s0;
-                own[product_6 + 1] = a_i.s1;
-                own[product_6 + 2] = a_i.s2;
-                own[product_6 + 3] = a_i.s3;
+                const int product_5 = stripe * 4;
+                own[product_5] = a_i.s0;
+                own[product_5 + 1] = a_i.s1;
+                own[product_5 + 2] = a_i.s2;
+                own[product_5 + 3] = a_i.s3;
             } else {
-                const uint product_7 = block * 4;
-                const int product_8 = stripe * 4;
+                const uint product_6 = block * 4;
+                const int product_7 = stripe * 4;
                 #pragma unroll 4
                 for (int step_1 = 0; step_1 < 4; ++step_1) {
-                    const uint r = product_7 + (uint)step_1;
+                    const uint r = product_6 + (uint)step_1;
                     float v = 0.0f;
                     if (r < m) {
                         const float a_i_1 = a[r];
                         v = a_i_1;
                     }
-                    own[product_8 + step_1] = v;
+                    own[product_7 + step_1] = v;
                 }
             }
         }
         #pragma unroll 4
         for (int stripe_1 = 0; stripe_1 < 4; ++stripe_1) {
-            const int product_9 = stripe_1 * 4;
+            const int product_8 = stripe_1 * 4;
             #pragma unroll 4
-            for (int step_2 = product_9 + 1; step_2 < product_9 + 4; ++step_2) {
+            for (int step_2 = product_8 + 1; step_2 < product_8 + 4; ++step_2) {
                 own[step_2] = own[step_2 - 1] + own[step_2];
             }
         }

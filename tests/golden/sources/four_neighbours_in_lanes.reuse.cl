@@ -41,19 +41,17 @@ __kernel void four_neighbours_in_lanes(const uint n0,
             f32_6 = a[(ulong)u32_5 + 4];
             u32_5 = (u32_3 + u32_0) * 4;
             const float4 a_i_2 = LOAD(float4, a + u32_5);
-            const float a_i_3 = a[(ulong)u32_5 + 4];
+            f32_7 = a[(ulong)u32_5 + 4];
             u32_5 = (u32_4 + u32_0) * 4;
             const float4 a_i_4 = LOAD(float4, a + u32_5);
-            f32_7 = a_i_4.s2;
+            f32_8 = a_i_4.s2;
             const float lane_9 = a_i_4.s3;
             const float2 a_i_5 = LOAD(float2, a + ((ulong)u32_5 + 4));
-            f32_8 = a_i.s1 + a_i_2.s1 + a_i_4.s0 + f32_7;
-            f32_9 = a_i.s2 + a_i_2.s2 + a_i_4.s1 + lane_9;
-            f32_7 = a_i.s3 + a_i_2.s3 + f32_7 + a_i_5.s0;
-            f32_6 = (f32_6 + a_i_3 + lane_9 + a_i_5.s1) * s0;
+            f32_9 = (a_i.s2 + a_i_2.s2 + a_i_4.s1 + lane_9) * s0;
+            f32_6 = (f32_6 + f32_7 + lane_9 + a_i_5.s1) * s0;
             u32_0 = (u32_1 + u32_0 * 2) * 2;
-            STORE(float2, y + u32_0, (float2)(f32_8 * s0, f32_9 * s0));
-            STORE(float2, y + (u32_0 + 2), (float2)(f32_7 * s0, f32_6));
+            STORE(float2, y + u32_0, (float2)((a_i.s1 + a_i_2.s1 + a_i_4.s0 + f32_8) * s0, f32_9));
+            STORE(float2, y + (u32_0 + 2), (float2)((a_i.s3 + a_i_2.s3 + f32_8 + a_i_5.s0) * s0, f32_6));
         } else {
             u32_2 = u32_2 * 4;
             u32_3 = u32_3 * 4;
@@ -62,10 +60,10 @@ __kernel void four_neighbours_in_lanes(const uint n0,
             for (uint j = base; j < n1; ++j) {
                 u32_0 = j + 1;
                 f32_6 = a[u32_2 + u32_0];
-                f32_7 = a[u32_3 + u32_0];
-                f32_8 = a[u32_4 + j];
-                f32_9 = a[u32_4 + (j + 2)];
-                y[u32_1 + j] = (f32_6 + f32_7 + f32_8 + f32_9) * s0;
+                f32_8 = a[u32_3 + u32_0];
+                f32_9 = a[u32_4 + j];
+                f32_7 = a[u32_4 + (j + 2)];
+                y[u32_1 + j] = (f32_6 + f32_8 + f32_9 + f32_7) * s0;
             }
         }
     }

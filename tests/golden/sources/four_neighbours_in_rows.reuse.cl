@@ -33,12 +33,12 @@ __kernel void four_neighbours_in_rows(const uint n0,
         if (u32_1 < n0) {
             u64_2 = (ulong)(u32_0 * a_stride0 + i1);
             const float a_i = a[u64_2 + 1];
-            const uint sum_3 = u32_0 + 2;
-            u32_3 = sum_3 * a_stride0 + i1;
+            const uint sum_2 = u32_0 + 2;
+            u32_3 = sum_2 * a_stride0 + i1;
             u64_2 = (ulong)u32_3;
             const float a_i_1 = a[u64_2 + 1];
-            const uint sum_7 = u32_0 + 1;
-            u32_4 = sum_7 * a_stride0 + i1;
+            const uint sum_5 = u32_0 + 1;
+            u32_4 = sum_5 * a_stride0 + i1;
             const float a_i_2 = a[u32_4];
             u64_5 = (ulong)u32_4;
             const float a_i_3 = a[u64_5 + 2];
@@ -58,8 +58,8 @@ __kernel void four_neighbours_in_rows(const uint n0,
             f32_8 = a[u32_3];
             f32_9 = a[u64_2 + 2];
             y[u32_0 * y_stride0 + i1] = (a_i + a_i_1 + a_i_2 + a_i_3) * s0;
-            y[sum_7 * y_stride0 + i1] = (a_i_4 + f32_6 + a_i_6 + a_i_7) * s0;
-            y[sum_3 * y_stride0 + i1] = (a_i_1 + a_i_8 + a_i_9 + a_i_10) * s0;
+            y[sum_5 * y_stride0 + i1] = (a_i_4 + f32_6 + a_i_6 + a_i_7) * s0;
+            y[sum_2 * y_stride0 + i1] = (a_i_1 + a_i_8 + a_i_9 + a_i_10) * s0;
             y[u32_1 * y_stride0 + i1] = (f32_6 + f32_7 + f32_8 + f32_9) * s0;
         } else {
             for (uint j = u32_0; j < n0; ++j) {

@@ -16,10 +16,8 @@ __kernel void gather_and_scatter(__global const float *x_buffer,
     const uint i = get_global_id(0);
     const uint product = i * 4;
     const uint4 index_value = vload4(0, index + product);
-    const float x_value_2 = x[index_value.s2];
-    const float x_value_3 = x[index_value.s3];
     const float4 converted = convert_float4(product + (uint4)(0, 1, 2, 3));
-    const float4 product_1 = (float4)(x[index_value.s0], x[index_value.s1], x_value_2, x_value_3) * converted;
+    const float4 product_1 = (float4)(x[index_value.s0], x[index_value.s1], x[index_value.s2], x[index_value.s3]) * converted;
     const uint difference = 63 - product;
     y[difference] = product_1.s0;
     y[difference - 1] = product_1.s1;

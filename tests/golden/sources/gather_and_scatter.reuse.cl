@@ -18,10 +18,8 @@ __kernel void gather_and_scatter(__global const float *x_buffer,
     u32_0 = get_global_id(0);
     u32_0 = u32_0 * 4;
     const uint4 index_value = vload4(0, index + u32_0);
-    const float x_value_2 = x[index_value.s2];
-    const float x_value_3 = x[index_value.s3];
     f32x4_1 = convert_float4(u32_0 + (uint4)(0, 1, 2, 3));
-    f32x4_1 = (float4)(x[index_value.s0], x[index_value.s1], x_value_2, x_value_3) * f32x4_1;
+    f32x4_1 = (float4)(x[index_value.s0], x[index_value.s1], x[index_value.s2], x[index_value.s3]) * f32x4_1;
     u32_0 = 63 - u32_0;
     y[u32_0] = f32x4_1.s0;
     y[u32_0 - 1] = f32x4_1.s1;

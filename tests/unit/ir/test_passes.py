@@ -866,3 +866,12 @@ def test_literals_are_equal_by_their_bits() -> None:
     assert Const(1.0, F32) != Const(1, F32)
     assert Const(True, BOOL) != Const(1, BOOL)
     assert count(CASES[0].kernel, Local) == 0
+
+
+def test_fold_takes_lanes_from_what_a_vector_was_made_of() -> None:
+    def kernel(k: KernelBuilder) -> None:
+        x, y, i = k.pointer("x", F32), k.pointer("y", F32), k.global_id(0, "i")
+        made = k.op("vector", *(k.load(x, i + step) for step in range(4)))
+        k.store(y, i, k.op("extract", made, 2) - k.op("extract", k.load(x, i, count=4), 3))
+
+    assert ops(after(fold, kernel)).count("extract") == 1  # the other one is of a vector in memory

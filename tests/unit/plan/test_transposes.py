@@ -107,15 +107,40 @@ def test_rows_that_are_not_aligned_are_read_one_by_one_and_turned_all_the_same()
 
 def test_several_leaves_are_turned_as_far_as_local_memory_goes() -> None:
     target = Target(kind="gpu", compute_units=2, group_size=256)
-    hosts = [random(64, 64) for _ in range(4)]
+    hosts = [random(128, 128) for _ in range(4)]
     (launch,) = launches(target, lambda x, y, z, w, np: x.T * y.T + z.T + w, *hosts)
     assert local_bytes(launch.kernel) == 2**15
+
+
+def test_few_elements_are_turned_in_small_tiles() -> None:
+    """So that no compute unit is idle."""
+    target = Target(kind="gpu", compute_units=8, group_size=256)
+    for shape, items in (((64, 64), 64), ((512, 64), 256)):
+        (launch,) = launches(target, lambda x, y, np: x.T + y, random(*shape), random(*shape[::-1]))
+        assert launch.group_size == (items, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile", "items"),
+    [((2, 16, 1024), "256 x 16", 256), ((2, 1024, 16), "16 x 256", 256), ((32, 16, 64), "64 x 16", 64)],
+)
+def test_tiles_are_no_longer_than_short_axes(shape: tuple[int, ...], tile: str, items: int) -> None:
+    """So that no work-item is idle."""
+    target = Target(kind="gpu", compute_units=8, group_size=256)
+
+    def make(x: Any, np: Any) -> Any:
+        return np.reshape(np.matrix_transpose(x), (-1,))
+
+    (launch,) = launches(target, make, random(*shape))
+    assert launch.kernel.note.endswith(f"in tiles of {tile}")
+    assert launch.group_size == (items, 1, 1)
 
 
 def test_a_cpu_turns_blocks_in_registers() -> None:
     (launch,) = launches(CPU, lambda x, y, np: x.T + y, random(32, 64), random(64, 32))
     assert not local_bytes(launch.kernel)
     assert widths(launch.kernel, Load) == widths(launch.kernel, Store) == {8, 1}  # one by one where a block is cut off
+    launches(CPU, lambda x, y, np: x.T + y, random(31, 67), random(67, 31))
 
 
 @BOTH
@@ -139,3 +164,23 @@ def test_vectors_of_a_gpu_go_over_the_ends_of_rows() -> None:
     assert launch.global_size[0] == -(-5 * 303 // 4 // 16) * 16
     (launch,) = launches(GPU, lambda x, np: x[:, 1:] * 2, random(300, 5))  # each has one
     assert launch.global_size[1] > 1
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x, y: x.T + y,
+        lambda x, y: xp.reshape(x.T, (-1,)) * xp.reshape(y, (-1,)),
+        lambda x, y: x[::-1, ::-1] * 2,
+        lambda x, y: x[:, 1:] * 2,
+    ],
+    ids=["turned", "reshaped", "back to front", "cut"],
+)
+def test_sizes_share_plans(target: Target, make: Callable[..., Any]) -> None:
+    runtime, rng = InterpretedRuntime(target), np.random.default_rng(0)
+    with xp.use(runtime):
+        for _ in range(8):
+            rows, columns = (int(length) for length in rng.integers(2, 6, 2) * 16)
+            make(xp.asarray(random(rows, columns)), xp.asarray(random(columns, rows))).compute()
+    assert runtime.plans.statistics.misses <= 5

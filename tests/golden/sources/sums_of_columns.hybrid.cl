@@ -1,0 +1,70 @@
+/* y = sum(a)    f32, in f32, by columns */
+#pragma OPENCL FP_CONTRACT OFF
+
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+#define LOAD(type, p) (*(__global const type *)(p))
+#define STORE(type, p, value) (*(__global type *)(p) = (value))
+#define LOAD_LOCAL(type, p) (*(__local const type *)(p))
+#define STORE_LOCAL(type, p, value) (*(__local type *)(p) = (value))
+
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void sums_of_columns(const uint n0,
+                     const uint m,
+                     __global const float *restrict a_buffer,
+                     const ulong a_offset,
+                     const uint a_stride1,
+                     __global float *restrict y_buffer,
+                     const ulong y_offset)
+{
+    __global const float *a = AT(a_buffer, a_offset);
+    __global float *y = AT(y_buffer, y_offset);
+    const uint o = get_group_id(0);
+    const uint l = get_local_id(0);
+    float4 acc = (float4)(0.0f);
+    const uint rounds = m / 256;
+    for (uint round_1 = 0; round_1 < rounds; ++round_1) {
+        const uint sum = round_1 * 256 + l;
+        const float4 a_i = LOAD(float4, a + (sum * a_stride1 + o) * 4);
+        const float4 a_i_1 = LOAD(float4, a + ((sum + 32) * a_stride1 + o) * 4);
+        const float4 a_i_2 = LOAD(float4, a + ((sum + 64) * a_stride1 + o) * 4);
+        const float4 a_i_3 = LOAD(float4, a + ((sum + 96) * a_stride1 + o) * 4);
+        const float4 a_i_4 = LOAD(float4, a + ((sum + 128) * a_stride1 + o) * 4);
+        const float4 a_i_5 = LOAD(float4, a + ((sum + 160) * a_stride1 + o) * 4);
+        const float4 a_i_6 = LOAD(float4, a + ((sum + 192) * a_stride1 + o) * 4);
+        const float4 a_i_7 = LOAD(float4, a + ((sum + 224) * a_stride1 + o) * 4);
+        acc = acc + a_i;
+        acc = acc + a_i_1;
+        acc = acc + a_i_2;
+        acc = acc + a_i_3;
+        acc = acc + a_i_4;
+        acc = acc + a_i_5;
+        acc = acc + a_i_6;
+        acc = acc + a_i_7;
+    }
+    for (uint r = rounds * 256 + l; r < m; r += 32) {
+        const float4 a_i_8 = LOAD(float4, a + (r * a_stride1 + o) * 4);
+        acc = acc + a_i_8;
+    }
+    __local float shared[128] __attribute__((aligned(16)));
+    const uint product_2 = l * 4;
+    STORE_LOCAL(float4, shared + product_2, acc);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (l < 16) {
+        for (uint other = l + 16; other < 32; other += 16) {
+            const float4 kept = LOAD_LOCAL(float4, shared + other * 4);
+            acc = acc + kept;
+        }
+        STORE_LOCAL(float4, shared + product_2, acc);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const float4 kept_1 = LOAD_LOCAL(float4, shared);
+    acc = kept_1;
+    #pragma unroll 16
+    for (uint other_1 = 1; other_1 < 16; ++other_1) {
+        const float4 kept_2 = LOAD_LOCAL(float4, shared + other_1 * 4);
+        acc = acc + kept_2;
+    }
+    if (l == 0) {
+        STORE(float4, y + o * 4, acc);
+    }
+}
