@@ -45,7 +45,7 @@ lowest newest: venv
 	$(BIN)/python tools/test_versions.py $@ -n $(JOBS) --dist worksteal
 
 nightly: venv lowest newest smoke
-	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --timeout 3600 \
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --timeout 3600 \
 		tests/differential tests/unit/plan/test_contract.py tests/unit/execute/test_interrupts.py \
 		tests/device/execute/test_interrupts.py \
 		$(addprefix tests/device/arrays/test_,arrays.py indexing.py interop.py linear_algebra.py scans.py)

@@ -5,4 +5,5 @@ devices.py     ocl-devices
 expression.py  an expression and dtypes, as typed on the command line, to arrays
 kernel.py      a kernel of a file, for types as typed
 dump.py        ocl-dump
+bench/         ocl-bench
 """

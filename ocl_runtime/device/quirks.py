@@ -248,4 +248,5 @@ def quirks_for(caps: Capabilities) -> Quirks:
         changes = dict(row.changes)
         changes["build_options"] = quirks.build_options + changes.get("build_options", ())
         quirks = dataclasses.replace(quirks, **changes)
-    return dataclasses.replace(quirks, group_size=min(quirks.group_size, caps.max_work_group_size))
+    most = min(quirks.group_size, caps.max_work_group_size)
+    return dataclasses.replace(quirks, group_size=1 << most.bit_length() - 1)  # kernels count on a power of two

@@ -7,6 +7,7 @@ with a planted race and a planted overflow prove that reports do come.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,7 @@ def main() -> None:
     sums = launch(running_sums(), {"x": x, "y": np.zeros(32, np.float32)}, "hybrid", (32,), (16,))["y"]
     np.testing.assert_array_equal(sums, x.reshape(2, 16).cumsum(1).ravel())
     arrays(begins)
+    places(begins)
     engine.finish()
     ends()
 
@@ -216,6 +218,45 @@ def arrays(begins: Callable[[str], None]) -> None:
         np.testing.assert_array_equal((z[2:9, 3:20:2] // 4).numpy(), m[2:9, 3:20:2] // 4)
 
 
+def places(begins: Callable[[str], None]) -> None:
+    """Scans, masks and what is written at computed places, by work-items together and by single ones."""
+    import ocl_runtime as ocl
+    from ocl_runtime.arrays.meaning import masks
+
+    rng = np.random.default_rng(4)
+    a, mask = rng.integers(-9, 9, (2, 300)).astype(np.float32), rng.random((2, 300)) < 0.4
+    index, many = rng.integers(0, 7, 400), rng.integers(0, 5000, 400)
+    for kind in ("cpu", "gpu"):
+        runtime = ocl.Runtime("oclgrind", Settings(cache_folder=None))
+        target = replace(runtime.executor.target, kind=kind, compute_units=2, group_size=16)
+        runtime.executor.target = target  # type: ignore[misc]
+        with ocl.use(runtime):
+            x, m = ocl.asarray(a), ocl.asarray(mask)
+            begins(f"scans {kind}")
+            for axis in (0, 1):
+                np.testing.assert_array_equal(ocl.cumulative_sum(x, axis=axis).numpy(), a.cumsum(axis))
+            np.testing.assert_array_equal(ocl.cumulative_sum(ocl.tile(x[0], (8,))).numpy(), np.tile(a[0], 8).cumsum())
+            begins(f"masks {kind}")
+            rows, count = masks.rows(m._node), int(mask.sum())
+            known = ocl.asarray(np.array([count], np.uint32))._node  # the simulator counts vectors of bools as -1 each
+            packed = rows._replace(counts=known, upto=known).packed(ocl.reshape(x, (1, -1))._node, count)
+            np.testing.assert_array_equal(ocl.Array(packed, x._executor).numpy(), a[mask])
+            begins(f"counts {kind}")
+            for given in (index, many):
+                np.testing.assert_array_equal(ocl.bincount(ocl.asarray(given)).numpy(), np.bincount(given))
+            begins(f"sums at places {kind}")
+            for deterministic in (True, False):
+                y, wanted = ocl.zeros(7), np.zeros(7, np.float32)
+                ocl.add_at(y, ocl.asarray(index), ocl.asarray(a.reshape(-1)[:400]), deterministic=deterministic)
+                np.add.at(wanted, index, a.reshape(-1)[:400])
+                np.testing.assert_array_equal(y.numpy(), wanted)
+            begins(f"the last at each place {kind}")
+            y, wanted = ocl.zeros(7), np.zeros(7, np.float32)
+            y[ocl.asarray(index)] = ocl.asarray(a.reshape(-1)[:400])
+            wanted[index] = a.reshape(-1)[:400]
+            np.testing.assert_array_equal(y.numpy(), wanted)
+
+
 # ---------------------------------------------------------------------- the tests
 
 
@@ -238,6 +279,7 @@ def test_all_kernels_ran() -> None:
     assert cases <= ran
     assert PLANTED.keys() <= ran
     assert {"compare_and_swap hybrid", "running_sums hybrid", "a sum 300", "broadcasting"} <= ran
+    assert {"scans gpu", "masks gpu", "counts gpu", "sums at places gpu", "the last at each place gpu"} <= ran
 
 
 if __name__ == "__main__":

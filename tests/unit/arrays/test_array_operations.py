@@ -74,9 +74,31 @@ def test_arithmetic_goes_the_short_way(dtype: str, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("dtype", ["i4", "u1", "f4", "f8"])
-@pytest.mark.parametrize("way", [lambda x: x**2, lambda x: xp.pow(x, 2), lambda x: operation("pow", (x, 2))[0]])
-def test_a_square_is_one_product(dtype: str, way: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda x, k: x**k,
+        xp.pow,
+        lambda x, k: operation("pow", (x, k))[0],
+        lambda x, k: x ** x.numpy().dtype.type(k),
+        np.power,
+    ],
+)
+def test_short_powers_are_products(dtype: str, way: Callable[[Any, int], Any]) -> None:
     x = xp.asarray(np.array([0, 1, 3], dtype))
-    square = way(x)
-    assert is_same(getattr(square, "_node", square), (x * x)._node)
-    assert not is_same((x**3)._node, (x * x * x)._node)
+    products = {2: x * x, 3: x * x * x, 4: (x * x) * (x * x)}
+    for exponent, product in products.items():
+        power = way(x, exponent)
+        assert is_same(getattr(power, "_node", power), product._node)
+    assert not is_same((x**5)._node, (x * x * x * x * x)._node)
+
+
+def test_roots_of_negative_zero_and_infinity_are_numpys() -> None:
+    """Also by an exponent of NumPy's, which has a dtype of its own."""
+    host = np.array([-0.0, -np.inf, 4.0], np.float32)
+    with np.errstate(invalid="ignore"):
+        for exponent in (0.5, np.float32(0.5), np.float64(0.5)):
+            found, expected = (xp.asarray(host) ** exponent).numpy(), host**exponent
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(np.signbit(found[:1]), np.signbit(expected[:1]))

@@ -96,6 +96,7 @@ def test_an_unknown_device_gets_the_defaults() -> None:
 
 def test_the_group_size_fits_the_device() -> None:
     assert quirks_for(capabilities(max_work_group_size=8)).group_size == 8
+    assert quirks_for(capabilities(max_work_group_size=12)).group_size == 8, "a power of two"
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)

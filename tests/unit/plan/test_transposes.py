@@ -164,3 +164,23 @@ def test_vectors_of_a_gpu_go_over_the_ends_of_rows() -> None:
     assert launch.global_size[0] == -(-5 * 303 // 4 // 16) * 16
     (launch,) = launches(GPU, lambda x, np: x[:, 1:] * 2, random(300, 5))  # each has one
     assert launch.global_size[1] > 1
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x, y: x.T + y,
+        lambda x, y: xp.reshape(x.T, (-1,)) * xp.reshape(y, (-1,)),
+        lambda x, y: x[::-1, ::-1] * 2,
+        lambda x, y: x[:, 1:] * 2,
+    ],
+    ids=["turned", "reshaped", "back to front", "cut"],
+)
+def test_sizes_share_plans(target: Target, make: Callable[..., Any]) -> None:
+    runtime, rng = InterpretedRuntime(target), np.random.default_rng(0)
+    with xp.use(runtime):
+        for _ in range(8):
+            rows, columns = (int(length) for length in rng.integers(2, 6, 2) * 16)
+            make(xp.asarray(random(rows, columns)), xp.asarray(random(columns, rows))).compute()
+    assert runtime.plans.statistics.misses <= 5
