@@ -35,6 +35,10 @@ ROUNDING = frozenset({"rint", "floor", "ceil", "trunc"})
 BY_FOURS = frozenset({"pow", "fmod"})
 """Functions of float64 that PoCL gets wrong on more than 4 lanes, see templates/helpers/by_fours.cl.mako."""
 
+IN_FOURS = frozenset({"exp", "exp2", "log1p", "asin", "acos", "atan", "tanh", "erf"})
+"""Functions that PoCL rounds otherwise on fewer than 4 lanes: by another one in the last place, of some arguments."""
+_FOUR_LANES = {1: "{name}(({{T}}4)({{0}})).s0", 2: "{name}(({{0}}).s0101).lo", 3: "{name}(({{0}}).s0122).s012"}
+
 
 class Expressions(Accesses):
     """Makes the texts of one kernel's expressions."""
@@ -132,6 +136,8 @@ class Expressions(Accesses):
             return f"fast_{row.name}{{V}}({{0}})"
         if self._dialect.own_math and row.name in ROUNDING and element(source) in {F32, F64}:
             return f"{self.rounding(row.name, source)}({{0}})"
+        if self._dialect.own_math and row.name in IN_FOURS and element(source) in {F32, F64} and lanes(source) < 4:
+            return _FOUR_LANES[lanes(source)].format(name=row.name)
         if self._dialect.own_math and row.name in BY_FOURS and element(source) == F64 and lanes(source) > 4:
             self.helpers[f"{row.name}_by_fours", source] = None
             return f"{row.name}_by_fours{{V}}({{0}}, {{1}})"

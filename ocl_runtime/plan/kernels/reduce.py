@@ -207,7 +207,9 @@ def _launch(
     items = (space.results if rows else space.vectors(lanes * chains)) * plan.team
     group = _group(items, plan.parts, target)
     if plan.team > 1:
-        group = max(plan.team, power_of_two(items, target.group_size))
+        # As many teams as there may be, so that few results take no kernel of their own; those left over have nothing.
+        full = reduction.apart and bool(space.kept)
+        group = max(plan.team, target.group_size if full else power_of_two(items, target.group_size))
         while not reduction.apart and items % group:  # nobody may read again what somebody else writes over
             group //= 2
     global_size: Sizes = (rounded_up(items, group), plan.parts, 1)

@@ -155,8 +155,8 @@ class Columns(Builder):
         if ahead > 1:
             rounds = k.op("udiv", end - begin, self.body.const(team * ahead), hint="rounds")
             with k.for_(0, rounds, dtype=form.index, hint="round") as round_:
-                at = begin + round_ * (team * ahead) + self.team.member
-                elements([at + number * team if number else at for number in range(ahead)])
+                at = k.op("add", begin + round_ * (team * ahead), self.team.member, hint="~row")
+                elements([k.op("add", at, number * team, hint="~row") if number else at for number in range(ahead)])
             begin = begin + rounds * (team * ahead)
         first = begin + self.team.member if team > 1 else begin
         with k.for_(first, end, team, dtype=form.index, hint="r", unroll=unroll) as r:

@@ -166,7 +166,8 @@ class Builder:
         self.k = KernelBuilder(kernel_name(form.values), group_size=group, note=note)
         self.body = Body.start(self.k, form.specs, form.index, form.fp16, restrict=form.restrict)
         self.team = Team(self.k, form.team, form.teams, form.index, beside=form.way == "columns")
-        self._part = self.k.global_id(1, "part", form.index) if form.split else None
+        self.part_number = self.k.global_id(1, "part", form.index) if form.split else None
+        """The part of its results that this work-item takes, where they are split."""
         self.sizes = {axis: self.body.params[f"n{axis}"] for axis in range(form.kept)}
         if form.reduced > 1:
             self.sizes |= {form.kept + axis: self.body.params[f"m{axis}"] for axis in range(form.reduced)}
@@ -216,20 +217,15 @@ class Builder:
         return where | {0: self.k.op("minimum", where[0], last, hint="~row")}, inside
 
     @property
-    def part_number(self) -> Ref | None:
-        """The part of its results that this work-item takes, where they are split."""
-        return self._part
-
-    @property
     def part(self) -> dict[int, Ref]:
         """The coordinate of the part, where results are split."""
-        return {} if self._part is None else {self.form.kept: self._part}
+        return {} if self.part_number is None else {self.form.kept: self.part_number}
 
     def range(self, whole: Ref) -> tuple[Ref, Ref]:
         """Where the part that this work-item takes of `whole` elements or vectors begins and ends."""
-        if self._part is None:
+        if self.part_number is None:
             return self.body.const(0), whole
-        begin = self.k.let(self._part * self.body.params["per"], "begin")
+        begin = self.k.let(self.part_number * self.body.params["per"], "begin")
         return begin, self.k.op("minimum", begin + self.body.params["per"], whole, hint="end")
 
     def guarded(self, condition: Ref | None) -> AbstractContextManager[None]:

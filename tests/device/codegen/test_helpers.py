@@ -15,7 +15,7 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.ops import OPS, Op
 from ocl_ir.types import F32, F64, DType
 from ocl_runtime.codegen.compile import compile_kernel
-from ocl_runtime.codegen.expressions import BY_FOURS, ROUNDING
+from ocl_runtime.codegen.expressions import BY_FOURS, IN_FOURS, ROUNDING
 from ocl_runtime.codegen.spelling import Dialect
 from ocl_runtime.device import all_devices
 from ocl_runtime.device.probe import fault
@@ -292,6 +292,29 @@ def test_an_extreme_lane_does_not_spoil_the_others(bench: Bench, dtype: DType, l
         if at.size:
             wrong[row.name] = at.size, *(one[at[0]] for one in (*columns[: row.arity], scalar, vector))
     assert not wrong, f"wrong lanes, and of the first one the operands, the scalar's result and the vector's: {wrong}"
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_regression_functions_are_the_same_bits_on_any_number_of_lanes(bench: Bench, dtype: DType) -> None:
+    """Of the arguments that expressions have in lanes and, at the end, one by one."""
+    if dtype == F64 and not bench.device.capabilities.fp64:
+        pytest.skip("the device has no float64")
+    rows = [OPS[name] for name in sorted(IN_FOURS)]
+    size = 4096
+    columns = [np.random.default_rng(0).uniform(-1, 1, size).astype(dtype.numpy)]
+    dialect = Dialect(bench.device.quirks.own_math, bench.device.quirks.vector_hint)
+    found = {}
+    for width in (1, 2, 4, 8, 16):
+        k = KernelBuilder("kernel")
+        a, out, i = k.pointer("a", dtype), k.pointer("out", dtype), k.global_id(0, "i")
+        x = k.load(a, i * width, count=width)
+        for number, row in enumerate(rows):
+            k.store(out, i * width + number * size, k.op(row.name, x))
+        program = bench.build(compile_kernel(k.build(), "hybrid", dialect).source.text)
+        found[width] = bench.run_kernel(program, size // width, columns, len(rows) * size).reshape(len(rows), size)
+    for width, results in found.items():
+        differ = {row.name: int((results[at] != found[4][at]).sum()) for at, row in enumerate(rows)}
+        assert not any(differ.values()), f"{width} lanes and 4: {differ}"
 
 
 @pytest.mark.parametrize("lanes", [8, 16])
