@@ -270,7 +270,7 @@ OTHERS = [
 NO_VALUES = {
     "Array", "__array_api_version__", "compute", "current", "use", "set_default", "can_cast", "finfo", "iinfo",
     "isdtype", "result_type", "e", "inf", "nan", "pi", "newaxis", "bool", "int8", "int16", "int32", "int64", "uint8",
-    "uint16", "uint32", "uint64", "float16", "float32", "float64",
+    "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16",
     "Download", "allocate", "compute_into", "download", "pinned_empty", "upload", "from_dlpack", "from_pyopencl",
     "explain", "__array_namespace_info__", "broadcast_shapes",
 }  # fmt: skip

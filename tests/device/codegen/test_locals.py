@@ -588,7 +588,7 @@ DECLARATIONS = {
     "saxpy": (1, 1, 1),
     "live_across_the_back_edge": (6, 7, 7),
     "a_variable_is_a_copy": (3, 3, 2),
-    "gather_and_scatter": (5, 8, 8),
+    "gather_and_scatter": (3, 6, 6),
     "transposition": (6, 9, 9),
     "stencil": (7, 9, 9),
     "nested_scopes": (8, 9, 8),
