@@ -18,7 +18,7 @@ from tests.support.arrays import assert_same
 from tests.support.interpreted import InterpretedRuntime
 
 QUICK = settings(
-    max_examples=max(1, settings.default.max_examples // 4),
+    max_examples=max(1, settings.default.max_examples // 8),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -24,7 +24,7 @@ TARGETS = {
     "cpu": Target(kind="cpu", compute_units=2, group_size=8, vector_bytes=64),
 }
 QUICK = settings(
-    max_examples=max(1, settings.default.max_examples // 4),
+    max_examples=max(1, settings.default.max_examples // 8),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -21,7 +21,7 @@ from tests.support.arrays import DTYPES, ordinary
 from tests.support.interpreted import InterpretedRuntime
 
 QUICK = settings(
-    max_examples=max(1, settings.default.max_examples // 3),
+    max_examples=max(1, settings.default.max_examples // 6),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -22,7 +22,11 @@ TARGETS = {
     "cpu": Target(kind="cpu", compute_units=2, group_size=4, vector_bytes=64),
     "cpu, narrow": Target(kind="cpu", compute_units=2, group_size=8, vector_bytes=16),
 }
-QUICK = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(
+    max_examples=max(1, settings.default.max_examples // 8),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 DTYPES = st.sampled_from([np.dtype(code) for code in ("?", "i1", "u2", "i4", "u8", "f2", "f4", "f8")])
 LENGTHS = st.sampled_from([0, 1, 2, 3, 4, 7, 8, 9, 11, 12, 16, 17, 23, 24, 32, 37, 40])
 
