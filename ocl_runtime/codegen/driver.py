@@ -31,10 +31,11 @@ MOST_FAULTS = 3  # the rest is usually a consequence of the first ones
 # NVIDIA's compiler only warns of a function that does not exist, and that only the first time that it sees the
 # source; its linker fails, and names the function but no line.
 # "<kernel>:12:5: error: …" (NVIDIA), "input.cl:12:5: error: …" (Oclgrind), "1:12:5: error: …" (Intel),
-# "error: /…/tempfile_x.cl:12:5: …" (PoCL).
+# "error: /…/tempfile_x.cl:12:5: …" (PoCL; in the argument of a macro, which begins there,
+# "error: /…/tempfile_x.cl:12:5 <Spelling=/…/tempfile_x.cl:12:30>: …").
 _FAULTS = (
     re.compile(r"^[^\n]*?:(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE),
-    re.compile(r"^(?:fatal )?error: [^\n]*?:(?P<line>\d+):\d+: (?P<text>.*)$", re.MULTILINE),
+    re.compile(r"^(?:fatal )?error: [^\n]*?:(?P<line>\d+):\d+(?: <Spelling=[^\n>]*>)?: (?P<text>.*)$", re.MULTILINE),
 )
 _WARNINGS = (re.compile(r"^[^\n]*?:(?P<line>\d+):\d+: warning: (?P<text>implicit declaration .*)$", re.MULTILINE),)
 _UNRESOLVED = re.compile(r"Unresolved extern function '(?P<name>\w+)'")
