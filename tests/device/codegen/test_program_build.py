@@ -147,7 +147,7 @@ def test_what_a_compiler_says_of_a_good_program_is_no_warning(context: cl.Contex
         "input.cl:5:12: error: use of undeclared identifier 'nowhere'\n    a[1] = nowhere;\n",
         "Compilation started\n1:5:12: error: use of undeclared identifier 'nowhere'\nCompilation failed",
         "error: /home/x/pocl/tempfile_T7.cl:5:12: use of undeclared identifier 'nowhere'\nDevice failed to build",
-        "error: /x/tempfile_T7.cl:5:12 <Spelling=/x/tempfile_T7.cl:5:30>: use of undeclared identifier 'nowhere'\nDevice",
+        "error: /x/tempfile_T7.cl:5:12 <Spelling=/x/tempfile_T7.cl:5:30>: use of undeclared identifier 'nowhere'",
         "/tmp/comgr-1/input/CompileSource:5:12: error: use of undeclared identifier 'nowhere'\n1 error generated.",
         "<program source>:5:12: fatal error: use of undeclared identifier 'nowhere'",
         "C:\\Temp\\kernel.cl:5:12: error: use of undeclared identifier 'nowhere'",
