@@ -17,30 +17,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from ocl_ir import numpy_functions as functions
 from ocl_ir.errors import DTypeError
 from ocl_ir.program_ops import DefinedOp, InlineC
-from ocl_ir.types import (
-    BF16,
-    BOOL,
-    F16,
-    F32,
-    I32,
-    I64,
-    U32,
-    U64,
-    DType,
-    Type,
-    ValueType,
-    Vector,
-    element,
-    lanes,
-    with_dtype,
-)
+from ocl_ir.types import BOOL, F32, I32, I64, U32, U64, DType, Type, ValueType, Vector, element, lanes, with_dtype
 
 CLASSES: dict[str, frozenset[str]] = {
     "F": frozenset({"float"}),
@@ -345,18 +329,6 @@ def result_type(op: str, args: tuple[Type, ...], result: Type | None = None) -> 
         listed = ", ".join(map(str, args))
         raise DTypeError(f"{op} of ({listed}) cannot give {result}")
     return expected
-
-
-@lru_cache(maxsize=4096)  # asked for every node
-def array_dtype(op: str, dtypes: tuple[DType, ...]) -> DType:
-    """The dtype of an operation on elements of arrays, which may be bfloat16: it has values there, as float16 has.
-
-    Raises `DTypeError` as `result_type` does.
-    """
-    if BF16 not in dtypes or isinstance(op, DefinedOp):
-        return cast("DType", result_type(op, dtypes))
-    dtype = cast("DType", result_type(op, tuple([F16 if dtype is BF16 else dtype for dtype in dtypes])))
-    return BF16 if dtype is F16 else dtype
 
 
 def _elementwise_type(op: Op, args: tuple[ValueType, ...]) -> ValueType:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.ops import array_dtype
 from ocl_ir.source_line import Line, caller
 from ocl_ir.types import F64, DType
 from ocl_runtime.arrays.core import ArrayCore
@@ -56,7 +55,7 @@ class _Recipes(dict[tuple[str, DType, "Kind", "Kind"], "_Recipe | None"]):
         answers = len(arrays) < len(kinds) and TABLE[name].rule == "compare" and dtype.is_integer
         recipe = None
         if op is not None and not answers:
-            recipe = _Recipe(op, array_dtype(op, (dtype,) * len(kinds)), dtype, common == F64)
+            recipe = _Recipe(op, graph.array_dtype(op, (dtype,) * len(kinds)), dtype, common == F64)
         self[key] = recipe
         return recipe
 

@@ -6,6 +6,8 @@ Nothing here recurses: expressions may be many thousand nodes deep.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import cast
 
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.graph.leaves import buffer, iota, scalar, undefined
@@ -39,10 +41,10 @@ from ocl_ir.graph.nodes import (
 from ocl_ir.guards import Given, Number
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
-from ocl_ir.ops import array_dtype
+from ocl_ir.ops import result_type
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import Where, caller, calling_line
-from ocl_ir.types import BOOL, DType
+from ocl_ir.types import BF16, BOOL, F16, DType
 
 __all__ = [
     "Assign",
@@ -64,6 +66,7 @@ __all__ = [
     "Storage",
     "Undefined",
     "accumulator",
+    "array_dtype",
     "assign",
     "bitcast",
     "buffer",
@@ -153,6 +156,18 @@ def with_number(
 def convert(arg: Node, dtype: DType, where: Where = "") -> Node:
     """The values as another dtype, by the rules of kernel IR's `convert`; the node itself where it has the dtype."""
     return arg if arg.dtype == dtype else typed("convert", dtype, (arg,), where)
+
+
+@lru_cache(maxsize=4096)  # asked for every node
+def array_dtype(op: str, dtypes: tuple[DType, ...]) -> DType:
+    """The dtype of an operation on elements of arrays, which may be bfloat16: it has values there, as float16 has.
+
+    Raises `DTypeError` as `result_type` does.
+    """
+    if BF16 not in dtypes or isinstance(op, DefinedOp):
+        return cast("DType", result_type(op, dtypes))
+    dtype = cast("DType", result_type(op, tuple([F16 if dtype is BF16 else dtype for dtype in dtypes])))
+    return BF16 if dtype is F16 else dtype
 
 
 def bitcast(arg: Node, dtype: DType, where: Where = "") -> Node:

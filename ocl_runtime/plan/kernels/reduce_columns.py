@@ -38,7 +38,7 @@ class Columns(Builder):
             steps[form.lane] = k.op("udiv", self.sizes[form.lane] + (self._slab - 1), body.const(self._slab))
         where = body.coordinates(self.team.number, range(form.kept - 1, -1, -1), steps)
         if form.team > 1:
-            self._by_team(*self.bounded(where, steps))
+            self._column(*self.bounded(where, steps))
         elif form.kept > 1 or (form.kept and form.lane is None):
             with k.if_(where[0] < self.sizes[0]):
                 self._columns(where)
@@ -46,7 +46,8 @@ class Columns(Builder):
             self._columns(where)
         return k.build()
 
-    def _by_team(self, where: dict[int, Ref], inside: Ref | None) -> None:
+    def _column(self, where: dict[int, Ref], inside: Ref | None) -> None:
+        """The only result at a place, or the only vector of them."""
         begin, end = self.range(self.body.params["m"])
         lane = self.form.lane
         if lane is None:
@@ -62,11 +63,10 @@ class Columns(Builder):
 
     def _columns(self, where: dict[int, Ref]) -> None:
         k, form, body, lane = self.k, self.form, self.body, self.form.lane
-        begin, end = self.range(body.params["m"])
         if lane is None:
-            column = _Column(lambda access, at: self.at(access, where | at), 1)
-            self._through(begin, end, [column])
+            self._column(where, None)
             return
+        begin, end = self.range(body.params["m"])
         base = k.let(where[lane] * self._slab, "base")
         with k.if_(base + (self._slab - 1) < self.sizes[lane]):
             first = where[lane] if form.chains == 1 else k.let(where[lane] * form.chains, "first")

@@ -37,15 +37,14 @@ class Team:
         self._local = self.member = k.item("local_id", 0, "l", index)
         if count == 1:
             return
-        inner = count if beside else size
-        near, far = (k.op(op, self._local, inner, hint=hint) for op, hint in self._split(beside))
-        team, self.member = (near, far) if beside else (far, near)
-        self._first = team if beside else k.let(team * size, "first")
+        if beside:
+            self._first = team = k.op("urem", self._local, count, hint="column")
+            self.member = k.op("udiv", self._local, count, hint="member")
+        else:
+            self.member = k.op("urem", self._local, size, hint="member")
+            team = k.op("udiv", self._local, size, hint="team")
+            self._first = k.let(team * size, "first")
         self.number = k.let(self.number * count + team, "o")
-
-    @staticmethod
-    def _split(beside: bool) -> tuple[tuple[str, str], tuple[str, str]]:
-        return (("urem", "column"), ("udiv", "member")) if beside else (("urem", "member"), ("udiv", "team"))
 
     def joined(self, totals: Totals, join: Callable[[int, Ref, Ref], Ref]) -> dict[int, Ref]:
         """The totals of the whole team, which every work-item of it gets. The first few join their own with those that
