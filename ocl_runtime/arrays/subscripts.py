@@ -19,7 +19,7 @@ from ocl_runtime.arrays.core import ArrayCore, compute_together
 from ocl_runtime.arrays.elements import note, read
 from ocl_runtime.arrays.meaning.basic_index import followed, is_plain, known_index
 from ocl_runtime.arrays.meaning.indexing import is_array, part_of, picked, rows_at
-from ocl_runtime.arrays.meaning.masks import check, coordinates, selected, spread
+from ocl_runtime.arrays.meaning.masks import Counting, check, coordinates, selected, spread
 from ocl_runtime.arrays.meaning.writing import fitted, where_mask
 from ocl_runtime.arrays.operands import operands_of, uploaded, written_operand
 from ocl_runtime.errors import RankError, ShapeError
@@ -61,7 +61,7 @@ class Subscripts(ArrayCore):
                 axes, rest = self._with_mask_axes(parts)
                 return self[axes][rest]
             if len(parts) == 1 and _is_mask(parts[0]) and getattr(parts[0], "shape", None) == shape:
-                return self._new(selected(self._node, self._mask_node(parts[0]), self._counted))
+                return self._new(selected(self._node, self._mask_node(parts[0]), self._counting()))
             parts = self._without_masks(parts)
             if any(map(is_array, parts)):
                 elements = picked(shape, parts, self._uploaded, self._note_indices).of(self._node)
@@ -176,7 +176,7 @@ class Subscripts(ArrayCore):
             if number in masks:
                 mask = self._mask_node(part)
                 check(mask, shape, axis)
-                without += coordinates(mask, self._counted)
+                without += coordinates(mask, self._counting())
             else:
                 without.append(part)
             axis += max(0, len(shape) - used) if part is Ellipsis else _axes(part)
@@ -200,9 +200,12 @@ class Subscripts(ArrayCore):
     def _mask_node(self, part: object) -> Node:
         return self._uploaded(part) if isinstance(part, np.ndarray) else cast("Node", part)
 
-    def _counted(self, counts: tuple[Node, ...]) -> tuple[tuple[Node, ...], int]:
-        """Running sums, computed, and the last element of the last one."""
-        arrays: Any = [self._new(node) for node in counts]
+    def _counting(self) -> Counting:
+        return Counting(self._counted, self._executor.target.kind == "gpu")
+
+    def _counted(self, nodes: tuple[Node, ...]) -> tuple[tuple[Node, ...], int]:
+        """Nodes, computed, and the last element of the last one."""
+        arrays: Any = [self._new(node) for node in nodes]
         compute_together(arrays)
         last = arrays[-1]
         return tuple(array._node for array in arrays), int(last[(-1,) * last.ndim])

@@ -15,6 +15,8 @@ from ocl_ir.graph.build import Node
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BF16, F32, I64, U32, U64
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
+from ocl_runtime.arrays.core import compute_together
+from ocl_runtime.arrays.functions.creation import arange
 from ocl_runtime.arrays.functions.elementwise import astype, floor, maximum, minimum, where
 from ocl_runtime.arrays.functions.manipulation import reshape
 from ocl_runtime.arrays.functions.searching import searchsorted
@@ -27,6 +29,9 @@ from ocl_runtime.arrays.operands import ArrayLike, uploaded
 from ocl_runtime.errors import DTypeError, IndexingError, ShapeError
 
 _FITS_U32 = 2**32
+_FEW = 4096
+"""Numbers of which a GPU counts how often they come before it is known how many there are; a table of a group has room
+for them. Mostly there are no others, and the elements have been read once."""
 _SPARE_BITS = 4
 """Of a float's fraction, bits that the distance from the first edge has beside the number of the bin."""
 
@@ -45,7 +50,7 @@ def bincount(
 
         ocl.bincount(ocl.asarray([0, 2, 2]))        # 1, 0, 2
 
-    The greatest element is waited for. With a `length` nothing is: there are as many numbers, and elements that are
+    How many numbers there are is waited for. With a `length` nothing is: there are as many, and elements that are
     negative or not below it do not count. Sums of floats have the same bits in every run, as of `add_at`.
 
     Raises `ShapeError` for other axes or shapes, `DTypeError` for what is no integers, `IndexingError` for negative
@@ -60,16 +65,31 @@ def bincount(
         )
     if not (x._dtype.is_integer or x._dtype.kind == "bool"):
         raise DTypeError(f"bincount of {x.dtype}", place=calling_line(), remedy="convert to an integer dtype first")
-    if length is None:
-        low, high = (0, -1) if not x.size else (int(_min(x)), int(_max(x)))
-        if low < 0 or minlength < 0:
-            raise IndexingError(
-                f"bincount of {low}" if low < 0 else f"bincount with minlength={minlength}",
-                place=calling_line(),
-                remedy="give no negative numbers, or length=… to leave them out",
-            )
-        length = max(high + 1, minlength)
-    return _counted(x, length, weights, dtype)
+    if length is not None:
+        return _counted(x, length, weights, dtype)
+    if minlength < 0:
+        raise IndexingError(
+            f"bincount with minlength={minlength}", place=calling_line(), remedy="give a number that is not negative"
+        )
+    if not x.size:
+        return _counted(x, minlength, weights, dtype)
+    if weights is None and x._executor.target.kind == "gpu":
+        few = _counted(x, max(minlength, _FEW), None, None)
+        # The number behind the last one that comes; -1 where others than these come.
+        end = where(_sum(few) == x.size, _max(where(few > 0, arange(1, few.size + 1), 0)), -1)
+        compute_together((few, end))
+        length = int(end)
+        if length >= 0:
+            counts = few[: max(length, minlength)]
+            return counts if dtype is None else astype(counts, dtype)
+    greatest = int(_max(astype(x, f"u{x.dtype.itemsize}")))  # negative ones are greater than the others
+    if x._dtype.kind == "int" and greatest > np.iinfo(x.dtype).max:
+        raise IndexingError(
+            f"bincount of {int(_min(x))}",
+            place=calling_line(),
+            remedy="give no negative numbers, or length=… to leave them out",
+        )
+    return _counted(x, max(greatest + 1, minlength), weights, dtype)
 
 
 def _counted(places: Array, length: int, weights: ArrayLike | None, dtype: Any) -> Array:
@@ -151,7 +171,9 @@ def _range(x: Array, given: tuple[float, float] | None) -> tuple[float, float]:
     elif not x.size:
         low, high = 0.0, 1.0
     else:
-        low, high = float(_min(x)), float(_max(x))
+        ends = _min(x), _max(x)
+        compute_together(ends)
+        low, high = map(float, ends)
     if not (np.isfinite(low) and np.isfinite(high) and low <= high):
         raise ShapeError(
             f"histogram from {low} to {high}", place=calling_line(), remedy="give a finite range, the lesser one first"

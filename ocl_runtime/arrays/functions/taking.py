@@ -120,7 +120,7 @@ def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     x = array_of("nonzero", x)
     if not x.ndim:
         raise ShapeError("nonzero of an array of shape ()", place=calling_line(), remedy="use bool(x)")
-    per_axis = coordinates(cast(x._node, BOOL), x._counted, I64)
+    per_axis = coordinates(cast(x._node, BOOL), x._counting(), I64)
     return tuple(Array(graph.convert(coordinate, I64), x._executor) for coordinate in per_axis)
 
 

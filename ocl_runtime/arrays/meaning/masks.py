@@ -1,27 +1,36 @@
 """What masks mean in nodes, as NumPy has it.
 
 What a mask holds for is packed in row-major order: counted in rows, the counts added up, and each row packed from where
-it begins on. Reading by a mask, or with one beside other
-indices, needs the count of these elements: the shape of the result depends on it, so it is waited for. Writing needs no
-count: where the mask does not hold, the old element stays.
+it begins on. Reading by a mask, or with one beside other indices, needs the count of these elements: the shape of the
+result depends on it, so it is waited for. A GPU would have nothing to do meanwhile, so it packs before the count is
+known, into memory for as many elements as the mask has. Writing needs no count: where the mask does not hold, the old
+element stays.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from contextlib import suppress
+from typing import NamedTuple
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.indices import Shape
+from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import I32, I64, U32, U64, DType
-from ocl_runtime.errors import IndexingError
+from ocl_runtime.errors import IndexingError, OutOfMemoryError
 
-Counted: TypeAlias = Callable[[tuple[Node, ...]], tuple[tuple[Node, ...], int]]
-"""Gives nodes computed, and the last element of the last one."""
+
+class Counting(NamedTuple):
+    """How the count of what a mask holds for is found."""
+
+    compute: Callable[[tuple[Node, ...]], tuple[tuple[Node, ...], int]]
+    """Gives nodes computed, and the last element of the last one."""
+    ahead: bool
+    """Whether to pack before the count is known."""
+
 
 _FITS_I32 = 2**31
 _ROW = 4096
@@ -88,20 +97,33 @@ def rows(mask: Node) -> Rows:
     return Rows(mask, kept, counts, graph.scan("sum", counts, 0, dtype))
 
 
-def _packed(mask: Node, value: Callable[[Shape], Node], dtype: DType, counted: Counted) -> Node:
+def _packed(mask: Node, value: Callable[[Shape], Node], dtype: DType, counting: Counting) -> Node:
     """What a value has, as a node of a shape in rows, where a mask holds."""
     if mask.size:
         places = rows(mask)
-        (counts, upto), count = counted((places.counts, places.upto))
+        if counting.ahead:
+            with suppress(OutOfMemoryError):  # as many elements as the mask holds for may still fit
+                whole = places.packed(value(places.kept.shape), mask.size)
+                (whole, _), count = counting.compute((whole, places.upto))
+                return _first(whole, count)
+        (counts, upto), count = counting.compute((places.counts, places.upto))
         if count:
             return places._replace(counts=counts, upto=upto).packed(value(places.kept.shape), count)
     return graph.scalar(0, dtype, (0,))
 
 
-def coordinates(mask: Node, counted: Counted, dtype: DType | None = None) -> list[Node]:
+def _first(whole: Node, count: int) -> Node:
+    """The first elements of a node with one axis; not in its memory if that would be more than twice as large."""
+    if not count:
+        return graph.scalar(0, whole.dtype, (0,))
+    part = graph.index(whole, (Span(0, 1, count),))
+    return part if 2 * count >= whole.size else graph.elementwise("copy", part)
+
+
+def coordinates(mask: Node, counting: Counting, dtype: DType | None = None) -> list[Node]:
     """The coordinates of where a mask holds, one node for each axis; of one axis, as a dtype."""
     own = _places_dtype(mask) if dtype is None or len(mask.shape) != 1 else dtype
-    found = _packed(mask, lambda shape: graph.iota(own, Layout.contiguous(shape)), own, counted)
+    found = _packed(mask, lambda shape: graph.iota(own, Layout.contiguous(shape)), own, counting)
     along: list[Node] = []
     for axis, length in enumerate(mask.shape):
         inner, index = math.prod(mask.shape[axis + 1 :]), found
@@ -113,9 +135,9 @@ def coordinates(mask: Node, counted: Counted, dtype: DType | None = None) -> lis
     return along
 
 
-def selected(node: Node, mask: Node, counted: Counted) -> Node:
+def selected(node: Node, mask: Node, counting: Counting) -> Node:
     """The elements of a node for which a mask of its shape holds."""
-    return _packed(mask, lambda shape: _in_rows(node, shape), node.dtype, counted)
+    return _packed(mask, lambda shape: _in_rows(node, shape), node.dtype, counting)
 
 
 def spread(value: Node, mask: Node, shape: Shape) -> Node:

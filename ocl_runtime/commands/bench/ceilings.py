@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,11 +138,14 @@ class Ceilings:
             for start in range(0, nbytes * count, nbytes)
         ]
 
+    # What enqueues does not hold the ceilings, which hold it: PyOpenCL crashes where Python's garbage collector frees
+    # parts of a buffer together with the buffer (seen with NVIDIA's driver, at the end of the process).
+
     def _launched(self, launch: Launch) -> Enqueue:
-        return lambda: [self.opencl.enqueue(launch)]
+        return partial(_enqueued, self.opencl, launch)
 
     def _copied(self, source: Any, target: Any, nbytes: int) -> Enqueue:
-        return lambda: [self.opencl.copy(source, target, nbytes)]
+        return partial(_copied, self.opencl, source, target, nbytes)
 
     def _copies(self, nbytes: int) -> list[Way]:
         half, opencl = nbytes // 2, self.opencl
@@ -168,3 +172,11 @@ class Ceilings:
             [self._launched(opencl.launch(name, [x, y, count], (size,), (group,))) for x in buffers]
             for size in sorted(sizes)
         ]
+
+
+def _enqueued(opencl: OpenCL, launch: Launch) -> list[Any]:
+    return [opencl.enqueue(launch)]
+
+
+def _copied(opencl: OpenCL, source: Any, target: Any, nbytes: int) -> list[Any]:
+    return [opencl.copy(source, target, nbytes)]

@@ -199,6 +199,7 @@ CASES = (
             cpu=22,
             ceiling="read",
             needs="bincount",
+            asks=True,
         )
         for bins, spread in _BINS
     ),

@@ -1,0 +1,87 @@
+"""Reading by masks, and counting, where a GPU does not wait for the host, and where it must."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ocl_runtime.arrays as xp
+from ocl_runtime.errors import IndexingError, OutOfMemoryError
+from ocl_runtime.plan.target import Target
+from tests.support.interpreted import InterpretedRuntime, Storage
+
+GPU = Target(kind="gpu", compute_units=1, group_size=8)
+CPU = Target(kind="cpu", compute_units=1, group_size=8)
+HOST = np.arange(100, dtype="f4")
+
+
+class Short(InterpretedRuntime):
+    """A runtime that never has more than so many bytes at once."""
+
+    def allocate(self, nbytes: int, where: str = "", *, wait: bool = True) -> Storage:
+        if nbytes >= HOST.nbytes:
+            raise OutOfMemoryError("no memory", place=str(where), remedy="use less")
+        return super().allocate(nbytes, where, wait=wait)
+
+
+def _launched(runtime: InterpretedRuntime) -> list[str]:
+    names = [launch.kernel.name for launch in runtime.launched]
+    runtime.launched.clear()
+    return names
+
+
+def test_a_gpu_packs_before_the_count_is_known() -> None:
+    """Then what is picked lies in memory for all, if that is not much more; else it is copied by who reads it."""
+    runtime = InterpretedRuntime(GPU)
+    with xp.use(runtime):
+        x = xp.asarray(HOST)
+        for most, then in ((60, []), (40, ["copy"])):
+            mask = xp.asarray(most > HOST)
+            picked = x[mask]
+            assert _launched(runtime) == ["sum", "cumulative_sum", "sub_pack"]
+            picked.compute()
+            assert _launched(runtime) == then
+            assert np.array_equal(picked.numpy(), HOST[:most])
+            picked[0] = -1
+            assert np.array_equal(picked.numpy(), [-1, *HOST[1:most]])
+            runtime.launched.clear()
+        assert float(xp.sum(x[xp.asarray(HOST < 40)])) == HOST[:40].sum()
+        assert _launched(runtime) == ["sum", "cumulative_sum", "sub_pack", "sum"]
+
+
+def test_a_cpu_packs_what_it_has_counted() -> None:
+    runtime = InterpretedRuntime(CPU)
+    with xp.use(runtime):
+        picked = xp.asarray(HOST)[xp.asarray(HOST < 60)]
+        assert "sub_pack" not in _launched(runtime)
+        picked.compute()
+        assert _launched(runtime) == ["sub_pack"]
+
+
+def test_what_is_picked_may_fit_where_all_does_not() -> None:
+    runtime = Short(GPU)
+    with xp.use(runtime):
+        x, mask = xp.asarray(HOST), xp.asarray(HOST < 60)
+        assert np.array_equal(x[mask].numpy(), HOST[:60])
+        assert runtime.allocations[60 * HOST.itemsize] == 1
+
+
+@pytest.mark.parametrize(("most", "then"), [(4096, []), (5000, ["max", "fill", "lt_scatter_add", "convert"])])
+def test_a_gpu_reads_once_what_it_counts_into_few(most: int, then: list[str]) -> None:
+    """Else it looks for the greatest one, and counts again."""
+    runtime = InterpretedRuntime(GPU)
+    host = np.random.default_rng(0).integers(0, most, 300).astype("i4")
+    host[7] = most - 1
+    with xp.use(runtime):
+        x = xp.asarray(host)
+        found = xp.bincount(x)
+        found.compute()
+        assert _launched(runtime)[3:] == ["sum_gt_add_select_max", "sum_max_eq_select", *then]
+        assert np.array_equal(found.numpy(), np.bincount(host))
+        assert np.array_equal(xp.bincount(x, dtype="u1").numpy(), np.bincount(host).astype("u1"))
+
+
+@pytest.mark.parametrize("target", [GPU, CPU])
+def test_bincount_of_negative_numbers(target: Target) -> None:
+    with xp.use(InterpretedRuntime(target)), pytest.raises(IndexingError, match="bincount of -3"):
+        xp.bincount(xp.asarray(np.array([1, -3, 2], "i2")))
