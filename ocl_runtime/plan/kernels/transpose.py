@@ -117,6 +117,14 @@ def _tile(
     down = units // along
     if not stored and down > 1:  # longer rows have fewer ends
         down, along = down // 2, along * 2
+
+    def covered(shape: tuple[int, int]) -> int:
+        """Units of all tiles of a shape, with those beyond the last row and column."""
+        return -(-rows // (shape[0] * lanes)) * shape[0] * -(-columns // (shape[1] * lanes)) * shape[1]
+
+    shapes = [shape for shape in ((down, along), (2 * down, along // 2), (down // 2, 2 * along)) if all(shape)]
+    least = min(map(covered, shapes))
+    down, along = next(shape for shape in shapes if 7 * covered(shape) <= 8 * least)
     while down > 1 and down * lanes // 2 >= rows and along * lanes < columns:
         down, along = down // 2, along * 2
     while along > 1 and along * lanes // 2 >= columns and down * lanes < rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -184,3 +185,10 @@ def test_sizes_share_plans(target: Target, make: Callable[..., Any]) -> None:
             rows, columns = (int(length) for length in rng.integers(2, 6, 2) * 16)
             make(xp.asarray(random(rows, columns)), xp.asarray(random(columns, rows))).compute()
     assert runtime.plans.statistics.misses <= 5
+
+
+@pytest.mark.parametrize(("columns", "groups"), [(31, 2), (37, 3)])
+def test_tiles_fit_the_rows(columns: int, groups: int) -> None:
+    """Rows that are not aligned are cut into long parts, unless much of the last one would lie beyond their end."""
+    (launch,) = launches(GPU, lambda x, np: np.reshape(x.T, (-1,)), random(columns, 16))
+    assert math.prod(launch.global_size) == groups * 16
