@@ -9,6 +9,7 @@ arguments.py   the memory of a captured function's arguments, and what a program
 exclusive.py   whether others need memory that it computes into
 trace.py       what a function does, written down
 captured.py    what it has become, for sizes that pass its guards
+known_programs.py the programs that one function has become
 capture.py     a program from what a Python function does
 kernel_call.py a call of a kernel over arrays, and who else needs what it writes
 bound_launch.py a launch bound to memory

@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from itertools import count
-from typing import Any, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary, WeakValueDictionary, ref
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
+from weakref import WeakKeyDictionary, ref
 
-from ocl_ir.graph.build import Buffer
+from ocl_ir.graph.build import Buffer, buffer
+from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
@@ -38,127 +38,42 @@ from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
 from ocl_runtime.programs.captured import Call, Captured, Prepared, captured_by, prepared, rebound, replay
+from ocl_runtime.programs.known_programs import KnownPrograms
 from ocl_runtime.programs.own_memory import ATTEMPTS, is_lent_out, own, shared
-from ocl_runtime.programs.trace import SharedArgumentsError
+from ocl_runtime.programs.trace import Planned, SharedArgumentsError
 from ocl_runtime.programs.trees import Shape, flatten, positional
-
-_MOST_PREPARED = 64
-"""Programs with their sizes bound that one function keeps."""
-_MOST_LAUNCHES = 2**15
-"""Of these programs, unless it is one: they take about 64 MiB of the host's memory."""
-_MOST_CALLS = 64
-"""Arguments that are just so, for which it knows at once what to replay."""
-_MOST_PROGRAMS = 16
-"""Programs that it keeps for arguments of the same dtypes and numbers of axes."""
-_MOST_FAMILIES = 64
-"""Kinds of arguments, other Python values among them, that it keeps programs for, and so their constants."""
-
-
-class _Programs:
-    """What one function has become on one runtime."""
-
-    def __init__(self) -> None:
-        self.prepared: OrderedDict[tuple[Captured, tuple[int, ...]], Prepared] = OrderedDict()
-        self.calls: dict[Hashable, Call] = {}
-        """By what a look at the arguments shows: these are found at once."""
-        self.captured: OrderedDict[Hashable, list[Captured]] = OrderedDict()
-        self.floats: dict[Hashable, tuple[str, ...] | bool] = {}
-        """By the shape of calls: the floats that all of them had so far, or whether they are numbers of programs."""
-        self.writes_shared: set[Hashable] = set()
-        """Kinds of calls for which it writes into an argument that shares memory with another one."""
-        self._lock = threading.Lock()
-        self._making: WeakValueDictionary[Hashable, threading.RLock] = WeakValueDictionary()
-
-    def making(self, family: Hashable) -> threading.RLock:
-        """Held by who makes a program for such calls: of threads that want the same, one makes it."""
-        with self._lock:
-            return self._making.setdefault(family, threading.RLock())
-
-    def find(self, family: Hashable, sizes: tuple[int, ...], floats: Sequence[float]) -> Prepared | Captured | None:
-        """What was prepared for a call just like this one, else a program whose guards the sizes and floats pass."""
-        with self._lock:
-            programs = self.captured.get(family)
-            if programs is None:
-                return None
-            self.captured.move_to_end(family)
-            programs = programs[::-1]
-            for captured in programs:
-                specialized = self.prepared.get((captured, sizes))
-                if specialized is None or (floats and not captured.reals.hold(floats)):
-                    continue
-                self.prepared.move_to_end((captured, sizes))
-                return specialized
-        for captured in programs:
-            named = dict(zip(captured.names, sizes, strict=True))
-            if captured.guards.hold(named) and (not floats or captured.reals.hold(floats)):
-                return captured
-        return None
-
-    def takes_floats(self, shape: Shape, floats: Sequence[float]) -> bool:
-        """Whether the floats of a call are numbers of the program. They are a part of it until there is a call with
-        others, and wherever the function cannot do without their values."""
-        known = self.floats.get(shape)
-        if type(known) is bool:
-            return known
-        told = tuple(map(repr, floats))
-        self.note_floats(shape, told if known is None or known == told else True)
-        return known is not None and known != told
-
-    def note_floats(self, shape: Shape, told: tuple[str, ...] | bool) -> None:
-        """What is known of the floats of a call; False where the function cannot do without their values."""
-        with self._lock:
-            self.floats[shape] = told
-            for oldest in list(self.floats)[: len(self.floats) - _MOST_FAMILIES]:
-                del self.floats[oldest]
-
-    def note_shared(self, family: Hashable) -> None:
-        """For such calls the function writes into an argument that shares memory with another one."""
-        with self._lock:
-            if len(self.writes_shared) >= _MOST_FAMILIES:
-                self.writes_shared.clear()
-            self.writes_shared.add(family)
-
-    def keep(self, family: Hashable, captured: Captured) -> None:
-        """Takes note of a new program."""
-        with self._lock:
-            programs = self.captured.setdefault(family, [])
-            programs.append(captured)
-            del programs[:-_MOST_PROGRAMS]
-            for _ in range(len(self.captured) - _MOST_FAMILIES):
-                self.captured.popitem(last=False)
-
-    def note(self, sizes: tuple[int, ...], look: Hashable, call: Call) -> None:
-        """Takes note of how a call was answered, and at once for others that look like it, if they can be known."""
-        with self._lock:
-            self.prepared[call.prepared.captured, sizes] = call.prepared
-            self._forget_oldest()
-            if look is not None:
-                self.calls[look] = call
-                for _ in range(len(self.calls) - _MOST_CALLS):
-                    del self.calls[next(iter(self.calls))]
-
-    def _forget_oldest(self) -> None:
-        """Drops what was prepared first, with the calls that know it, until what is left is within its bounds. (In a
-        loop amid the lock's block an interrupt could leave the lock taken.)"""
-        launches = sum(len(known.bound.commands) for known in self.prepared.values())
-        while len(self.prepared) > (_MOST_PREPARED if launches <= _MOST_LAUNCHES else 1):
-            _, oldest = self.prepared.popitem(last=False)
-            launches -= len(oldest.bound.commands)
-            self.calls = {look: call for look, call in self.calls.items() if call.prepared is not oldest}
-
 
 _Args = ParamSpec("_Args")
 _Returned = TypeVar("_Returned")
+_Returned_co = TypeVar("_Returned_co", covariant=True)
 
 
-def capture(function: Callable[_Args, _Returned]) -> Callable[_Args, _Returned]:
+class CapturedFunction(Protocol[_Args, _Returned_co]):
+    """What `capture` makes of a function."""
+
+    def __call__(self, *args: _Args.args, **kwargs: _Args.kwargs) -> _Returned_co:
+        """What the function returns."""
+
+    def compile(self, *args: _Args.args, **kwargs: _Args.kwargs) -> None:
+        """Makes the program for such arguments and builds its kernels, which the cache on disk keeps; computes nothing
+        and takes no memory of the device. Of arrays only dtype, shape and layout count: `empty` makes some that take
+        no memory. Each is taken for an array with memory of its own. Floats are numbers of the program at once.
+
+            step.compile(ocl.empty((4096, 4096)), 0.1)
+
+        Raises as a call does.
+        """
+
+
+def capture(function: Callable[_Args, _Returned]) -> CapturedFunction[_Args, _Returned]:
     """A function that replays what `function` does with arrays.
 
     Arrays may stand in tuples, lists and dictionaries, in arguments as in what is returned. Floats are numbers of the
     program from the second call on that has others, and what the function decides by one becomes a guard: by comparing
     it, by `isinstance`, by `float(x)`, but not by `type(x) is float`, which is False for such a number. Other arguments
-    are told apart by their values. With `OCL_RUNTIME_CHECK=on` the function is called as it is. Raises `DTypeError` for
-    arguments without an array or that cannot be told apart.
+    are told apart by their values. With `OCL_RUNTIME_CHECK=on` the function is called as it is. Its method `compile`
+    builds ahead of calls what they take. Raises `DTypeError` for arguments without an array or that cannot be told
+    apart.
     """
     captured = _Function(function)
 
@@ -167,7 +82,11 @@ def capture(function: Callable[_Args, _Returned]) -> Callable[_Args, _Returned]:
         returned: _Returned = captured.call(args, kwargs)
         return returned
 
-    return replayed
+    def compile_only(*args: _Args.args, **kwargs: _Args.kwargs) -> None:
+        captured.compile(args, kwargs)
+
+    replayed.compile = compile_only  # type: ignore[attr-defined]
+    return cast("CapturedFunction[_Args, _Returned]", replayed)
 
 
 _ARRAYS_AND_FLOATS = frozenset({Array, float})
@@ -179,15 +98,15 @@ class _Function:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._name = getattr(function, "__name__", type(function).__name__)
-        self._known: WeakKeyDictionary[DeviceExecutor, _Programs] = WeakKeyDictionary()
-        self._last: tuple[ref[DeviceExecutor], ref[_Programs]] | None = None
+        self._what = f"{self._name} is captured and got"
+        self._known: WeakKeyDictionary[DeviceExecutor, KnownPrograms] = WeakKeyDictionary()
+        self._last: tuple[ref[DeviceExecutor], ref[KnownPrograms]] | None = None
         """Of the runtime that it was called for last, which a table takes longer to tell."""
         self._lock = threading.Lock()
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns for some arguments."""
         floats: list[float] = []
-        what = f"{self._name} is captured and got"
         arrays: Sequence[Array]
         kinds = tuple(map(type, args))
         if not kwargs and _ARRAYS_AND_FLOATS.issuperset(kinds):
@@ -196,18 +115,16 @@ class _Function:
             if len(arrays) < len(args):
                 floats = [arg for arg in args if type(arg) is float]
         else:
-            arrays, shape = flatten((args, kwargs), what, floats)
-        if not arrays:
-            raise DTypeError(f"{what} no array", place=calling_line(), remedy="give it arrays")
-        executor = base_executor(arrays[0]._executor)
-        if not isinstance(executor, DeviceExecutor) or tracer.get() is not None or executor.checks is not None:
+            arrays, shape = flatten((args, kwargs), self._what, floats)
+        executor = self._executor_of(arrays)
+        if executor is None:
             return self._function(*args, **kwargs)
         last = self._last
         programs = last[1]() if last is not None and last[0]() is executor else None
         if programs is None:
             programs = self._programs(executor)
         if floats and not programs.takes_floats(shape, floats):
-            (_, shape), floats = flatten((args, kwargs), what), []
+            (_, shape), floats = flatten((args, kwargs), self._what), []
         look, nodes = _look(shape, arrays)
         call = programs.calls.get(look)
         if call is not None and (not floats or call.prepared.captured.reals.hold(floats)):
@@ -229,12 +146,44 @@ class _Function:
                 raise
         return self.call(args, kwargs)
 
+    def compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Makes and builds what calls with such arguments take, whatever their floats."""
+        floats: list[float] = []
+        arrays, shape = flatten((args, kwargs), self._what, floats)
+        executor = self._executor_of(arrays)
+        if executor is None:
+            return
+        programs = self._programs(executor)
+        if floats and programs.floats.get(shape) is False:
+            (_, shape), floats = flatten((args, kwargs), self._what), []
+        elif floats:
+            programs.note_floats(shape, True)
+        arguments = Arguments([_without_memory(x) for x in arrays], [x._executor for x in arrays])
+        family, sizes = (shape, arguments.family), arguments.sizes
+        try:
+            with programs.making(family):
+                specialized = programs.find(family, sizes, floats)
+                if not isinstance(specialized, Prepared):
+                    specialized = self._prepared(specialized, arguments, shape, floats, programs, executor)
+                programs.note(sizes, None, Call(specialized, [span.low for span in arguments.ranges]))
+        except _UnopenError:
+            programs.note_floats(shape, False)
+            self.compile(args, kwargs)
+
+    def _executor_of(self, arrays: Sequence[Array]) -> DeviceExecutor | None:
+        """Where a call with these arrays is replayed; None where the function itself is called."""
+        if not arrays:
+            raise DTypeError(f"{self._what} no array", place=calling_line(), remedy="give it arrays")
+        executor = base_executor(arrays[0]._executor)
+        replays = isinstance(executor, DeviceExecutor) and tracer.get() is None and executor.checks is None
+        return executor if replays else None  # type: ignore[return-value]
+
     def _first(
         self,
         arrays: Sequence[Array],
         shape: Shape,
         floats: list[float],
-        programs: _Programs,
+        programs: KnownPrograms,
         executor: DeviceExecutor,
         look: Hashable,
         nodes: list[Buffer],
@@ -289,7 +238,7 @@ class _Function:
         arguments: Arguments,
         shape: Shape,
         floats: list[float],
-        programs: _Programs,
+        programs: KnownPrograms,
         executor: DeviceExecutor,
     ) -> Prepared:
         """A program for arguments: one whose guards they pass, or a new one."""
@@ -309,9 +258,9 @@ class _Function:
                 programs.keep((shape, arguments.family), captured)
             return prepared(captured, arguments.sizes, executor)
 
-    def _programs(self, executor: DeviceExecutor) -> _Programs:
+    def _programs(self, executor: DeviceExecutor) -> KnownPrograms:
         with self._lock:
-            programs = self._known.setdefault(executor, _Programs())
+            programs = self._known.setdefault(executor, KnownPrograms())
             self._last = ref(executor), ref(programs)  # which a runtime that is gone takes along
             return programs
 
@@ -345,6 +294,13 @@ def _set_apart(arrays: Sequence[Array]) -> bool:
     del storages  # who refers to memory needs it
     own(copies)
     return bool(copies)
+
+
+def _without_memory(x: Array) -> Buffer:
+    """What an array is once it is computed, in memory of its own that is not there."""
+    node = x._node
+    layout = node.layout if isinstance(node, Buffer) else Layout.contiguous(node.shape)
+    return buffer(Planned(layout.range()[1] * node.dtype.size) if node.size else None, node.dtype, layout)
 
 
 def _arguments(arrays: Sequence[Array], executor: DeviceExecutor) -> Arguments:

@@ -6,7 +6,6 @@ import functools
 import gc
 import json
 import math
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +27,7 @@ from ocl_runtime.errors import DTypeError, Error, LaunchError, SharingError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.plan.cache import template
-from ocl_runtime.programs import capture, trace
+from ocl_runtime.programs import capture, known_programs, trace
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
 from tests.support.lives import parts_of
@@ -86,6 +85,51 @@ def test_a_replay_builds_nothing_and_plans_nothing(runtime: Runtime) -> None:
     assert counted["kernel", "hits"] == 0
     assert counted["kernel", "misses"] == 0
     assert counted["memory", "allocations"] == 10  # the results
+
+
+def test_a_function_is_compiled_without_data(runtime: Runtime) -> None:
+    """Nothing is computed and no memory taken; then calls with these shapes run no Python and build nothing."""
+    captured = []
+
+    @capture
+    def step(x: Any, y: Any, *, dt: float) -> Any:
+        captured.append(x.shape)
+        total = ocl.sum(x + y * dt, axis=0)
+        return total, (x.T @ y) * total
+
+    host = np.random.default_rng(0).random((70, 33)).astype("f4")
+    with counting(runtime) as counted:
+        step.compile(ocl.empty((70, 33), dtype="f4"), ocl.empty((70, 33), dtype="f4"), dt=0.5)
+    assert counted["launch", "launches"] == counted["memory", "allocations"] == 0
+    x, y = ocl.asarray(host), ocl.asarray(host + 1)
+    for dt in (0.5, 0.25):
+        with counting(runtime) as counted:
+            total, product = step(x, y, dt=dt)
+        assert counted["launch", "launches"] > 0
+        assert counted["launch", "compiled"] == counted["kernel", "misses"] == 0
+        wanted = (host + (host + 1) * np.float32(dt)).sum(0)
+        np.testing.assert_allclose(total.numpy(), wanted, rtol=1e-5)
+        np.testing.assert_allclose(product.numpy(), host.T @ (host + 1) * wanted, rtol=1e-5)
+    assert captured == [(70, 33)]
+
+
+def test_what_is_compiled_is_decided_as_in_a_call(runtime: Runtime) -> None:
+    """Floats whose values the function asks for are a part of the program; errors are those of a call; what is
+    computed already, and views, are taken as they lie."""
+
+    @capture
+    def scaled(x: Any, by: float) -> Any:
+        return x * math.sin(by)
+
+    table = ocl.asarray(np.arange(12, dtype="f4").reshape(3, 4))
+    scaled.compile(table[:, :3], 0.5)
+    with counting(runtime) as counted:
+        assert_same(scaled(table[:, :3], 0.5).numpy(), table.numpy()[:, :3] * np.float32(math.sin(0.5)))
+    assert counted["launch", "compiled"] == 0
+    with pytest.raises(DTypeError, match="no array"):
+        scaled.compile(3, 0.5)
+    with pytest.raises(Error, match="value"):
+        capture(lambda x: float(x[0])).compile(table[0])
 
 
 def test_programs_are_told_apart_by_what_they_depend_on(runtime: Runtime) -> None:
@@ -992,7 +1036,7 @@ def test_programs_for_many_sizes_are_bounded_by_their_launches(
     x = np.random.default_rng(0).random((40, 7), "f4")
     expected = {rows: step(ocl.asarray(x[:rows])).numpy() for rows in range(10, 20)}
     for most_launches, least in ((2**15, 10), (4, 4), (1, 1)):
-        monkeypatch.setitem(vars(sys.modules[capture.__module__]), "_MOST_LAUNCHES", most_launches)
+        monkeypatch.setattr(known_programs, "_MOST_LAUNCHES", most_launches)
         kept, before = ocl.capture(step), alive()
         for rows, value in expected.items():
             for _ in range(2):
