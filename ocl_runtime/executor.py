@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +44,13 @@ from ocl_runtime.plan.host.prepare import HostTarget, Outcome, described
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.launch import Address
 from ocl_runtime.plan.launch import Argument as PlannedArgument
-from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.planner import Fusion
 
 
 class Recorder(CompiledRecorder, Protocol):

@@ -17,9 +17,7 @@ from ocl_runtime.device import Device, Existing, choose, existing
 from ocl_runtime.errors import UnknownDeviceError
 from ocl_runtime.execute.launch import Argument
 from ocl_runtime.executor import DeviceExecutor, Recorder
-from ocl_runtime.observe.dump import FolderDump
 from ocl_runtime.observe.profile import Profile
-from ocl_runtime.observe.timeline import write_timeline
 from ocl_runtime.settings import Settings
 
 
@@ -49,6 +47,8 @@ class Runtime:
             )
         chosen = device if isinstance(device, Device) else choose(device, settings)
         if recorder is None and settings.dump_folder is not None:
+            from ocl_runtime.observe.dump import FolderDump  # what is not asked for need not be loaded
+
             recorder = FolderDump(settings.dump_folder)
         self.executor = DeviceExecutor(chosen, settings, recorder, over)
         """What computes its arrays; for the library itself."""
@@ -115,6 +115,8 @@ class Runtime:
         what `finish` does.
         """
         self.finish()
+        from ocl_runtime.observe.timeline import write_timeline
+
         write_timeline(self.profile(), f"commands on {self.device}", self.executor.engine.streams.count, Path(path))
 
     def memory_report(self) -> str:

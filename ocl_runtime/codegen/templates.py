@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mako
-from mako.lookup import TemplateLookup
-from mako.template import Template
 
 from ocl_ir.errors import IRError
+
+if TYPE_CHECKING:
+    from mako.lookup import TemplateLookup
+    from mako.template import Template
 
 MAKO: str = mako.__version__
 """The version of Mako, of which sources may depend."""
@@ -39,6 +41,9 @@ def templates_folder() -> Path:
 
 @cache
 def _lookup() -> TemplateLookup:
+    # Mako and the syntax highlighter that it imports take 60 ms, which processes save that find their programs on disk.
+    from mako.lookup import TemplateLookup
+
     return TemplateLookup([str(templates_folder())], strict_undefined=True, filesystem_checks=False)
 
 
@@ -59,6 +64,8 @@ def render_helper(name: str, types: Any) -> str:
 
 def render_source(source: str, values: Mapping[str, Any]) -> str:
     """The text of a template that a user wrote. Raises `IRError` as `render` does, and where it is no template."""
+    from mako.template import Template
+
     try:
         template = Template(source, strict_undefined=True)
     except Exception as error:
@@ -72,7 +79,7 @@ def _rendered(template: Template, described: str, args: tuple[Any, ...], context
     try:
         return str(template.render_unicode(*args, **context))
     except Exception as error:
-        from mako.exceptions import text_error_template  # it imports a syntax highlighter, which costs 40 ms at start
+        from mako.exceptions import text_error_template
 
         raise IRError(
             f"template {described} cannot be rendered: {error}",

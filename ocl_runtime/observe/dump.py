@@ -15,6 +15,7 @@ import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ocl_ir.host.schedule import Schedule
 from ocl_runtime.codegen.compile import Compilation
@@ -22,7 +23,9 @@ from ocl_runtime.codegen.driver import Program
 from ocl_runtime.errors import InputFileError
 from ocl_runtime.observe.stages import NAMES, Stage, plan_stages, program_stages, stages
 from ocl_runtime.plan.host.prepare import Outcome
-from ocl_runtime.plan.planner import Fusion
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.planner import Fusion
 
 _LONGEST_NAME = 120
 """Characters of a kernel's or program's name in that of its folder: file systems take 255 bytes, encrypted ones 143."""

@@ -6,6 +6,7 @@ All of it is what the planner has decided, in its own words. Sizes are those of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ocl_ir.graph.build import Assign, Contract, Node, Scalar, Scan, Scatter
 from ocl_ir.graph.printer import Statements, statements
@@ -14,7 +15,9 @@ from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.merge import RULES
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation
-from ocl_runtime.plan.planner import Fusion
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.planner import Fusion
 
 _RULES = {rule.__name__: " ".join((rule.__doc__ or "").split()).rstrip(".") for rule in RULES}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ocl_ir.host.printer import text as program_text
 from ocl_ir.host.schedule import Schedule
@@ -16,7 +17,9 @@ from ocl_runtime.observe.fusion import bundles_text, groups_text
 from ocl_runtime.observe.memory_picture import memory_summary, memory_svg
 from ocl_runtime.observe.pictures import streams_dot, streams_svg, summary
 from ocl_runtime.plan.host.prepare import Outcome
-from ocl_runtime.plan.planner import Fusion
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.planner import Fusion
 
 NAMES = ("graph", "built", *(name for name, _ in PIPELINE), "locals", "source", "log", "binary")
 """In order: the expression, kernel IR as built and after each pass, declarations, OpenCL C, build log, binary."""

@@ -11,6 +11,7 @@ In the order in which an expression goes through them:
     executor.py         what is needed of a runtime
     handles.py          where values are, until their last use
     memory.py           where the results of a plan lie, and what is written over what
+    planning.py         what planning needs of a runtime
     planner.py          all of it together
     host/               from launches to a host program, and from that to a schedule
     cache/              plans that are made once for all expressions that are alike

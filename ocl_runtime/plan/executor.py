@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -19,9 +19,11 @@ from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.written import Allocator, Give
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.planner import Fusion
 
 
 class Coming(Protocol):

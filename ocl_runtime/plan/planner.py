@@ -5,13 +5,13 @@ is written in its own memory under the same condition, else in a copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Protocol, TypedDict
+from typing import TypedDict
 
-from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Storage, Undefined, buffer, walk
+from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Undefined, buffer, walk
 from ocl_ir.guards import example
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
@@ -33,6 +33,7 @@ from ocl_runtime.plan.kernels.scan import Scanning, scan_launches
 from ocl_runtime.plan.kernels.scatter import apart, scatter_launch
 from ocl_runtime.plan.launch import Launch, Plan
 from ocl_runtime.plan.memory import PlanMemory, storage_of
+from ocl_runtime.plan.planning import Planning
 from ocl_runtime.plan.target import Target
 
 NOTHING_DONATED = Donation((), ())
@@ -52,25 +53,6 @@ class Fusion:
     decisions: Decisions
     lines: Sequence[Where] = ()
     scalars: Sequence[object] = ()
-
-
-class Planning(Protocol):
-    """What planning needs of an executor."""
-
-    @property
-    def watch_fusion(self) -> Callable[[Fusion], None] | None:
-        """Who is told how each plan's nodes were fused; None where nobody looks on."""
-
-    @property
-    def target(self) -> Target:
-        """The device as the planner sees it."""
-
-    @property
-    def kernels(self) -> KernelCache:
-        """The kernels made for it."""
-
-    def allocate(self, nbytes: int, where: Where = "") -> Storage:
-        """Memory of `nbytes` bytes."""
 
 
 def plan(

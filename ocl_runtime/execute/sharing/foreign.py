@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyopencl as cl
-import pyopencl.array
 
 from ocl_runtime.errors import DTypeError, MixedDevicesError, SharingError
 from ocl_runtime.execute.driver import Buffer, Context, Event, Queue
@@ -54,6 +53,8 @@ def looked_into(obj: object, where: str) -> ImportedMemory:
 
     Raises `DTypeError` for anything else, `SharingError` for memory that is no buffer.
     """
+    import pyopencl.array  # which takes 40 ms, and processes do without that share nothing
+
     if isinstance(obj, pyopencl.array.Array):
         data: Any = obj.base_data
         whole: dict[str, Any] = {
@@ -165,4 +166,6 @@ def array(
     events: list[Event],
 ) -> Any:
     """A `pyopencl.array.Array` over a buffer; strides and offset in bytes."""
+    import pyopencl.array
+
     return pyopencl.array.Array(queue, shape, dtype, data=buffer, offset=offset, strides=strides, events=events)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.target import Target
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.planner import Fusion
 
 Asker: TypeAlias = int | Where
 """The Python line that asked for something, or the number of the node that has it."""

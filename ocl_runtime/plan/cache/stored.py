@@ -30,7 +30,7 @@ from ocl_runtime.codegen.templates import MAKO, templates_folder
 from ocl_runtime.plan.cache.pickled import loaded, pickled
 from ocl_runtime.plan.cache.slots import named
 from ocl_runtime.plan.cache.template import Template
-from ocl_runtime.plan.planner import Planning
+from ocl_runtime.plan.planning import Planning
 
 _FORMAT = 3
 """Raise it when the meaning of a file changes."""

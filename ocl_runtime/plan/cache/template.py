@@ -35,7 +35,7 @@ from ocl_runtime.plan.host.in_place import share_memory
 from ocl_runtime.plan.host.lower import Lowering, number_name
 from ocl_runtime.plan.host.prepare import HostTarget, Outcome, Watch, arranged, unwatched, with_lines
 from ocl_runtime.plan.launch import Address, Later, Launch
-from ocl_runtime.plan.planner import Planning, plan, planned_into
+from ocl_runtime.plan.planning import Planning
 from ocl_runtime.plan.structure import Structure
 
 _MOST_SIZES = 256
@@ -149,6 +149,8 @@ class Template:
     """
 
     def __init__(self, unplanned: Unplanned, executor: Planning) -> None:
+        from ocl_runtime.plan.planner import plan, planned_into  # which processes do without that find plans on disk
+
         self.donated = unplanned.donation.storages
         self.made_for = unplanned.sizes
         nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation

@@ -6,14 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ocl_ir.graph.build import Node
 from ocl_ir.guards import Given, Guards
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.cache.slots import leaf_slots, named
 from ocl_runtime.plan.donation import DonationIndices
-from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.structure import Structure
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.planner import Fusion
 
 
 class Unplanned:

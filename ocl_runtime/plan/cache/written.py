@@ -23,7 +23,7 @@ from ocl_runtime.plan.cache.comparison import Comparison, Text
 from ocl_runtime.plan.cache.evaluation import Evaluation, passed_number
 from ocl_runtime.plan.donation import Held, Holders, most_donated, used_outside
 from ocl_runtime.plan.history import History, is_live, made_of
-from ocl_runtime.plan.planner import Planning
+from ocl_runtime.plan.planning import Planning
 from ocl_runtime.plan.readers import elsewhere, noted
 from ocl_runtime.plan.structure import Structure
 

@@ -22,7 +22,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.launch import Executable
 from ocl_runtime.plan.cache.plans import PlanCache
 from ocl_runtime.plan.cache.template import Template
-from ocl_runtime.plan.planner import Planning
+from ocl_runtime.plan.planning import Planning
 from ocl_runtime.plan.structure import Structure
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting

@@ -439,3 +439,13 @@ def test_a_file_has_no_kernels_but_those_of_its_plans(device: Device, tmp_path: 
     for _ in range(16):
         plans.keep("another", (), templates[1], of.executor)
     assert len(plans._read(plans._key("another", ()))[1]) == 1
+
+
+def test_a_process_that_finds_its_plans_loads_neither_planner_nor_templates(tmp_path: Path) -> None:
+    """Nor the language of kernels, nor what it shares nothing with: the first result comes sooner."""
+    ask = "import sys\nprint(*(name in sys.modules for name in ('ocl_runtime.plan.planner', 'ocl_ir.language.library', "
+    ask += "'mako.lookup', 'pyopencl.array', 'ocl_runtime.observe.dump')))"
+    for loaded in (True, False):
+        done = python("-c", PROCESS + ask, cwd=ROOT, env={"OCL_RUNTIME_CACHE": str(tmp_path)})
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split()[-5:] == [*[str(loaded)] * 3, "False", "False"]

@@ -26,7 +26,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, Error, LaunchError, SharingError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.plan.cache import template
+from ocl_runtime.plan import planner
 from ocl_runtime.programs import capture, known_programs, trace
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same, counting
@@ -1013,7 +1013,7 @@ def test_others_go_on_while_it_is_made(runtime: Runtime, way: str, monkeypatch: 
 
         return first
 
-    monkeypatch.setattr(template, "plan", asked(template.plan))
+    monkeypatch.setattr(planner, "plan", asked(planner.plan))
     monkeypatch.setattr(trace, "plan", asked(trace.plan))
     monkeypatch.setattr(Engine, "_all", asked(Engine._all))  # what is not built yet
     ways[way]()
