@@ -349,5 +349,6 @@ def _target(device: Device, streams: int) -> Target:
         streams=streams,
         fp16=caps.fp16,
         fp64=caps.fp64,
+        group_progress=quirks.group_progress,
         atomics64=caps.int64_atomics,
     )

@@ -259,6 +259,8 @@ class Statements:
     def _atomic_call(self, op: str, pointer: Pointer, address: str, args: list[str]) -> tuple[str, bool]:
         """The call, and whether it takes and gives the bits of a float."""
         dtype, space = pointer.dtype, pointer.space
+        if op == "load":  # OpenCL 1.2 has no such function; a volatile access is neither kept nor taken from a cache
+            return f"*(volatile __{space} {value_type(dtype)} *)({address})", False
         by_bits = dtype.is_float and op in _ATOMIC and (dtype, op) != (F32, "exchange")
         if dtype.is_float and op not in _ATOMIC:
             self._x.helpers[f"atomic_{op}", Pointer(dtype, space)] = None

@@ -28,6 +28,7 @@ class Quirks:
     opaque_complement: bool = False  # the compiler must not see that an integer's bits are turned over
     aligned_halves: bool = False  # vload_half and vstore_half of vectors take memory for aligned to the whole vector
     scalar_halves: bool = False  # vload_half and vstore_half of aligned vectors are an access for each lane
+    group_progress: bool = False  # work-groups that have begun go on while others wait for them
     subgroups: Subgroups | None = None  # in which work-items exchange values without local memory
     own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
     simulator: bool = False  # exists for finding errors: never chosen unless named
@@ -209,6 +210,15 @@ TABLE = (
         "whole. Reductions of groups stay in local memory: in sums of rows shuffles were never more than 1% faster "
         "(H200).",
         subgroups=Subgroups(sizes=(32,), spelling="ptx"),
+    ),
+    _row(
+        "NVIDIA: work-groups that have begun go on",
+        _nvidia,
+        "OpenCL promises nothing of work-groups that wait for each other. Here each keeps its place on its unit until "
+        "it ends, and its warps take turns: a chain of 4096 groups, each waiting for the one before, took 1.8 ms "
+        "(H200, 580.159.04). Those that are waited for must have begun, so teams take their work in the order in which "
+        "they begin, from a counter.",
+        group_progress=True,
     ),
     _row(
         "NVIDIA: vectors of halves are read one by one",

@@ -38,5 +38,7 @@ class Target:
     fp16: bool = False
     """Whether there is arithmetic in half precision; storage there always is."""
     fp64: bool = True
+    group_progress: bool = False
+    """Whether work-groups that have begun go on while others wait for them."""
     atomics64: bool = True
     """Whether there are atomic operations on 64-bit integers."""

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import ocl_runtime as ocl
 import ocl_runtime.arrays as xp
 from ocl_runtime.plan.target import Target
 from tests.support.arrays import DTYPES, assert_same, ordinary
@@ -20,6 +21,7 @@ QUICK = settings(
 )
 TARGETS = {
     "gpu": Target(kind="gpu", compute_units=3, group_size=8),
+    "one pass": Target(kind="gpu", compute_units=3, group_size=8, group_progress=True),
     "cpu": Target(kind="cpu", compute_units=2, group_size=4, vector_bytes=64),
 }
 
@@ -120,6 +122,35 @@ def test_parts_give_the_bits_of_one_pass() -> None:
         in_one = xp.cumulative_sum(xp.asarray(host[: 2 * 128])).numpy()
         assert len(runtime.launched) == 4
     assert of_parts[: 2 * 128].tobytes() == in_one.tobytes()
+
+
+def test_one_pass_over_many_tiles() -> None:
+    """More than a team has work-items, so that prefixes go on from span to span. Totals of four and of eight bytes, and
+    the same bits of floats in every run."""
+    runtime = InterpretedRuntime(TARGETS["one pass"])
+    host = np.random.default_rng(0).integers(-50, 50, 20 * 128 + 77).astype("f4")
+    with xp.use(runtime):
+        for dtype in ("f4", "u4", "i8", "f8"):
+            runtime.launched.clear()
+            sums = xp.cumulative_sum(xp.asarray(host), dtype=dtype)
+            assert_same(sums.numpy(), np.cumsum(host.astype(dtype), dtype=dtype), zeros=False)
+            assert [launch.kernel.name for launch in runtime.launched] == ["fill", "cumulative_sum"]
+        random = np.random.default_rng(1).random(20 * 128 + 77, "f4")
+        first, again = (xp.cumulative_sum(xp.asarray(random)).numpy() for _ in range(2))
+        assert first.tobytes() == again.tobytes()
+        np.testing.assert_allclose(first, np.cumsum(random.astype("f8")), rtol=1e-5)
+
+
+def test_one_pass_keeps_the_order() -> None:
+    """Of what does not commute: the last element that is not zero."""
+    runtime = InterpretedRuntime(TARGETS["one pass"])
+    last = ocl.scan(0)(lambda a, b: b if b != 0 else a)
+    host = np.random.default_rng(2).integers(0, 30, 11 * 128 + 5).astype("i4")
+    host[host > 3] = 0
+    positions = np.maximum.accumulate(np.where(host != 0, np.arange(host.size), 0))
+    with xp.use(runtime):
+        assert_same(last(xp.asarray(host)).numpy(), host[positions])
+    assert len(runtime.launched) == 2
 
 
 def test_fused_scans_have_the_bits_of_separate_ones(runtime: InterpretedRuntime) -> None:

@@ -6,6 +6,7 @@ python -m pytest tests/golden --update-golden      writes them anew: look at the
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +40,7 @@ CASES = {
     "scan_of_rows": Planned(GPU, lambda x: xp.cumulative_sum(x * 2, axis=1), (4096, 16384)),
     "scan_totals_of_parts": Planned(GPU, xp.cumulative_sum, (2**20,)),
     "scan_of_parts": Planned(GPU, xp.cumulative_sum, (2**20,), number=-1),
+    "scan_in_one_pass": Planned(replace(GPU, group_progress=True), xp.cumulative_sum, (2**20,), number=1),
     "counts_in_a_table": Planned(GPU, lambda x: xp.bincount(x, length=256), (2**20,), "i4", number=1),
     "counts_in_a_cache": Planned(GPU, lambda x: xp.bincount(x, length=2**20), (2**20,), "i4", number=1),
     "scan_on_a_cpu": Planned(CPU, xp.cumulative_sum, (100,)),

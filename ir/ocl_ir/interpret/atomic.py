@@ -16,6 +16,7 @@ _CHANGES: Mapping[str, Callable[..., Any]] = {
     "min": OPS["minimum"].reference,
     "max": OPS["maximum"].reference,
     "exchange": lambda before, new: new,
+    "load": lambda before: before,
     "compare_exchange": lambda before, expected, new: np.where(same_bits(before, expected), new, before),
 }
 

@@ -148,12 +148,13 @@ class Array(_Statement):
     length: int
 
 
-AtomicOp = Literal["add", "sub", "min", "max", "and", "or", "xor", "exchange", "compare_exchange"]
+AtomicOp = Literal["add", "sub", "min", "max", "and", "or", "xor", "exchange", "compare_exchange", "load"]
 
 
 @dataclass(frozen=True, slots=True)
 class Atomic(_Statement):
-    """Reads, changes and writes `pointer[index]` in one step; `result` is the value that was there before."""
+    """Reads, changes and writes `pointer[index]` in one step; `result` is the value that was there before. A `load`
+    changes nothing; it sees what atomics of other work-groups have written, each time anew."""
 
     result: Value | None
     op: AtomicOp

@@ -150,9 +150,9 @@ class _Printer:
             case Array():
                 return f"array {self._of(stmt.pointer)}: {stmt.pointer.type}[{stmt.length}]"
             case Atomic():
-                args = ", ".join(self._of(arg) for arg in stmt.args)
+                args = "".join(f", {self._of(arg)}" for arg in stmt.args)
                 result = f"let {self._of(stmt.result)}: {stmt.result.type} = " if stmt.result is not None else ""
-                return f"{result}atomic {stmt.op} {self._of(stmt.pointer)}[{self._of(stmt.index)}], {args}"
+                return f"{result}atomic {stmt.op} {self._of(stmt.pointer)}[{self._of(stmt.index)}]{args}"
             case Barrier():
                 return "barrier" + (" local" if stmt.local else "") + (" global" if stmt.global_ else "")
             case Collective():

@@ -130,7 +130,7 @@ def atomic_types(kernel: Kernel) -> Iterator[Fault]:
         if not isinstance(stmt, Atomic) or not isinstance(stmt.pointer.type, Pointer):
             continue
         dtype, space = stmt.pointer.type.dtype, stmt.pointer.type.space
-        wanted = 2 if stmt.op == "compare_exchange" else 1
+        wanted = {"load": 0, "compare_exchange": 2}.get(stmt.op, 1)
         if dtype.bits < 32 or (dtype.is_float and stmt.op in {"and", "or", "xor"}):
             use = "use float32" if dtype.is_float and dtype.bits < 32 else "use int32"
             yield Fault(f"there is no atomic {stmt.op} of {dtype}", stmt, f"{use}, or another type of 32 or 64 bits")

@@ -19,6 +19,8 @@ contract.py         how matrices are multiplied
 contract_kernel.py  kernels for that
 scan.py             how a running sum is computed
 scan_kernel.py      kernels for running sums
+scan_tile.py        what of them reads, scans and writes a tile
+scan_one_pass.py    those whose work-groups wait for each other
 scatter.py          kernels that write at computed places
 scatter_table_kernel.py kernels that join many values at computed places
 pack_kernel.py      kernels that pack what a mask holds for

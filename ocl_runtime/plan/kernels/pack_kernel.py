@@ -2,7 +2,7 @@
 other from a place on; `scatter.py` launches them.
 
 A tile is put together in local memory first, so that neighbours are written together. A team of a GPU numbers the
-elements of its tile by a scan (`scan_kernel.py`); a work-item of a CPU counts them one by one, without a branch.
+elements of its tile by a scan (`scan_tile.py`); a work-item of a CPU counts them one by one, without a branch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ocl_ir.types import BOOL, U8, U32, DType, Vector
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec, Term
 from ocl_runtime.plan.kernels.naming import kernel_name
-from ocl_runtime.plan.kernels.scan_kernel import scanned_by_team
+from ocl_runtime.plan.kernels.scan_tile import scanned_by_team
 
 barrier, group_id, hint, local_array, local_id, private_array, unrolled = (
     BUILTINS[name] for name in ("barrier", "group_id", "hint", "local_array", "local_id", "private_array", "unrolled")

@@ -3,9 +3,10 @@
 Along the last axis a row is scanned in tiles, by a team of work-items on a GPU and by one work-item on a CPU. Along
 other axes, and where rows are short, one work-item goes through a row. Where rows are too few to keep the device busy
 each is split into parts: a first launch reduces every part, a second one scans the totals, and a third one scans the
-parts, each from the total of those before it (Blelloch, Prefix sums and their applications, 1990).
+parts, each from the total of those before it (Blelloch, Prefix sums and their applications, 1990). Where work-groups
+may wait for each other, one long row takes a single pass instead (`scan_one_pass.py`).
 
-The order in which the kernels join elements depends on the target, the shape and the axis alone.
+The order in which the kernels join elements depends on the target, the shape, the axis and the dtype alone.
 """
 
 from __future__ import annotations
@@ -14,25 +15,29 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ocl_ir.graph.build import Node, ScanOp, Storage, buffer
+from ocl_ir.graph.build import Node, ScanOp, Storage, buffer, scalar
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout, collapse
-from ocl_ir.types import DType, Pointer
+from ocl_ir.types import U64, DType, Pointer
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.fusion.values import Leaf, Value, leaf_layouts, table_layouts
 from ocl_runtime.plan.kernels.accesses import accesses
 from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.kernels.form import Parameters, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.elementwise import elementwise_launch
+from ocl_runtime.plan.kernels.form import Output, Parameters, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.scan_kernel import ScanForm, build
+from ocl_runtime.plan.kernels.scan_one_pass import word_count
 from ocl_runtime.plan.launch import Address, Launch, Sizes
 from ocl_runtime.plan.target import Target
 
 _SHORT = 32
 """Elements of a row up to which one work-item takes them one by one."""
-_BLOCK = {"gpu": 4, "cpu": 16}
-"""Neighbours that a work-item takes at once."""
-_STRIPES = 4
-"""Blocks of a work-item in a tile; so many loads are in flight at once."""
+_ELEMENTS = 16
+"""Elements of a work-item in a tile."""
+_LANES = 4
+"""Neighbours that a work-item of a GPU reads and writes at once."""
+_BLOCK_BYTES = 16
+"""Of a block on a GPU: with more, what neighbouring work-items write at once has gaps."""
 _WARP = 32
 """Work-items of a team that may as well be there: what a GPU runs together."""
 _SPLIT_TILES = 8
@@ -65,23 +70,23 @@ class Tiling:
     per: int
 
 
-def tiling(rows: int, length: int, last: bool, target: Target) -> Tiling:
+def tiling(rows: int, length: int, last: bool, accumulator: DType, target: Target) -> Tiling:
     """How rows of a length are gone through, along the last axis or another one."""
     if not last or length <= _SHORT:
         wanted, least = (4, 4096) if target.kind == "cpu" else (2048, 64)
         parts = min(_MOST_PARTS, max(1, min(-(-wanted * target.compute_units // rows), length // least)))
         per = -(-length // parts)
         return Tiling(1, 1, 1, -(-length // per), per)
-    each = _BLOCK[target.kind]
-    blocks = -(-length // each)
     if target.kind == "cpu":
+        each = _ELEMENTS
+        blocks = -(-length // each)
         parts = max(1, min(-(-4 * target.compute_units // rows), length // 4096))
         per = -(-blocks // parts)
         return Tiling(1, 1, each, -(-blocks // per), per)
-    team = max(
-        power_of_two(-(-blocks // _STRIPES), target.group_size), power_of_two(blocks, min(_WARP, target.group_size))
-    )
-    stripes = power_of_two(-(-blocks // team), _STRIPES) if team > 1 else 1
+    each = min(_LANES, _BLOCK_BYTES // accumulator.size)
+    blocks, most = -(-length // each), _ELEMENTS // each
+    team = max(power_of_two(-(-blocks // most), target.group_size), power_of_two(blocks, min(_WARP, target.group_size)))
+    stripes = power_of_two(-(-blocks // team), most) if team > 1 else 1
     tiles = -(-blocks // (team * stripes))
     if tiles < _SPLIT_TILES or rows >= 4 * target.compute_units:
         return Tiling(team, stripes, each, 1, blocks)
@@ -104,7 +109,8 @@ def scan_launches(
     """
     length = scanning.shape[scanning.axis]
     rows = math.prod(scanning.shape) // length
-    way = tiling(rows, length, math.prod(scanning.shape[scanning.axis + 1 :]) == 1, target)
+    last = math.prod(scanning.shape[scanning.axis + 1 :]) == 1
+    way = tiling(rows, length, last, scanning.accumulator, target)
 
     def launch(kept_dtype: DType, totals: bool, to: Storage, before: Storage | None) -> Launch:
         made = replace(scanning, dtype=kept_dtype)
@@ -112,6 +118,9 @@ def scan_launches(
 
     if way.parts == 1:
         return [launch(scanning.dtype, False, storage, None)]
+    has_words = scanning.accumulator.size in {4, 8}
+    if rows == 1 and way.team > 1 and has_words and target.group_progress and target.atomics64:
+        return _one_pass(scanning, storage, way, allocate, target, kernels, names, where)
     nbytes = rows * way.parts * scanning.accumulator.size
     totals, before = allocate(nbytes), allocate(nbytes)
     layout = Layout.contiguous((rows, way.parts))
@@ -124,6 +133,26 @@ def scan_launches(
     ]
 
 
+def _one_pass(
+    scanning: Scanning,
+    storage: Storage,
+    way: Tiling,
+    allocate: Callable[[int], Storage],
+    target: Target,
+    kernels: KernelCache,
+    names: Mapping[Node, str],
+    where: str,
+) -> list[Launch]:
+    """Two launches: one clears the words in which totals are published, the other scans."""
+    count = word_count(way.parts, way.team, scanning.accumulator)
+    words, layout = allocate(count * U64.size), Layout.contiguous((count,))
+    zero = Leaf(scalar(0, U64, (count,)), layout, False)
+    output = Output(0, layout, words, U64)
+    made = _launch(scanning, storage, None, way, False, target, kernels, names, where, words)
+    cleared = elementwise_launch((zero,), (count,), [output], target=target, kernels=kernels, names=names, where=where)
+    return [cleared, made]
+
+
 def _launch(
     scanning: Scanning,
     storage: Storage,
@@ -134,6 +163,7 @@ def _launch(
     kernels: KernelCache,
     names: Mapping[Node, str],
     where: str,
+    words: Storage | None = None,
 ) -> Launch:
     shape, axis = scanning.shape, scanning.axis
     order = [*(axis_index for axis_index in range(len(shape)) if axis_index != axis), axis]
@@ -150,6 +180,8 @@ def _launch(
     tiles = way.each > 1
     group = way.team if tiles else _group(rows, way.parts, target)
     global_size: Sizes = (rows * way.team if tiles else rounded_up(rows, group), way.parts, 1)
+    if words is not None:
+        global_size = (way.team * way.parts, 1, 1)
     # The ends of a part and of a tile are computed before they are cut to the length of the row.
     reach = (global_size[0], rows * way.parts, ((way.parts + 1) * way.per + way.team * way.stripes) * way.each)
     parameters = Parameters(index_dtype((*leaves, *table_layouts(scanning.values), result), *reach), rows * length)
@@ -166,6 +198,9 @@ def _launch(
     pointer = Pointer(scanning.accumulator, align=scanning.accumulator.size)
     if before is not None:
         parameters.pointer("i", pointer, Address(before, 0, between))
+    if words is not None:
+        count = word_count(way.parts, way.team, scanning.accumulator)
+        parameters.pointer("words", Pointer(U64, align=U64.size), Address(words, 0, Layout.contiguous((count,))))
     if totals:
         access = None
         parameters.pointer("y", pointer, Address(storage, 0, between))
@@ -183,6 +218,7 @@ def _launch(
         op=scanning.op,
         accumulator=scanning.accumulator,
         continued=before is not None,
+        one_pass=words is not None,
         index=parameters.index,
         fp16=target.fp16,
     )
@@ -193,7 +229,7 @@ def _lanes(scanning: Scanning, layouts: Sequence[Layout], way: Tiling, target: T
     """Elements of a block that are read and written at once."""
     if any(layout.strides[-1] not in (0, 1) for layout in layouts):
         return 1
-    return min(way.each, max(_BLOCK["gpu"], lanes_for(scanning.values, [scanning.dtype], target)))
+    return min(way.each, max(_LANES, lanes_for(scanning.values, [scanning.dtype], target)))
 
 
 def _group(rows: int, parts: int, target: Target) -> int:

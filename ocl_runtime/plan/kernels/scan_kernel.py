@@ -1,10 +1,7 @@
 """Writes the kernels of running sums and products; `ocl_runtime.plan.kernels.scan` decides which.
 
-Along the last axis a row is gone through in tiles, by a team of work-items or by one. A tile is some stripes of a block
-of neighbours for each work-item, so that a team reads and writes whole stretches of memory. Each work-item scans its
-blocks. The team scans the totals of all blocks, in local memory: they are put there in their order, each work-item
-joins some neighbours, and these are scanned by Hillis and Steele's way (Data parallel algorithms, 1986). What comes
-before a block is joined with each of its elements. So nothing but one join for each tile waits for the one before.
+Along the last axis a row is gone through in tiles (`scan_tile.py`), by a team of work-items or by one. Nothing but one
+join for each tile waits for the one before. One long row may be scanned by many teams at once (`scan_one_pass.py`).
 
 Along another axis neighbours are in other rows, and a work-item goes through one element by element.
 """
@@ -14,29 +11,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from ocl_ir.graph.build import ScanOp
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.language.library import Algorithm
-from ocl_ir.types import DType
+from ocl_ir.types import U64, DType
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec, Term
 from ocl_runtime.plan.kernels.naming import formulas, kernel_name
 from ocl_runtime.plan.kernels.reduce_kernel import identity, join
-
-barrier, group_id, hint, local_id, local_array, private_array, unrolled = (
-    BUILTINS[name] for name in ("barrier", "group_id", "hint", "local_id", "local_array", "private_array", "unrolled")
+from ocl_runtime.plan.kernels.scan_one_pass import scan_in_one_pass
+from ocl_runtime.plan.kernels.scan_tile import (
+    Steps,
+    joined_by_team,
+    read_tile,
+    scan_blocks,
+    scanned_by_team,
+    write_tile,
 )
+
+group_id, local_id, private_array = (BUILTINS[name] for name in ("group_id", "local_id", "private_array"))
 
 
 @dataclass(frozen=True, slots=True)
 class ScanForm:
     """The key of a scan's kernel. Without a `result` it gives the total of each part; `continued`: it begins with the
-    total of the parts before. A tile is `stripes` blocks of `each` elements for each work-item of the `team`; an `each`
-    of 1 stands for no tiles. Blocks are read and written in vectors of `lanes`."""
+    total of the parts before; `one_pass`: a team has a tile and waits for the totals of those before.
+
+    A tile is `stripes` blocks of `each` elements for each work-item of the `team`; an `each` of 1 stands for no tiles.
+    Blocks are read and written in vectors of `lanes`.
+    """
 
     values: tuple[Term, ...]
     result: Access | None
@@ -49,56 +56,9 @@ class ScanForm:
     op: ScanOp
     accumulator: DType
     continued: bool
+    one_pass: bool
     index: DType
     fp16: bool
-
-
-class TeamSteps(Protocol):
-    """What the scan of a tile by a team is made of: a tile has `stripes` blocks of `each` elements for each work-item,
-    and the team is two to the power of `turns`."""
-
-    @property
-    def join(self) -> Any:
-        """Joins two values."""
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of these."""
-
-    @property
-    def team(self) -> int:
-        """Work-items."""
-
-    @property
-    def stripes(self) -> int:
-        """Blocks of each."""
-
-    @property
-    def each(self) -> int:
-        """Elements of a block."""
-
-    @property
-    def turns(self) -> int:
-        """Turns of the team's scan."""
-
-
-class Steps(NamedTuple):
-    """What a scan is made of: functions of elements, blocks and parts, None where there is nothing to do, and
-    constants."""
-
-    value: Any
-    values: Any
-    join: Any
-    store: Any
-    store_block: Any
-    before: Any
-    keep: Any
-    neutral: Any
-    dtype: DType
-    team: int
-    stripes: int
-    each: int
-    turns: int
 
 
 def scan_elements(row: Any, length: Any, per: Any, parts: Any, steps: Steps) -> None:
@@ -123,13 +83,11 @@ def scan_tiles(row: Any, length: Any, blocks: Any, per: Any, parts: Any, steps: 
     own = private_array(steps.stripes * steps.each, steps.dtype)
     for tile in range(part * per, min(part * per + per, blocks), steps.team * steps.stripes):
         read_tile(own, tile, lane, length, steps)
-        for stripe in hint(range(steps.stripes), unroll=steps.stripes):
-            for step in hint(range(stripe * steps.each + 1, stripe * steps.each + steps.each), unroll=steps.each):
-                own[step] = steps.join(own[step - 1], own[step])
+        scan_blocks(own, steps)
         if steps.team == 1:
-            before, tile_total = (), own[steps.each - 1]
+            before, tile_total = None, own[steps.each - 1]
         elif steps.store is None:
-            before, tile_total = (), joined_by_team(own, lane, steps)
+            before, tile_total = None, joined_by_team(own, lane, steps)
         else:
             before, tile_total = scanned_by_team(own, total, lane, steps)
         if steps.store is not None:
@@ -147,95 +105,6 @@ def total_before(part: Any, number: Any, steps: Steps) -> Any:
     return total
 
 
-def read_tile(own: Any, tile: Any, lane: Any, length: Any, steps: Steps) -> None:
-    """Reads the blocks of a tile that this work-item has; behind the end of the row, neutral elements."""
-    whole = (tile + steps.team * steps.stripes) * steps.each <= length
-    for stripe in hint(range(steps.stripes), unroll=steps.stripes):
-        block = tile + (stripe * steps.team + lane)
-        if whole:
-            values = steps.values(block)
-            for step in unrolled(range(steps.each)):
-                own[stripe * steps.each + step] = values[step]
-        else:
-            for step in hint(range(steps.each), unroll=steps.each):
-                r = block * steps.each + step
-                own[stripe * steps.each + step] = steps.value(r) if r < length else steps.neutral
-
-
-def write_tile(own: Any, before: Any, total: Any, tile: Any, lane: Any, length: Any, steps: Steps) -> None:
-    """Stores the elements of a tile, joined with what comes before each block."""
-    whole = (tile + steps.team * steps.stripes) * steps.each <= length
-    for stripe in hint(range(steps.stripes), unroll=steps.stripes):
-        block = tile + (stripe * steps.team + lane)
-        first = total if steps.team == 1 else before[stripe * steps.team + lane]
-        for step in hint(range(stripe * steps.each, stripe * steps.each + steps.each), unroll=steps.each):
-            own[step] = steps.join(first, own[step])
-        if whole:
-            joined: Any = ()
-            for step in unrolled(range(steps.each)):
-                joined = (*joined, own[stripe * steps.each + step])
-            steps.store_block(block, joined)
-        else:
-            for step in hint(range(steps.each), unroll=steps.each):
-                if block * steps.each + step < length:
-                    steps.store(block * steps.each + step, own[stripe * steps.each + step])
-
-
-def totals_in_order(own: Any, lane: Any, steps: TeamSteps) -> Any:
-    """Local memory with the totals of all blocks of a tile in their order; and these of neighbouring blocks, as many as
-    a work-item has, joined one after the other."""
-    totals = local_array(steps.team * steps.stripes, steps.dtype)
-    for stripe in hint(range(steps.stripes), unroll=steps.stripes):
-        totals[stripe * steps.team + lane] = own[stripe * steps.each + steps.each - 1]
-    barrier()
-    taken = private_array(steps.stripes, steps.dtype)
-    taken[0] = totals[lane * steps.stripes]
-    for number in hint(range(1, steps.stripes), unroll=steps.stripes):
-        taken[number] = steps.join(taken[number - 1], totals[lane * steps.stripes + number])
-    return totals, taken
-
-
-def scanned_by_team(own: Any, total: Any, lane: Any, steps: TeamSteps) -> Any:
-    """Local memory with what comes before each block of a tile, and the total of the tile.
-
-    Each turn of the team's scan reads a half of the shared memory and writes the other one.
-    """
-    totals, taken = totals_in_order(own, lane, steps)
-    shared = local_array((2, steps.team), steps.dtype)
-    scanned = taken[steps.stripes - 1]
-    shared[0, lane] = scanned
-    barrier()
-    distance = 1
-    for turn in hint(range(steps.turns), unroll=steps.turns):
-        if lane >= distance:
-            scanned = steps.join(shared[turn & 1, lane - distance], scanned)
-        shared[turn + 1 & 1, lane] = scanned
-        barrier()
-        distance = distance * 2
-    before = steps.join(total, shared[steps.turns & 1, lane - 1]) if lane != 0 else total
-    tile_total = shared[steps.turns & 1, steps.team - 1]
-    totals[lane * steps.stripes] = before
-    for number in hint(range(1, steps.stripes), unroll=steps.stripes):
-        totals[lane * steps.stripes + number] = steps.join(before, taken[number - 1])
-    barrier()
-    return totals, tile_total
-
-
-def joined_by_team(own: Any, lane: Any, steps: Steps) -> Any:
-    """The total of a tile, joined in the order in which the scan does it."""
-    _, taken = totals_in_order(own, lane, steps)
-    shared = local_array(steps.team, steps.dtype)
-    shared[lane] = taken[steps.stripes - 1]
-    barrier()
-    distance = 1
-    for _ in hint(range(steps.turns), unroll=steps.turns):
-        if (lane + 1 & 2 * distance - 1) == 0:
-            shared[lane] = steps.join(shared[lane - distance], shared[lane])
-        barrier()
-        distance = distance * 2
-    return shared[steps.team - 1]
-
-
 def build(form: ScanForm) -> Kernel:
     """The kernel of a form."""
     what = "totals" if form.result is None else f"cumulative_{form.op}"
@@ -244,7 +113,7 @@ def build(form: ScanForm) -> Kernel:
     tile = f"{form.team} work-items a row, tiles of {form.team * form.stripes * form.each}"
     algorithm = Algorithm(
         kernel_name(form.values, what),
-        scan_tiles if tiles else scan_elements,
+        scan_in_one_pass if form.one_pass else scan_tiles if tiles else scan_elements,
         index=form.index,
         group_size=(form.team, 1, 1) if tiles else None,
         note=f"y = {what}(x); {x}    in {form.accumulator}, {tile if tiles else '1 work-item a row'}",
@@ -256,7 +125,9 @@ def build(form: ScanForm) -> Kernel:
     where = body.coordinates(row, range(form.kept - 1, -1, -1), sizes)
     m, per, parts = (body.params[name] for name in ("m", "per", "s"))
     steps = _Writer(form, algorithm, body, where).steps()
-    if tiles:
+    if form.one_pass:
+        algorithm.write(m, parts, steps)
+    elif tiles:
         algorithm.write(row, m, body.params["blocks"], per, parts, steps)
     else:
         with k.if_(where[0] < sizes[0]) if form.kept else nullcontext():
@@ -283,13 +154,28 @@ class _Writer:
             store_block=made(self._store_block) if stores else None,
             before=made(lambda number: k.load(self._body.params["i"], number)) if form.continued else None,
             keep=None if stores else made(lambda number, total: k.store(self._body.params["y"], number, total)),
+            claim=made(self._claim) if form.one_pass else None,
+            publish=made(self._publish) if form.one_pass else None,
+            published=made(self._published) if form.one_pass else None,
             neutral=form.accumulator.numpy.type(identity(form.op, form.accumulator)),
             dtype=form.accumulator,
+            index_dtype=form.index,
             team=form.team,
             stripes=form.stripes,
             each=form.each,
             turns=form.team.bit_length() - 1,
         )
+
+    def _claim(self) -> Ref:
+        claimed = self._k.atomic("add", self._body.params["words"], 0, self._k.const(1, U64))
+        assert claimed is not None
+        return self._k.convert(claimed, self._form.index)
+
+    def _publish(self, index: Ref, word: Ref) -> None:
+        self._k.atomic("exchange", self._body.params["words"], index, word, used=False)
+
+    def _published(self, index: Ref) -> Ref | None:
+        return self._k.atomic("load", self._body.params["words"], index)
 
     def _evaluated(self, leaf: Callable[[Access], Ref]) -> Ref:
         last = len(self._form.values) - 1

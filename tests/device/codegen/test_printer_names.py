@@ -56,6 +56,7 @@ def test_every_kind_of_statement_has_its_line() -> None:
         k.break_()
     k.atomic("compare_exchange", y, 0, 1, 2, hint="before")
     k.atomic("max", y, 0, 7, used=False)
+    k.atomic("load", y, 0, hint="now")
     with k.if_(k.const(True, BOOL)):
         k.return_()
     with k.else_():
@@ -95,6 +96,7 @@ def test_every_kind_of_statement_has_its_line() -> None:
         "    break\n"
         "  let before: u32 = atomic compare_exchange y[0:u32], 1:u32, 2:u32\n"
         "  atomic max y[0:u32], 7:u32\n"
+        "  let now: u32 = atomic load y[0:u32]\n"
         "  if true:bool:\n"
         "    return\n"
         "  else:\n"

@@ -639,7 +639,7 @@ def test_local_memory_tree_reduction() -> None:
     [
         ("add", (200,), 0, 800), ("sub", (1,), 0, 2**32 - 4), ("min", (5,), 9, 5), ("max", (5,), 3, 5),
         ("and", (6,), 3, 2), ("or", (6,), 1, 7), ("xor", (6,), 1, 1), ("exchange", (9,), 1, 9),
-        ("compare_exchange", (1, 8), 1, 8), ("compare_exchange", (2, 8), 1, 1),
+        ("compare_exchange", (1, 8), 1, 8), ("compare_exchange", (2, 8), 1, 1), ("load", (), 7, 7),
     ],
 )  # fmt: skip
 def test_atomics(op: str, args: tuple[int, ...], start: int, want: int) -> None:

@@ -342,6 +342,7 @@ CASES = [
         atomic("compare_exchange", u(1)),
         atomic("compare_exchange", u(1), u(2)),
     ),
+    Case("atomic_types", "atomic load takes 0 operands, not 1", atomic("load", u(1)), atomic("load")),
     Case("atomic_types", "an operand of an atomic on u32 is not u32", atomic("add", Const(1, I32)), atomic("add", N)),
     Case(
         "atomic_types",
