@@ -445,7 +445,7 @@ def test_a_process_that_finds_its_plans_loads_neither_planner_nor_templates(tmp_
     """Nor the language of kernels, nor what it shares nothing with: the first result comes sooner."""
     ask = "import sys\nprint(*(name in sys.modules for name in ('ocl_runtime.plan.planner', 'ocl_ir.language.library', "
     ask += "'mako.lookup', 'pyopencl.array', 'ocl_runtime.observe.dump')))"
-    for loaded in (True, False):
+    for planned in (True, False):
         done = python("-c", PROCESS + ask, cwd=ROOT, env={"OCL_RUNTIME_CACHE": str(tmp_path)})
         assert done.returncode == 0, done.stderr
-        assert done.stdout.split()[-5:] == [*[str(loaded)] * 3, "False", "False"]
+        assert done.stdout.split()[-5:] == [*[str(planned)] * 3, "False", "False"]
