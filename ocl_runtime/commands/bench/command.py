@@ -10,8 +10,9 @@ import argparse
 import contextlib
 import dataclasses
 import faulthandler
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -29,15 +30,18 @@ from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings
 
 _LEAST, _MOST = 2**10, 2**28
+_SIZE = re.compile(r"(?P<base>\d{1,9})(\^(?P<power>\d{1,2}))?", re.ASCII)
 _ROUNDS = {"cpu": 9, "gpu": 15}
 _SECONDS = {"cpu": 1.2, "gpu": 0.6}
 _QUICK = 4
 """By which --quick divides sizes."""
 _EPILOG = """\
   ocl-bench                                       everything, on the device that ocl-devices says is chosen
-  ocl-bench --cases softmax "sum-rows-*"          some cases: names as --list has them, or groups
+  ocl-bench --cases softmax "*-odd" movement      softmax of all widths, what ends in -odd, a group
   ocl-bench --cases a*b+c --sizes 2^10,2^20,2^28 --dtypes f32,f64
   ocl-bench --json new.json --compare old.json    what became slower
+A PATTERN is the name of a case or of a group, as --list has them; else it stands for the cases whose names match it,
+where * is any characters and ? any one; else for those whose names begin so.
 Each case is checked beside NumPy and then timed by turns with the peers that are there."""
 
 
@@ -46,9 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        chosen = _chosen(options.cases)
-        if not chosen:
-            parser.error(f"no case is called {', '.join(options.cases)}: --list shows their names")
+        try:
+            chosen = _chosen(options.cases)
+        except ValueError as error:
+            parser.error(str(error))
         if options.list:
             print("\n".join(_listed()))
             return 0
@@ -69,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--device", metavar="WORDS", help="words of the device: gpu, cpu, pocl, nvidia, …")
-    parser.add_argument("--cases", nargs="+", metavar="PATTERN", help="names of cases or groups, with * and ?")
+    parser.add_argument(
+        "--cases", nargs="+", metavar="PATTERN", help="names of cases or groups, or parts of them: see below"
+    )
     parser.add_argument("--sizes", type=_sizes, help="elements of the inputs: 2^20,2^24 (2^10 to 2^28)")
     parser.add_argument("--dtypes", type=_dtypes, help=f"of {', '.join(DTYPES)}; a case takes those that it has")
     parser.add_argument("--rounds", type=_rounds, metavar="N", help="most rounds of a case")
@@ -87,12 +94,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _sizes(text: str) -> list[int]:
     found = []
-    for word in text.split(","):
-        base, _, power = word.strip().partition("^")
-        try:
-            found.append(int(base) ** int(power or 1))
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"expected numbers such as 2^20, not {word!r}") from None
+    for word in map(str.strip, text.split(",")):
+        number = _SIZE.fullmatch(word)
+        if number is None:
+            raise argparse.ArgumentTypeError(f"expected numbers such as 2^20, not {word!r}")
+        found.append(int(number["base"]) ** int(number["power"] or 1))
         if not _LEAST <= found[-1] <= _MOST:
             raise argparse.ArgumentTypeError(f"{word} is not between 2^10 and 2^28")
     return found
@@ -112,29 +118,39 @@ def _rounds(text: str) -> int:
 
 
 def _peers(text: str) -> list[str]:
-    found = [word.strip() for word in text.split(",")] if text != "none" else []
+    found = [word.strip() for word in text.split(",")]
+    if "none" in found:
+        if found != ["none"]:
+            raise argparse.ArgumentTypeError("'none' stands alone: --peers none")
+        return []
     if unknown := [name for name in found if name.removeprefix("-") not in peers.NAMES]:
         raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(peers.NAMES)}")
-    if found and all(name.startswith("-") for name in found):
+    if all(name.startswith("-") for name in found):
         return [name for name in peers.NAMES if f"-{name}" not in found]
     return [name for name in found if not name.startswith("-")]
 
 
-def _matches(name: str, group: str, pattern: str) -> bool:
-    """Whether a name or a group is what a pattern says, or begins so."""
-    return pattern in {group, name} or fnmatch(name, pattern) or name.startswith(pattern)
+def _named(names: Mapping[str, str], pattern: str) -> list[str]:
+    """The names, of those with their groups, that a pattern stands for: one that is equal, or a group, wins over those
+    that match, and these over those that begin so. Raises `ValueError` for none."""
+    found = (
+        [name for name, group in names.items() if pattern == name]
+        or [name for name, group in names.items() if pattern == group]
+        or [name for name in names if fnmatch(name, pattern)]
+        or [name for name in names if name.startswith(pattern)]
+    )
+    if not found:
+        raise ValueError(f"no case is called {pattern}: --list shows their names")
+    return found
 
 
 def _chosen(patterns: Sequence[str] | None) -> list[Case | None]:
-    """The cases of these names, in the order of the names; None for the one that measures building."""
-    every: list[tuple[str, str, Case | None]] = [
-        (case.key, group, case) for group, cases in GROUPS.items() for case in cases
-    ]
-    every.append((building.KEY, "programs", None))
-    found = {
-        name: case for pattern in patterns or ["*"] for name, group, case in every if _matches(name, group, pattern)
-    }
-    return list(found.values())
+    """The cases of these names, in the order of the names; None for the one that measures building. Raises `ValueError`
+    for a name that no case has."""
+    groups = {case.key: group for group, cases in GROUPS.items() for case in cases} | {building.KEY: "programs"}
+    cases = {case.key: case for cases in GROUPS.values() for case in cases}
+    names = dict.fromkeys(name for pattern in patterns or ["*"] for name in _named(groups, pattern))
+    return [cases.get(name) for name in names]
 
 
 def _listed() -> Iterator[str]:
@@ -165,6 +181,8 @@ def _plan(options: argparse.Namespace, chosen: Sequence[Case | None], kind: str)
 def _run(options: argparse.Namespace, chosen: Sequence[Case | None]) -> int:
     with contextlib.suppress(OSError, AttributeError):  # standard error may be no file
         faulthandler.enable()  # a driver that crashes says at least where
+    for path in (options.json, options.plot, options.roofline):
+        _check_writable(path)
     settings = Settings.from_environment()
     earlier = record.read(options.compare) if options.compare else None
     first = Runtime(options.device, settings)
@@ -204,22 +222,38 @@ def _run(options: argparse.Namespace, chosen: Sequence[Case | None]) -> int:
         interrupted = True
     found = record.run(runtime.device, made, left_out, results)
     report.show(found)
-    _write(options.plot, pictures.bars(found))
-    _write(options.roofline, pictures.roofline(found, ceilings.rates))
     slower = False
     if earlier is not None:
         changes = compare.changes(found, earlier)
         print("\n".join(["", *compare.lines(changes, found, earlier)]))
         slower = any(change.verdict == "slower" for change in changes)
     sys.stdout.flush()
+    _write(options.plot, pictures.bars(found))
+    _write(options.roofline, pictures.roofline(found, ceilings.rates))
     return 130 if interrupted else int(slower or any(result.wrong for result in results))
+
+
+def _check_writable(path: Path | None) -> None:
+    """Raises `Error` for a file that cannot be written; whatever there is stays as it is."""
+    if path is None:
+        return
+    with _writing(path):
+        is_new = not path.exists()
+        path.open("a").close()
+        if is_new:
+            path.unlink()
 
 
 def _write(path: Path | None, text: str) -> None:
     """Raises `Error` where that is not possible."""
-    if path is None:
-        return
+    if path is not None:
+        with _writing(path):
+            path.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        path.write_text(text, encoding="utf-8")
+        yield
     except OSError as error:
         raise Error(f"{path} cannot be written: {error}", remedy="name a file in a folder that is there") from error

@@ -117,8 +117,9 @@ def test_a_copy_shares_memory_until_it_is_written(runtime: Runtime) -> None:
 def test_no_function_gives_an_operand_back_as_its_result(runtime: Runtime) -> None:
     checked = 0
     for library in (ocl, xnp):
-        for name, function in vars(library).items():
-            if name.startswith("_") or isinstance(function, type) or not callable(function) or name in CHANGING:
+        for name in sorted(set(library.__all__) - CHANGING):
+            function = getattr(library, name)
+            if isinstance(function, type) or not callable(function):
                 continue
             for dtype in ("i4", "f4", "u1"):
                 for args in ((), (1,), (dtype,), (None, None)):
@@ -126,7 +127,7 @@ def test_no_function_gives_an_operand_back_as_its_result(runtime: Runtime) -> No
     assert checked > 60
 
 
-CHANGING = {"use", "set_default", "make_runtimes", "current", "runtime", "stream", "capture", "compute_into"}
+CHANGING = {"use", "set_default", "current", "stream", "capture", "compute_into"}
 """Functions that change more than their operands, or are to write into one."""
 
 

@@ -292,6 +292,28 @@ def test_asking_for_a_value_names_the_line(runtime: Runtime, ask: Any) -> None:
     assert_same((ocl.asarray(HOST) + 1).numpy(), HOST + 1)  # nothing is captured any more
 
 
+@pytest.mark.parametrize(
+    ("ask", "fact", "remedy"),
+    [
+        (lambda x: x[x > 0], "the number of elements that a mask picks", "where(mask, x, 0)"),
+        (lambda x: x[1, x[1] > 0], "the number of elements that a mask picks", "where(mask, x, 0)"),
+        (lambda x: np.compress(x[0] > 0, x[0]), "the number of elements that are not 0", "where(mask, x, 0)"),
+        (lambda x: ocl.nonzero(x)[0], "the number of elements that are not 0", "where(mask, x, 0)"),
+        (lambda x: ocl.bincount(ocl.astype(x[0], "i4")), "the number of bins", "length=…"),
+        (lambda x: ocl.bincount(ocl.astype(x[0], "i4"), x[0]), "the number of bins", "length=…"),
+        (lambda x: ocl.histogram(x)[0], "the least and the greatest element", "range="),
+    ],
+    ids=["mask", "mask-and-index", "compress", "nonzero", "bincount", "weights", "histogram"],
+)
+def test_what_waits_by_itself_is_refused_with_what_it_waits_for(
+    runtime: Runtime, ask: Any, fact: str, remedy: str
+) -> None:
+    with pytest.raises(Error, match=f"a captured function asks for {fact}") as caught:
+        capture(ask)(ocl.asarray(HOST))
+    assert "test_capture.py:" in caught.value.place
+    assert remedy in caught.value.remedy
+
+
 def test_what_cannot_be_captured(runtime: Runtime) -> None:
     x = ocl.asarray(HOST)
     with pytest.raises(DTypeError, match="is captured and returned a ndarray"):

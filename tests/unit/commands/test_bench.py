@@ -369,6 +369,21 @@ def test_cases_come_in_the_order_of_their_names() -> None:
     assert _chosen(None) == [*CASES, None]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "keys"),
+    [
+        ("a*b+c", ["a*b+c"]),  # neither what it matches nor what begins so
+        ("a*b+c*", ["a*b+c", "a*b+c-halves"]),
+        ("softmax-1?24", ["softmax-1024"]),
+        ("sum-r", [f"sum-rows-{width}" for width in (33, 64, 128, 256)]),
+        ("mask", ["mask-half", "mask-few", "mask-odd"]),
+        ("movement", [case.key for case in GROUPS["movement"]]),
+    ],
+)
+def test_a_name_wins_over_patterns_and_these_over_beginnings(pattern: str, keys: list[str]) -> None:
+    assert [case.key for case in _chosen([pattern]) if case is not None] == keys
+
+
 def test_peers_are_named_or_taken_out() -> None:
     assert _peers("none") == []
     assert _peers("torch, numpy") == ["torch", "numpy"]
@@ -381,10 +396,15 @@ def test_peers_are_named_or_taken_out() -> None:
         (["--sizes", "2^9"], "2^9 is not between 2^10 and 2^28"),
         (["--sizes", "2^29"], "2^29 is not between"),
         (["--sizes", "many"], "expected numbers such as 2^20, not 'many'"),
+        (["--sizes", "2048,2^"], "expected numbers such as 2^20, not '2^'"),
+        (["--sizes", "2^20^2"], "expected numbers such as 2^20, not '2^20^2'"),
+        (["--sizes", "9^999999999"], "expected numbers such as 2^20, not '9^999999999'"),
         (["--dtypes", "f32,f33"], "'f33' is none of"),
         (["--peers", "torch,fortran"], "'fortran' is none of"),
+        (["--peers", "none,numpy"], "'none' stands alone: --peers none"),
         (["--rounds", "0"], "expected a whole number of rounds"),
         (["--cases", "nonsense"], "no case is called nonsense: --list shows their names"),
+        (["--cases", "softmax-64", "nosuchcase"], "no case is called nosuchcase: --list shows their names"),
     ],
 )
 def test_a_wrong_command_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,6 +112,15 @@ CASES = (
         )
         for share, name in _DENSITIES
     ),
+    Case(
+        "mask-odd",
+        "x[mask], 50% true, odd length",
+        lambda _, x, mask: x[mask],
+        lambda data, n, dtype: (data.real(dtype, n - 1), data.mask(0.5, n - 1)),
+        ANY,
+        moved=_found,
+        asks=True,
+    ),
     *(
         Case(
             f"nonzero-{name}",
