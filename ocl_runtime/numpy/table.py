@@ -100,8 +100,8 @@ _MISSING: dict[str, str] = {
     "einsum is not here yet: see tensordot": "einsum_path",
     "it is about NumPy itself: use numpy.{name}": "core ctypeslib f2py lib test",
 }
-"""What comes nearest, and for which names. Sorting, sets, histograms, linear algebra, Fourier transforms and random
-numbers come later: then their names move from here to the modules that compute them."""
+"""What comes nearest, and for which names. Sorting, sets, histograms of several axes, linear algebra, Fourier
+transforms and random numbers come later: then their names move from here to the modules that compute them."""
 
 
 def _entries() -> dict[str, Entry]:

@@ -1,4 +1,4 @@
-"""Adding at computed places against NumPy and exact sums, by the interpreter of kernel IR."""
+"""Adding at computed places against NumPy, and of floats against exact sums, by the interpreter of kernel IR."""
 
 from __future__ import annotations
 

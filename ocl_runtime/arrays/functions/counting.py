@@ -13,11 +13,11 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.guards import Backed
+from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import I64, U32, U64
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.core import compute_together
-from ocl_runtime.arrays.functions.creation import arange
 from ocl_runtime.arrays.functions.elementwise import astype, where
 from ocl_runtime.arrays.functions.statistics import max as _max
 from ocl_runtime.arrays.functions.statistics import min as _min
@@ -70,7 +70,8 @@ def bincount(
     if weights is None and x._executor.target.kind == "gpu":
         few = counted("bincount", x, max(minlength, _FEW), None, None)
         # The number behind the last one that comes; -1 where others than these come.
-        end = where(_sum(few) == x.size, _max(where(few > 0, arange(1, few.size + 1), 0)), -1)
+        numbers = Array(graph.iota(I64, Layout.contiguous(few.shape)), x._executor)
+        end = where(_sum(few) == x.size, _max(where(few > 0, numbers + 1, 0)), -1)
         compute_together((few, end))
         length = int(end)
         if length >= 0:

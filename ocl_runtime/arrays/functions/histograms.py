@@ -143,7 +143,7 @@ def _extremes(x: Array) -> tuple[Any, Any]:
     ends = _min(x), _max(x)
     compute_together(ends)
     low, high = (end.numpy()[()] for end in ends)
-    return (float(low), float(high)) if x._dtype is BF16 else (low, high)
+    return (np.float32(low), np.float32(high)) if x._dtype is BF16 else (low, high)
 
 
 def _of_equal_bins(x: Array, edges: Array, host: NDArray[Any]) -> Array:

@@ -98,6 +98,8 @@ def test_the_dtype_of_ml_dtypes_is_the_same() -> None:
         import ml_dtypes
 
         theirs = np.dtype(ml_dtypes.bfloat16)
+        assert hash(BF16) == hash(theirs)
+        assert {theirs: 1}[BF16] == {BF16: 1}[theirs] == 1
         for named in (ml_dtypes.bfloat16, theirs, "bfloat16", BF16):
             assert named == BF16
             assert ocl.zeros(2, dtype=named).dtype is ocl.zeros(2).astype(named).dtype is BF16
