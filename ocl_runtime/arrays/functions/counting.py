@@ -70,8 +70,8 @@ def bincount(
     if weights is None and x._executor.target.kind == "gpu":
         few = counted("bincount", x, max(minlength, _FEW), None, None)
         # The number behind the last one that comes; -1 where others than these come.
-        numbers = Array(graph.iota(I64, Layout.contiguous(few.shape)), x._executor)
-        end = where(_sum(few) == x.size, _max(where(few > 0, numbers + 1, 0)), -1)
+        numbers = Array(graph.iota(I64, Layout(few.shape, (1,), 1)), x._executor)
+        end = where(_sum(few) == x.size, _max(where(few > 0, numbers, 0)), -1)
         compute_together((few, end))
         length = int(end)
         if length >= 0:
