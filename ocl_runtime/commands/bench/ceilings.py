@@ -101,7 +101,7 @@ class Ceilings:
         return max(found, key=lambda one: one.seconds)
 
     def release(self) -> None:
-        """Frees the buffers. Else Python might free parts of them after the context, where NVIDIA's driver crashes."""
+        """Frees the buffers."""
         self._found.clear()
         self._memory.clear()
         self._length = 0

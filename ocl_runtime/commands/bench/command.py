@@ -222,6 +222,7 @@ def _run(options: argparse.Namespace, chosen: Sequence[Case | None]) -> int:
         interrupted = True
     finally:
         ceilings.release()
+        opencl.release()
     found = record.run(runtime.device, made, left_out, results)
     report.show(found)
     slower = False
