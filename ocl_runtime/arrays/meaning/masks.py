@@ -36,6 +36,8 @@ class Counting(NamedTuple):
 _FITS_I32 = 2**31
 _ROW = 4096
 """Places of a row at most: a tile of a team of a GPU."""
+_ROOM = 3
+"""Masks that hold for half of their places are common: what they pick should not be copied."""
 _LEAST_ROW, _VECTOR = 1024, 16
 """Places of a row at least, where rows of one length have all places; and of what such a length is a multiple."""
 
@@ -121,11 +123,11 @@ def _packed(mask: Node, value: Node, counting: Counting) -> Node:
 
 
 def _first(whole: Node, count: int, counting: Counting) -> Node:
-    """The first elements of a node with one axis; not in its memory if that would be more than twice as large."""
+    """The first elements of a node with one axis; not in its memory if that is more than `_ROOM` times as large."""
     if not count:
         return graph.scalar(0, whole.dtype, (0,))
     part = _part(whole, 0, count)
-    return part if 2 * count >= whole.size else counting.compute((graph.elementwise("copy", part),))[0]
+    return part if _ROOM * count >= whole.size else counting.compute((graph.elementwise("copy", part),))[0]
 
 
 def coordinates(mask: Node, counting: Counting, dtype: DType | None = None) -> list[Node]:
