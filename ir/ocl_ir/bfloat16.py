@@ -42,7 +42,9 @@ class BFloat16:
         return is_bfloat16(other)
 
     def __hash__(self) -> int:
-        return hash(self.name)
+        """That of the dtype of `ml_dtypes`, where it is installed; NumPy's own dtypes do not hash as their names do."""
+        registered = numpy_bfloat16()
+        return hash(self.name) if registered is None else hash(registered)
 
     def __reduce__(self) -> str:
         return "bfloat16"

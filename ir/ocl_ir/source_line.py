@@ -13,13 +13,11 @@ from weakref import ref
 
 # Frames of this library, of the `with` statements of its builder and of its cached properties are not the user's.
 _HERE = Path(__file__).resolve().parent
-_OWN_FILES = (
-    str(_HERE),
-    str(_HERE.parent / "ocl_runtime"),  # installed
-    str(_HERE.parent.parent / "ocl_runtime"),  # in a checkout
-    contextlib.__file__,
-    functools.__file__,
-)
+_RUNTIMES = tuple(str(folder / "ocl_runtime") for folder in (_HERE.parent, _HERE.parent.parent))
+"""Where the arrays are: installed, and in a checkout."""
+_OWN_FILES = (str(_HERE), *_RUNTIMES, contextlib.__file__, functools.__file__)
+_USERS = tuple(str(Path(folder, "commands", "bench", "cases")) for folder in _RUNTIMES)
+"""Programs beside the library, whose lines are a user's: what `ocl-bench` measures is planned as anybody's."""
 
 
 class Line:
@@ -108,7 +106,7 @@ class _Own(dict[str, bool]):
     """Whether a file is of this library; asked for several frames of every operation."""
 
     def __missing__(self, file: str) -> bool:
-        self[file] = file.startswith(_OWN_FILES)
+        self[file] = file.startswith(_OWN_FILES) and not file.startswith(_USERS)
         return self[file]
 
 

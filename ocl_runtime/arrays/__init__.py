@@ -30,7 +30,7 @@ from math import e, inf, nan, pi
 from ocl_ir.bfloat16 import bfloat16
 from ocl_runtime.arrays.array import Array, compute
 from ocl_runtime.arrays.current_runtime import current, set_default, use
-from ocl_runtime.arrays.functions.counting import bincount, histogram
+from ocl_runtime.arrays.functions.counting import bincount
 from ocl_runtime.arrays.functions.creation import (
     arange,
     asarray,
@@ -129,6 +129,7 @@ from ocl_runtime.arrays.functions.elementwise import (  # noqa: A004
     where,
 )
 from ocl_runtime.arrays.functions.explaining import explain
+from ocl_runtime.arrays.functions.histograms import histogram
 from ocl_runtime.arrays.functions.inspection import __array_namespace_info__
 from ocl_runtime.arrays.functions.interop import from_dlpack, from_pyopencl
 from ocl_runtime.arrays.functions.joining import concat, diff, pad, repeat, roll, stack, tile

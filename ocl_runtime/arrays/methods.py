@@ -85,7 +85,25 @@ class Methods(Operators, Display):
         """Where the first of the least elements is; see `ocl_runtime.argmin`."""
         return self._call("argmin", axis=axis, keepdims=keepdims)
 
+    def cumsum(self, axis: int | None = None, dtype: Any = None) -> Self:
+        """The sums of all elements up to each along an axis; without one, of the flat array. See
+        `ocl_runtime.cumulative_sum`."""
+        return self._running("cumulative_sum", axis, dtype)
+
+    def cumprod(self, axis: int | None = None, dtype: Any = None) -> Self:
+        """The products of all elements up to each along an axis; without one, of the flat array. See
+        `ocl_runtime.cumulative_prod`."""
+        return self._running("cumulative_prod", axis, dtype)
+
+    def _running(self, function: str, axis: int | None, dtype: Any) -> Self:
+        flat, axis = (self.ravel(), 0) if axis is None else (self, axis)
+        return flat._call(function, axis=axis, dtype=dtype)
+
     # ------------------------------------------------------------------ elements
+
+    def nonzero(self) -> tuple[Self, ...]:
+        """The coordinates of the elements that are not 0, whose number is waited for; see `ocl_runtime.nonzero`."""
+        return cast("tuple[Self, ...]", self._call("nonzero"))
 
     def astype(self, dtype: Any, *, copy: bool = True) -> Self:
         """The elements as another dtype; see `ocl_runtime.astype`."""

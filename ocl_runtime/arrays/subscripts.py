@@ -201,14 +201,16 @@ class Subscripts(ArrayCore):
         return self._uploaded(part) if isinstance(part, np.ndarray) else cast("Node", part)
 
     def _counting(self) -> Counting:
-        return Counting(self._counted, self._executor.target.kind == "gpu")
+        return Counting(self._computed_nodes, self._only, self._executor.target.kind == "gpu")
 
-    def _counted(self, nodes: tuple[Node, ...]) -> tuple[tuple[Node, ...], int]:
-        """Nodes, computed, and the last element of the last one."""
-        arrays: Any = [self._new(node) for node in nodes]
+    def _computed_nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        arrays = [self._new(node) for node in nodes]
         compute_together(arrays)
-        last = arrays[-1]
-        return tuple(array._node for array in arrays), int(last[(-1,) * last.ndim])
+        return tuple(array._node for array in arrays)
+
+    def _only(self, node: Node) -> int:
+        only: Any = self._new(node)[0]
+        return int(only)
 
 
 def _axes(part: object) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Value
+from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Value, walk
 from ocl_ir.kernel.intervals import Intervals
 from ocl_ir.ops import OPS, WORK_ITEM, Op
 from ocl_ir.program_ops import ExactOp, InlineC
@@ -34,6 +34,13 @@ ROUNDING = frozenset({"rint", "floor", "ceil", "trunc"})
 """Functions that PoCL gets wrong for constants that no integer holds, see templates/helpers/rounding.cl.mako."""
 BY_FOURS = frozenset({"pow", "fmod"})
 """Functions of float64 that PoCL gets wrong on more than 4 lanes, see templates/helpers/by_fours.cl.mako."""
+
+LANES_AT_ONCE = {"div": "first_reciprocal", "sqrt": "first_reciprocal_root"}
+"""Operations that templates/helpers/division.cl.mako has for whole vectors, and what they begin with."""
+CALLED = frozenset({"sin", "cos", "tan", "pow"})
+"""Functions with long code, see templates/helpers/calls.cl.mako."""
+_MANY_CALLS = 16
+"""Such functions in a kernel that are inlined: NVIDIA's driver takes 0.1 s over as many, about with their square."""
 
 IN_FOURS = frozenset({"exp", "exp2", "log1p", "asin", "acos", "atan", "tanh", "erf"})
 """Functions that PoCL rounds otherwise on fewer than 4 lanes: by another one in the last place, of some arguments."""
@@ -141,6 +148,17 @@ class Expressions(Accesses):
         if self._dialect.own_math and row.name in BY_FOURS and element(source) == F64 and lanes(source) > 4:
             self.helpers[f"{row.name}_by_fours", source] = None
             return f"{row.name}_by_fours{{V}}({{0}}, {{1}})"
+        if (
+            self._dialect.branching_division
+            and row.name in LANES_AT_ONCE
+            and lanes(source) > 1
+            and element(source) == F32
+        ):
+            self.helpers[LANES_AT_ONCE[row.name], F32] = self.helpers[f"lanes_{row.name}", source] = None
+            return f"lanes_{row.name}{{V}}({', '.join(f'{{{number}}}' for number in range(len(row.operands)))})"
+        if row.name in CALLED and self._calls_functions:
+            self.helpers[f"called_{row.name}", source] = None
+            return f"called_{row.name}_{{T}}({', '.join(f'{{{number}}}' for number in range(len(row.operands)))})"
         if row.helper:
             self.helpers[row.helper, source] = None
         dtype, vector, last = element(source), lanes(source) > 1, let.args[-1]
@@ -149,6 +167,12 @@ class Expressions(Accesses):
         form = "vector" if vector else "narrow" if dtype.is_integer and dtype.bits < 32 else "scalar"
         keys = (f"{dtype.kind}/{form}", form, dtype.kind, "any")
         return spellings[next(key for key in keys if key in spellings)]
+
+    @cached_property
+    def _calls_functions(self) -> bool:
+        """Whether functions with long code are called, since there are many."""
+        stmts = walk(self._locals.kernel.body) if self._dialect.slow_inlining else ()
+        return sum(isinstance(stmt, Let) and stmt.op in CALLED for stmt in stmts) > _MANY_CALLS
 
     def _is_plain(self, let: Let) -> bool:
         """Whether a signed operation cannot overflow, in a type in which C computes."""

@@ -4,7 +4,8 @@ it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,6 +21,7 @@ from ocl_ir.kernel.grammar import (
     Shuffle,
     Stmt,
     Store,
+    Value,
     defined,
     operands,
     walk,
@@ -38,12 +40,15 @@ from ocl_runtime.codegen.statements import Node, Statements
 from ocl_runtime.codegen.templates import render, render_helper
 
 _MARK = "\x01"
-_HELPER = re.compile(r"^static inline \w+ (\w+)\(", re.MULTILINE)
+_HELPER = re.compile(r"^static (?:inline|__attribute__\(\(noinline\)\)) \w+ (\w+)\(", re.MULTILINE)
+_MANY_USES = 16
+"""Of a number among the arguments, from which on it is worth a register."""
 _OFFSET_MACROS = {"global": "AT", "constant": "AT_CONSTANT"}
 _MACROS = {
     "AT": f"AT(buffer, offset) ({at_offset('global', '(buffer)', '(offset)')})",
     "AT_CONSTANT": f"AT_CONSTANT(buffer, offset) ({at_offset('constant', '(buffer)', '(offset)')})",
     "COMPLEMENT": "COMPLEMENT(x) ((x) ^ -(int)(get_work_dim() != 0))",
+    "HELD": "HELD(x) as_float(as_uint(x) ^ -(uint)(get_work_dim() == 0))",
     "LOAD": "LOAD(type, p) (*(__global const type *)(p))",
     "STORE": "STORE(type, p, value) (*(__global type *)(p) = (value))",
     "LOAD_LOCAL": "LOAD_LOCAL(type, p) (*(__local const type *)(p))",
@@ -117,6 +122,7 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
     kernel = locals_.kernel
     expressions = Expressions(locals_, dialect)
     body = Statements(locals_, expressions, dialect).block(kernel.body)
+    held = _held(kernel) if dialect.rereads_arguments else frozenset()
     nodes: list[Node] = []
 
     def mark(node: Node) -> str:
@@ -129,12 +135,15 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
         "kernel.cl.mako",
         note=_comment(kernel.note),
         extensions=_extensions(kernel),
-        macros=[text for name, text in _MACROS.items() if name in _macros(kernel) | expressions.macros],
+        macros=[text for name, text in _MACROS.items() if name in _macros(kernel, held) | expressions.macros],
         helper_functions=helpers,
         name=entry_name(kernel),
         attributes=_attributes(kernel, dialect),
-        params=[text for param in kernel.params for text in _param(param, kernel, expressions)],
-        pointers=[_pointer(param, kernel, expressions) for param in kernel.params if _is_global(param)],
+        params=[text for param in kernel.params for text in _param(param, kernel, expressions, held)],
+        pointers=[
+            *(_pointer(param, kernel, expressions) for param in kernel.params if _is_global(param)),
+            *(f"const float {name} = HELD({name}_argument)" for name in map(expressions.name, sorted(held))),
+        ],
         declarations=[f"{value_type(slot.type)} {slot.name}" for slot in locals_.shared],
         body=body,
         mark=mark,
@@ -202,12 +211,19 @@ def _pointee(param: Param, kernel: Kernel) -> str:
     return f"__{type_.space}{constant}{' volatile' if atomic else ''} {memory_type(type_.dtype)} *"
 
 
-def _param(param: Param, kernel: Kernel, expressions: Expressions) -> list[str]:
+def _held(kernel: Kernel) -> frozenset[int]:
+    """The floats among the parameters that are used so often that they are worth a register each."""
+    floats = {param.value.id for param in kernel.params if param.value.type == F32}
+    uses = Counter(operand.id for stmt in walk(kernel.body) for operand in operands(stmt) if isinstance(operand, Value))
+    return frozenset(id_ for id_ in floats if uses[id_] >= _MANY_USES)
+
+
+def _param(param: Param, kernel: Kernel, expressions: Expressions, held: Collection[int]) -> list[str]:
     """A scalar, or a buffer and an offset into it in bytes."""
     name, type_ = expressions.name(param.value.id), param.value.type
     if not isinstance(type_, Pointer):
         scalar = "uchar" if type_ == BOOL else value_type(type_)
-        return [f"const {scalar} {name}"]
+        return [f"const {scalar} {name}_argument" if param.value.id in held else f"const {scalar} {name}"]
     restrict = "restrict " if param.restrict else ""
     return [f"{_pointee(param, kernel)}{restrict}{name}_buffer", f"const ulong {name}_offset"]
 
@@ -262,10 +278,12 @@ def _extensions(kernel: Kernel) -> list[str]:
     return sorted(needed)
 
 
-def _macros(kernel: Kernel) -> set[str]:
-    """Macros for its pointers and wide accesses that the kernel uses."""
+def _macros(kernel: Kernel, held: Collection[int]) -> set[str]:
+    """Macros for its pointers, wide accesses and `held` numbers that the kernel uses."""
     types = [param.value.type for param in kernel.params if _is_global(param)]
-    used = {_OFFSET_MACROS[type_.space] for type_ in types if isinstance(type_, Pointer)}
+    used = {_OFFSET_MACROS[type_.space] for type_ in types if isinstance(type_, Pointer)} | (
+        {"HELD"} if held else set()
+    )
     for stmt in walk(kernel.body):
         if not isinstance(stmt, Load | Store) or not is_aligned(stmt):
             continue

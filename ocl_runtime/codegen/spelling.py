@@ -38,6 +38,12 @@ class Dialect:
     """Move vectors of halves that are not known to be aligned as integers: the driver takes them for aligned."""
     scalar_halves: bool = False
     """Move vectors of halves that are known to be aligned as integers: the driver takes them one by one."""
+    branching_division: bool = False
+    """Divide vectors of float32 and take their roots for all lanes at once: the compiler branches in each."""
+    slow_inlining: bool = False
+    """Call functions with long code, where a kernel has many: the compiler takes long over them inlined."""
+    rereads_arguments: bool = False
+    """Keep numbers that are used often in registers: the compiler reads them again from the arguments each time."""
     subgroups: Subgroups | None = None
     """The sub-groups in which work-items exchange values without local memory; None: in none."""
 

@@ -29,6 +29,8 @@ _HELPERS = {
     "atomics": ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "reduction_add"),
     "shuffles": ("warp_shuffle",),
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
+    "division": ("first_reciprocal", "first_reciprocal_root", "lanes_div", "lanes_sqrt"),
+    "calls": ("called_sin", "called_cos", "called_tan", "called_pow"),
 }
 _FAMILY = {name: family for family, names in _HELPERS.items() for name in names}
 """The file of templates/helpers that makes a helper function, by the function's name."""

@@ -29,6 +29,9 @@ class Quirks:
     aligned_halves: bool = False  # vload_half and vstore_half of vectors take memory for aligned to the whole vector
     scalar_halves: bool = False  # vload_half and vstore_half of aligned vectors are an access for each lane
     group_progress: bool = False  # work-groups that have begun go on while others wait for them
+    branching_division: bool = False  # exact division and root of float32 vectors branch in each lane
+    rereads_arguments: bool = False  # numbers among the arguments are read again where they are used
+    slow_inlining: bool = False  # builds take long over kernels that call many functions with long code
     subgroups: Subgroups | None = None  # in which work-items exchange values without local memory
     own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
     simulator: bool = False  # exists for finding errors: never chosen unless named
@@ -227,6 +230,30 @@ TABLE = (
         "speed for a*b + c, and 98 to 105 with accesses of 16 bytes (H200; H100 97 and 105). Bits that are moved as a "
         "vector of ushorts never leave the registers for the conversion.",
         scalar_halves=True,
+    ),
+    _row(
+        "NVIDIA: exact division and root branch in each lane",
+        lambda caps: _nvidia(caps) and caps.correctly_rounded_divide_sqrt,
+        "The compiler puts a test and a branch to a slow path around each division and root of float32, one lane after "
+        "the other. The same arithmetic for all lanes with one test took n-body from 123 to 108 us (8192 bodies) and "
+        "Black-Scholes from 388 to 374 us (2^26 options; H100). PTX's rcp.approx.ftz is within 1 ULP, as is what the "
+        "compiler's own code begins with.",
+        branching_division=True,
+    ),
+    _row(
+        "NVIDIA: arguments are read again",
+        _nvidia,
+        "Where a choice becomes a few conditional instructions, the compiler reads a number among the arguments there "
+        "again, so that 50 Mandelbrot iterations, `where(inside, 2 * a * b + y, b)`, had 50 loads of the 2. With an "
+        "exclusive or that is known at run time only, it stays in its register: 302 us, before 326 (2^24, H100).",
+        rereads_arguments=True,
+    ),
+    _row(
+        "NVIDIA: many long functions build slowly",
+        _nvidia,
+        "Every call of sin is inlined with the reduction of huge arguments: a kernel of 50 sines took 668 ms to build. "
+        "As calls of one function it took 64 ms, ran 10% longer and gave the same bits (H100, 580.159.04).",
+        slow_inlining=True,
     ),
     _row(
         "NVIDIA: ordinary host memory is read at once",

@@ -113,6 +113,9 @@ class Engine:
             opaque_complement=quirks.opaque_complement,
             aligned_halves=quirks.aligned_halves,
             scalar_halves=quirks.scalar_halves,
+            branching_division=quirks.branching_division,
+            slow_inlining=quirks.slow_inlining,
+            rereads_arguments=quirks.rereads_arguments,
             subgroups=quirks.subgroups,
         )
         self._recorder = recorder

@@ -75,7 +75,7 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        argpartition argsort einsum frexp gcd histogram2d histogram_bin_edges histogramdd i0
+        argpartition argsort einsum frexp gcd histogram2d histogramdd i0
         intersect1d lcm ldexp lexsort median nanmedian nanpercentile nanquantile partition percentile polydiv polyfit
         quantile roots setdiff1d setxor1d sort sort_complex union1d unique unique_all unique_counts unique_inverse
         unique_values

@@ -16,7 +16,7 @@ import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.reals import WithReal
-from ocl_runtime.errors import Error
+from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.numpy.folds import ACCUMULATES, REDUCTIONS, fold, running
 from ocl_runtime.numpy.operands import (
     NOT_GIVEN,
@@ -26,6 +26,7 @@ from ocl_runtime.numpy.operands import (
     arrays,
     check_casting,
     into,
+    is_weak,
     kind_of,
     only,
     operands,
@@ -179,10 +180,13 @@ class ufunc:  # noqa: N801
 
     def at(self, a: Any, indices: Any, b: Any, /) -> None:
         """The function of what an index picks and `b`, written in place, with every repeated place counted: `add` and
-        `subtract` of arrays of the device. Floats are added exactly, and rounded once.
+        `subtract` of arrays of the device. Integers wrap around; floats have the same bits in any order of the addends,
+        as of `ocl_runtime.add_at`.
 
-        Raises `Error` where that is not computed here, what `ocl_runtime.add_at` raises, and `NoArrayError` for an `a`
-        of the host.
+            np.subtract.at(x, [0, 2, 0], [1, 2, 3])         # x[0] -= 1 + 3; x[2] -= 2
+
+        Raises `Error` where that is not computed here, `DTypeError` for floats into integers, for numbers into bools
+        and differences of bools, what `ocl_runtime.add_at` raises, and `NoArrayError` for an `a` of the host.
         """
         self._check("at")
         if not isinstance(a, Array):
@@ -191,7 +195,8 @@ class ufunc:  # noqa: N801
                 place=calling_line(),
                 remedy=f"use numpy.{self.__name__}.at, or give an array of the device",
             )
-        xp.add_at(a, indices, b if self.__name__ == "add" else xp.negative(array_of(b, executor=a._executor)))
+        addends = _addends(f"{self.__name__}.at", b, a)
+        xp.add_at(a, indices, addends if self.__name__ == "add" else xp.negative(addends))
 
     def reduceat(self, array: Any, /, indices: Any, axis: int = 0, dtype: DTypeLike = None, out: Any = None) -> Any:
         """Raises `Error`: reducing between places is not computed here."""
@@ -229,6 +234,25 @@ def _kinds(inputs: tuple[Any, ...]) -> tuple[object, ...] | None:
 def _as(x: Any, dtype: np.dtype[Any]) -> Any:
     """An array as a dtype; a number takes that of the array beside it."""
     return xp.astype(x, dtype) if isinstance(x, Array) and x.dtype != dtype else x
+
+
+_KINDS = "b", "iu", "f"
+"""Kinds of dtypes, each of which converts to those behind it."""
+
+
+def _addends(what: str, b: Any, like: Array) -> Array:
+    """What is added to an array, in its dtype: integers wrap around in it before they are negated, which gives what
+    wrapping the sum would. What changes the kind in each step depends on the order, and is refused."""
+    weak = is_weak(b) and like.dtype.kind == "f"
+    addends = array_of(b, like.dtype if weak else None, like._executor)
+    from_, to = (next(rank for rank, kinds in enumerate(_KINDS) if x.dtype.kind in kinds) for x in (addends, like))
+    if from_ > to or (to == 0 and what == "subtract.at"):
+        raise DTypeError(
+            f"{what} of {addends.dtype} to {like.dtype}",
+            place=calling_line(),
+            remedy=f'convert first: b.astype("{like.dtype}")' if from_ > to else "use ^ or logical_xor",
+        )
+    return xp.astype(addends, like.dtype, copy=False)
 
 
 def _signature(kind: type[ufunc], nin: int) -> inspect.Signature:

@@ -104,6 +104,41 @@ def test_nan_and_infinities_go_on(runtime: InterpretedRuntime) -> None:
         assert_same(xp.cumulative_sum(xp.asarray(host), axis=1).numpy(), np.cumsum(host, 1))
 
 
+@pytest.mark.parametrize("shape", [(3000,), (4, 700), (700, 4)])
+def test_random_floats_are_near_those_of_float64(runtime: InterpretedRuntime, shape: tuple[int, ...]) -> None:
+    """Within half a unit in the last place for each element before, whatever the order is in which they are joined."""
+    rng = np.random.default_rng(0)
+    host, axis = rng.standard_normal(shape).astype("f4"), int(np.argmax(shape))
+    number = np.arange(shape[axis]).reshape(-1, *(1,) * (len(shape) - 1 - axis))
+    with xp.use(runtime):
+        sums = xp.cumulative_sum(xp.asarray(host), axis=axis).numpy()
+        factors = (1 + host / 1000).astype("f4")
+        products = xp.cumulative_prod(xp.asarray(factors), axis=axis).numpy()
+    wide = host.astype("f8")
+    assert (abs(sums - np.cumsum(wide, axis)) <= number * 2.0**-24 * 1.001 * np.cumsum(abs(wide), axis)).all()
+    expected = np.cumprod(factors.astype("f8"), axis)
+    assert (abs(products - expected) <= number * 2.0**-24 * 1.001 * expected).all()
+
+
+def test_what_overflows_in_a_block_stays_infinite(runtime: InterpretedRuntime) -> None:
+    """Blocks are joined in themselves before they are joined with what is in front of them, as NumPy's are not."""
+    factors, addends = np.ones(300, "f4"), np.zeros(300, "f4")
+    factors[[0, 1, 20, 21]] = 2.0**-100, 2.0**-20, 2.0**100, 2.0**100
+    addends[[0, 20, 21]] = -3e38, 3e38, 3e38
+    assert np.isfinite(np.cumprod(factors)).all()
+    assert np.isfinite(np.cumsum(addends)).all()
+    with xp.use(runtime):
+        products, sums = xp.cumulative_prod(xp.asarray(factors)), xp.cumulative_sum(xp.asarray(addends))
+        assert products.numpy()[-1] == sums.numpy()[-1] == np.inf
+
+
+def test_running_sums_of_minus_zeros_are_zeros(runtime: InterpretedRuntime) -> None:
+    with xp.use(runtime):
+        for shape in ((5,), (300,), (3, 40), (40, 3)):
+            x = xp.asarray(np.full(shape, -0.0, "f4"))
+            assert not np.signbit(xp.cumulative_sum(x, axis=0).numpy()).any()
+
+
 @pytest.mark.parametrize("group_size", [1, 2, 4, 16, 64])
 def test_groups_of_any_size(group_size: int) -> None:
     host = np.random.default_rng(1).integers(-9, 9, (2, 1234)).astype("f4")

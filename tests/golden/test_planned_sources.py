@@ -24,6 +24,7 @@ from tests.support.interpreted import InterpretedRuntime
 FOLDER = Path(__file__).parent / "planned"
 GPU = Target(kind="gpu", compute_units=132, group_size=256)
 CPU = Target(kind="cpu", compute_units=8, group_size=64, vector_bytes=64)
+NVIDIA = Dialect(branching_division=True, slow_inlining=True, rereads_arguments=True)
 
 
 class Planned(NamedTuple):
@@ -34,6 +35,7 @@ class Planned(NamedTuple):
     shape: tuple[int, ...]
     dtype: str = "f4"
     number: int = 0
+    dialect: Dialect = Dialect()
 
 
 CASES = {
@@ -43,18 +45,22 @@ CASES = {
     "scan_in_one_pass": Planned(replace(GPU, group_progress=True), xp.cumulative_sum, (2**20,), number=1),
     "counts_in_a_table": Planned(GPU, lambda x: xp.bincount(x, length=256), (2**20,), "i4", number=1),
     "counts_in_a_cache": Planned(GPU, lambda x: xp.bincount(x, length=2**20), (2**20,), "i4", number=1),
+    "sums_over_many_operands": Planned(
+        GPU, lambda x: xp.sum(x[0] * x[1] + x[2] * x[3] + x[4] * x[5], axis=1), (6, 4096, 8192)
+    ),
+    "quotients_on_nvidia": Planned(GPU, lambda x: x / xp.sqrt(x + 1), (2**20,), dialect=NVIDIA),
     "scan_on_a_cpu": Planned(CPU, xp.cumulative_sum, (100,)),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_source(name: str, update_golden: bool) -> None:
-    target, expression, shape, dtype, number = CASES[name]
+    target, expression, shape, dtype, number, dialect = CASES[name]
     runtime = InterpretedRuntime(target)
     with xp.use(runtime):
         node = expression(xp.asarray(np.zeros(shape, dtype)))._node
     kernel = plan([node], runtime).launches[number].kernel
-    golden(FOLDER / f"{name}.cl", compile_kernel(kernel, "hybrid", Dialect()).source.text, update_golden)
+    golden(FOLDER / f"{name}.cl", compile_kernel(kernel, "hybrid", dialect).source.text, update_golden)
 
 
 def test_no_orphans() -> None:

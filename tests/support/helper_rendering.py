@@ -120,13 +120,17 @@ class Bench:
         cl.enqueue_copy(self.queue, out, result)
         return out[:size]
 
-    def run_kernel(self, program: cl.Program, items: int, inputs: list[np.ndarray], count: int) -> np.ndarray:
-        """The only kernel of a generated program, whose parameters are inputs and one result of `count` elements."""
+    def run_kernel(
+        self, program: cl.Program, items: int, inputs: list[np.ndarray], count: int, *numbers: np.generic
+    ) -> np.ndarray:
+        """The only kernel of a generated program, whose parameters are inputs, one result of `count` elements, and
+        numbers."""
         flags = cl.mem_flags
         out = np.empty(count, inputs[0].dtype)
         result = cl.Buffer(self.context, flags.WRITE_ONLY, out.nbytes)
         buffers = [cl.Buffer(self.context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=array) for array in inputs]
         (kernel,) = program.all_kernels()
-        kernel(self.queue, (items,), None, *(arg for buffer in (*buffers, result) for arg in (buffer, np.uint64(0))))
+        memory = (arg for buffer in (*buffers, result) for arg in (buffer, np.uint64(0)))
+        kernel(self.queue, (items,), None, *memory, *numbers)
         cl.enqueue_copy(self.queue, out, result)
         return out

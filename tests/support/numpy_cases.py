@@ -52,6 +52,16 @@ np.histogram(f1, [-2.0, 0.0, 0.5, 4.0])[1]
 np.histogram(i1, 4, weights=d1)[0]
 np.histogram(d1, 3, density=True)[0]
 np.histogram(n1, 3, (0, 2))[0]
+np.histogram(f1, 3, density=True)[0]
+np.histogram(i1, 3)[1]
+np.histogram(i1, 4, weights=f1)[0]
+np.histogram(i1, 4, weights=i1)[0]
+np.histogram_bin_edges(f2)
+np.histogram_bin_edges(i1, 4)
+np.histogram_bin_edges(h1, 5, (-1, 2))
+np.histogram_bin_edges(f1, [1, 2, 2])
+np.bincount([])
+np.bincount([], minlength=2)
 np.sum(f2)
 np.sum(f2, 0)
 np.sum(i2, axis=1)

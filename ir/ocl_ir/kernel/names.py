@@ -135,7 +135,7 @@ def names(kernel: Kernel) -> dict[int, str]:
 
     for param in kernel.params:
         # The generated source passes a global pointer as a buffer and an offset.
-        also = ("_buffer", "_offset") if isinstance(param.value.type, Pointer) else ()
+        also = ("_buffer", "_offset") if isinstance(param.value.type, Pointer) else ("_argument",)
         name(param.value.id, _clean(param.value.hint) or "p", also)
     for stmt in walk(kernel.body):
         value = defined(stmt)

@@ -7,7 +7,8 @@ taking.py          elements at computed places
 creation.py        arrays from data and from nothing
 statistics.py      reductions
 searching.py       where elements are
-counting.py        how often values come
+counting.py        how often integers come
+histograms.py      how many numbers lie between edges
 linear_algebra.py  products of matrices and vectors
 scans.py           running sums
 explaining.py      what computing would do

@@ -15,15 +15,15 @@ from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.indices import Shape
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, I64
+from ocl_ir.types import BOOL, I64, DType
 from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.arrays.meaning.adding import added
-from ocl_runtime.arrays.meaning.dtypes import promote
+from ocl_runtime.arrays.meaning.adding import added_where
+from ocl_runtime.arrays.meaning.dtypes import casts, promote
 from ocl_runtime.arrays.meaning.indexing import counting, indices_along, is_array, picked
 from ocl_runtime.arrays.meaning.masks import coordinates
 from ocl_runtime.arrays.meaning.semantics import cast
-from ocl_runtime.arrays.meaning.writing import check_kind, fitted
+from ocl_runtime.arrays.meaning.writing import fitted
 from ocl_runtime.arrays.operands import ArrayLike, operands_of, uploaded, written_operand
 from ocl_runtime.errors import DTypeError, ShapeError
 
@@ -78,9 +78,10 @@ def add_at(x: Array, index: Any, value: ArrayLike, /, *, deterministic: bool = T
         x = ocl.zeros(3)
         ocl.add_at(x, [0, 2, 0], [1, 2, 3])         # x is 4, 0, 2
 
-    Integers wrap around, bools are or'ed. Floats are added exactly, as integers in units far below the greatest addend
-    of the element, and rounded once: every run gives the same bits, whatever their order. With `deterministic=False`
-    floats are added one by one in an order that may change, which is faster where few are added to one element.
+    Integers wrap around, bools are or'ed. Floats give the same bits in every run, whatever the order of the addends:
+    they are added as integers, in units far below the greatest of an element's addends (docs/NUMERICS.md has the
+    bound), and the total is rounded. With `deterministic=False` they are added one by one in an order that may change,
+    which is faster where few are added to one element.
 
     Raises `DTypeError` for a value of another kind (float into integers) and where the device has no 64-bit atomics for
     the sum; `ShapeError` for shapes that do not fit; what `x[index]` raises.
@@ -91,24 +92,25 @@ def add_at(x: Array, index: Any, value: ArrayLike, /, *, deterministic: bool = T
             place=calling_line(),
             remedy="give an array of the device, which is written",
         )
+    parts = x._without_masks(x._parts(index))
     operand, dtype = written_operand(value, x, calling_line()), x._dtype
     kind = operand.dtype if isinstance(operand, AnyNode) else type(operand)
-    check_kind("add_at", promote((dtype, kind), x._executor.default_real), dtype)
-    wide = (dtype.is_float and deterministic) or (dtype.is_integer and dtype.bits == 64)
-    if wide and not x._executor.target.atomics64:
+    if not casts(promote((dtype, kind), x._executor.default_real), dtype, "same_kind"):
         raise DTypeError(
-            f"add_at to {dtype.public} on a device without 64-bit atomics",
+            f"add_at of {kind.public if isinstance(kind, DType) else kind.__name__} to {dtype.public}",
             place=calling_line(),
-            remedy="use 32-bit integers, or float32 with deterministic=False",
+            remedy=f'convert what is added: astype(value, "{dtype.public}")',
         )
-    parts = x._without_masks(x._parts(index))
     if not any(map(is_array, parts)):
         x[index] += value
         return
     places = picked(x.shape, parts, x._uploaded, x._note_indices)
     addends = fitted(operand, dtype, places.shape)
+    always, target = graph.scalar(True, BOOL, addends.shape, ""), x._executor.target
     with x._executor.registry.lock:
-        node = x._replace(added(x._node, places.coordinates(), addends, deterministic=deterministic))
+        node = x._replace(
+            added_where("add_at", x._node, places.coordinates(), addends, always, target, deterministic=deterministic)
+        )
     x._relieve(node)
 
 

@@ -1,14 +1,14 @@
 """What functions and indices mean in nodes of the graph; nothing here knows an array.
 
-dtypes.py        dtypes, promotion, limits
-table.py         the elementwise functions, one row each
-semantics.py     what they mean
-basic_index.py   what basic indices pick, remembered
-broadcasting.py  two operands given one shape
-products.py      what products of matrices mean
-writing.py       what writes mean
-indexing.py      what index arrays mean
-adding.py        what adding at their places means
-exact_sums.py    sums of floats in any order with the same bits
-masks.py         what masks mean
+dtypes.py             dtypes, promotion, limits
+table.py              the elementwise functions, one row each
+semantics.py          what they mean
+basic_index.py        what basic indices pick, remembered
+broadcasting.py       two operands given one shape
+products.py           what products of matrices mean
+writing.py            what writes mean
+indexing.py           what index arrays mean
+adding.py             what adding at their places means
+reproducible_sums.py  sums of floats in any order with the same bits
+masks.py              what masks mean
 """

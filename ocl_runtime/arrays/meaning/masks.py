@@ -26,15 +26,20 @@ from ocl_runtime.errors import IndexingError, OutOfMemoryError
 class Counting(NamedTuple):
     """How the count of what a mask holds for is found."""
 
-    compute: Callable[[tuple[Node, ...]], tuple[tuple[Node, ...], int]]
-    """Gives nodes computed, and the last element of the last one."""
+    compute: Callable[[tuple[Node, ...]], tuple[Node, ...]]
+    only: Callable[[Node], int]
+    """Waits for the only element of a node."""
     ahead: bool
     """Whether to pack before the count is known."""
 
 
 _FITS_I32 = 2**31
 _ROW = 4096
-"""Places of a row: a tile of a team of a GPU."""
+"""Places of a row at most: a tile of a team of a GPU."""
+_ROOM = 3
+"""Masks that hold for half of their places are common: what they pick should not be copied."""
+_LEAST_ROW, _VECTOR = 1024, 16
+"""Places of a row at least, where rows of one length have all places; and of what such a length is a multiple."""
 
 
 def check(mask: Node, shape: Shape, axis: int) -> None:
@@ -50,83 +55,88 @@ def check(mask: Node, shape: Shape, axis: int) -> None:
 class Rows(NamedTuple):
     """A mask cut into rows, so that what it holds for is counted for each row and not for each place.
 
-    `kept` is the mask in rows, with nothing behind its end. `upto` has how many hold up to the end of each row, and
-    `counts` how many within it.
+    `whole` are its whole rows, `counts` has how many hold within each of them, and `upto` how many up to its end.
+    `rest` is the row behind them, which is shorter and may have no places, and `total` how many hold in all.
     """
 
-    mask: Node
-    kept: Node
+    whole: Node
     counts: Node
     upto: Node
-
-    def before(self) -> Node:
-        """For each row, how many before it hold; of the shape of the rows."""
-        before = graph.elementwise("sub", self.upto, self.counts)
-        return graph.expand(graph.reshape(before, (before.size, 1)), self.kept.shape)
+    rest: Node
+    total: Node
 
     def packed(self, value: Node, count: int) -> Node:
-        """The elements of a node of the shape of the rows for which the mask holds, whose number is known."""
-        return graph.scatter("pack", graph.undefined(value.dtype, (count,)), value, self.kept, [self.before()])
+        """The elements of a node with one axis for which the mask holds, of which there are no more than a count."""
+        packed, start = graph.undefined(value.dtype, (count,)), self.whole.size
+        begins = graph.elementwise("sub", self.upto, self.counts), _behind(self.upto)
+        parts = _part(value, 0, start), _part(value, start, self.rest.size)
+        for kept, begin, part in zip((self.whole, self.rest), begins, parts, strict=True):
+            if kept.size:
+                column = begin if begin.size == 1 else graph.reshape(begin, (begin.size, 1))
+                index = graph.expand(column, kept.shape)
+                packed = graph.scatter("pack", packed, graph.reshape(part, kept.shape), kept, [index])
+        return packed
 
 
 def _places_dtype(mask: Node) -> DType:
     return U32 if mask.size < _FITS_I32 else U64
 
 
-def _in_rows(node: Node, rows: Shape) -> Node:
-    count = node.size
-    flat = graph.reshape(node, (count,))
-    if math.prod(rows) == count:
-        return graph.reshape(flat, rows)
-    place = graph.iota(_places_dtype(node), Layout.contiguous(rows))
-    last = graph.scalar(count - 1, place.dtype, rows, "")
-    return graph.gather(flat, [graph.elementwise("minimum", place, last)])
+def _part(node: Node, start: int, length: int) -> Node:
+    """Neighbours of a node with one axis."""
+    return graph.index(node, (Span(start, 1, length),))
+
+
+def _behind(upto: Node) -> Node:
+    """How many hold in all whole rows."""
+    return _part(upto, upto.size - 1, 1) if upto.size else graph.scalar(0, upto.dtype, (1,))
 
 
 def rows(mask: Node) -> Rows:
     """The rows of a mask that has some places."""
-    count = mask.size
-    shape = (1, count) if count <= _ROW else (-(-count // _ROW), _ROW)
-    kept = _in_rows(mask, shape)
-    dtype = _places_dtype(mask)
-    if math.prod(shape) != count:
-        place = graph.iota(dtype, Layout.contiguous(shape))
-        inside = graph.elementwise("lt", place, graph.scalar(count, dtype, shape, ""))
-        kept = graph.elementwise("and", inside, kept)
-    counts = graph.reduce("sum", kept, (1,), dtype)
-    return Rows(mask, kept, counts, graph.scan("sum", counts, 0, dtype))
+    size, dtype, flat = mask.size, _places_dtype(mask), graph.reshape(mask, (mask.size,))
+    row = next((row for row in range(_ROW, _LEAST_ROW - 1, -_VECTOR) if size % row == 0), _ROW)
+    length = size % row
+    whole = graph.reshape(_part(flat, 0, size - length), (size // row, row))
+    rest = graph.reshape(_part(flat, size - length, length), (1, length))
+    counts = graph.reduce("sum", whole, (1,), dtype)
+    upto = graph.scan("sum", counts, 0, dtype)
+    total = _behind(upto)
+    if length:
+        total = graph.elementwise("add", graph.reduce("sum", rest, (1,), dtype), total)
+    return Rows(whole, counts, upto, rest, total)
 
 
-def _packed(mask: Node, value: Callable[[Shape], Node], dtype: DType, counting: Counting) -> Node:
-    """What a value has, as a node of a shape in rows, where a mask holds."""
+def _packed(mask: Node, value: Node, counting: Counting) -> Node:
+    """The elements of a node with one axis where a mask holds."""
     if mask.size:
         places = rows(mask)
         if counting.ahead:
             with suppress(OutOfMemoryError):  # as many elements as the mask holds for may still fit
-                whole = places.packed(value(places.kept.shape), mask.size)
-                (whole, _), count = counting.compute((whole, places.upto))
-                return _first(whole, count)
-        (counts, upto), count = counting.compute((places.counts, places.upto))
+                packed, last = counting.compute((places.packed(value, mask.size), places.total))
+                return _first(packed, counting.only(last), counting)
+        counts, upto, last = counting.compute((places.counts, places.upto, places.total))
+        count = counting.only(last)
         if count:
-            return places._replace(counts=counts, upto=upto).packed(value(places.kept.shape), count)
-    return graph.scalar(0, dtype, (0,))
+            return places._replace(counts=counts, upto=upto).packed(value, count)
+    return graph.scalar(0, value.dtype, (0,))
 
 
-def _first(whole: Node, count: int) -> Node:
-    """The first elements of a node with one axis; not in its memory if that would be more than twice as large."""
+def _first(whole: Node, count: int, counting: Counting) -> Node:
+    """The first elements of a node with one axis; not in its memory if that is more than `_ROOM` times as large."""
     if not count:
         return graph.scalar(0, whole.dtype, (0,))
-    part = graph.index(whole, (Span(0, 1, count),))
-    return part if 2 * count >= whole.size else graph.elementwise("copy", part)
+    part = _part(whole, 0, count)
+    return part if _ROOM * count >= whole.size else counting.compute((graph.elementwise("copy", part),))[0]
 
 
 def coordinates(mask: Node, counting: Counting, dtype: DType | None = None) -> list[Node]:
     """The coordinates of where a mask holds, one node for each axis; of one axis, as a dtype."""
     own = _places_dtype(mask) if dtype is None or len(mask.shape) != 1 else dtype
-    found = _packed(mask, lambda shape: graph.iota(own, Layout.contiguous(shape)), own, counting)
+    places = _packed(mask, graph.iota(own, Layout.contiguous((mask.size,))), counting)
     along: list[Node] = []
     for axis, length in enumerate(mask.shape):
-        inner, index = math.prod(mask.shape[axis + 1 :]), found
+        inner, index = math.prod(mask.shape[axis + 1 :]), places
         if axis < len(mask.shape) - 1:
             index = graph.elementwise("udiv", index, graph.scalar(inner, own, index.shape, ""))
         if axis > 0:
@@ -137,7 +147,7 @@ def coordinates(mask: Node, counting: Counting, dtype: DType | None = None) -> l
 
 def selected(node: Node, mask: Node, counting: Counting) -> Node:
     """The elements of a node for which a mask of its shape holds."""
-    return _packed(mask, lambda shape: _in_rows(node, shape), node.dtype, counting)
+    return _packed(mask, graph.reshape(node, (node.size,)), counting)
 
 
 def spread(value: Node, mask: Node, shape: Shape) -> Node:

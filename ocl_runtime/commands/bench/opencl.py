@@ -49,6 +49,11 @@ class OpenCL:
         self._programs: dict[str, Any] = {}
         self._noise: Any = None
 
+    def release(self) -> None:
+        """Lets go of the queue and the programs. NVIDIA's driver crashes where they are freed after the runtime."""
+        self.queue = self._noise = None
+        self._programs.clear()
+
     @property
     def cache_bytes(self) -> int:
         """What the driver says of the size of the device's cache; 0 where it says nothing."""

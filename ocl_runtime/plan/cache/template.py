@@ -151,9 +151,8 @@ class Template:
     def __init__(self, unplanned: Unplanned, executor: Planning) -> None:
         from ocl_runtime.plan.planner import plan, planned_into  # which processes do without that find plans on disk
 
-        self.donated = unplanned.donation.storages
-        self.made_for = unplanned.sizes
         nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
+        self.donated, self.made_for = donation.storages, unplanned.sizes
         memory = Slots(executor.target, executor.kernels, len(leaves), watch_fusion=unplanned.watch_fusion)
         needed = {nodes[index] for index in donation.needed}
         offered = Donation([leaves[index] for index in donation.storages], needed)
@@ -163,8 +162,7 @@ class Template:
             else plan(unplanned.roots, memory, unplanned.names, dense=unplanned.copied, donation=offered)
         )
         index_of = {node: index for index, node in reversed([*enumerate(nodes)])}
-        wanted = set() if unplanned.into else needed.union(unplanned.roots)
-        # What was written twice is one node here.
+        wanted = set() if unplanned.into else needed.union(unplanned.roots)  # what was written twice is one node here
         computed = [
             (index, made.computed[node]) for index, node in enumerate(nodes) if node in wanted and node in made.computed
         ]

@@ -185,7 +185,7 @@ def _way(
     operations = sum(isinstance(value, Operation) for value in values)
     wide = wide_windows(values, leaves, lanes) if 1 < lanes <= _MOST_OPERATIONS // max(1, operations) else []
     if wide:
-        return _Way(lanes, wide, shared=True)
+        return _Way(lanes, wide, shared=True, aligned=False)
     possible = windows(values, leaves)
     if lanes > 1 and not possible:
         if all_aligned(ends, lane, lanes):

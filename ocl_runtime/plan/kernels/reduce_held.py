@@ -17,7 +17,7 @@ from ocl_ir.types import BOOL, DType, Vector, element
 from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS
 from ocl_runtime.plan.fusion.values import Operation, below
 from ocl_runtime.plan.kernels.form import Access
-from ocl_runtime.plan.kernels.reduce_kernel import Held, Phase, ReduceForm, of_rows, phases
+from ocl_runtime.plan.kernels.reduce_kernel import Held, Phase, ReduceForm, is_crowded, of_rows, phases
 from ocl_runtime.plan.kernels.reduce_rows import Rows, gathers
 
 _MOST_BYTES = 320
@@ -34,7 +34,8 @@ def held(form: ReduceForm, elements: int) -> Held | None:
     operations = sum(length(value.op) for value in each if isinstance(value, Operation))
     most = min(MAX_OPERATIONS // max(1, operations), _MOST_BYTES // max(1, _bytes(form)))
     vectors = -(-(elements // form.lanes) // form.team)
-    if gathers(form) or not 1 <= vectors <= most:
+    again = len(phases(form)) > 1  # else the registers hold what is read once
+    if gathers(form) or not 1 <= vectors <= most or (is_crowded(form) and not again):
         return None
     full = elements // form.lanes % form.team == 0
     # From here on they are plain numbers: the kernel is for rows that have as many.

@@ -9,7 +9,7 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import with_lanes
 from ocl_runtime.plan.kernels.form import Access
-from ocl_runtime.plan.kernels.reduce_kernel import Builder, Phase, ReduceForm, along_lanes, is_large
+from ocl_runtime.plan.kernels.reduce_kernel import Builder, Phase, ReduceForm, along_lanes, is_crowded, is_large
 
 
 class Rows(Builder):
@@ -17,7 +17,7 @@ class Rows(Builder):
 
     def __init__(self, form: ReduceForm) -> None:
         super().__init__(form)
-        self._rolled = form.chains > 1 and (is_large(form) or gathers(form))
+        self._rolled = form.chains > 1 and (is_large(form) or gathers(form) or is_crowded(form))
 
     def build(self) -> Kernel:
         """The kernel."""

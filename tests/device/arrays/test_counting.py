@@ -9,7 +9,7 @@ import ocl_runtime as ocl
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
-from tests.support.arrays import assert_same, counting
+from tests.support.arrays import assert_same, counting, has
 
 RANDOM = np.random.default_rng(0)
 
@@ -38,3 +38,19 @@ def test_a_histogram_of_a_captured_function(runtime: Runtime) -> None:
         for count in (1000, 70_001):
             host = RANDOM.standard_normal(count).astype("f4")
             assert_same(captured(ocl.asarray(host)).numpy(), np.histogram(host * 2, 32, (-1, 1))[0])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width", "bins"),
+    [("f2", 4e-4, 50), ("f2", 4e-4, 300), ("f4", 1e-36, 50), ("f4", 2e38, 8), ("f4", 1, 700)],
+)
+def test_histograms_of_odd_ranges(runtime: Runtime, dtype: str, width: float, bins: int) -> None:
+    host = ((RANDOM.random(5000) - 0.25) * width).astype(dtype)
+    if not has(runtime, dtype):
+        return
+    with ocl.use(runtime):
+        counts, edges = ocl.histogram(ocl.asarray(host), bins)
+        expected = np.histogram_bin_edges(host, bins)
+        assert_same(edges.numpy(), expected)
+        index = np.minimum(np.searchsorted(expected, host, side="right") - 1, bins - 1)
+        assert_same(counts.numpy(), np.bincount(index, minlength=bins))

@@ -58,3 +58,18 @@ def test_counts_and_sums_at_places(runtime: Runtime, size: int) -> None:
         x[index] = given
         expected[places] = value
         assert_same(x.numpy(), expected)
+
+
+@pytest.mark.parametrize("length", [777, 4096, 30_001])
+def test_sums_over_many_operands_are_those_of_computed_ones(runtime: Runtime, length: int) -> None:
+    """Of these each accumulator is joined by itself, and of computed ones all of them together."""
+    host = RANDOM.standard_normal((7, 6, length)).astype("f4")
+    with ocl.use(runtime):
+        x = ocl.asarray(host)
+
+        def together() -> ocl.Array:
+            return x[0] * x[1] + x[2] * x[3] + x[4] / ocl.sqrt(ocl.abs(x[5])) - x[6]
+
+        computed = together()
+        computed.compute()
+        assert_same(ocl.sum(together(), axis=1).numpy(), ocl.sum(computed, axis=1).numpy())

@@ -37,6 +37,12 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     "all": lambda x: x.all(),
     "argmax": lambda x: x.argmax(),
     "argmin": lambda x: x.argmin(2),
+    "cumsum": lambda x: x.cumsum(),
+    "cumsum of an axis": lambda x: x.cumsum(1),
+    "cumsum in a dtype": lambda x: x.cumsum(axis=-1, dtype="f8"),
+    "cumprod": lambda x: x.cumprod(),
+    "cumprod of an axis": lambda x: x.cumprod(axis=2),
+    "nonzero": lambda x: (x > 1).nonzero()[2],
     "astype": lambda x: x.astype("i4"),
     "reshape": lambda x: x.reshape(3, 2),
     "reshape of a tuple": lambda x: x.reshape((2, -1)),
@@ -117,9 +123,10 @@ def test_numbers() -> None:
 def test_completion_shows_what_users_use() -> None:
     shown = {name for name in dir(xp.zeros(1)) if not name.startswith("_")}
     assert shown == {
-        "T", "all", "any", "argmax", "argmin", "astype", "clip", "compute", "conj", "copy", "device", "dot",
+        "T", "all", "any", "argmax", "argmin", "astype", "clip", "compute", "conj", "copy", "cumprod", "cumsum",
+        "device", "dot",
         "dtype", "fill", "flatten", "imag", "item", "itemsize", "mT", "max", "mean", "min", "nbytes", "ndim",
-        "numpy", "prod", "ravel", "real", "reshape", "round", "shape", "size", "squeeze", "std", "sum",
+        "nonzero", "numpy", "prod", "ravel", "real", "reshape", "round", "shape", "size", "squeeze", "std", "sum",
         "to_device", "to_numpy", "to_pyopencl", "tolist", "transpose", "var",
     }  # fmt: skip
     for name in ("_mask", "_data", "_fill_value", "_baseclass"):  # by which numpy.ma knows masked arrays

@@ -7,7 +7,9 @@ from types import FunctionType
 from weakref import ref
 
 from ocl_ir import source_line
-from ocl_ir.source_line import Line, caller
+from ocl_ir.source_line import Line, caller, is_own
+from ocl_runtime.commands.bench import measure
+from ocl_runtime.commands.bench.cases import programs
 
 
 def asked() -> Line:
@@ -55,3 +57,9 @@ def test_a_code_is_as_large_as_its_instructions() -> None:
     """Else the address of one would be that of something else."""
     code = compile("\n".join(f"a{number} = b + {number}" for number in range(2000)), "long.py", "exec")
     assert sys.getsizeof(code) >= len(code.co_code)
+
+
+def test_programs_that_the_bench_measures_are_not_of_the_library() -> None:
+    """Else all their operations had one line, which tells numbers of a loop from others."""
+    assert is_own(measure.__file__)
+    assert not is_own(programs.__file__)

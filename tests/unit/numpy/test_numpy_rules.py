@@ -270,6 +270,35 @@ def test_numpys_scalars_are_arrays_of_shape_0() -> None:
     assert isinstance(np.float32(3), numpy.float32)  # the type itself is NumPy's
 
 
+CODES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
+RANKS = {"b": 0, "i": 1, "u": 1, "f": 2}
+
+
+@pytest.mark.parametrize("name", ["add", "subtract"])
+@pytest.mark.parametrize("dtype", CODES)
+def test_what_is_added_at_places_is_converted_first(name: str, dtype: str) -> None:
+    """Integers of any width and sign, and numbers, wrap around as NumPy's do. Floats into integers, and numbers into
+    bools, which NumPy converts in each step, are refused."""
+    start, places = numpy.array([3, 0, 1]).astype(dtype), [0, 0, 2, 2]
+    numbers: list[Any] = [numpy.bool_([1, 0, 0, 1]), True, 1, 300, -1, 0.5]
+    for code in CODES[1:]:
+        whole = numpy.iinfo(code) if code[0] in "iu" else None
+        values = [1, 2, whole.min, whole.max] if whole and dtype[0] != "f" else [1, 0, 2, 0.5]
+        numbers += [numpy.array(values).astype(code), xp.asarray(numpy.array(values).astype(code))]
+    for number in numbers:
+        host = number.numpy() if isinstance(number, Array) else numpy.asarray(number)
+        x, expected = xp.asarray(start), start.copy()
+        if RANKS[host.dtype.kind] > RANKS[start.dtype.kind] or (name, dtype) == ("subtract", "?"):
+            with pytest.raises(DTypeError, match=rf"{name}\.at of {host.dtype} to {start.dtype}"):
+                getattr(np, name).at(x, places, number)
+            continue
+        if numpy.result_type(dtype, host).kind == "f" and start.dtype.kind in "iu":  # NumPy adds in float64
+            host = host.astype(dtype)
+        getattr(np, name).at(x, places, number)
+        getattr(numpy, name).at(expected, places, host)
+        numpy.testing.assert_array_equal(x.numpy(), expected)
+
+
 REFUSED: list[tuple[str, type[Exception], str]] = [
     ("np.zeros(3, order='F')", Error, "zeros does not take order='F'"),
     ("np.reshape(f2, -1, order='F')", Error, "reshape does not take order='F'"),
@@ -287,7 +316,14 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("np.subtract.accumulate(f1)", Error, "subtract.accumulate is not computed on the device"),
     ("np.multiply.at(f1, [0], 2)", Error, "multiply.at is not computed on the device"),
     ("np.add.at(H([1.0]), [0], 1)", Error, "add.at writes into ndarray"),
-    ("np.add.at(i1, [0], 0.5)", TypeError, "add_at of int32 in place gives float64"),
+    ("np.add.at(i1, [0], 0.5)", TypeError, "add.at of float64 to int32"),
+    ("np.subtract.at(i1, [0], f1[:1])", TypeError, "subtract.at of float32 to int32"),
+    ("np.add.at(b1, [0], 1)", TypeError, "add.at of int64 to bool"),
+    ("np.subtract.at(b1, [0], True)", TypeError, "subtract.at of bool to bool"),
+    ("np.bincount(i1, minlength=None)", TypeError, "bincount with minlength=None"),
+    ("np.histogram(f1, 'auto')", DTypeError, "histogram with bins='auto'"),
+    ("np.histogram(f1, [2, 1])", ShapeError, "histogram with edges that do not ascend"),
+    ("np.histogram_bin_edges(f1, 0)", ShapeError, "histogram_bin_edges with 0 bins"),
     ("np.add.reduceat(f1, [0])", Error, "add.reduceat is not computed on the device"),
     ("np.subtract.reduce(f1)", Error, "subtract.reduce is not computed on the device"),
     ("np.sin(f1, f1, f1)", TypeError, "sin takes 1 operands and 1 results, not 3"),

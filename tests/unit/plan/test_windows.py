@@ -279,3 +279,17 @@ def test_any_terms(data: st.DataObject) -> None:
             found, expected = value([xp.asarray(host) for host in hosts]), value(hosts)
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found.numpy(), expected)
+
+
+@pytest.mark.parametrize("columns", [12, 13])
+def test_regression_rows_back_to_front_beside_a_window(columns: int) -> None:
+    """What lies in no window is read element by element, also where its rows begin at multiples of the lanes."""
+
+    def mixed(x: Any) -> Any:
+        return x[1:, 1:] * x[:1, :-1] + x[:-1, 1:] * x[1:, 3:4] - x[:0:-1, :-1]
+
+    runtime = InterpretedRuntime(Target(kind="gpu", compute_units=2, group_size=16))
+    host = np.random.default_rng(0).random((12, columns)).astype("f4")
+    with xp.use(runtime):
+        np.testing.assert_array_equal(mixed(xp.asarray(host)).numpy(), mixed(host))
+    assert [launch.kernel.name for launch in runtime.launched] == ["mul_add_sub"]
