@@ -55,7 +55,7 @@ def test_scans_are_numpys(runtime: InterpretedRuntime, data: st.DataObject) -> N
 
 
 @given(data=st.data())
-@settings(QUICK, max_examples=8)
+@settings(QUICK, max_examples=max(1, settings.default.max_examples // 12))
 def test_long_scans(runtime: InterpretedRuntime, data: st.DataObject) -> None:
     """Of parts, and of rounds of a team; whole numbers, so that no order changes a bit."""
     shape = data.draw(st.sampled_from([(500,), (2, 300), (150, 3), (1, 200, 2), (130, 5), (9, 100)]))
@@ -74,7 +74,7 @@ LENGTHS = (31, 32, 33, 63, 64, 65, 127, 128, 129, 160, 255, 256, 1023, 1024, 102
 
 
 @given(data=st.data())
-@settings(QUICK, max_examples=20)
+@settings(QUICK, max_examples=max(1, settings.default.max_examples // 5))
 def test_scans_of_tiles(runtime: InterpretedRuntime, data: st.DataObject) -> None:
     """Whole tiles and the last one, rows that begin anywhere, elements with gaps, every dtype. Small whole numbers, so
     that no order changes a bit."""
