@@ -21,7 +21,11 @@ TARGETS = {
     "cpu": Target(kind="cpu", compute_units=2, group_size=4, vector_bytes=64),
     "half": Target(kind="gpu", compute_units=1, group_size=16, fp16=True),
 }
-QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(
+    max_examples=max(1, settings.default.max_examples // 3),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 DTYPES = st.sampled_from([np.dtype(code) for code in ("?", "i1", "u2", "i4", "i8", "u8", "f2", "f4", "f8")])
 
 

@@ -15,6 +15,7 @@ import ocl_runtime.arrays as xp
 from ocl_runtime.arrays import Array
 from ocl_runtime.plan.target import Target
 from tests.support.bfloat16 import assert_rounded, bits, bits_in, rounded, values
+from tests.support.depth import NIGHTLY
 from tests.support.interpreted import InterpretedRuntime
 
 TARGETS = {
@@ -29,6 +30,8 @@ QUICK = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 SEEDS = st.integers(0, 1000)
+MOST = 20 if NIGHTLY else 12
+"""Elements along an axis."""
 
 
 @pytest.fixture(params=TARGETS)
@@ -68,7 +71,7 @@ OPERATIONS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
 @given(data=st.data())
 @QUICK
 def test_chains_of_operations_round_each(runtime: InterpretedRuntime, data: st.DataObject) -> None:
-    shape, seed = data.draw(shapes(20)), data.draw(SEEDS)
+    shape, seed = data.draw(shapes(MOST)), data.draw(SEEDS)
     hosts = [anything(shape, seed), anything(shape, seed + 1), anything(shape[-1:], seed + 2)]
     key = data.draw(st.sampled_from([np.s_[...], np.s_[::-1], np.s_[..., ::2], np.s_[..., None, :]]))
     with xp.use(runtime), np.errstate(all="ignore"):
@@ -88,7 +91,7 @@ def test_chains_of_operations_round_each(runtime: InterpretedRuntime, data: st.D
 @given(data=st.data())
 @QUICK
 def test_permutations_move_bits(runtime: InterpretedRuntime, data: st.DataObject) -> None:
-    shape, seed = data.draw(shapes(20)), data.draw(SEEDS)
+    shape, seed = data.draw(shapes(MOST)), data.draw(SEEDS)
     host, order = bits(anything(shape, seed)), data.draw(st.permutations(range(len(shape))))
     with xp.use(runtime):
         x = xp.permute_dims(of(values(host)), order)

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.timeout(1200)  # of hundreds of builds each, on a machi
 PART = with_builds(settings().max_examples * 3 // 10)
 # PoCL takes seconds to build a kernel with barriers in loops, so there are fewer of these.
 WORK_GROUPS = with_builds(settings().max_examples // 10)
-FEWER = max(20, settings().max_examples // 5)
+FEWER = max(10, settings().max_examples // 7)
 PHASES = [phase for phase in Phase if phase != Phase.explain]  # explaining takes longer than finding
 
 

@@ -130,7 +130,7 @@ class _Machine:
     def _block(self, block: Block, active: Data) -> Data:
         """Runs statements for the active work-items; gives those that go on behind the block."""
         for stmt in block:
-            if not active.any():
+            if not np.count_nonzero(active):  # as `active.any()`, in a seventh of the time
                 break
             active = self._statement(stmt, active)
         return active
@@ -186,17 +186,17 @@ class _Machine:
         bounds = (stmt.start, stmt.stop, stmt.step)
         index, stop, step = (self._spread(bound, active) for bound in bounds)
         down = isinstance(stmt.step, Const) and stmt.step.value < 0
-        if not down and (step[active] <= 0).any():
+        if not down and np.count_nonzero(step[active] <= 0):
             self._fail(IRError, "the loop's step is not positive", stmt, "count down with a constant negative step")
         self._left.append(self._nobody())
         live = active & (index > stop if down else index < stop)
-        while live.any():
+        while np.count_nonzero(live):
             self._step(stmt)
             self._values[stmt.index.id] = index
             self._block(stmt.body, live)
             live = live & ~self._left[-1] & ~self._returned
             following = index + step
-            if (live & (following > index if down else following < index)).any():
+            if np.count_nonzero(live & (following > index if down else following < index)):
                 fact = f"the loop's index leaves the range of {stmt.index.type} before it reaches the end"
                 self._fail(IRError, fact, stmt, "use a wider type for the index")
             index = following
@@ -207,7 +207,7 @@ class _Machine:
     def _while(self, stmt: While, active: Data) -> Data:
         self._left.append(self._nobody())
         live = active
-        while live.any():
+        while np.count_nonzero(live):
             self._step(stmt)
             tested = self._block(stmt.header, live)
             holds = self._nobody()
@@ -249,7 +249,7 @@ class _Machine:
         items = self._faults.check_whole_group(stmt, active, self._group)
         values, whose = self._at(stmt.value, items), self._at(stmt.lane, items)
         outside = (whose < 0) | (whose >= stmt.size)
-        if outside.any():
+        if np.count_nonzero(outside):
             at = int(np.argmax(outside))
             fact = f"{self._item(at)} asks for lane {whose[at]} of its sub-group, which has {stmt.size} work-items"
             self._fail(IRError, fact, stmt, "name a lane below the sub-group's size")
@@ -280,7 +280,7 @@ class _Machine:
 
     def _check_uniform(self, stmt: Let, values: Data, items: Data) -> None:
         differs = ~same_bits(values, values[:1]).reshape(items.size, -1).all(axis=1)
-        if differs.any():
+        if np.count_nonzero(differs):
             has = [f"{self._item(int(items[at]))} has {values[at]}" for at in (0, int(np.argmax(differs)))]
             fact = f"a value that is promised to be uniform differs: {has[0]}, and {has[1]}"
             self._fail(IRError, fact, stmt, "promise it of values that the whole group shares")
@@ -345,14 +345,14 @@ class _Machine:
         """The memory and the positions in it that a statement may touch, after every check."""
         memory, index, width = self._memories[stmt.pointer.id], self._at(stmt.index, items), lanes(type_)
         outside = memory.outside(index, width)
-        if outside.any():
+        if np.count_nonzero(outside):
             at = int(np.argmax(outside))
             last = f" to {int(index[at]) + width - 1}" if width > 1 else ""
             what = f"accesses {memory.name}[{index[at]}{last}], whose length is {memory.length}"
             fact = f"{self._item(int(items[at]))} {what}"
             self._fail(MemoryAccessError, fact, stmt, "test the index against the length first")
         misaligned = memory.misaligned(index, align or memory.pointer.dtype.size)
-        if misaligned.any():
+        if np.count_nonzero(misaligned):
             at = int(np.argmax(misaligned))
             what = f"accesses {memory.name}[{index[at]}], an address that {align} does not divide"
             fact = f"{self._item(int(items[at]))} {what}"
@@ -367,7 +367,7 @@ class _Machine:
 
     def _check_filled(self, stmt: Load | Atomic, memory: Memory, positions: Data, items: Data) -> None:
         unfilled = memory.unfilled(positions)
-        if unfilled.any():
+        if np.count_nonzero(unfilled):
             at = int(np.argmax(unfilled))
             element = f"{memory.name}[{self._at(stmt.index, items)[at]}]"
             fact = f"{self._item(int(items[at]))} reads {element}, which nothing has been stored to"

@@ -125,7 +125,7 @@ class Shadow:
         earliest[cells[new]] = stamps[new]
 
     def _race(self, clash: Data, cells: Data, stamps: Data, seen: Data) -> Race | None:
-        if not clash.any():
+        if not np.count_nonzero(clash):
             return None
         at = int(np.argmax(clash))
         return Race(int(cells[at]), self._clock.touch(int(stamps[at])), self._clock.touch(int(seen[at])))

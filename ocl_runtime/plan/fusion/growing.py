@@ -32,7 +32,7 @@ from ocl_runtime.plan.fusion.canonical import canonical, copies, stays
 from ocl_runtime.plan.fusion.chain import Chain
 from ocl_runtime.plan.fusion.cost import choice, operation
 from ocl_runtime.plan.fusion.layouts import Layouts
-from ocl_runtime.plan.fusion.neighbours import families
+from ocl_runtime.plan.fusion.neighbours import Family, families
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.target import Target
 
@@ -84,6 +84,8 @@ class Growing:
         """Pointers that it takes for sure, with that of the result."""
         self._reads: list[Leaf] = []
         """What takes one each, unless it is a neighbour of another one."""
+        self._families: tuple[int, list[tuple[Family, list[int]]]] = 0, []
+        """The neighbours among so many of the first of these, as far as somebody has asked."""
         self._scalars = 0
         self._reads_others = False
         """Whether other groups compute some of what is read."""
@@ -145,6 +147,7 @@ class Growing:
         again = list[Reached]()
         for _ in range(_ATTEMPTS):  # with more room each time for what is computed again
             self.reasons, self._opened, self.operations, self._reads = reasons.copy(), {}, 0, []
+            self._families = 0, []
             self._open(body, rank, target, share, order, room)
             again = self._made_of_others(order, target)
             missing = self.operations + sum(self._length(reached[0]) for reached in again) - most
@@ -208,11 +211,13 @@ class Growing:
             elif type(arg[0]) is not Scalar:
                 more += 1
             numbers += type(arg[0]) is Scalar
+        families_before = self._families
         self._reads += reads
         self._others += more
         if self._opened and not self.fits(rank, target, scalars=self._scalars + numbers):
             self._others -= more
             del self._reads[len(self._reads) - len(reads) :]
+            self._families = families_before
             self.reasons[node] = "the kernel that reads it has as many arguments as the device takes"
             return ()
         self._scalars += numbers
@@ -248,7 +253,9 @@ class Growing:
         that matters: of sizes, it asks a lot."""
         pointers = times * (self._others + len(self._reads) - 1) + 1
         if len(self._reads) > 1 and not fits(pointers, rank, target, scalars=scalars):
-            shared = families((leaf.source, leaf.layout) for leaf in self._reads)
+            count, known = self._families
+            shared = families(((leaf.source, leaf.layout) for leaf in self._reads[count:]), known)
+            self._families = len(self._reads), shared
             pointers = times * (self._others + len(shared) - 1) + 1
         return fits(pointers, rank, target, scalars=scalars)
 

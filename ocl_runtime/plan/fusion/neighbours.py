@@ -61,10 +61,13 @@ class Family:
         return Layout(shape, first.strides, before - within), tuple(-low for low in lowest)
 
 
-def families(reads: Iterable[tuple[Node, Layout]]) -> list[tuple[Family, list[int]]]:
-    """The reads of memory, those together that may share a pointer, with their numbers."""
-    known: list[tuple[Family, list[int]]] = []
-    for number, (source, layout) in enumerate(reads):
+def families(
+    reads: Iterable[tuple[Node, Layout]], before: Sequence[tuple[Family, list[int]]] = ()
+) -> list[tuple[Family, list[int]]]:
+    """The reads of memory, those together that may share a pointer, with their numbers; `before` are the families of
+    the reads that come before these."""
+    known = [*before]
+    for number, (source, layout) in enumerate(reads, sum(len(numbers) for _, numbers in before)):
         for index, (family, numbers) in enumerate(known):
             joined = family.joined(source, layout)
             if joined is not None:

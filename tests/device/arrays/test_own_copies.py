@@ -47,7 +47,7 @@ def written(x: Any) -> Any:
     return x
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
     runtime = Runtime(device, engine.settings)
     with ocl.use(runtime):

@@ -34,9 +34,11 @@ from tests.support.depth import NIGHTLY
 from tests.support.interrupts import Interrupt, interrupt
 from tests.support.wrapped import PIECE, busy, eventually
 
-PLACES = 2000 if NIGHTLY else 100  # of building there are tens of thousands
+PLACES = 2000 if NIGHTLY else 100
 """At which an exception is raised, of those that there are, for each of what is interrupted."""
 SIGNALS = 2000 if NIGHTLY else 150
+SHARE = {"build": 1 if NIGHTLY else 4}
+"""By which both are divided for what takes long."""
 N = 1 << 14
 HOST = np.random.default_rng(0).random(N, np.float32)
 
@@ -177,7 +179,7 @@ def test_an_exception_anywhere_leaves_every_array_right(device: Device, engine: 
         runtime.finish()
         gc.collect()
         live = desk.live()
-        for at in range(1, whole.count + 1, max(1, whole.count // PLACES)):
+        for at in range(1, whole.count + 1, max(1, whole.count // (PLACES // SHARE.get(name, 1)))):
             holding = busy(runtime.executor.engine, 1) if name in QUICK else nullcontext()
             with holding:
                 result = None
@@ -258,7 +260,7 @@ def test_signals_at_random_moments(device: Device, engine: Engine, name: str, wa
         runtime.finish()
         gc.collect()
         live = desk.live()
-        for number in range(SIGNALS):
+        for number in range(SIGNALS // SHARE.get(name, 1)):
             with Signals() as signals, ocl.stream(number % 2):
                 result = signals.during(road, pick.uniform(2e-5, 1e-3 if name != "build" else 2e-2))
             assert signals.swallowed == []

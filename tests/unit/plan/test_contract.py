@@ -38,7 +38,7 @@ def desk(request: pytest.FixtureRequest) -> Desk:
     return Desk(request.param)
 
 
-LONG = 8_000
+LONG = 4_000
 """Multiplications; interpreting more of them takes seconds."""
 
 

@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ocl_runtime.arrays as xp
+from ocl_ir.graph import build as graph
 from ocl_ir.kernel.grammar import If, Kernel, Load, Store, walk
+from ocl_ir.layout import Layout
+from ocl_ir.types import F32
+from ocl_runtime.plan.fusion.neighbours import families
 from ocl_runtime.plan.kernels import elementwise
 from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.target import Target
@@ -33,6 +37,15 @@ def first_branch(kernel: Kernel) -> tuple[int, int]:
     inside = next(stmt for stmt in reversed(list(walk(kernel.body))) if isinstance(stmt, If) and stmt.orelse)
     statements = list(walk(inside.then))
     return sum(isinstance(stmt, Load) for stmt in statements), sum(isinstance(stmt, Store) for stmt in statements)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 50)), max_size=8), st.integers(0, 8))
+def test_neighbours_are_the_same_where_some_reads_were_looked_at_before(
+    reads: list[tuple[int, int]], count: int
+) -> None:
+    memory = [graph.buffer(object(), F32, Layout.contiguous((8, 8))) for _ in range(2)]
+    layouts = [(memory[number], Layout((3, 3), (8, 1), offset)) for number, offset in reads]
+    assert families(layouts[count:], families(layouts[:count])) == families(layouts)
 
 
 def nine(x: Any) -> Any:

@@ -26,6 +26,8 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
 
 _FUTURE = 0x1FF0000
 """The flags of code that `from __future__ import` set."""
+_FILES = 8
+"""Of which the functions are kept: a file may have many kernels, which are asked for one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +90,18 @@ def _source_of(code: CodeType, file: str, name: str) -> FunctionSource:  # codes
     lines = linecache.getlines(file)
     if not lines:
         raise _without_source(name, file)
+    text = "".join(lines)
     try:
-        tree = ast.parse("".join(lines))
+        functions = _functions(text)
     except SyntaxError as error:
         raise KernelError(
             f"the source of {name} is no Python any more: {error.msg}",
             place=f"{file}:{error.lineno}",
             remedy="reload the module",
         ) from error
-    node = _innermost(tree, code)
+    node = _innermost(functions, code)
     frame = Frame(name, file, lines)
-    if node is None or not _is_what_runs("".join(lines), code):
+    if node is None or not _is_what_runs(text, code):
         if file == "<string>":  # which is what `exec` calls every text; newer Pythons know that of `python -c`
             raise _without_source(name, file)
         raise KernelError(
@@ -130,12 +133,15 @@ def _positions(code: CodeType) -> tuple[tuple[int, int], tuple[int, int]]:
     return min(starts), max(ends)
 
 
-def _innermost(tree: ast.AST, code: CodeType) -> FunctionNode | None:
+@lru_cache(maxsize=_FILES)
+def _functions(text: str) -> list[FunctionNode]:
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+
+
+def _innermost(functions: Sequence[FunctionNode], code: CodeType) -> FunctionNode | None:
     first, last = _positions(code)
     best: FunctionNode | None = None
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef | ast.Lambda):
-            continue
+    for node in functions:
         if isinstance(node, ast.FunctionDef) != (code.co_name != "<lambda>"):
             continue
         if isinstance(node, ast.FunctionDef) and node.name != code.co_name:
@@ -161,8 +167,12 @@ def _is_what_runs(text: str, code: CodeType) -> bool:
     """Whether compiling the text gives the same code; not asked where pytest has rewritten its assertions."""
     if "@pytest_ar" in code.co_names:
         return True
-    whole = compile(text, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
-    return any(_same(other, code) for other in _codes(whole))
+    return any(_same(other, code) for other in _compiled(text, code.co_filename, code.co_flags & _FUTURE))
+
+
+@lru_cache(maxsize=_FILES)
+def _compiled(text: str, file: str, flags: int) -> list[CodeType]:
+    return [*_codes(compile(text, file, "exec", flags=flags, dont_inherit=True))]
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -124,6 +124,14 @@ def test_a_file_that_is_no_python_any_more(tmp_path: Path) -> None:
         source_of(module.f)
 
 
+def test_a_file_is_parsed_once_for_all_of_its_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f"def f{number}(x):\n    return x + {number}\n" for number in range(5))
+    module, parse, parsed = module_of(tmp_path / "many.py", text), ast.parse, list[str]()
+    monkeypatch.setattr(ast, "parse", lambda source: parsed.append(source) or parse(source))
+    assert [body(getattr(module, f"f{number}")) for number in range(5)] == [f"return x + {n}" for n in range(5)]
+    assert parsed == [text]
+
+
 def test_what_was_read_before_a_change_stays(tmp_path: Path) -> None:
     path = tmp_path / "cached.py"
     module = module_of(path, "def f(x):\n    return x + 1\n")
