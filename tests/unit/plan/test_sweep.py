@@ -141,7 +141,7 @@ def test_four_times_the_nodes_are_about_four_times_the_work(
     program: Callable[[int], Program], pass_: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bound, "_MOST_EDGES", 0)  # up to which finding the lower bound may take longer
-    few, many = (steps(pass_, program(count)) / count for count in (160, 640))
+    few, many = (steps(pass_, program(count)) / count for count in (120, 480))
     assert many <= 1.3 * few
 
 
