@@ -161,7 +161,7 @@ from ocl_runtime.arrays.functions.statistics import (  # noqa: A004
     sum,
     var,
 )
-from ocl_runtime.arrays.functions.taking import add_at, nonzero, take, take_along_axis
+from ocl_runtime.arrays.functions.taking import add_at, nonzero, set_at, take, take_along_axis
 from ocl_runtime.arrays.functions.transfers import Download, allocate, compute_into, download, pinned_empty, upload
 from ocl_runtime.arrays.meaning.dtypes import bool_ as bool  # noqa: A004
 from ocl_runtime.arrays.meaning.dtypes import (
@@ -327,6 +327,7 @@ __all__ = [
     "round",
     "rsqrt",
     "searchsorted",
+    "set_at",
     "set_default",
     "sign",
     "signbit",

@@ -56,10 +56,13 @@ class CapturedFunction(Protocol[_Args, _Returned_co]):
 
     def compile(self, *args: _Args.args, **kwargs: _Args.kwargs) -> None:
         """Makes the program for such arguments and builds its kernels, which the cache on disk keeps; computes nothing
-        and takes no memory of the device. Of arrays only dtype, shape and layout count: `empty` makes some that take
-        no memory. Each is taken for an array with memory of its own. Floats are numbers of the program at once.
+        and takes no memory of the device.
 
             step.compile(ocl.empty((4096, 4096)), 0.1)
+
+        Arguments are given as calls will give them. Of arrays only dtype, shape and layout count: `empty` makes some
+        that take no memory. One that is not computed is taken for contiguous, and each for one with memory of its own.
+        Floats are numbers of the program at once. Another process captures and plans anew, and builds nothing.
 
         Raises as a call does.
         """
@@ -85,6 +88,7 @@ def capture(function: Callable[_Args, _Returned]) -> CapturedFunction[_Args, _Re
     def compile_only(*args: _Args.args, **kwargs: _Args.kwargs) -> None:
         captured.compile(args, kwargs)
 
+    compile_only.__doc__ = CapturedFunction.compile.__doc__
     replayed.compile = compile_only  # type: ignore[attr-defined]
     return cast("CapturedFunction[_Args, _Returned]", replayed)
 
@@ -140,7 +144,8 @@ class _Function:
         try:
             return self._first(arrays, shape, floats, programs, executor, look, nodes)
         except _UnopenError:
-            programs.note_floats(shape, False)
+            with programs.without_numbers(shape):
+                return self.call(args, kwargs)
         except SharedArgumentsError:
             if not _set_apart(arrays):
                 raise
@@ -167,8 +172,8 @@ class _Function:
                     specialized = self._prepared(specialized, arguments, shape, floats, programs, executor)
                 programs.note(sizes, None, Call(specialized, [span.low for span in arguments.ranges]))
         except _UnopenError:
-            programs.note_floats(shape, False)
-            self.compile(args, kwargs)
+            with programs.without_numbers(shape):
+                self.compile(args, kwargs)
 
     def _executor_of(self, arrays: Sequence[Array]) -> DeviceExecutor | None:
         """Where a call with these arrays is replayed; None where the function itself is called."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 from ocl_runtime.programs.captured import Call, Captured, Prepared
@@ -78,6 +79,17 @@ class KnownPrograms:
             self.floats[shape] = told
             for oldest in list(self.floats)[: len(self.floats) - _MOST_FAMILIES]:
                 del self.floats[oldest]
+
+    @contextmanager
+    def without_numbers(self, shape: Shape) -> Iterator[None]:
+        """Calls are captured with the values of their floats, since the function could not be without; nothing is known
+        if that fails, too, for another reason then."""
+        self.note_floats(shape, False)
+        try:
+            yield
+        except BaseException:
+            self.note_floats(shape, True)
+            raise
 
     def note_shared(self, family: Hashable) -> None:
         """For such calls the function writes into an argument that shares memory with another one."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import ocl_runtime.arrays as xp
+from ocl_runtime.errors import DTypeError
 from ocl_runtime.plan.target import Target
 from tests.support.arrays import DTYPES, assert_same, ordinary
 from tests.support.interpreted import InterpretedRuntime
@@ -259,3 +260,36 @@ def test_masks_keep_no_number_for_each_place(runtime: InterpretedRuntime) -> Non
         assert_same(picked.numpy(), host[host > 0.4])
         assert made.pop(host.nbytes if runtime.target.kind == "gpu" else picked.nbytes) == 1
         assert max(made) <= host.size // 8
+
+
+def test_unique_places_are_written_by_one_kernel(runtime: InterpretedRuntime) -> None:
+    """Of any index with arrays; what is not said to be unique keeps the last value for each element."""
+    rng = np.random.default_rng(0)
+    indices: list[tuple[tuple[int, ...], tuple[Any, ...]]] = [
+        ((300,), (rng.permutation(300),)),
+        ((300,), (rng.permutation(300)[:90] - 300,)),
+        ((12, 9), (rng.permutation(12), slice(None, None, -2))),
+        ((12, 9), (slice(1, 7), rng.permutation(9))),
+    ]
+    with xp.use(runtime):
+        for shape, index in indices:
+            host = rng.random(shape).astype("f4")
+            value = rng.random(host[index].shape).astype("f4")
+            x, y = xp.asarray(host).compute(), xp.asarray(value).compute()
+            key = tuple(xp.asarray(part) if isinstance(part, np.ndarray) else part for part in index)
+            runtime.launched.clear()
+            xp.set_at(x, key, y, unique=True)
+            x.compute()
+            assert len(runtime.launched) == 1
+            host[index] = value
+            assert_same(x.numpy(), host)
+        mask = rng.random((4, 5)) < 0.5
+        x, host = xp.zeros((4, 5)), np.zeros((4, 5), "f4")
+        xp.set_at(x, xp.asarray(mask), np.arange(mask.sum()), unique=True)
+        host[mask] = np.arange(mask.sum())
+        assert_same(x.numpy(), host)
+        z = xp.zeros(3)
+        xp.set_at(z, [0, 2, 0], [1, 2, 3])
+        assert_same(z.numpy(), np.array([3, 0, 2], "f4"))
+        with pytest.raises(DTypeError, match="set_at of list"):
+            xp.set_at([1, 2], [0], 3)  # type: ignore[arg-type]

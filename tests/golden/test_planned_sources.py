@@ -48,7 +48,7 @@ CASES = {
     "sums_over_many_operands": Planned(
         GPU, lambda x: xp.sum(x[0] * x[1] + x[2] * x[3] + x[4] * x[5], axis=1), (6, 4096, 8192)
     ),
-    "quotients_on_nvidia": Planned(GPU, lambda x: x / xp.sqrt(x + 1), (2**20,), dialect=NVIDIA),
+    "quotients.ptx": Planned(GPU, lambda x: x / xp.sqrt(x + 1), (2**20,), dialect=NVIDIA),
     "scan_on_a_cpu": Planned(CPU, xp.cumulative_sum, (100,)),
 }
 

@@ -114,6 +114,33 @@ def add_at(x: Array, index: Any, value: ArrayLike, /, *, deterministic: bool = T
     x._relieve(node)
 
 
+def set_at(x: Array, index: Any, value: ArrayLike, /, *, unique: bool = False) -> None:
+    """Writes a value in place to what an index picks, as `x[index] = value` does: of several values for one element the
+    last stays. Who knows that no element is picked twice says `unique=True`; then one kernel writes, which looks for
+    nothing. If that was not so, any of the values for an element may stay.
+
+        x = ocl.zeros(3)
+        ocl.set_at(x, [2, 0], [1, 2], unique=True)  # x is 2, 0, 1
+
+    Raises what `x[index] = value` raises, `DTypeError` for an `x` that is no array.
+    """
+    if not isinstance(x, Array):
+        raise DTypeError(
+            f"set_at of {type(x).__name__}",
+            place=calling_line(),
+            remedy="give an array of the device, which is written",
+        )
+    parts = x._parts(index) if unique and not x._value else ()
+    if not any(map(is_array, parts)):
+        x[index] = value
+        return
+    operand = written_operand(value, x, calling_line())
+    places = picked(x.shape, x._without_masks(parts), x._uploaded, x._note_indices)
+    with x._executor.registry.lock:
+        node = x._replace(places.written(x._node, fitted(operand, x._dtype, places.shape), unique=True))
+    x._relieve(node)
+
+
 def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     """The coordinates of the elements that are not 0, in row-major order: an array of int64 for each axis.
 

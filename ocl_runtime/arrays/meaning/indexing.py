@@ -62,11 +62,14 @@ class Picked(NamedTuple):
         """The elements of a node."""
         return graph.gather(graph.index(node, self.items), self.indices)
 
-    def written(self, node: Node, value: Node) -> Node:
+    def written(self, node: Node, value: Node, *, unique: bool = False) -> Node:
         """A node with these elements replaced by those of a value of the same shape; where a place comes several times,
-        by the last in row-major order."""
+        by the last in row-major order, or by any of them if they are said to be `unique`."""
         if not value.size:
             return node
+        if unique:
+            always = graph.scalar(True, BOOL, self.shape, "")
+            return graph.scatter("set", node, value, always, self.coordinates())
         if self._is_of_all_rows(node.shape) and value.size * _SWEPT >= node.size:
             return self._swept(node, value)
         kept = _widened(_last(graph.index(node, self.items).shape, self.arrays), self.front, self.shape)

@@ -132,6 +132,28 @@ def test_what_is_compiled_is_decided_as_in_a_call(runtime: Runtime) -> None:
         capture(lambda x: float(x[0])).compile(table[0])
 
 
+def test_what_fails_to_compile_says_nothing_of_floats(runtime: Runtime) -> None:
+    """Nor does a call that fails: later ones with other floats share a program."""
+    captured: list[float] = []
+
+    @capture
+    def scaled(x: Any, by: float) -> Any:
+        captured.append(float("nan"))
+        if len(captured) <= 4:  # the second attempts, with the floats as they are, fail as well
+            raise ValueError("not yet")
+        return x * by
+
+    for attempt in (scaled.compile, scaled):
+        with pytest.raises(ValueError, match="not yet"):
+            attempt(ocl.empty(5), 0.5)
+    del captured[4:]
+    x = ocl.asarray(HOST)
+    for by in (0.5, 0.25, 2.0):
+        assert_same(scaled(x, by).numpy(), HOST * np.float32(by))
+    assert len(captured) == 5
+    assert scaled.compile.__doc__
+
+
 def test_programs_are_told_apart_by_what_they_depend_on(runtime: Runtime) -> None:
     captured = []
 

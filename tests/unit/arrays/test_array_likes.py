@@ -32,6 +32,12 @@ def added(x: Any) -> Array:
     return y
 
 
+def replaced(x: Any) -> Array:
+    y = xp.ones((3, 3), dtype="f4")
+    xp.set_at(y, [2, 0, 1], x, unique=True)
+    return y
+
+
 CALLS: dict[str, Callable[[Any], Any]] = {
     "asarray": xp.asarray, "astype": lambda x: xp.astype(x, "i4"), "clip": lambda x: xp.clip(x, 0, 3),
     "where": lambda x: xp.where(xp.greater(x, 1), x, 0), "positive": xp.positive, "conj": xp.conj, "real": xp.real,
@@ -48,7 +54,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "take_along_axis": lambda x: xp.take_along_axis(x, np.zeros((3, 1), "i4")), "nonzero": lambda x: xp.nonzero(x)[0],
     "sum": xp.sum, "prod": xp.prod, "min": xp.min, "max": xp.max, "any": xp.any, "all": xp.all, "mean": xp.mean,
     "count_nonzero": xp.count_nonzero, "var": xp.var, "std": xp.std, "argmax": xp.argmax, "argmin": xp.argmin,
-    "add_at": added, "histogram": lambda x: xp.histogram(x, 3)[0], "bincount": None,  # of one axis of integers
+    "add_at": added, "set_at": replaced, "histogram": lambda x: xp.histogram(x, 3)[0],
+    "bincount": None,  # of one axis of integers
     "searchsorted": lambda x: xp.searchsorted([1, 2, 3], x), "isin": lambda x: xp.isin(x, [1, 2]),
     "matmul": lambda x: xp.matmul(x, x), "vecdot": lambda x: xp.vecdot(x, x), "tensordot": lambda x: xp.tensordot(x, x),
     "cumulative_sum": lambda x: xp.cumulative_sum(x, 0), "cumulative_prod": lambda x: xp.cumulative_prod(x, 0),
