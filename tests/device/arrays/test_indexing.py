@@ -270,3 +270,17 @@ def test_rows_are_the_same_nodes_as_by_the_general_way(runtime: Runtime, shape: 
         x[idx] = 5.0
         host[index] = 5
         np.testing.assert_array_equal(x.numpy(), host)
+
+
+def test_a_permutation_is_written_by_one_kernel(runtime: Runtime) -> None:
+    order = RANDOM.permutation(5000)
+    host = RANDOM.random(5000, "f4")
+    with ocl.use(runtime):
+        x, value, index = ocl.zeros(5000).compute(), ocl.asarray(host), ocl.asarray(order)
+        with counting(runtime) as counted:
+            ocl.set_at(x, index, value, unique=True)
+            x.compute()
+        assert counted["launch", "launches"] == 1
+        wanted = np.empty(5000, "f4")
+        wanted[order] = host
+        np.testing.assert_array_equal(x.numpy(), wanted)
